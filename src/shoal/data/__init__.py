@@ -1,0 +1,1 @@
+"""The nouns: immutable types that every other floor speaks in."""

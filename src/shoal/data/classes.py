@@ -1,0 +1,53 @@
+"""What a promise is measured on: who is in which class, and what is sensitive about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from shoal.data.hierarchies.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True)
+class SensitiveColumn:
+    """One sensitive attribute.
+
+    codes: (n,) int32, the value of each record as its place 0..values-1: in value order for numbers
+        and ordinals, the leaf's number for hierarchies, else in any fixed order.
+    values: how many places there are; for numbers and ordinals every place below it occurs.
+    distance: `equal`, `ordered` or `hierarchical`: how far apart two values are for t-closeness.
+    """
+
+    name: str
+    codes: np.ndarray
+    values: int
+    distance: str = "equal"
+    hierarchy: Hierarchy | None = None
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Records by class, with their people and sensitive values.
+
+    labels: (n,) int32, class 0..count-1 of each record; -1 where it is in no class (suppressed).
+    subjects: (n,) int32 person of each record, or None when every record is its own person.
+    sensitive: by attribute name.
+    quasi: (n,) int32 codes of the published cells by attribute name, for promises over some of the
+        quasi-identifiers only; empty where they are not known.
+    """
+
+    labels: np.ndarray
+    count: int
+    subjects: np.ndarray | None = None
+    sensitive: Mapping[str, SensitiveColumn] = field(default_factory=dict)
+    quasi: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def people(self) -> np.ndarray:
+        """Distinct subjects of every class, (count,) int64."""
+        kept = self.labels >= 0
+        if self.subjects is None:
+            return np.bincount(self.labels[kept], minlength=self.count)
+        pairs = np.unique(self.labels[kept].astype(np.int64) << 32 | self.subjects[kept])
+        return np.bincount(pairs >> 32, minlength=self.count)

@@ -1,0 +1,231 @@
+"""From a table to the matrix that partitioners see, and back to the text of every code.
+
+Each quasi-identifier gets a *rank* per record - the place of its value among the distinct values of
+the column, in value order - and a *position* per rank, which is what the matrix holds. Positions are
+proportional to values (numbers), places in the declared order (ordinals) or leaves (hierarchies);
+ranks lead back to the text that was read, so that numbers are published as they were written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.matrix import Matrix
+from shoal.data.schema import Attribute, Kind, Missing, Schema
+from shoal.data.table import Column, Table
+
+# Positions stay well inside int32, so that differences and a far-off place for missing values fit.
+MOST_POSITIONS = 1 << 29
+
+
+@dataclass(frozen=True)
+class EncodedAttribute:
+    """One quasi-identifier of n records.
+
+    ranks: (n,) int32. texts: text of each rank; ranks from `present` on are missing values.
+    values: (present,) float64, the number, place in the order or leaf behind each rank.
+    positions: (ranks,) int32, the matrix code of each rank; all missing ranks share one.
+    reach: width of the whole attribute in units of position, or its hierarchy.
+    """
+
+    attribute: Attribute
+    ranks: np.ndarray
+    texts: tuple[str, ...]
+    present: int
+    values: np.ndarray
+    positions: np.ndarray
+    reach: float | Hierarchy
+
+    def is_missing(self) -> np.ndarray:
+        """(n,) bool, which records hold no value."""
+        return self.ranks >= self.present
+
+
+def encode_attribute(attribute: Attribute, column: Column, schema: Schema) -> tuple[EncodedAttribute | None, list[str]]:
+    """The attribute encoded, and what is wrong with it; None where it can't be encoded."""
+    missing = np.array([cell in schema.missing_values or cell == schema.render.suppressed for cell in column.cells])
+    values, findings = _values(attribute, column, missing)
+    if schema.missing is Missing.REJECT and missing.any():
+        count = int(column.counts()[missing].sum())
+        findings.append(
+            f"attribute '{attribute.name}': {count} records have no value and the policy rejects them; "
+            "complete the data, or declare 'missing: value' or 'missing: suppress'"
+        )
+    if findings:
+        return None, findings
+    order = np.lexsort((np.arange(len(values)), np.where(missing, 0.0, values), missing))
+    rank_of_code = np.empty(len(values), dtype=np.int32)
+    rank_of_code[order] = np.arange(len(values), dtype=np.int32)
+    present = int((~missing).sum())
+    ranked = values[order][:present]
+    positions, reach = _positions(attribute, ranked, len(values) - present)
+    texts = tuple(column.cells[i] for i in order)
+    return EncodedAttribute(attribute, rank_of_code[column.codes], texts, present, ranked, positions, reach), []
+
+
+def _values(attribute: Attribute, column: Column, missing: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """The number behind each distinct cell, NaN where missing, and findings about cells that have none."""
+    if attribute.hierarchy is not None:
+        codes = attribute.hierarchy.leaf_codes(np.array(column.cells, dtype=object))
+        values = np.where(codes < 0, np.nan, codes.astype(np.float64))
+        return values, _gaps(attribute, column, np.isnan(values) & ~missing, "are missing from its hierarchy")
+    if attribute.kind is Kind.ORDINAL:
+        place = {label: i for i, label in enumerate(attribute.order or ())}
+        values = np.array([place.get(cell, np.nan) for cell in column.cells], dtype=np.float64)
+        return values, _gaps(attribute, column, np.isnan(values) & ~missing, "are missing from its order")
+    return _numbers(attribute, column, missing)
+
+
+def _numbers(attribute: Attribute, column: Column, missing: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    values = parse_numbers(column.cells)
+    bad = ~np.isfinite(values) & ~missing
+    if bad.any():
+        return values, [
+            f"attribute '{attribute.name}': {_records(column, bad)} hold text that is no number"
+            f" ({_rows(column, bad)}); mend them, or list the text under 'missing_values'"
+        ]
+    values[missing] = np.nan
+    if attribute.domain is not None:
+        low, high = attribute.domain
+        outside = (values < low) | (values > high)
+        if outside.any():
+            return values, [
+                f"attribute '{attribute.name}': {_records(column, outside)} lie outside its domain "
+                f"({_rows(column, outside)}); widen 'domain' or mend the data"
+            ]
+    return values, []
+
+
+def parse_numbers(cells: tuple[str, ...]) -> np.ndarray:
+    """Decimal numbers as float64, NaN for every other text."""
+    text = pl.Series(cells, dtype=pl.String).str.strip_chars()
+    return text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy().copy()
+
+
+def _positions(attribute: Attribute, values: np.ndarray, missing: int) -> tuple[np.ndarray, float | Hierarchy]:
+    """Matrix code of every rank; missing values share one that lies as far away as the whole domain."""
+    if attribute.hierarchy is not None:
+        tree = attribute.hierarchy.with_leaf("") if missing else attribute.hierarchy
+        beyond = np.full(missing, attribute.hierarchy.leaves)
+        return np.concatenate([values, beyond]).astype(np.int32), tree
+    low, high = linear_domain(attribute, values)
+    unit = _unit(values, high - low)
+    codes = np.rint((values - low) / unit)
+    reach = (high - low) / unit
+    last = codes[-1] if len(codes) else 0.0
+    beyond = np.full(missing, last + max(reach, 1.0))
+    return np.concatenate([codes, beyond]).astype(np.int32), reach if reach > 0 else float(missing > 0)
+
+
+def linear_domain(attribute: Attribute, values: np.ndarray) -> tuple[float, float]:
+    """Least and greatest value the attribute may take: declared, else what the data shows."""
+    if attribute.kind is Kind.ORDINAL:
+        return 0.0, float(len(attribute.order or ()) - 1)
+    if attribute.domain is not None:
+        return attribute.domain
+    return (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+
+
+def _unit(values: np.ndarray, width: float) -> float:
+    """The step between neighbouring positions: exact for whole numbers and short decimals."""
+    for decimals in range(7):
+        unit = 10.0**-decimals
+        if width / unit < MOST_POSITIONS and np.allclose(values / unit, np.rint(values / unit), rtol=0, atol=1e-6):
+            return unit
+    return width / MOST_POSITIONS if width > 0 else 1.0
+
+
+def _gaps(attribute: Attribute, column: Column, absent: np.ndarray, what: str) -> list[str]:
+    if not absent.any():
+        return []
+    return [
+        f"attribute '{attribute.name}': {int(absent.sum())} values of {_records(column, absent)} {what}; "
+        "'shoal policy check --show-values' lists them"
+    ]
+
+
+def _records(column: Column, cells: np.ndarray) -> str:
+    count = int(column.counts()[cells].sum())
+    return f"{count} record{'s' if count != 1 else ''}"
+
+
+def _rows(column: Column, cells: np.ndarray) -> str:
+    rows = column.rows_of(cells)
+    more = ", ..." if int(column.counts()[cells].sum()) > len(rows) else ""
+    return "row " + ", ".join(str(row + 1) for row in rows) + more
+
+
+@dataclass(frozen=True)
+class EncodedTable:
+    """The quasi-identifiers and people of a table, encoded.
+
+    subjects: (n,) int32 dense person numbers, or None where every record is its own person.
+    suppressed: (n,) bool, records that the rule for missing values keeps out of every class.
+    """
+
+    attributes: tuple[EncodedAttribute, ...]
+    subjects: np.ndarray | None
+    suppressed: np.ndarray
+
+    @property
+    def records(self) -> int:
+        return len(self.suppressed)
+
+    def matrix(self) -> Matrix:
+        """The records that are not suppressed, in input order."""
+        kept = np.flatnonzero(~self.suppressed)
+        everything = len(kept) == self.records
+        codes = np.empty((len(kept), len(self.attributes)), dtype=np.int32)
+        for j, encoded in enumerate(self.attributes):
+            codes[:, j] = encoded.positions[encoded.ranks if everything else encoded.ranks[kept]]
+        return Matrix.from_columns(
+            codes,
+            [encoded.reach for encoded in self.attributes],
+            subjects=_dense(self.subjects, None if everything else kept),
+            weights=[encoded.attribute.weight for encoded in self.attributes],
+            names=tuple(encoded.attribute.name for encoded in self.attributes),
+        )
+
+
+def _dense(subjects: np.ndarray | None, kept: np.ndarray | None) -> np.ndarray | None:
+    if subjects is None or kept is None:
+        return subjects
+    return np.unique(subjects[kept], return_inverse=True)[1].astype(np.int32)
+
+
+def encode_subjects(table: Table, schema: Schema) -> tuple[np.ndarray | None, list[str]]:
+    """Dense person numbers, None where no column names the person or nobody has two records."""
+    if schema.subject is None:
+        return None, []
+    column = table.column(schema.subject.name)
+    missing = np.array([cell in schema.missing_values for cell in column.cells])
+    if missing.any():
+        return None, [
+            f"subject '{column.name}': {_records(column, missing)} name nobody ({_rows(column, missing)}); "
+            "give every record its person, or drop those records"
+        ]
+    return (None if len(column.cells) == table.records else column.codes.astype(np.int32)), []
+
+
+def encode(table: Table, schema: Schema) -> tuple[EncodedTable | None, list[str]]:
+    """The table encoded, or everything that is wrong with its quasi-identifiers and people."""
+    findings: list[str] = []
+    attributes = []
+    for attribute in schema.quasi:
+        encoded, found = encode_attribute(attribute, table.column(attribute.name), schema)
+        findings += found
+        if encoded is not None:
+            attributes.append(encoded)
+    subjects, found = encode_subjects(table, schema)
+    findings += found
+    if findings:
+        return None, findings
+    suppressed = np.zeros(table.records, dtype=bool)
+    if schema.missing is Missing.SUPPRESS:
+        for encoded in attributes:
+            suppressed |= encoded.is_missing()
+    return EncodedTable(tuple(attributes), subjects, suppressed), []

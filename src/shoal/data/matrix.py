@@ -1,0 +1,103 @@
+"""The quasi-identifiers of a table as one matrix of codes, the only thing a partitioner sees.
+
+Every attribute, numeric or categorical, becomes a column of ordered integer codes, so that a class
+is a pair of bounds (lo, hi) on every attribute:
+
+- numbers and ordinals are *linear*: the loss of a span is `(hi - lo) * scale`;
+- hierarchies have their leaves in depth-first order, so that every node is a span of leaves: the
+  loss of a span is the width of the lowest node that covers it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.data.hierarchies.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Codes of n records on d quasi-identifiers, and what a span of codes costs.
+
+    codes: (n, d) int32, C-contiguous. Linear attributes: code differences are proportional to
+        differences of value. Tree attributes: the leaf's place in depth-first order.
+    scale: (d,) float64. Linear: loss per unit of code, weight included; 0 for trees.
+    base: (d,) int32. Trees: where the attribute's nodes start in the three arrays below, so that
+        leaf `c` is node `base + c`; -1 for linear attributes.
+    parent, last: (nodes,) int32. Parent node (absolute number, -1 at a root); last leaf code covered.
+    width: (nodes,) float64. Loss of the node, `weight * (leaves - 1) / (leaves(root) - 1)`.
+    subjects: (n,) int32 dense person numbers 0..people-1, or None when every record is its own person.
+
+    The loss of span (lo, hi) on tree attribute j: start at node base[j] + lo and climb `parent`
+    until `last[node] >= hi`; the loss is `width[node]`.
+    """
+
+    codes: np.ndarray
+    scale: np.ndarray
+    base: np.ndarray
+    parent: np.ndarray
+    last: np.ndarray
+    width: np.ndarray
+    subjects: np.ndarray | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def records(self) -> int:
+        return int(self.codes.shape[0])
+
+    @property
+    def attributes(self) -> int:
+        return int(self.codes.shape[1])
+
+    @property
+    def people(self) -> int:
+        """Distinct subjects; the number of records where every record is its own person."""
+        if self.subjects is None:
+            return self.records
+        return int(self.subjects.max()) + 1 if self.records else 0
+
+    @classmethod
+    def from_columns(
+        cls,
+        codes: np.ndarray,
+        ranges: list[float | Hierarchy],
+        subjects: np.ndarray | None = None,
+        weights: list[float] | None = None,
+        names: tuple[str, ...] = (),
+    ) -> Matrix:
+        """A matrix from codes and, for each attribute, its domain width in code units or its hierarchy.
+
+        codes: (n, d) integers. ranges: d entries; a number is the width of a linear domain (0 means
+        that the attribute never costs anything), a Hierarchy makes it a tree attribute.
+        """
+        d = len(ranges)
+        weight = weights or [1.0] * d
+        scale = np.zeros(d)
+        base = np.full(d, -1, dtype=np.int32)
+        parents, lasts, widths = [], [], []
+        nodes = 0
+        for j, span in enumerate(ranges):
+            if isinstance(span, Hierarchy):
+                base[j] = nodes
+                parents.append(np.where(span.parent < 0, -1, span.parent + nodes))
+                lasts.append(span.last)
+                widths.append(weight[j] * span.widths())
+                nodes += len(span.parent)
+            else:
+                scale[j] = weight[j] / span if span > 0 else 0.0
+        return cls(
+            codes=np.ascontiguousarray(codes, dtype=np.int32),
+            scale=scale,
+            base=base,
+            parent=_joined(parents, np.int32),
+            last=_joined(lasts, np.int32),
+            width=_joined(widths, np.float64),
+            subjects=None if subjects is None else np.ascontiguousarray(subjects, dtype=np.int32),
+            names=names,
+        )
+
+
+def _joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:
+    return np.concatenate(parts).astype(dtype) if parts else np.zeros(0, dtype=dtype)

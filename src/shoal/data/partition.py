@@ -1,0 +1,33 @@
+"""Which class every record belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Class labels of n records.
+
+    labels: (n,) int32, classes numbered 0..count-1 without gaps; -1 where the record is suppressed.
+    """
+
+    labels: np.ndarray
+    count: int
+
+    @classmethod
+    def of(cls, labels: np.ndarray) -> Partition:
+        """A partition from any integer labels: renumbered without gaps in order of first appearance."""
+        kept = labels >= 0
+        _, first, inverse = np.unique(labels[kept], return_index=True, return_inverse=True)
+        rank = np.empty(len(first), dtype=np.int32)
+        rank[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
+        dense = np.full(len(labels), -1, dtype=np.int32)
+        dense[kept] = rank[inverse]
+        return cls(dense, len(first))
+
+    def sizes(self) -> np.ndarray:
+        """Records per class, (count,) int64."""
+        return np.bincount(self.labels[self.labels >= 0], minlength=self.count)

@@ -1,0 +1,61 @@
+"""What every class publishes: one span per class and quasi-identifier, written as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from shoal.data.encoding import EncodedAttribute
+from shoal.data.schema import Render
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """Local recoding of n records.
+
+    labels: (n,) int32 class of each record, -1 where suppressed.
+    lo, hi: (classes, attributes) int32, least and greatest rank of each class.
+    """
+
+    labels: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+
+    def column(self, j: int, encoded: EncodedAttribute, render: Render) -> pl.Series:
+        """The published cells of attribute j: the value where the class agrees on it, else its span."""
+        least, most = self.lo[:, j].astype(np.int64), self.hi[:, j].astype(np.int64)
+        spans, cell_of_class = np.unique(least * len(encoded.texts) + most, return_inverse=True)
+        cells = span_texts(spans // len(encoded.texts), spans % len(encoded.texts), encoded, render)
+        distinct: dict[str, int] = {}
+        code_of_span = np.array([distinct.setdefault(cell, len(distinct)) for cell in cells], dtype=np.int64)
+        mark = distinct.setdefault(render.suppressed, len(distinct))
+        codes = np.full(len(self.labels), mark, dtype=np.uint32)
+        kept = self.labels >= 0
+        if len(code_of_span):
+            codes[kept] = code_of_span[cell_of_class][self.labels[kept]]
+        series = pl.Series(encoded.attribute.name, codes).cast(pl.Enum(list(distinct)))
+        # a class whose members all lack the value publishes just that: no value
+        return series.replace("", None) if "" in distinct else series
+
+
+def span_texts(lo: np.ndarray, hi: np.ndarray, encoded: EncodedAttribute, render: Render) -> list[str]:
+    """The text of each span of ranks."""
+    hierarchy = encoded.attribute.hierarchy
+    whole = hi < encoded.present
+    node = np.zeros(len(lo), dtype=np.int32)
+    if hierarchy is not None and whole.any():
+        leaves = encoded.values.astype(np.int32)
+        node[whole] = hierarchy.covering(leaves[lo[whole]], leaves[hi[whole]])
+    texts = []
+    for i in range(len(lo)):
+        if lo[i] == hi[i] or (whole[i] and encoded.values[lo[i]] == encoded.values[hi[i]]):
+            texts.append(encoded.texts[lo[i]])
+        elif not whole[i]:
+            texts.append(render.suppressed)  # some have a value and some have none: nothing narrower covers both
+        elif hierarchy is not None:
+            texts.append(hierarchy.labels[node[i]])
+        else:
+            texts.append(render.intervals.format(lo=encoded.texts[lo[i]], hi=encoded.texts[hi[i]]))
+    return texts

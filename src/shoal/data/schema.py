@@ -1,0 +1,103 @@
+"""What every column of a table is for, and which values it may hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from shoal.data.hierarchies.hierarchy import Hierarchy
+
+
+class Role(StrEnum):
+    """What a column is for; decides whether and how it is published."""
+
+    IDENTIFIER = "identifier"  # removed, or replaced by a keyed pseudonym
+    SUBJECT = "subject"  # the person that k counts; removed
+    QUASI = "quasi"  # an attacker could know it; generalized
+    SENSITIVE = "sensitive"  # an attacker wants it; published as it is
+    PLAIN = "plain"  # neither; published as it is
+    TIME = "time"  # arrival in a stream; removed
+    DROP = "drop"  # removed
+
+
+class Kind(StrEnum):
+    """How the values of a column relate to each other."""
+
+    NUMBER = "number"
+    ORDINAL = "ordinal"
+    CATEGORY = "category"
+
+
+class Missing(StrEnum):
+    """The one rule for missing quasi-identifiers."""
+
+    VALUE = "value"  # a category of its own, which only the whole attribute generalizes
+    SUPPRESS = "suppress"  # the record is suppressed
+    REJECT = "reject"  # an error
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One column.
+
+    domain: least and greatest value a number may take. order: labels of an ordinal, least first.
+    hierarchy: tree of a category, or of a number's or ordinal's labels; a quasi-identifier that is
+    neither a number nor an ordinal always has one once it is bound to data (at worst value, `*`).
+    """
+
+    name: str
+    role: Role
+    kind: Kind = Kind.CATEGORY
+    domain: tuple[float, float] | None = None
+    order: tuple[str, ...] | None = None
+    hierarchy: Hierarchy | None = None
+    weight: float = 1.0
+    pseudonym: str | None = None
+
+
+@dataclass(frozen=True)
+class Render:
+    """How a published cell is written."""
+
+    intervals: str = "[{lo}, {hi}]"
+    suppressed: str = "*"
+    order: str = "input"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """All columns in the order of the input, and the rules that hold for the whole table."""
+
+    attributes: tuple[Attribute, ...]
+    missing: Missing = Missing.VALUE
+    missing_values: tuple[str, ...] = ("",)
+    render: Render = Render()
+    label: str | None = None
+
+    def with_role(self, *roles: Role) -> tuple[Attribute, ...]:
+        return tuple(a for a in self.attributes if a.role in roles)
+
+    @property
+    def quasi(self) -> tuple[Attribute, ...]:
+        return self.with_role(Role.QUASI)
+
+    @property
+    def sensitive(self) -> tuple[Attribute, ...]:
+        return self.with_role(Role.SENSITIVE)
+
+    @property
+    def subject(self) -> Attribute | None:
+        return next(iter(self.with_role(Role.SUBJECT)), None)
+
+    @property
+    def published(self) -> tuple[Attribute, ...]:
+        """The columns of a release, in order."""
+        return tuple(
+            a
+            for a in self.attributes
+            if a.role in (Role.QUASI, Role.SENSITIVE, Role.PLAIN)
+            or (a.role is Role.IDENTIFIER and a.pseudonym is not None)
+        )
+
+    def __getitem__(self, name: str) -> Attribute:
+        return next(a for a in self.attributes if a.name == name)

@@ -1,0 +1,66 @@
+"""A table of people, column by column, each column as codes into its distinct values.
+
+Everything Shoal asks of a column - is it a number, is it in the hierarchy, which value is least -
+is asked of the distinct values, once, and carried to the records by their codes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: distinct texts in sorted order, and which of them each record holds.
+
+    codes: (n,) unsigned. cells: distinct texts, sorted; a missing value (null) reads as "".
+    """
+
+    name: str
+    codes: np.ndarray
+    cells: tuple[str, ...]
+
+    def counts(self) -> np.ndarray:
+        """Records per distinct text, (cells,) int64."""
+        return np.bincount(self.codes, minlength=len(self.cells))
+
+    def rows_of(self, cells: np.ndarray, most: int = 5) -> np.ndarray:
+        """The first few 0-based rows that hold one of these cells. cells: (cells,) bool."""
+        return np.flatnonzero(cells[self.codes])[:most]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frame of n records whose columns are read as text; columns are encoded once, when asked for."""
+
+    frame: pl.DataFrame
+    _columns: dict[str, Column] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def records(self) -> int:
+        return self.frame.height
+
+    @property
+    def names(self) -> list[str]:
+        return self.frame.columns
+
+    def column(self, name: str) -> Column:
+        if name not in self._columns:
+            self._columns[name] = encode_text(self.frame[name])
+        return self._columns[name]
+
+
+def encode_text(series: pl.Series) -> Column:
+    """Codes into the sorted distinct texts; the same for any order of the rows and any machine."""
+    text = as_text(series)
+    cells = text.unique().sort()
+    codes = text.cast(pl.Enum(cells)).to_physical().to_numpy()
+    return Column(series.name, codes, tuple(cells.to_list()))
+
+
+def as_text(series: pl.Series) -> pl.Series:
+    text = series if series.dtype == pl.String else series.cast(pl.String)
+    return text.fill_null("")

@@ -1,0 +1,77 @@
+"""Every error that Shoal raises on purpose, and the exit status each one ends a command with.
+
+    ShoalError
+    |- InputError           2  the data, policy, hierarchy or parameter given can't be used
+    |- InfeasibleError      3  no such release exists; says why, and the nearest that does
+    |- PromiseError         1  a promise was measured and does not hold; the release is withheld
+    |- LedgerError          1  a chain of releases is damaged or would break its history
+    |- CheckpointError      2  a stream can't resume from what it was given
+    |- PartyError           4  another party is missing or broke the agreement
+    `- MissingExtraError    4  an optional part of Shoal is not installed
+
+Messages name attributes, counts, rules and a way out, never a value of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class ShoalError(Exception):
+    """The root of the tree: one line, and all further findings of the same kind in `findings`."""
+
+    exit_status = 70
+
+    def __init__(self, message: str, findings: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.findings = tuple(findings)
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.args[0]), *(f"  - {finding}" for finding in self.findings)])
+
+
+class InputError(ShoalError):
+    """The data, policy, hierarchy or parameter given can't be used; nothing was written."""
+
+    exit_status = 2
+
+    @classmethod
+    def from_findings(cls, findings: Sequence[str]) -> InputError:
+        """One error for many findings: the first is the message, the others follow it."""
+        return cls(findings[0], findings[1:])
+
+
+class InfeasibleError(ShoalError):
+    """No release keeps these promises; the message says why and names the nearest that would hold."""
+
+    exit_status = 3
+
+
+class PromiseError(ShoalError):
+    """A promise does not hold on what would have been published; nothing was published."""
+
+    exit_status = 1
+
+
+class LedgerError(ShoalError):
+    """A ledger is damaged, or the next release would break its history."""
+
+    exit_status = 1
+
+
+class CheckpointError(ShoalError):
+    """A stream can't resume from this checkpoint."""
+
+    exit_status = 2
+
+
+class PartyError(ShoalError):
+    """Another party can't be reached, or broke the agreement."""
+
+    exit_status = 4
+
+
+class MissingExtraError(ShoalError):
+    """An optional part is not installed; the message names the extra to install."""
+
+    exit_status = 4

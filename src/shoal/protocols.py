@@ -1,0 +1,83 @@
+"""Every extension point, on one page.
+
+An algorithm, promise, metric or hierarchy maker is one class in one file that keeps one of these
+protocols. Parameters are the fields of a frozen dataclass; each field's `metadata` may carry
+`help`, `choices`, `low` and `high`, from which the command line, the docs and the error messages
+are made.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from shoal.data.classes import Classes
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.data.release import Release
+
+
+class Promises(Protocol):
+    """All promises of a policy, bound to the people and sensitive values of one table."""
+
+    k: int
+    """Least number of distinct subjects in a class; at least 1."""
+
+    beyond_k: bool
+    """Whether anything has to be asked besides k."""
+
+    def hold(self, labels: np.ndarray, count: int) -> np.ndarray:
+        """For each class 0..count-1, whether every monotone promise holds; (count,) bool.
+
+        labels: (n,) int32, class of each record of the matrix, -1 for records to leave out.
+        Counts distinct subjects, so it is the last word on k as well.
+        """
+
+
+class Partitioner(Protocol):
+    """Local recoding: puts every record of a matrix into a class."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+
+    def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
+        """Classes of at least `promises.k` records; raises InfeasibleError when n < k.
+
+        Where `promises.beyond_k`, classes that still fail are merged by the shared repair.
+        """
+
+
+class PrivacyModel(Protocol):
+    """A promise: what it measures on a class, and when that is good enough."""
+
+    model: ClassVar[str]
+    source: ClassVar[str]
+    monotone: ClassVar[bool]
+    """Whether a union of classes that hold always holds."""
+
+    def measure(self, classes: Classes) -> np.ndarray:
+        """The measured value of every class, (count,) float64."""
+
+    def holds(self, classes: Classes) -> np.ndarray:
+        """Whether the promise holds in every class, compared exactly; (count,) bool."""
+
+
+class Metric(Protocol):
+    """Utility or risk of a release."""
+
+    name: ClassVar[str]
+    lower_is_better: ClassVar[bool]
+
+    def score(self, release: Release) -> float | None:
+        """The measure on a published table; None where it does not apply."""
+
+
+class HierarchyMaker(Protocol):
+    """Makes a hierarchy from the values of a column, by a rule."""
+
+    kind: ClassVar[str]
+
+    def make(self, values: np.ndarray) -> Hierarchy:
+        """A hierarchy with a leaf for every one of these distinct text values."""
