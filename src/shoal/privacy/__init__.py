@@ -1,0 +1,14 @@
+"""Promises, each measured on what was published; shares no code with the algorithms."""
+
+from __future__ import annotations
+
+from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.l_diversity import LDiversity
+from shoal.privacy.promise import Promise
+from shoal.privacy.promises import BoundPromises
+from shoal.privacy.t_closeness import TCloseness
+
+MODELS: dict[str, type[Promise]] = {model.model: model for model in (KAnonymity, LDiversity, TCloseness)}
+"""Every promise of this folder by the name that policies use."""
+
+__all__ = ["MODELS", "BoundPromises", "KAnonymity", "LDiversity", "Promise", "TCloseness"]

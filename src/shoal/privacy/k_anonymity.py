@@ -1,0 +1,98 @@
+"""k-anonymity: everybody hides among at least k - 1 others.
+
+Sweeney. International Journal of Uncertainty, Fuzziness and Knowledge-Based Systems
+10(5):557-570, 2002; Samarati. IEEE TKDE 13(6):1010-1027, 2001.
+Reading: k counts distinct subjects, not records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.data.classes import Classes
+from shoal.errors import InputError
+from shoal.privacy.parameters import names, whole
+from shoal.privacy.promise import Promise
+
+
+@dataclass(frozen=True)
+class KAnonymity(Promise):
+    """At least k distinct subjects share every published combination of the quasi-identifiers.
+
+    With `attributes`, only these are combined. Where the published cells are not known yet (while
+    partitioning), the classes themselves are measured: equal cells of all quasi-identifiers are
+    equal cells of some of them, so that is sound and at most stricter.
+    """
+
+    model: ClassVar[str] = "k-anonymity"
+    source: ClassVar[str] = "Samarati 2001; Sweeney 2002"
+    definition: ClassVar[str] = (
+        "Every combination of published quasi-identifiers that occurs is shared by at least k distinct "
+        "subjects."
+    )
+    monotone: ClassVar[bool] = True
+    higher_is_better: ClassVar[bool] = True
+    counts_people_only: ClassVar[bool] = True
+
+    k: int = field(metadata={"help": "least number of distinct subjects in a class", "low": 2})
+    attributes: tuple[str, ...] = field(
+        default=(), metadata={"help": "quasi-identifiers to combine; none means all"}
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
+        attributes = names(self.model, "attributes", self.attributes, required=False)
+        object.__setattr__(self, "attributes", attributes)
+
+    @property
+    def asked(self) -> float:
+        return self.k
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        return ()
+
+    def least_subjects(self, several_records: bool) -> int:
+        return self.k
+
+    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        people = classes.people()
+        if self.attributes and classes.quasi:
+            people = _people_by_cells(classes, self._cells(classes))
+        return people.astype(np.float64), people >= self.k
+
+    def nearest(self, everybody: Classes) -> list[str]:
+        people = int(everybody.people()[0])
+        if people >= self.k:
+            return []
+        way_out = f"the nearest that holds is k = {people}" if people >= 2 else "no k holds for fewer than 2"
+        return [f"promise '{self.model}': k = {self.k} asked, {people} subjects in the table; {way_out}"]
+
+    def _cells(self, classes: Classes) -> list[np.ndarray]:
+        unknown = [name for name in self.attributes if name not in classes.quasi]
+        if unknown:
+            raise InputError.from_findings(
+                [
+                    f"promise '{self.model}': attribute '{name}' is no quasi-identifier; correct the policy"
+                    for name in unknown
+                ]
+            )
+        return [classes.quasi[name] for name in self.attributes]
+
+
+def _people_by_cells(classes: Classes, cells: list[np.ndarray]) -> np.ndarray:
+    """Subjects who share the cells of each class, the least where a class shows several; (count,) int64."""
+    kept = np.flatnonzero(classes.labels >= 0)
+    labels = np.zeros(len(kept), dtype=np.int64)
+    for codes in cells:
+        _, dense = np.unique(codes[kept], return_inverse=True)
+        _, labels = np.unique(labels * (int(dense.max(initial=0)) + 1) + dense, return_inverse=True)
+    subjects = None if classes.subjects is None else classes.subjects[kept]
+    people = Classes(labels, int(labels.max(initial=-1)) + 1, subjects).people()
+    least = np.full(classes.count, np.iinfo(np.int64).max)
+    np.minimum.at(least, classes.labels[kept], people[labels])
+    least[least == np.iinfo(np.int64).max] = 0
+    return least

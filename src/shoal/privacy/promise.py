@@ -1,0 +1,97 @@
+"""What every promise of this folder answers, whatever it measures."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.data.classes import Classes
+
+
+class Promise(ABC):
+    """A privacy model with its parameters.
+
+    A class without records keeps no promise: whoever splits off nobody has not hidden anybody.
+    """
+
+    model: ClassVar[str]
+    source: ClassVar[str]
+    definition: ClassVar[str]
+    monotone: ClassVar[bool]
+    """Whether a union of classes that hold always holds, for classes that share no subject."""
+
+    higher_is_better: ClassVar[bool]
+    counts_people_only: ClassVar[bool] = False
+    """Whether nothing is asked but `least_subjects` in every class."""
+
+    attributes: tuple[str, ...]
+    """The attributes that the promise is about, as a certificate lists them."""
+
+    @abstractmethod
+    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        """Measured value and whether the promise holds, for every class; (count,) float64 and bool."""
+
+    @property
+    @abstractmethod
+    def asked(self) -> float:
+        """The threshold, in the unit of `measure`."""
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The sensitive attributes whose values it needs."""
+        return self.attributes
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Parameters that a certificate states besides `asked`."""
+        return {}
+
+    def measure(self, classes: Classes) -> np.ndarray:
+        """The measured value of every class, (count,) float64."""
+        return self.judge(classes)[0]
+
+    def holds(self, classes: Classes) -> np.ndarray:
+        """Whether the promise holds in every class, compared exactly; (count,) bool."""
+        return self.judge(classes)[1]
+
+    def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
+        """`holds` for classes of a part of this table, everything else taken from the whole of it."""
+        return self.holds
+
+    def least_subjects(self, several_records: bool) -> int:
+        """The number of subjects that no class can do without.
+
+        several_records: whether a subject may have several records, and so several sensitive values.
+        """
+        return 1
+
+    def nearest(self, everybody: Classes) -> list[str]:
+        """What stands against the promise even with everybody in one class, with what would hold."""
+        return []
+
+    def worst(self, measured: np.ndarray) -> float | None:
+        """The measured value that decides; None where there is no class."""
+        known = measured[~np.isnan(measured)]
+        if not len(known):
+            return None
+        return _plain(known.min() if self.higher_is_better else known.max())
+
+    def report(self, classes: Classes) -> dict[str, Any]:
+        """The promise as a certificate states it."""
+        measured, holds = self.judge(classes)
+        return {
+            "model": self.model,
+            "attributes": list(self.attributes),
+            **self.details,
+            "asked": self.asked,
+            "measured": self.worst(measured),
+            "holds": bool(holds.all()),
+        }
+
+
+def _plain(number: float) -> float:
+    """A whole number as int, so that a count reads as a count."""
+    return int(number) if float(number).is_integer() else float(number)

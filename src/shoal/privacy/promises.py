@@ -1,0 +1,64 @@
+"""All promises of a policy, bound to one table: what a partitioner asks while it works."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from shoal.data.classes import Classes
+from shoal.protocols import PrivacyModel
+
+
+class BoundPromises:
+    """Promises, asked about any labelling of the records of one table.
+
+    k: the largest number of subjects that some promise can't do without in a class; at least 1.
+    beyond_k: whether classes of k records may still break something: another promise than a count of
+        subjects is asked, or subjects have several records each.
+
+    What refers to the whole table (the distribution that t-closeness compares with) is taken from
+    the records that are in a class of `table`, whichever of them are labelled later. Promises that
+    merging can break are not asked here; the audit of what was published asks them.
+    """
+
+    def __init__(self, models: Sequence[PrivacyModel], table: Classes) -> None:
+        several_records = _have_several_records(table.subjects)
+        # the published cells are not known yet, and a subject's number is all that counting needs
+        self._table = replace(table, subjects=table.subjects if several_records else None, quasi={})
+        asked = [model for model in models if model.monotone]
+        self._checks = [getattr(model, "against", lambda _, m=model: m.holds)(self._table) for model in asked]
+        self.k = max([1, *(_least_subjects(model, several_records) for model in models)])
+        people_only = all(getattr(model, "counts_people_only", False) for model in asked)
+        self.beyond_k = several_records or not people_only
+
+    def hold(self, labels: np.ndarray, count: int) -> np.ndarray:
+        """For each class 0..count-1, whether every monotone promise holds; (count,) bool.
+
+        labels: (n,) integers, class of each record of the table, -1 for records to leave out. A class
+        without records holds nothing.
+        """
+        classes = _labelled(self._table, labels, count)
+        result = np.bincount(classes.labels, minlength=count) > 0
+        for check in self._checks:
+            result &= check(classes)
+        return result
+
+
+def _have_several_records(subjects: np.ndarray | None) -> bool:
+    return subjects is not None and len(np.unique(subjects)) < len(subjects)
+
+
+def _least_subjects(model: PrivacyModel, several_records: bool) -> int:
+    return int(model.least_subjects(several_records)) if hasattr(model, "least_subjects") else 1
+
+
+def _labelled(table: Classes, labels: np.ndarray, count: int) -> Classes:
+    """The labelled records only, as classes."""
+    kept = np.flatnonzero(labels >= 0)
+    if len(kept) == len(labels):
+        return replace(table, labels=labels, count=count)
+    subjects = None if table.subjects is None else table.subjects[kept]
+    sensitive = {name: replace(column, codes=column.codes[kept]) for name, column in table.sensitive.items()}
+    return Classes(labels[kept], count, subjects, sensitive)

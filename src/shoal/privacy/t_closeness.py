@@ -1,0 +1,100 @@
+"""t-closeness: the sensitive values of a class are distributed as in the whole table.
+
+Li, Li, Venkatasubramanian. ICDE 2007; several attributes, the worst counts: Wang, Zhu, Chen, Chang.
+Journal of Computer Science and Technology 33(6):1231-1242, 2018.
+Reading: the whole table is every record that is in a class; suppressed records are in none. A
+distribution weighs (subject, value) pairs: a subject counts once for each different value it has
+there, so neither many equal records nor a large class outweigh anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.data.classes import Classes
+from shoal.privacy.earth_mover import Distance, distance_to
+from shoal.privacy.exact import NEARLY, ROOM, sign
+from shoal.privacy.parameters import as_written, decimal, names
+from shoal.privacy.promise import Promise
+from shoal.privacy.value_counts import ValueCounts, sensitive_column, value_counts
+
+
+@dataclass(frozen=True)
+class TCloseness(Promise):
+    """Every class lies at most t from the whole table, on each attribute.
+
+    The distance is the earth mover's, over the distance that each attribute declares: equal, ordered
+    or hierarchical. It is convex in the class, so a union of classes is no farther than the farther
+    of them, and everybody in one class is at distance 0.
+    """
+
+    model: ClassVar[str] = "t-closeness"
+    source: ClassVar[str] = "Li, Li, Venkatasubramanian 2007"
+    definition: ClassVar[str] = (
+        "In every class and for every listed attribute, the earth mover's distance between the values of the "
+        "class and those of the whole table is at most t."
+    )
+    monotone: ClassVar[bool] = True
+    higher_is_better: ClassVar[bool] = False
+
+    attributes: tuple[str, ...] = field(metadata={"help": "sensitive attributes; the worst counts"})
+    t: float = field(
+        metadata={"help": "greatest distance of a class from the whole table", "low": 0.0, "high": 1.0}
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))
+        object.__setattr__(self, "t", decimal(self.model, "t", self.t, 0.0, 1.0))
+
+    @property
+    def asked(self) -> float:
+        return self.t
+
+    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        return self._judge(classes, self._distances(classes))
+
+    def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
+        distances = self._distances(table)
+        return lambda classes: self._judge(classes, distances)[1]
+
+    def _distances(self, table: Classes) -> dict[str, Distance]:
+        """To the distribution of every attribute among all records that are in a class."""
+        everybody = Classes(np.where(table.labels >= 0, 0, -1), 1, table.subjects, table.sensitive)
+        distances = {}
+        for name in self.attributes:
+            column = sensitive_column(table, name)
+            counts = value_counts(everybody, name)
+            frequencies = np.zeros(max(column.values, 1), dtype=np.int64)
+            frequencies[counts.value] = counts.count
+            distances[name] = distance_to(column, frequencies)
+        return distances
+
+    def _judge(self, classes: Classes, distances: Mapping[str, Distance]) -> tuple[np.ndarray, np.ndarray]:
+        measured, holds = np.zeros(classes.count), np.ones(classes.count, dtype=bool)
+        for name in self.attributes:
+            distance, close = _compare(value_counts(classes, name), distances[name], as_written(self.t))
+            measured, holds = np.maximum(measured, distance), holds & close
+        return measured, holds
+
+
+def _compare(counts: ValueCounts, distance: Distance, t: Fraction) -> tuple[np.ndarray, np.ndarray]:
+    """Distance of every class, NaN where it has no record, and whether it is at most t, exactly."""
+    size = counts.total()
+    occupied = size > 0
+    whole = float(distance.pairs) * float(distance.span)
+    fits = 4.0 * whole * float(size.max(initial=0)) < ROOM
+    cost = distance.cost(counts, np.int64 if fits else np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        measured = np.where(occupied, cost / (whole * size), np.nan)
+    if fits:
+        return measured, occupied & (sign(cost, size * (distance.pairs * distance.span), t) <= 0)
+    holds = measured <= float(t)
+    near = np.flatnonzero(np.abs(measured - float(t)) <= NEARLY)
+    exact = distance.cost(counts.only(near), object)
+    holds[near] = sign(exact, size[near].astype(object) * (distance.pairs * distance.span), t) <= 0
+    return measured, holds
