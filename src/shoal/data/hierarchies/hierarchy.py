@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+import polars as pl
+
+from shoal.data.hierarchies.doctor import Fault, diagnose
+from shoal.data.hierarchies.paths import Paths, Trie
+from shoal.errors import InputError
 
 
-@dataclass(frozen=True)
+class Alias(NamedTuple):
+    """Another label of a node: that of an only-child chain's upper link, at its own level."""
+
+    node: int
+    level: int
+    label: str
+
+
+@dataclass(frozen=True, eq=False)
 class Hierarchy:
     """A tree over the values of one attribute; leaves may lie at different depths.
 
@@ -18,12 +34,46 @@ class Hierarchy:
     labels: text of every node as it is published.
     parent: (nodes,) int32, -1 at the root.
     first, last: (nodes,) int32, the span of leaves a node covers.
+    aliases: the further labels of chains that became one node, by node and level.
+    table_levels: (nodes,) int32 where the hierarchy was read from a table whose rows are padded,
+        so that a node may stand higher than its subtree is deep; None to take the depth.
     """
 
     labels: tuple[str, ...]
     parent: np.ndarray
     first: np.ndarray
     last: np.ndarray
+    aliases: tuple[Alias, ...] = ()
+    table_levels: np.ndarray | None = None
+
+    @classmethod
+    def from_paths(cls, rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> Hierarchy:
+        """The tree that these leaf-to-root rows of labels spell; raises InputError with all that is wrong.
+
+        Rows may differ in length. A label that repeats next to itself in a row is one node, unless
+        the row's leaf bears the name of a group with other members: then it is a member of that group.
+        Leaves and siblings keep the order in which the rows name them first.
+        """
+        paths = rows if isinstance(rows, Paths) else Paths.of(rows)
+        faults = [f.message for f in diagnose(paths, attribute) if f.kind is not Fault.UNEVEN_ROWS]
+        if faults:
+            raise InputError.from_findings(faults)
+        return _without_chains(paths.trie, paths.labels)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Hierarchy):
+            return NotImplemented
+        return (
+            self.labels == other.labels
+            and self.aliases == other.aliases
+            and np.array_equal(self.parent, other.parent)
+            and np.array_equal(self.first, other.first)
+            and np.array_equal(self.last, other.last)
+            and np.array_equal(self.levels, other.levels)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.labels)
 
     @property
     def leaves(self) -> int:
@@ -46,3 +96,172 @@ class Hierarchy:
             if not short.any():
                 return node
             node[short] = self.parent[node[short]]
+
+    def node_of_label(self, label: str) -> int:
+        """The node that a published label or alias means, -1 where none.
+
+        All nodes of one name lie on one line from a leaf to the root; the widest of them counts.
+        """
+        return self._node_of.get(label, -1)
+
+    @cached_property
+    def _node_of(self) -> dict[str, int]:
+        node_of: dict[str, int] = {}
+        for node in np.argsort(self.last - self.first, kind="stable").tolist():
+            node_of[self.labels[node]] = node
+        for alias in self.aliases:
+            known = node_of.get(alias.label, alias.node)
+            node_of[alias.label] = max(alias.node, known, key=lambda node: self.last[node] - self.first[node])
+        return node_of
+
+    def leaf_codes(self, values: pl.Series | np.ndarray | Sequence[str]) -> np.ndarray:
+        """The leaf of each text, -1 where it is no leaf; (n,) int32."""
+        text = values if isinstance(values, pl.Series) else pl.Series(list(values), dtype=pl.String)
+        leaves = pl.Enum(self.labels[: self.leaves])
+        codes = text.cast(pl.String).cast(leaves, strict=False).to_physical()
+        return codes.cast(pl.Int32).fill_null(-1).to_numpy()
+
+    @cached_property
+    def levels(self) -> np.ndarray:
+        """How high each node stands: its longest way down to a leaf, counted in the rows it was made from; (nodes,).
+
+        Leaves are at 0. A node that stands for a chain has the level of the chain's lowest link, so that
+        distances which weigh nodes by level / `height` come out as on the full table.
+        """
+        if self.table_levels is not None:
+            return self.table_levels
+        levels = np.zeros(len(self.parent), dtype=np.int32)
+        child = np.flatnonzero(self.parent >= 0)
+        while True:
+            raised = levels.copy()
+            np.maximum.at(raised, self.parent[child], levels[child] + 1)
+            if np.array_equal(raised, levels):
+                return levels
+            levels = raised
+
+    @cached_property
+    def height(self) -> int:
+        """Generalization levels above the values: columns of the table less one."""
+        return max([int(self.levels.max()), *(alias.level for alias in self.aliases)])
+
+    def ancestors_at(self, level: int) -> np.ndarray:
+        """The highest node above each leaf that stands no higher than `level`; (leaves,) int32.
+
+        Level 0 is the values themselves, `height` the root. Each level is a partition of the leaves
+        that the next one coarsens; where rows are even it is that column of the table.
+        """
+        node = np.arange(self.leaves, dtype=np.int32)
+        levels, parent = self.levels, self.parent
+        while True:
+            up = parent[node]
+            climbs = (up >= 0) & (levels[up] <= level)
+            if not climbs.any():
+                return node
+            node = np.where(climbs, up, node)
+
+    def labels_at(self, level: int) -> np.ndarray:
+        """Column `level` of the table: the label of each leaf there, aliases included; (leaves,) str objects."""
+        of_node = np.array(self.labels, dtype=object)
+        for alias in self.aliases:  # ascending levels within a node
+            if alias.level <= level:
+                of_node[alias.node] = alias.label
+        return of_node[self.ancestors_at(level)]
+
+    def with_leaf(self, label: str) -> Hierarchy:
+        """One more leaf, behind all others and right under the root; the other leaves keep their codes.
+
+        For a value that only the whole attribute generalizes, such as a missing one.
+        """
+        if self.node_of_label(label) not in (-1, self.root) or label in self.labels[: self.leaves]:
+            raise InputError("hierarchy: the label to add names another node already; choose a different one")
+        grown = self if self.root >= self.leaves and not self._root_aliases() else self._with_bare_root()
+        return grown._with_last_leaf(label)
+
+    def _root_aliases(self) -> tuple[Alias, ...]:
+        return tuple(alias for alias in self.aliases if alias.node == self.root)
+
+    def _with_bare_root(self) -> Hierarchy:
+        """The root's chain untied: its topmost label is a node of its own again."""
+        chain = self._root_aliases()
+        top = chain[-1] if chain else Alias(self.root, self.height + 1, "*")
+        at, leaves = self.leaves, self.leaves
+        parent = np.insert(_shifted(self.parent, at), at, -1)
+        below = self.root if self.root < at else self.root + 1
+        parent[below] = at
+        return Hierarchy(
+            labels=(*self.labels[:at], top.label, *self.labels[at:]),
+            parent=parent.astype(np.int32),
+            first=np.insert(self.first, at, 0).astype(np.int32),
+            last=np.insert(self.last, at, leaves - 1).astype(np.int32),
+            aliases=_shifted_aliases([alias for alias in self.aliases if alias != top], at),
+            table_levels=np.insert(self.levels, at, top.level).astype(np.int32),
+        )
+
+    def _with_last_leaf(self, label: str) -> Hierarchy:
+        at = self.leaves
+        last = self.last.copy()
+        last[self.root] = at
+        root = self.root + 1
+        return Hierarchy(
+            labels=(*self.labels[:at], label, *self.labels[at:]),
+            parent=np.insert(_shifted(self.parent, at), at, root).astype(np.int32),
+            first=np.insert(self.first, at, at).astype(np.int32),
+            last=np.insert(last, at, at).astype(np.int32),
+            aliases=_shifted_aliases(self.aliases, at),
+            table_levels=np.insert(self.levels, at, 0).astype(np.int32),
+        )
+
+
+def _shifted(nodes: np.ndarray, at: int) -> np.ndarray:
+    return np.where(nodes >= at, nodes + 1, nodes)
+
+
+def _shifted_aliases(aliases: Iterable[Alias], at: int) -> tuple[Alias, ...]:
+    return tuple(alias._replace(node=alias.node + (alias.node >= at)) for alias in aliases)
+
+
+def _without_chains(trie: Trie, labels: tuple[str, ...]) -> Hierarchy:
+    """The array form of a trie with one root: leaves first, a chain of only children as its lowest link."""
+    lowest = _lowest_links(trie)
+    nodes = np.arange(len(trie.parent))
+    kept = nodes[1:][lowest[1:] == nodes[1:]]
+    inner = trie.size[kept] > 1
+    kept = kept[np.lexsort((-trie.size[kept], trie.first[kept], inner))]
+    number = np.full(len(nodes), -1, dtype=np.int32)
+    number[kept] = np.arange(len(kept), dtype=np.int32)
+    dropped = nodes[1:][lowest[1:] != nodes[1:]]
+    aliases = sorted(
+        Alias(int(number[lowest[node]]), int(trie.level[node]), labels[trie.label[node]]) for node in dropped
+    )
+    return Hierarchy(
+        labels=tuple(labels[code] for code in trie.label[kept].tolist()),
+        parent=number[_parents_past_chains(trie, lowest)[kept]],
+        first=trie.first[kept].astype(np.int32),
+        last=(trie.first + trie.size - 1)[kept].astype(np.int32),
+        aliases=tuple(aliases),
+        table_levels=trie.level[kept],
+    )
+
+
+def _lowest_links(trie: Trie) -> np.ndarray:
+    """The node nearest the leaves that covers the same rows, for every node; itself where that's no other."""
+    nodes = np.arange(len(trie.parent))
+    lowest = nodes.copy()
+    only = nodes[1:][trie.size[1:] == trie.size[trie.parent[1:]]]
+    lowest[trie.parent[only]] = only
+    while True:
+        further = lowest[lowest]
+        if np.array_equal(further, lowest):
+            return lowest
+        lowest = further
+
+
+def _parents_past_chains(trie: Trie, lowest: np.ndarray) -> np.ndarray:
+    """The first node above each one that covers more rows; 0 above the root."""
+    above = trie.parent.copy()
+    nodes = np.arange(len(above))
+    while True:
+        linked = (above > 0) & (lowest[above] == lowest[nodes])
+        if not linked.any():
+            return np.where(above < 0, 0, above)
+        above[linked] = trie.parent[above[linked]]

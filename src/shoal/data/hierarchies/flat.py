@@ -1,0 +1,39 @@
+"""A column without a hierarchy: every value lies right under the root."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.errors import InputError
+
+
+@dataclass(frozen=True)
+class Flat:
+    """`value -> *`: either the value is published, or nothing of it."""
+
+    kind: ClassVar[str] = "flat"
+
+    root: str = field(default="*", metadata={"help": "label of the root"})
+
+    @classmethod
+    def from_spec(cls, argument: Any) -> Flat:
+        """`{flat: true}`; a text instead of `true` names the root."""
+        if isinstance(argument, str) and argument:
+            return cls(root=argument)
+        if argument is True or argument is None:
+            return cls()
+        raise InputError("maker 'flat' takes 'true' or a label for the root")
+
+    def misfits(self, values: np.ndarray) -> np.ndarray:
+        """Which values it has no place for: none. (n,) bool."""
+        return np.zeros(len(values), dtype=bool)
+
+    def make(self, values: np.ndarray) -> Hierarchy:
+        """Every distinct value under the root, in sorted order; without values the root alone."""
+        if not len(values):
+            return Hierarchy.from_paths([[self.root]])
+        return Hierarchy.from_paths([value, self.root] for value in sorted(set(values)))

@@ -1,0 +1,151 @@
+"""Leaf-to-root paths, coded, and the tree that they spell.
+
+A path lists the labels of one leaf and of everything above it: `13053, 1305*, 130**, *`. Paths may
+differ in length. A label that repeats next to itself within a path is one node (padded tables).
+Everything here is done on whole columns of codes, so that a hundred thousand leaves take a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+import numpy as np
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Paths:
+    """n paths as codes into their distinct labels.
+
+    labels: distinct labels in the order in which they first occur.
+    codes: (n, longest) int32, column 0 is the leaf, the root is the last code of a row; -1 behind it.
+    lengths: (n,) int64, labels in each path.
+    """
+
+    labels: tuple[str, ...]
+    codes: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def of(cls, rows: Iterable[Sequence[str]]) -> Paths:
+        """Rows of labels, leaf first."""
+        rows = list(rows)
+        lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
+        cells = pl.Series(list(chain.from_iterable(rows)), dtype=pl.String)
+        return cls.of_cells(cells, lengths)
+
+    @classmethod
+    def of_cells(cls, cells: pl.Series, lengths: np.ndarray) -> Paths:
+        """All rows behind one another. cells: (sum of lengths,) text."""
+        distinct = cells.unique(maintain_order=True)
+        codes = np.full((len(lengths), int(lengths.max(initial=0))), -1, dtype=np.int32)
+        filled = np.arange(codes.shape[1]) < lengths[:, None]
+        codes[filled] = cells.cast(pl.Enum(distinct)).to_physical().to_numpy()
+        return cls(tuple(distinct.to_list()), codes, lengths)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def leaf_codes(self) -> np.ndarray:
+        return self.codes[:, 0]
+
+    @property
+    def root_codes(self) -> np.ndarray:
+        return self.codes[np.arange(len(self)), self.lengths - 1]
+
+    @cached_property
+    def trie(self) -> Trie:
+        return Trie.of(self)
+
+
+@dataclass(frozen=True)
+class Trie:
+    """The nodes that paths run through, before chains of only children become one node.
+
+    Nodes are numbered parents first. Node 0 lies above the root, so that several roots are still a tree.
+
+    label: (nodes,) int32 code of the label; parent: (nodes,) int32.
+    level: (nodes,) int32, the longest way down to a leaf, counted in cells of the paths.
+    first, size: (nodes,) int64, the span of rows below a node when rows are put in depth-first order;
+        children stand in the order in which the paths name them first.
+    """
+
+    label: np.ndarray
+    parent: np.ndarray
+    level: np.ndarray
+    first: np.ndarray
+    size: np.ndarray
+
+    @classmethod
+    def of(cls, paths: Paths) -> Trie:
+        return _Grower(paths).grow()
+
+
+class _Grower:
+    """Grows the trie from the root, all paths one cell further at a time."""
+
+    def __init__(self, paths: Paths) -> None:
+        n = len(paths)
+        self.paths = paths
+        self.at = np.zeros(n, dtype=np.int64)  # the node that each path has reached
+        self.cell = np.full(n, -1, dtype=np.int32)  # and its label
+        self.count = 1
+        self.label, self.parent = [np.array([-1])], [np.array([-1])]
+        self.earliest, self.size = [np.array([0])], [np.array([n])]
+
+    def grow(self) -> Trie:
+        level = np.zeros(1, dtype=np.int64)
+        for step in range(self.paths.codes.shape[1]):
+            place = self.paths.lengths - 1 - step
+            rows = np.flatnonzero(place >= 0)
+            cell = self.paths.codes[rows, place[rows]]
+            moved = cell != self.cell[rows]
+            self._enter(rows[moved], cell[moved])
+            level = np.concatenate([level, np.zeros(self.count - len(level), dtype=np.int64)])
+            below = self.paths.codes[rows, np.maximum(place[rows] - 1, 0)]
+            ends = (below != cell) & (place[rows] > 0)  # the lowest cell of a run of equal ones
+            np.maximum.at(level, self.at[rows[ends]], place[rows[ends]])
+        self._add_leaves_that_are_inner_labels()
+        level = np.concatenate([level, np.zeros(self.count - len(level), dtype=np.int64)])
+        return self._spans(level.astype(np.int32))
+
+    def _enter(self, rows: np.ndarray, cell: np.ndarray) -> None:
+        """Moves rows to the child of their node with this label, made where it is new."""
+        if not len(rows):
+            return
+        key = self.at[rows] * len(self.paths.labels) + cell
+        pairs, earliest, child = np.unique(key, return_index=True, return_inverse=True)
+        self.label.append(pairs % len(self.paths.labels))
+        self.parent.append(pairs // len(self.paths.labels))
+        self.earliest.append(rows[earliest])
+        self.size.append(np.bincount(child))
+        self.at[rows] = self.count + child
+        self.cell[rows] = cell
+        self.count += len(pairs)
+
+    def _add_leaves_that_are_inner_labels(self) -> None:
+        """`Other, Other, *` beside `x, Other, *`: the leaf lies below the inner node of the same name."""
+        inner = np.zeros(self.count, dtype=bool)
+        inner[np.concatenate(self.parent)[1:]] = True
+        rows = np.flatnonzero(inner[self.at])
+        self._enter(rows, self.cell[rows])
+
+    def _spans(self, level: np.ndarray) -> Trie:
+        """Where each node's rows start: behind those of its earlier siblings, inside its parent's."""
+        label, parent = np.concatenate(self.label), np.concatenate(self.parent)
+        earliest, size = np.concatenate(self.earliest), np.concatenate(self.size)
+        order = np.lexsort((earliest, parent))
+        before = np.cumsum(size[order]) - size[order]
+        head = np.r_[True, np.diff(parent[order]) != 0]
+        first = np.empty(self.count, dtype=np.int64)
+        first[order] = before - np.maximum.accumulate(np.where(head, before, 0))
+        start = 1
+        for batch in self.label[1:]:
+            made = slice(start, start + len(batch))
+            first[made] += first[parent[made]]
+            start += len(batch)
+        return Trie(label.astype(np.int32), parent.astype(np.int32), level, first, size)

@@ -1,0 +1,115 @@
+"""Hierarchy tables as ARX writes them: one row for each leaf, the leaf first, the root last, no header.
+
+Separator `;`, tab, `|` or `,`, whichever splits the rows into columns that end in one label; labels
+may be quoted as in CSV. Blanks around a label are no part of it. Blank lines and a byte-order mark
+are passed over. Files that end in `.gz` are compressed.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import zlib
+from collections import Counter
+from itertools import chain, islice
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from shoal.data.hierarchies.doctor import diagnose
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.paths import Paths
+from shoal.errors import InputError
+
+SEPARATORS = (";", "\t", "|", ",")  # in order of preference
+ROWS_TO_JUDGE_BY = 200
+
+
+def read_hierarchy(path: str | Path, attribute: str = "") -> Hierarchy:
+    """The hierarchy in a table; raises InputError with everything that is wrong with it."""
+    paths = read_paths(path, attribute)
+    faults = [finding.message for finding in diagnose(paths, attribute)]
+    if faults:
+        raise InputError.from_findings(faults)
+    return Hierarchy.from_paths(paths, attribute)
+
+
+def read_paths(path: str | Path, attribute: str = "") -> Paths:
+    """The rows of a table as they stand, for `diagnose`; raises InputError where the file can't be read."""
+    path = Path(path)
+    text = _text(path, attribute)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator_of(text), skipinitialspace=True)
+    try:
+        rows = [row for row in reader if len(row) > 1 or (row and row[0].strip())]
+    except csv.Error:
+        raise InputError(
+            f"{_subject(attribute)}: hierarchy '{path.name}' is no table (line {reader.line_num}); "
+            "check its separator and quotes"
+        ) from None
+    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+    cells = pl.Series(list(chain.from_iterable(rows)), dtype=pl.String)
+    return Paths.of_cells(cells.str.strip_chars(), lengths)
+
+
+def write_hierarchy(hierarchy: Hierarchy, path: str | Path, separator: str = ";") -> None:
+    """Writes the table that reads back as the same hierarchy; the file appears whole or not at all.
+
+    Leaves that lie higher than others are padded by repeating labels. Only labels with blanks around
+    them, or empty ones, do not survive.
+    """
+    path = Path(path)
+    out = io.StringIO(newline="")
+    columns = [hierarchy.labels_at(level) for level in range(hierarchy.height + 1)]
+    csv.writer(out, delimiter=separator, lineterminator="\n").writerows(zip(*columns, strict=True))
+    content = out.getvalue().encode()
+    if path.suffix == ".gz":
+        content = gzip.compress(content, mtime=0)
+    beside = path.with_name(f".{path.name}.part")
+    with open(beside, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+
+
+def separator_of(text: str) -> str:
+    """The separator whose columns look most like a hierarchy's: as many in every row, the last one the same."""
+    return max(SEPARATORS, key=lambda separator: _likeness(text, separator))
+
+
+def _likeness(text: str, separator: str) -> float:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+    try:
+        rows = [row for row in islice(reader, ROWS_TO_JUDGE_BY) if row]
+    except csv.Error:
+        return 0.0
+    split = [row for row in rows if len(row) > 1]
+    if not split:
+        return 0.0
+    alike = Counter(len(row) for row in split).most_common(1)[0][1] / len(rows)
+    rooted = Counter(row[-1].strip() for row in split).most_common(1)[0][1] / len(rows)
+    return alike * rooted
+
+
+def _text(path: Path, attribute: str) -> str:
+    try:
+        content = path.read_bytes()
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+        return content.decode("utf-8-sig")
+    except OSError as refused:
+        why = refused.strerror or "is no gzip file"
+        raise InputError(
+            f"{_subject(attribute)}: can't read hierarchy '{path}' ({why}); paths are relative to the policy file"
+        ) from None
+    except (EOFError, zlib.error):
+        raise InputError(f"{_subject(attribute)}: hierarchy '{path}' is cut off; copy it again") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{_subject(attribute)}: hierarchy '{path}' is not UTF-8 text; convert it") from None
+
+
+def _subject(attribute: str) -> str:
+    return f"attribute '{attribute}'" if attribute else "hierarchy"
