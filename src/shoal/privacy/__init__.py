@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from shoal.privacy.alpha_k import AlphaKAnonymity
+from shoal.privacy.feasibility import nearest_feasible
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
+from shoal.privacy.p_sensitive import PSensitiveKAnonymity
 from shoal.privacy.promise import Promise
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness
 
-MODELS: dict[str, type[Promise]] = {model.model: model for model in (KAnonymity, LDiversity, TCloseness)}
+MODELS: dict[str, type[Promise]] = {
+    model.model: model for model in (KAnonymity, LDiversity, TCloseness, AlphaKAnonymity, PSensitiveKAnonymity)
+}
 """Every promise of this folder by the name that policies use."""
 
-__all__ = ["MODELS", "BoundPromises", "KAnonymity", "LDiversity", "Promise", "TCloseness"]
+__all__ = [
+    "MODELS",
+    "AlphaKAnonymity",
+    "BoundPromises",
+    "KAnonymity",
+    "LDiversity",
+    "PSensitiveKAnonymity",
+    "Promise",
+    "TCloseness",
+    "nearest_feasible",
+]

@@ -30,17 +30,14 @@ class KAnonymity(Promise):
     model: ClassVar[str] = "k-anonymity"
     source: ClassVar[str] = "Samarati 2001; Sweeney 2002"
     definition: ClassVar[str] = (
-        "Every combination of published quasi-identifiers that occurs is shared by at least k distinct "
-        "subjects."
+        "Every combination of published quasi-identifiers that occurs is shared by at least k distinct subjects."
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = True
     counts_people_only: ClassVar[bool] = True
 
     k: int = field(metadata={"help": "least number of distinct subjects in a class", "low": 2})
-    attributes: tuple[str, ...] = field(
-        default=(), metadata={"help": "quasi-identifiers to combine; none means all"}
-    )
+    attributes: tuple[str, ...] = field(default=(), metadata={"help": "quasi-identifiers to combine; none means all"})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))

@@ -49,7 +49,7 @@ class LDiversity(Promise):
     higher_is_better: ClassVar[bool] = True
 
     attribute: str = field(metadata={"help": "sensitive attribute"})
-    l: int = field(metadata={"help": "least number of well represented values in a class", "low": 1})  # noqa: E741
+    l: int = field(metadata={"help": "least number of well represented values in a class", "low": 1})
     kind: str = field(default="distinct", metadata={"help": "what well represented means", "choices": KINDS})
     c: float | None = field(
         default=None, metadata={"help": "recursive only: how dominant one value may be", "low": 0.0}
@@ -60,9 +60,7 @@ class LDiversity(Promise):
         object.__setattr__(self, "l", whole(self.model, "l", self.l, 1))
         choice(self.model, "kind", self.kind, KINDS)
         if (self.kind == "recursive") != (self.c is not None):
-            raise InputError(
-                f"promise '{self.model}': kind 'recursive', and it alone, takes c; add or remove c"
-            )
+            raise InputError(f"promise '{self.model}': kind 'recursive', and it alone, takes c; add or remove c")
         if self.c is not None:
             object.__setattr__(self, "c", decimal(self.model, "c", self.c, 0.0, inf, above=True))
 
@@ -75,7 +73,7 @@ class LDiversity(Promise):
         return (self.attribute,)
 
     @property
-    def details(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         return {"kind": self.kind} | ({} if self.c is None else {"c": self.c})
 
     def least_subjects(self, several_records: bool) -> int:

@@ -45,7 +45,7 @@ class Promise(ABC):
         return self.attributes
 
     @property
-    def details(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """Parameters that a certificate states besides `asked`."""
         return {}
 
@@ -85,7 +85,7 @@ class Promise(ABC):
         return {
             "model": self.model,
             "attributes": list(self.attributes),
-            **self.details,
+            **self.settings,
             "asked": self.asked,
             "measured": self.worst(measured),
             "holds": bool(holds.all()),

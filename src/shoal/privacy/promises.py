@@ -8,27 +8,31 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.data.classes import Classes
+from shoal.privacy.feasibility import nearest_feasible
 from shoal.protocols import PrivacyModel
+
+__all__ = ["BoundPromises", "nearest_feasible"]
 
 
 class BoundPromises:
     """Promises, asked about any labelling of the records of one table.
 
     k: the largest number of subjects that some promise can't do without in a class; at least 1.
+    template: the table; its labels say which records belong to it at all.
     beyond_k: whether classes of k records may still break something: another promise than a count of
         subjects is asked, or subjects have several records each.
 
     What refers to the whole table (the distribution that t-closeness compares with) is taken from
-    the records that are in a class of `table`, whichever of them are labelled later. Promises that
+    the records that are in a class of the template, whichever of them are labelled later. Promises that
     merging can break are not asked here; the audit of what was published asks them.
     """
 
-    def __init__(self, models: Sequence[PrivacyModel], table: Classes) -> None:
-        several_records = _have_several_records(table.subjects)
+    def __init__(self, models: Sequence[PrivacyModel], template: Classes) -> None:
+        several_records = _have_several_records(template.subjects)
         # the published cells are not known yet, and a subject's number is all that counting needs
-        self._table = replace(table, subjects=table.subjects if several_records else None, quasi={})
+        self.template = replace(template, subjects=template.subjects if several_records else None, quasi={})
         asked = [model for model in models if model.monotone]
-        self._checks = [getattr(model, "against", lambda _, m=model: m.holds)(self._table) for model in asked]
+        self._checks = [getattr(model, "against", lambda _, m=model: m.holds)(self.template) for model in asked]
         self.k = max([1, *(_least_subjects(model, several_records) for model in models)])
         people_only = all(getattr(model, "counts_people_only", False) for model in asked)
         self.beyond_k = several_records or not people_only
@@ -39,7 +43,7 @@ class BoundPromises:
         labels: (n,) integers, class of each record of the table, -1 for records to leave out. A class
         without records holds nothing.
         """
-        classes = _labelled(self._table, labels, count)
+        classes = _labelled(self.template, labels, count)
         result = np.bincount(classes.labels, minlength=count) > 0
         for check in self._checks:
             result &= check(classes)

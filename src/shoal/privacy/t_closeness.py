@@ -43,9 +43,7 @@ class TCloseness(Promise):
     higher_is_better: ClassVar[bool] = False
 
     attributes: tuple[str, ...] = field(metadata={"help": "sensitive attributes; the worst counts"})
-    t: float = field(
-        metadata={"help": "greatest distance of a class from the whole table", "low": 0.0, "high": 1.0}
-    )
+    t: float = field(metadata={"help": "greatest distance of a class from the whole table", "low": 0.0, "high": 1.0})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))

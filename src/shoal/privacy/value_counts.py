@@ -61,9 +61,7 @@ class ValueCounts:
         sizes = self.distinct[chosen]
         starts = np.concatenate(([0], np.cumsum(sizes)))
         cells = np.repeat(self.starts[chosen] - starts[:-1], sizes) + np.arange(starts[-1])
-        return ValueCounts(
-            np.repeat(np.arange(len(chosen)), sizes), self.value[cells], self.count[cells], starts
-        )
+        return ValueCounts(np.repeat(np.arange(len(chosen)), sizes), self.value[cells], self.count[cells], starts)
 
 
 def value_counts(classes: Classes, attribute: str) -> ValueCounts:

@@ -1,0 +1,109 @@
+"""(alpha, k)-anonymity: no sensitive value can be guessed with more confidence than alpha.
+
+Wong, Li, Fu, Wang. KDD 2006, pages 754-759.
+Reading: the frequency of a value is the share of the class's subjects who have it. A subject with
+several values counts in the frequency of each, so frequencies may add up to more than 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.data.classes import Classes, SensitiveColumn
+from shoal.errors import InputError
+from shoal.privacy.exact import sign
+from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.parameters import as_written, decimal, names, one_name, whole
+from shoal.privacy.promise import Promise
+from shoal.privacy.value_counts import ValueCounts, sensitive_column, value_counts
+
+
+@dataclass(frozen=True)
+class AlphaKAnonymity(Promise):
+    """k-anonymity, and no designated value more frequent than alpha in any class.
+
+    What is measured is the frequency; `holds` asks k as well. In a union of classes a value is at
+    most as frequent as in the one where it is most frequent.
+    """
+
+    model: ClassVar[str] = "alpha-k-anonymity"
+    source: ClassVar[str] = "Wong, Li, Fu, Wang 2006"
+    definition: ClassVar[str] = (
+        "Every class has at least k distinct subjects, and of these at most the share alpha has any one of the "
+        "designated sensitive values (of all values where none is designated)."
+    )
+    monotone: ClassVar[bool] = True
+    higher_is_better: ClassVar[bool] = False
+
+    attribute: str = field(metadata={"help": "sensitive attribute"})
+    alpha: float = field(metadata={"help": "greatest share of one value in a class", "low": 0.0, "high": 1.0})
+    k: int = field(metadata={"help": "least number of distinct subjects in a class", "low": 2})
+    values: tuple[str, ...] = field(default=(), metadata={"help": "designated values; none means every value"})
+
+    def __post_init__(self) -> None:
+        one_name(self.model, "attribute", self.attribute)
+        object.__setattr__(self, "alpha", decimal(self.model, "alpha", self.alpha, 0.0, 1.0, above=True))
+        object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
+        object.__setattr__(self, "values", names(self.model, "values", self.values, required=False))
+
+    @property
+    def asked(self) -> float:
+        return self.alpha
+
+    @property
+    def attributes(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (self.attribute,)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The designated values are counted, not named: a certificate holds no value."""
+        return {"k": self.k} | ({"designated": len(self.values)} if self.values else {})
+
+    def least_subjects(self, several_records: bool) -> int:
+        """Some value occurs at least once, and that once is at most alpha of all: 1 <= alpha * people."""
+        return self.k if self.values else max(self.k, ceil(1 / as_written(self.alpha)))
+
+    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        people, most = classes.people(), self._most_frequent(classes)
+        with np.errstate(invalid="ignore"):
+            measured = most / people
+        rare = sign(most, people, as_written(self.alpha)) <= 0
+        return measured, rare & (people >= self.k)
+
+    def report(self, classes: Classes) -> dict[str, Any]:
+        return super().report(classes) | {"k_measured": int(classes.people().min(initial=0))}
+
+    def nearest(self, everybody: Classes) -> list[str]:
+        findings = KAnonymity(self.k).nearest(everybody)
+        people, most = int(everybody.people()[0]), int(self._most_frequent(everybody)[0])
+        if people and most > as_written(self.alpha) * people:
+            least = -(-most * 10**6 // people) / 10**6
+            findings.append(
+                f"promise '{self.model}' on '{self.attribute}': alpha = {self.alpha} asked, less than the share of "
+                f"the most frequent value in the whole table; the nearest that holds is alpha = {least}"
+            )
+        return findings
+
+    def _most_frequent(self, classes: Classes) -> np.ndarray:
+        """Subjects who have the most frequent of the designated values, (count,) int64."""
+        counts = value_counts(classes, self.attribute)
+        return counts.largest(np.where(self._is_designated(classes, counts), counts.count, 0))
+
+    def _is_designated(self, classes: Classes, counts: ValueCounts) -> np.ndarray:
+        if not self.values:
+            return np.ones(len(counts.value), dtype=bool)
+        return np.isin(counts.value, _places(sensitive_column(classes, self.attribute), self.values))
+
+
+def _places(column: SensitiveColumn, labels: tuple[str, ...]) -> list[int]:
+    """Places of the values that occur; a value that does not occur has nothing to hide."""
+    if not column.labels and column.hierarchy is None:
+        raise InputError(
+            f"attribute '{column.name}': its values can't be named here; leave out 'values' to cover every value"
+        )
+    places = (column.place_of(label) for label in labels)
+    return [place for place in places if place is not None]

@@ -1,0 +1,26 @@
+"""Which promises no release of a table can keep, and the nearest that one could."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from shoal.data.classes import Classes
+from shoal.protocols import PrivacyModel
+
+
+def nearest_feasible(models: Sequence[PrivacyModel], classes: Classes) -> list[str]:
+    """A finding for every promise that fails with everybody in one class; empty where all hold.
+
+    Everybody who is in a class of `classes` is put into one. A monotone promise that fails there
+    fails in every other way to divide the same people, too. No finding names a value of the data.
+    """
+    everybody = replace(classes, labels=np.where(classes.labels >= 0, 0, -1), count=1, quasi={})
+    findings: list[str] = []
+    for model in models:
+        if model.monotone and not model.holds(everybody)[0]:
+            reasons: list[str] = getattr(model, "nearest", lambda _: [])(everybody)
+            findings += reasons or [f"promise '{model.model}': fails even with everybody in one class; relax it"]
+    return findings

@@ -1,0 +1,73 @@
+"""p-sensitive k-anonymity: every confidential attribute takes several values in each class.
+
+Truta, Vinay. ICDE Workshops 2006, page 94.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.data.classes import Classes
+from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.parameters import names, whole
+from shoal.privacy.promise import Promise
+from shoal.privacy.value_counts import value_counts
+
+
+@dataclass(frozen=True)
+class PSensitiveKAnonymity(Promise):
+    """k-anonymity, and at least p different values of each listed attribute in every class.
+
+    What is measured is the number of values, of the attribute that has the fewest; `holds` asks k as
+    well.
+    """
+
+    model: ClassVar[str] = "p-sensitive-k-anonymity"
+    source: ClassVar[str] = "Truta, Vinay 2006"
+    definition: ClassVar[str] = (
+        "Every class has at least k distinct subjects and at least p different values of each listed attribute."
+    )
+    monotone: ClassVar[bool] = True
+    higher_is_better: ClassVar[bool] = True
+
+    attributes: tuple[str, ...] = field(metadata={"help": "sensitive attributes, each on its own"})
+    p: int = field(metadata={"help": "least number of different values in a class", "low": 1})
+    k: int = field(metadata={"help": "least number of distinct subjects in a class", "low": 2})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))
+        object.__setattr__(self, "p", whole(self.model, "p", self.p, 1))
+        object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
+
+    @property
+    def asked(self) -> float:
+        return self.p
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"k": self.k}
+
+    def least_subjects(self, several_records: bool) -> int:
+        """p values need p subjects, unless one subject may bring several values."""
+        return self.k if several_records else max(self.k, self.p)
+
+    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        fewest = np.min([value_counts(classes, name).distinct for name in self.attributes], axis=0)
+        return fewest.astype(np.float64), (fewest >= self.p) & (classes.people() >= self.k)
+
+    def report(self, classes: Classes) -> dict[str, Any]:
+        return super().report(classes) | {"k_measured": int(classes.people().min(initial=0))}
+
+    def nearest(self, everybody: Classes) -> list[str]:
+        findings = KAnonymity(self.k).nearest(everybody)
+        for name in self.attributes:
+            distinct = int(value_counts(everybody, name).distinct[0])
+            if distinct < self.p:
+                findings.append(
+                    f"promise '{self.model}' on '{name}': p = {self.p} asked, {distinct} different values in the "
+                    f"table; the nearest that holds is p = {distinct}"
+                )
+        return findings
