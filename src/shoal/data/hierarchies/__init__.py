@@ -10,8 +10,13 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from shoal.data.hierarchies.bins import Bins
+from shoal.data.hierarchies.dates import Dates
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.order import Order
+from shoal.data.hierarchies.prefix import Prefix
+from shoal.data.hierarchies.tree import Tree
 
 
 class Maker(Protocol):
@@ -21,6 +26,8 @@ class Maker(Protocol):
     """
 
     kind: ClassVar[str]
+    misfit: ClassVar[str]
+    """What is wrong with values that don't fit and a way out, worded to follow `3 distinct values `."""
 
     @classmethod
     def from_spec(cls, argument: Any) -> Maker:
@@ -33,6 +40,7 @@ class Maker(Protocol):
         """A hierarchy with a leaf for every one of these texts; the same for any order of them."""
 
 
-MAKERS: dict[str, type[Maker]] = {maker.kind: maker for maker in (Flat,)}
+_MAKERS: tuple[type[Maker], ...] = (Prefix, Bins, Dates, Order, Tree, Flat)
+MAKERS: dict[str, type[Maker]] = {maker.kind: maker for maker in _MAKERS}
 
 __all__ = ["MAKERS", "Hierarchy", "Maker"]

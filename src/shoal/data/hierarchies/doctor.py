@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
 from shoal.data.hierarchies.paths import Paths
+from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal.data.hierarchies.hierarchy import Hierarchy
+
+MOST_PLACES = 5  # named in a message
 
 
 class Fault(StrEnum):
@@ -30,6 +33,7 @@ class Fault(StrEnum):
     TWO_PARENTS = "two parents"
     TWO_NODES = "label names two nodes"
     GAP = "gap"
+    MISFIT = "misfit"
 
 
 @dataclass(frozen=True)
@@ -87,12 +91,50 @@ def gaps(hierarchy: Hierarchy, attribute: str, values: Sequence[str], counts: np
             Fault.GAP,
             attribute,
             records,
-            f"{_subject(attribute)}: {_counted(records, 'record lies', 'records lie')} outside its hierarchy"
+            f"{_prefix(attribute)}{_counted(records, 'record lies', 'records lie')} outside the hierarchy"
             f" ({_counted(len(lost), 'distinct value', 'distinct values')}{aside});"
             " add them as leaves, or list them under 'missing_values'",
             lost,
         )
     ]
+
+
+class Rule(Protocol):
+    """What a maker says about values it has no place for."""
+
+    kind: ClassVar[str]
+    misfit: ClassVar[str]
+    """What is wrong with them and a way out, worded to follow `3 distinct values `."""
+
+    def misfits(self, values: np.ndarray) -> np.ndarray:
+        """Which values it has no place for; (n,) bool."""
+
+
+def misfits(rule: Rule, attribute: str, values: np.ndarray, counts: np.ndarray | None = None) -> list[Finding]:
+    """The values that a maker has no place for; at most one finding.
+
+    values: distinct texts of the column, missing ones left out. counts: records that hold each, if known.
+    """
+    unfit = rule.misfits(values)
+    if not unfit.any():
+        return []
+    distinct = _counted(int(unfit.sum()), "distinct value", "distinct values")
+    if counts is None:
+        places = [str(place + 1) for place in np.flatnonzero(unfit)]
+        listed = ", ".join(places[:MOST_PLACES]) + (", ..." if len(places) > MOST_PLACES else "")
+        count, who = int(unfit.sum()), f"{distinct} of {len(values)} (number {listed})"
+    else:
+        count = int(np.asarray(counts)[unfit].sum())
+        who = f"{_counted(count, 'record', 'records')} with {distinct}"
+    lost = tuple(np.asarray(values, dtype=object)[unfit])
+    return [Finding(Fault.MISFIT, attribute, count, f"{_prefix(attribute)}{who} {rule.misfit}", lost)]
+
+
+def refuse_misfits(rule: Rule, values: np.ndarray) -> None:
+    """Raises InputError where a maker has no place for some of the values."""
+    found = misfits(rule, "", values)
+    if found:
+        raise InputError.from_findings([finding.message for finding in found])
 
 
 class _Report:
@@ -103,12 +145,12 @@ class _Report:
         self.findings: list[Finding] = []
 
     def add(self, kind: Fault, count: int, text: str, values: Iterable[str] = ()) -> None:
-        message = f"{_subject(self.attribute)}: its hierarchy {text}"
+        message = f"{_prefix(self.attribute)}the hierarchy {text}"
         self.findings.append(Finding(kind, self.attribute, count, message, tuple(values)))
 
 
-def _subject(attribute: str) -> str:
-    return f"attribute '{attribute}'" if attribute else "hierarchy"
+def _prefix(attribute: str) -> str:
+    return f"attribute '{attribute}': " if attribute else ""
 
 
 def _counted(count: int, one: str, many: str) -> str:
@@ -210,7 +252,7 @@ def _labels_of_unrelated_nodes(paths: Paths) -> np.ndarray:
 
 def _labels_with_two_parents(paths: Paths) -> np.ndarray:
     """Labels that have different next labels above them within one column."""
-    above = paths.codes[:, -1].copy()
+    above = np.full(len(paths), -1, dtype=np.int32)
     torn = []
     for column in range(paths.codes.shape[1] - 2, -1, -1):
         cell, upper = paths.codes[:, column], paths.codes[:, column + 1]

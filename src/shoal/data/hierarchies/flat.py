@@ -16,6 +16,7 @@ class Flat:
     """`value -> *`: either the value is published, or nothing of it."""
 
     kind: ClassVar[str] = "flat"
+    misfit: ClassVar[str] = "have no place"
 
     root: str = field(default="*", metadata={"help": "label of the root"})
 
@@ -26,7 +27,7 @@ class Flat:
             return cls(root=argument)
         if argument is True or argument is None:
             return cls()
-        raise InputError("maker 'flat' takes 'true' or a label for the root")
+        raise InputError("hierarchy maker 'flat' takes 'true', or a label for the root")
 
     def misfits(self, values: np.ndarray) -> np.ndarray:
         """Which values it has no place for: none. (n,) bool."""

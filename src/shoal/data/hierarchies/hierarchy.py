@@ -173,7 +173,7 @@ class Hierarchy:
         For a value that only the whole attribute generalizes, such as a missing one.
         """
         if self.node_of_label(label) not in (-1, self.root) or label in self.labels[: self.leaves]:
-            raise InputError("hierarchy: the label to add names another node already; choose a different one")
+            raise InputError("the label to add names another node of the hierarchy; choose a different one")
         grown = self if self.root >= self.leaves and not self._root_aliases() else self._with_bare_root()
         return grown._with_last_leaf(label)
 

@@ -86,45 +86,40 @@ class Trie:
 
 
 class _Grower:
-    """Grows the trie from the root, all paths one cell further at a time."""
+    """Grows the trie from the root, all paths one node further at a time.
+
+    cells, places: (n, deepest), from the root down: the labels of a path without its repeats, and
+    the column nearest the leaf in which each stands; -1 behind the leaf.
+    """
 
     def __init__(self, paths: Paths) -> None:
         n = len(paths)
-        self.paths = paths
+        self.choices = len(paths.labels)
+        self.cells, self.places = _without_repeats(paths)
         self.at = np.zeros(n, dtype=np.int64)  # the node that each path has reached
-        self.cell = np.full(n, -1, dtype=np.int32)  # and its label
         self.count = 1
-        self.label, self.parent = [np.array([-1])], [np.array([-1])]
+        self.label, self.parent, self.level = [np.array([-1])], [np.array([-1])], [np.array([0])]
         self.earliest, self.size = [np.array([0])], [np.array([n])]
 
     def grow(self) -> Trie:
-        level = np.zeros(1, dtype=np.int64)
-        for step in range(self.paths.codes.shape[1]):
-            place = self.paths.lengths - 1 - step
-            rows = np.flatnonzero(place >= 0)
-            cell = self.paths.codes[rows, place[rows]]
-            moved = cell != self.cell[rows]
-            self._enter(rows[moved], cell[moved])
-            level = np.concatenate([level, np.zeros(self.count - len(level), dtype=np.int64)])
-            below = self.paths.codes[rows, np.maximum(place[rows] - 1, 0)]
-            ends = (below != cell) & (place[rows] > 0)  # the lowest cell of a run of equal ones
-            np.maximum.at(level, self.at[rows[ends]], place[rows[ends]])
+        for step in range(self.cells.shape[1]):
+            rows = np.flatnonzero(self.cells[:, step] >= 0)
+            self._enter(rows, self.cells[rows, step], self.places[rows, step])
         self._add_leaves_that_are_inner_labels()
-        level = np.concatenate([level, np.zeros(self.count - len(level), dtype=np.int64)])
-        return self._spans(level.astype(np.int32))
+        return self._spans()
 
-    def _enter(self, rows: np.ndarray, cell: np.ndarray) -> None:
+    def _enter(self, rows: np.ndarray, cell: np.ndarray, place: np.ndarray) -> None:
         """Moves rows to the child of their node with this label, made where it is new."""
-        if not len(rows):
-            return
-        key = self.at[rows] * len(self.paths.labels) + cell
+        key = self.at[rows] * self.choices + cell
         pairs, earliest, child = np.unique(key, return_index=True, return_inverse=True)
-        self.label.append(pairs % len(self.paths.labels))
-        self.parent.append(pairs // len(self.paths.labels))
+        level = np.zeros(len(pairs), dtype=np.int64)
+        np.maximum.at(level, child, place)
+        self.label.append(pairs % self.choices)
+        self.parent.append(pairs // self.choices)
+        self.level.append(level)
         self.earliest.append(rows[earliest])
-        self.size.append(np.bincount(child))
+        self.size.append(np.bincount(child, minlength=len(pairs)))
         self.at[rows] = self.count + child
-        self.cell[rows] = cell
         self.count += len(pairs)
 
     def _add_leaves_that_are_inner_labels(self) -> None:
@@ -132,13 +127,13 @@ class _Grower:
         inner = np.zeros(self.count, dtype=bool)
         inner[np.concatenate(self.parent)[1:]] = True
         rows = np.flatnonzero(inner[self.at])
-        self._enter(rows, self.cell[rows])
+        label = np.concatenate(self.label)[self.at[rows]]
+        self._enter(rows, label, np.zeros(len(rows), dtype=np.int64))
 
-    def _spans(self, level: np.ndarray) -> Trie:
+    def _spans(self) -> Trie:
         """Where each node's rows start: behind those of its earlier siblings, inside its parent's."""
-        label, parent = np.concatenate(self.label), np.concatenate(self.parent)
-        earliest, size = np.concatenate(self.earliest), np.concatenate(self.size)
-        order = np.lexsort((earliest, parent))
+        parent, size = np.concatenate(self.parent), np.concatenate(self.size)
+        order = np.lexsort((np.concatenate(self.earliest), parent))
         before = np.cumsum(size[order]) - size[order]
         head = np.r_[True, np.diff(parent[order]) != 0]
         first = np.empty(self.count, dtype=np.int64)
@@ -148,4 +143,17 @@ class _Grower:
             made = slice(start, start + len(batch))
             first[made] += first[parent[made]]
             start += len(batch)
-        return Trie(label.astype(np.int32), parent.astype(np.int32), level, first, size)
+        label, level = np.concatenate(self.label), np.concatenate(self.level)
+        return Trie(label.astype(np.int32), parent.astype(np.int32), level.astype(np.int32), first, size)
+
+
+def _without_repeats(paths: Paths) -> tuple[np.ndarray, np.ndarray]:
+    codes = paths.codes
+    starts = codes >= 0
+    starts[:, 1:] &= codes[:, 1:] != codes[:, :-1]
+    steps = np.cumsum(starts[:, ::-1], axis=1)[:, ::-1] - 1
+    row, place = np.nonzero(starts)
+    cells, places = np.full((2, *codes.shape), -1, dtype=np.int32)
+    cells[row, steps[row, place]] = codes[row, place]
+    places[row, steps[row, place]] = place
+    return cells, places

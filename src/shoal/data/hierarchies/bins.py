@@ -1,0 +1,136 @@
+"""Numbers in intervals."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation, localcontext
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.data.hierarchies.doctor import refuse_misfits
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.errors import InputError
+
+# Wide enough for any finite double beside any other, so that no bound is ever rounded.
+EXACT = Context(prec=800, rounding=ROUND_FLOOR)
+MOST_DIGITS = 320
+
+TAKES = (
+    "hierarchy maker 'bins' takes ascending bounds, such as [0, 20, 40], or {width: 10, start: 0, factor: 2, levels: 3}"
+)
+
+
+@dataclass(frozen=True)
+class Bins:
+    """`17 -> [0, 20) -> *`: the leaves are the values, the groups half-open intervals.
+
+    Either between given edges, one level; or `levels` levels of intervals that begin at `start`, the
+    first of them `width` wide and every further one `factor` times as wide as the one below. A value
+    below the first edge or `start`, at or above the last edge, or no decimal number, is an error.
+    """
+
+    kind: ClassVar[str] = "bins"
+    misfit: ClassVar[str] = "are no numbers or lie outside the bins; widen the bins, or mend the data"
+
+    edges: tuple[Decimal, ...] = field(default=(), metadata={"help": "bounds of the intervals, ascending"})
+    width: Decimal | None = field(default=None, metadata={"help": "width of the narrowest intervals"})
+    start: Decimal = field(default=Decimal(0), metadata={"help": "where the first interval begins"})
+    factor: int = field(default=2, metadata={"help": "intervals of one level in one of the next", "low": 2})
+    levels: int = field(default=1, metadata={"help": "levels of intervals", "low": 1, "high": 64})
+
+    @classmethod
+    def from_spec(cls, argument: Any) -> Bins:
+        """`{bins: [0, 20, 40, 60]}` or `{bins: {width: 10, start: 0, factor: 2, levels: 3}}`."""
+        if isinstance(argument, list | tuple):
+            return cls(edges=_edges(argument))
+        if isinstance(argument, dict):
+            return _of_mapping(argument)
+        raise InputError(TAKES)
+
+    def misfits(self, values: np.ndarray) -> np.ndarray:
+        """Which values are no numbers or lie outside the bins; (n,) bool."""
+        return np.array([not self._holds(_number(value)) for value in values], dtype=bool)
+
+    def make(self, values: np.ndarray) -> Hierarchy:
+        """Every distinct value under its intervals, in order of number; without values the root alone."""
+        refuse_misfits(self, values)
+        if not len(values):
+            return Hierarchy.from_paths([["*"]])
+        numbers = sorted((Decimal(value), value) for value in set(values))
+        with localcontext(EXACT):
+            return Hierarchy.from_paths([value, *self._intervals(number), "*"] for number, value in numbers)
+
+    def _holds(self, number: Decimal | None) -> bool:
+        if number is None:
+            return False
+        return self.edges[0] <= number < self.edges[-1] if self.edges else number >= self.start
+
+    def _intervals(self, number: Decimal) -> list[str]:
+        if self.edges:
+            place = bisect_right(self.edges, number)
+            return [_interval(self.edges[place - 1], self.edges[place])]
+        assert self.width is not None
+        labels, width = [], self.width
+        for _ in range(self.levels):
+            low = self.start + (number - self.start) // width * width
+            labels.append(_interval(low, low + width))
+            width *= self.factor
+        return labels
+
+
+def _of_mapping(argument: dict[str, Any]) -> Bins:
+    problems = [f"unknown key '{key}'" for key in argument if key not in ("width", "start", "factor", "levels")]
+    width, start = _number(argument.get("width")), _number(argument.get("start", 0))
+    factor, levels = argument.get("factor", 2), argument.get("levels", 1)
+    if width is None or width <= 0:
+        problems.append("'width' must be a number above 0")
+    if start is None:
+        problems.append("'start' must be a number")
+    if not _is_whole(factor, 2, 1_000_000):
+        problems.append("'factor' must be a whole number of at least 2")
+    if not _is_whole(levels, 1, 64):
+        problems.append("'levels' must be a whole number from 1 to 64")
+    if problems or start is None:
+        raise InputError(f"{TAKES}: {'; '.join(problems)}")
+    return Bins(width=width, start=start, factor=factor, levels=levels)
+
+
+def _edges(argument: Sequence[Any]) -> tuple[Decimal, ...]:
+    edges = [_number(edge) for edge in argument]
+    known = tuple(edge for edge in edges if edge is not None)
+    if len(known) < max(len(edges), 2) or any(low >= high for low, high in pairwise(known)):
+        raise InputError(TAKES)
+    return known
+
+
+def _is_whole(number: Any, low: int, high: int) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and low <= number <= high
+
+
+def _number(text: Any) -> Decimal | None:
+    """The decimal number in a text or of a YAML number; None where it is none or has no end."""
+    if isinstance(text, bool) or not isinstance(text, str | int | float) or "_" in str(text):
+        return None
+    try:
+        number = Decimal(str(text))
+    except InvalidOperation:
+        return None
+    if not number.is_finite():
+        return None
+    _, digits, exponent = number.as_tuple()
+    return number if isinstance(exponent, int) and abs(exponent) + len(digits) <= MOST_DIGITS else None
+
+
+def _interval(low: Decimal, high: Decimal) -> str:
+    return f"[{_plain(low)}, {_plain(high)})"
+
+
+def _plain(number: Decimal) -> str:
+    """Without exponent and without trailing zeros."""
+    text = format(number, "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text in ("-0", "") else text

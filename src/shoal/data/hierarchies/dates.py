@@ -1,0 +1,69 @@
+"""Dates and time stamps in calendar periods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.data.hierarchies.doctor import refuse_misfits
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.errors import InputError
+
+# Each period lies inside the next; weeks are left out because they lie across months and years.
+PERIODS: dict[str, Callable[[datetime], str]] = {
+    "hour": lambda time: f"{time.date().isoformat()}T{time.hour:02}",
+    "day": lambda time: time.date().isoformat(),
+    "month": lambda time: f"{time.year:04}-{time.month:02}",
+    "quarter": lambda time: f"{time.year:04}-Q{(time.month + 2) // 3}",
+    "year": lambda time: f"{time.year:04}",
+    "decade": lambda time: f"{time.year // 10:03}0s",
+}
+
+
+@dataclass(frozen=True)
+class Dates:
+    """`2013-05-17 -> 2013-05 -> 2013-Q2 -> 2013 -> 2010s -> *`.
+
+    Values are ISO 8601 dates or time stamps; a stamp belongs to the day it names, whatever its zone.
+    """
+
+    kind: ClassVar[str] = "dates"
+    misfit: ClassVar[str] = "are no ISO dates or time stamps; mend them, or list them under 'missing_values'"
+
+    periods: tuple[str, ...] = field(metadata={"help": "calendar periods, finest first", "choices": tuple(PERIODS)})
+
+    @classmethod
+    def from_spec(cls, argument: Any) -> Dates:
+        """`{dates: [day, month, quarter, year, decade]}`, or some of them in this order."""
+        names = [argument] if isinstance(argument, str) else argument
+        known = list(PERIODS)
+        if isinstance(names, list | tuple) and names and all(name in known for name in names):
+            places = [known.index(name) for name in names]
+            if places == sorted(set(places)):
+                return cls(tuple(names))
+        raise InputError(f"hierarchy maker 'dates' takes some of {', '.join(known)}, in this order, each at most once")
+
+    def misfits(self, values: np.ndarray) -> np.ndarray:
+        """Which values are no ISO dates or time stamps; (n,) bool."""
+        return np.array([_time(value) is None for value in values], dtype=bool)
+
+    def make(self, values: np.ndarray) -> Hierarchy:
+        """Every distinct value under its periods, in order of time; without values the root alone."""
+        refuse_misfits(self, values)
+        if not len(values):
+            return Hierarchy.from_paths([["*"]])
+        times = sorted((time, value) for value in set(values) if (time := _time(value)) is not None)
+        namers = [PERIODS[name] for name in self.periods]
+        return Hierarchy.from_paths([value, *(name(time) for name in namers), "*"] for time, value in times)
+
+
+def _time(text: str) -> datetime | None:
+    """The time as the text's own clock shows it."""
+    try:
+        return datetime.fromisoformat(text.strip()).replace(tzinfo=None)
+    except ValueError:
+        return None

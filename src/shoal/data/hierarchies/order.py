@@ -1,0 +1,62 @@
+"""Values that have an order, such as grades: neighbours are grouped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.data.hierarchies.doctor import refuse_misfits
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.labels import as_label
+from shoal.errors import InputError
+
+TAKES = "hierarchy maker 'order' takes the values in order, such as [low, mid, high], or {values: [...], fanout: 2}"
+
+
+@dataclass(frozen=True)
+class Order:
+    """`low -> low..mid -> *`: groups of `fanout` neighbours, those in groups of `fanout`, and so on.
+
+    Every listed value is a leaf, whether it occurs or not. Where the last group of a level would
+    hold a single member, that member goes on alone.
+    """
+
+    kind: ClassVar[str] = "order"
+    misfit: ClassVar[str] = "are not in the listed order; list them too, or mend the data"
+
+    values: tuple[str, ...] = field(metadata={"help": "all values, in order"})
+    fanout: int = field(default=2, metadata={"help": "members of a group", "low": 2})
+
+    @classmethod
+    def from_spec(cls, argument: Any) -> Order:
+        """`{order: [a, b, c]}` or `{order: {values: [a, b, c], fanout: 2}}`."""
+        given = argument if isinstance(argument, dict) else {"values": argument}
+        values, fanout = given.get("values"), given.get("fanout", 2)
+        if set(given) - {"values", "fanout"} or not isinstance(values, list | tuple) or not values:
+            raise InputError(TAKES)
+        if not isinstance(fanout, int) or isinstance(fanout, bool) or fanout < 2:
+            raise InputError(f"{TAKES}: 'fanout' must be a whole number of at least 2")
+        labels = tuple(as_label(value, cls.kind) for value in values)
+        if len(set(labels)) < len(labels):
+            raise InputError(f"{TAKES}: {len(labels) - len(set(labels))} values are listed twice")
+        return cls(labels, fanout)
+
+    def misfits(self, values: np.ndarray) -> np.ndarray:
+        """Which values are not in the list; (n,) bool."""
+        known = set(self.values)
+        return np.array([value not in known for value in values], dtype=bool)
+
+    def make(self, values: np.ndarray) -> Hierarchy:
+        """All listed values; raises InputError where one of these isn't among them."""
+        refuse_misfits(self, values)
+        paths = [[value] for value in self.values]
+        spans = [(i, i) for i in range(len(paths))]  # first and last value of each group of the level
+        while len(spans) > self.fanout:
+            groups = [spans[i : i + self.fanout] for i in range(0, len(spans), self.fanout)]
+            spans = [(group[0][0], group[-1][1]) for group in groups]
+            for low, high in spans:
+                for path in paths[low : high + 1]:
+                    path.append(self.values[low] if low == high else f"{self.values[low]}..{self.values[high]}")
+        return Hierarchy.from_paths([*path, "*"] for path in paths)

@@ -1,0 +1,48 @@
+"""Codes that say more with every character, such as postal codes: masked from the right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.errors import InputError
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """`13053 -> 1305* -> 130** -> 13*** -> 1**** -> *`: one character less per level.
+
+    A label with p characters and `length - p` stars covers every value that begins with those p, so
+    that values of other lengths find their place too: shorter ones join where they still have
+    more characters than the level keeps (`123 -> 12***`), longer ones lose all that is beyond
+    `length - 1` in one step (`13053-1234 -> 1305*`).
+    """
+
+    kind: ClassVar[str] = "prefix"
+    misfit: ClassVar[str] = "have no place"
+
+    length: int = field(metadata={"help": "characters of a full code", "low": 1, "high": 64})
+
+    @classmethod
+    def from_spec(cls, argument: Any) -> Prefix:
+        """`{prefix: 5}`."""
+        if isinstance(argument, int) and not isinstance(argument, bool) and 1 <= argument <= 64:
+            return cls(argument)
+        raise InputError("hierarchy maker 'prefix' takes the number of characters of a full code, from 1 to 64")
+
+    def misfits(self, values: np.ndarray) -> np.ndarray:
+        """Which values it has no place for: none. (n,) bool."""
+        return np.zeros(len(values), dtype=bool)
+
+    def make(self, values: np.ndarray) -> Hierarchy:
+        """Every distinct value under its prefixes, in sorted order; without values the root alone."""
+        if not len(values):
+            return Hierarchy.from_paths([["*"]])
+        return Hierarchy.from_paths(self._path(value) for value in sorted(set(values)))
+
+    def _path(self, value: str) -> list[str]:
+        kept = range(self.length - 1, 0, -1)
+        return [value, *(value[:p] + "*" * (self.length - p) if len(value) > p else value for p in kept), "*"]

@@ -1,0 +1,68 @@
+"""A tree written out in the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.data.hierarchies.doctor import refuse_misfits
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.labels import as_label
+from shoal.errors import InputError
+
+TAKES = (
+    "hierarchy maker 'tree' takes groups and their members, such as {Europe: [DE, FR], Asia: {East: [JP], South: IN}}"
+)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Groups as mappings, members as lists; leaves may lie at different depths.
+
+    Every listed leaf is one, whether it occurs or not. The root is the one key at the top, or `*`
+    where there are several.
+    """
+
+    kind: ClassVar[str] = "tree"
+    misfit: ClassVar[str] = "are no leaves of the tree; add them to it, or mend the data"
+
+    paths: tuple[tuple[str, ...], ...] = field(metadata={"help": "labels from each leaf up to the root"})
+
+    @classmethod
+    def from_spec(cls, argument: Any) -> Tree:
+        """`{tree: {Europe: [DE, FR], Asia: {East: [JP], South: IN}}}`."""
+        if not isinstance(argument, dict | list) or not argument:
+            raise InputError(TAKES)
+        above = () if isinstance(argument, dict) and len(argument) == 1 else ("*",)
+        return cls(tuple(_leaves(argument, above)))
+
+    def misfits(self, values: np.ndarray) -> np.ndarray:
+        """Which values are no leaves; (n,) bool."""
+        known = {path[0] for path in self.paths}
+        return np.array([value not in known for value in values], dtype=bool)
+
+    def make(self, values: np.ndarray) -> Hierarchy:
+        """The whole tree; raises InputError where one of the values is no leaf."""
+        refuse_misfits(self, values)
+        return Hierarchy.from_paths(self.paths)
+
+
+def _leaves(branch: Any, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The path of every leaf of a branch. above: labels from the branch's own up to the root."""
+    if isinstance(branch, dict | list) and not branch:
+        raise InputError(f"{TAKES}: a group has no members; give it some, or leave it out")
+    if isinstance(branch, dict):
+        for label, members in branch.items():
+            path = (as_label(label, Tree.kind), *above)
+            if members is None:
+                yield path
+            else:
+                yield from _leaves(members, path)
+    elif isinstance(branch, list):
+        for member in branch:
+            yield from _leaves(member, above)
+    else:
+        yield (as_label(branch, Tree.kind), *above)
