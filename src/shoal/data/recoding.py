@@ -23,6 +23,19 @@ class Recoding:
     lo: np.ndarray
     hi: np.ndarray
 
+    @classmethod
+    def of(cls, labels: np.ndarray, count: int, attributes: tuple[EncodedAttribute, ...]) -> Recoding:
+        """The tightest spans that cover the members of each of `count` classes."""
+        lo = np.full((count, len(attributes)), np.iinfo(np.int32).max, dtype=np.int32)
+        hi = np.full((count, len(attributes)), -1, dtype=np.int32)
+        kept = labels >= 0
+        members = labels if kept.all() else labels[kept]
+        for j, encoded in enumerate(attributes):
+            ranks = encoded.ranks if kept.all() else encoded.ranks[kept]
+            np.minimum.at(lo[:, j], members, ranks)
+            np.maximum.at(hi[:, j], members, ranks)
+        return cls(labels, lo, hi)
+
     def column(self, j: int, encoded: EncodedAttribute, render: Render) -> pl.Series:
         """The published cells of attribute j: the value where the class agrees on it, else its span."""
         least, most = self.lo[:, j].astype(np.int64), self.hi[:, j].astype(np.int64)
@@ -35,9 +48,11 @@ class Recoding:
         kept = self.labels >= 0
         if len(code_of_span):
             codes[kept] = code_of_span[cell_of_class][self.labels[kept]]
-        series = pl.Series(encoded.attribute.name, codes).cast(pl.Enum(list(distinct)))
         # a class whose members all lack the value publishes just that: no value
-        return series.replace("", None) if "" in distinct else series
+        texts = pl.Series(
+            encoded.attribute.name, [cell or None for cell in distinct], dtype=pl.Enum([c for c in distinct if c])
+        )
+        return texts.gather(codes)
 
 
 def span_texts(lo: np.ndarray, hi: np.ndarray, encoded: EncodedAttribute, render: Render) -> list[str]:

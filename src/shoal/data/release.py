@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 
 import numpy as np
+import polars as pl
 
 from shoal.data.classes import Classes
+from shoal.data.encoding import parse_numbers
+from shoal.data.schema import Attribute, Kind, Render, Schema
+from shoal.data.table import Column, Table
 
 
 @dataclass(frozen=True)
 class PublishedColumn:
     """One quasi-identifier as published.
 
-    codes: (n,) int32, which distinct cell each record shows. cells: text of each distinct cell.
+    codes: (n,) unsigned, which distinct cell each record shows. cells: text of each distinct cell.
+    lo, hi: (cells,) float64, the span of a cell in numbers, places of the order or leaves; NaN for a
+        cell that says "no value".
     widths: (cells,) float64, the normalised width of each cell in [0, 1]; NaN where it can't be
-        told without the original (no declared domain). lo, hi: (cells,) float64 bounds of a numeric
-        cell, NaN for cells that are no number or interval.
+        told without the original (no declared domain).
     """
 
     name: str
     codes: np.ndarray
     cells: tuple[str, ...]
-    widths: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
+    widths: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class Release:
 
     classes: equal published quasi-identifiers are one class; suppressed records are in none.
     columns: the quasi-identifiers. asked_k: the policy's k, None without a k-anonymity promise.
-    label: (n,) int32 class label for the classification metric, or None.
+    label: (n,) integer class label for the classification metric, or None.
     originals: the true value of each numeric quasi-identifier, (n,) float64 with NaN where missing,
         aligned with the published records; empty where the original is not at hand.
     """
@@ -42,7 +48,7 @@ class Release:
     classes: Classes
     asked_k: int | None = None
     label: np.ndarray | None = None
-    originals: dict[str, np.ndarray] | None = None
+    originals: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def records(self) -> int:
@@ -51,3 +57,128 @@ class Release:
     @property
     def suppressed(self) -> int:
         return int((self.classes.labels < 0).sum())
+
+
+def read_columns(table: Table, schema: Schema) -> tuple[tuple[PublishedColumn, ...], list[str]]:
+    """The published quasi-identifiers, and findings about cells that are neither value nor span."""
+    columns, findings = [], []
+    for attribute in schema.quasi:
+        column = table.column(attribute.name)
+        published = read_column(attribute, column, schema)
+        strange = np.isnan(published.widths) & np.isnan(published.lo) & ~_is_missing(column, schema)
+        if strange.any() and not attribute.opaque:
+            count = int(column.counts()[strange].sum())
+            findings.append(
+                f"attribute '{attribute.name}': {count} published cells are neither a value, a span, a node of its "
+                "hierarchy nor the suppression mark; audit with the policy that it was published under"
+            )
+        columns.append(published)
+    return tuple(columns), findings
+
+
+def read_column(attribute: Attribute, column: Column, schema: Schema) -> PublishedColumn:
+    """What each distinct cell of a published column says."""
+    if attribute.opaque:
+        lo, hi, whole = np.full(len(column.cells), np.nan), np.full(len(column.cells), np.nan), np.nan
+    elif attribute.hierarchy is not None:
+        lo, hi, whole = *_tree_spans(attribute, column.cells), float(attribute.hierarchy.leaves - 1)
+    elif attribute.kind is Kind.ORDINAL:
+        lo, hi = _ordinal_spans(attribute, column.cells, schema.render)
+        whole = float(len(attribute.order or ()) - 1)
+    elif attribute.kind is Kind.NUMBER:
+        lo, hi = _number_spans(column.cells, schema.render)
+        whole = np.nan if attribute.domain is None else np.subtract(*reversed(attribute.domain))
+    else:  # a category without hierarchy, original not at hand: a cell is a value or the mark
+        lo, hi, whole = np.zeros(len(column.cells)), np.zeros(len(column.cells)), 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        widths = np.where(hi > lo, (hi - lo) / whole, 0.0) if not np.isnan(whole) else np.where(hi == lo, 0.0, np.nan)
+    widths = np.where(np.isnan(lo), np.nan, widths)
+    missing = _is_missing(column, schema)
+    lo, hi, widths = lo.copy(), hi.copy(), widths.copy()
+    lo[missing], hi[missing], widths[missing] = np.nan, np.nan, 0.0
+    mark = np.array([cell == schema.render.suppressed for cell in column.cells], dtype=bool)
+    lo[mark], hi[mark], widths[mark] = -np.inf, np.inf, 1.0
+    return PublishedColumn(attribute.name, column.codes, column.cells, lo, hi, widths)
+
+
+def is_suppressed(columns: tuple[PublishedColumn, ...], mark: str) -> np.ndarray:
+    """(n,) bool, records that show the suppression mark in every quasi-identifier."""
+    suppressed = None
+    for column in columns:
+        marked = np.array([cell == mark for cell in column.cells])[column.codes]
+        suppressed = marked if suppressed is None else suppressed & marked
+    return np.zeros(0, dtype=bool) if suppressed is None else suppressed
+
+
+def label_classes(columns: tuple[PublishedColumn, ...], suppressed: np.ndarray) -> tuple[np.ndarray, int]:
+    """Class of every record - equal published quasi-identifiers are one class - and how many there are."""
+    key = np.zeros(len(suppressed), dtype=np.int64)
+    room = 1
+    for column in columns:
+        cells = len(column.cells)
+        if room > (1 << 62) // max(cells, 1):
+            _, key = np.unique(key, return_inverse=True)
+            room = int(key.max()) + 1 if len(key) else 1
+        key = key * cells + column.codes
+        room *= cells
+    labels = np.full(len(key), -1, dtype=np.int32)
+    kept = ~suppressed
+    distinct, codes = np.unique(key[kept], return_inverse=True)
+    labels[kept] = codes
+    return labels, len(distinct)
+
+
+def _is_missing(column: Column, schema: Schema) -> np.ndarray:
+    return np.array([cell in schema.missing_values for cell in column.cells], dtype=bool)
+
+
+def _tree_spans(attribute: Attribute, cells: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+    tree = attribute.hierarchy
+    assert tree is not None
+    nodes = np.array([tree.node_of_label(cell) for cell in cells], dtype=np.int64)
+    known = nodes >= 0
+    lo = np.where(known, tree.first[nodes], np.nan)
+    return lo, np.where(known, tree.last[nodes], np.nan)
+
+
+def _ordinal_spans(attribute: Attribute, cells: tuple[str, ...], render: Render) -> tuple[np.ndarray, np.ndarray]:
+    place = {label: float(i) for i, label in enumerate(attribute.order or ())}
+    head, middle, tail = _template_parts(render)
+    spans = np.full((len(cells), 2), np.nan)
+    for i, cell in enumerate(cells):
+        if cell in place:
+            spans[i] = place[cell]
+        elif cell.startswith(head) and cell.endswith(tail):
+            inside = cell[len(head) : len(cell) - len(tail)]
+            # a label may hold the text that parts the two ends: the right parting has a label on both sides
+            for found in re.finditer(f"(?={re.escape(middle)})", inside):
+                lo, hi = inside[: found.start()], inside[found.start() + len(middle) :]
+                if lo in place and hi in place:
+                    spans[i] = place[lo], place[hi]
+    return spans[:, 0], spans[:, 1]
+
+
+def _number_spans(cells: tuple[str, ...], render: Render) -> tuple[np.ndarray, np.ndarray]:
+    value = parse_numbers(cells)
+    head, middle, tail = _template_parts(render)
+    number = r"\s*([-+0-9.eE]+)\s*"
+    pattern = f"^{re.escape(head)}{number}{re.escape(middle)}{number}{re.escape(tail)}$"
+    ends = pl.Series(cells, dtype=pl.String).str.extract_groups(pattern).struct.unnest()
+    lo, hi = (parse_numbers(tuple(ends[name].fill_null("").to_list())) for name in ends.columns)
+    return np.where(np.isnan(value), lo, value), np.where(np.isnan(value), hi, value)
+
+
+def _template_parts(render: Render) -> tuple[str, str, str]:
+    head, rest = render.intervals.split("{lo}")
+    middle, tail = rest.split("{hi}")
+    return head, middle, tail
+
+
+def covers(published: PublishedColumn, values: np.ndarray) -> np.ndarray:
+    """Whether each record's published cell covers its true value; (n,) bool.
+
+    values: (n,) float64 numbers, places or leaves of the original, NaN where it has no value.
+    """
+    lo, hi = published.lo[published.codes], published.hi[published.codes]
+    both_missing = np.isnan(values) & (np.isnan(lo) | np.isneginf(lo))
+    return both_missing | ((lo <= values) & (values <= hi))

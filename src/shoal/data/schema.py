@@ -43,6 +43,7 @@ class Attribute:
     domain: least and greatest value a number may take. order: labels of an ordinal, least first.
     hierarchy: tree of a category, or of a number's or ordinal's labels; a quasi-identifier that is
     neither a number nor an ordinal always has one once it is bound to data (at worst value, `*`).
+    opaque: its hierarchy follows from the original data, which is not at hand; widths can't be told.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Attribute:
     hierarchy: Hierarchy | None = None
     weight: float = 1.0
     pseudonym: str | None = None
+    opaque: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,10 @@ class Schema:
     missing_values: tuple[str, ...] = ("",)
     render: Render = Render()
     label: str | None = None
+
+    def is_value(self, cell: str) -> bool:
+        """Whether a cell holds a value: the texts for missing values and the suppression mark don't."""
+        return cell not in self.missing_values and cell != self.render.suppressed
 
     def with_role(self, *roles: Role) -> tuple[Attribute, ...]:
         return tuple(a for a in self.attributes if a.role in roles)

@@ -70,9 +70,7 @@ def methods() -> dict[str, Method]:
 @cache
 def models() -> dict[str, type]:
     """Every promise by the name policies use."""
-    found = {
-        name: model for module in _modules_of("shoal.privacy") for name, model in _named_classes(module, "model")
-    }
+    found = {name: model for module in _modules_of("shoal.privacy") for name, model in _named_classes(module, "model")}
     for entry in entry_points(group="shoal.privacy"):
         model = entry.load()
         found[model.model] = model
@@ -83,7 +81,9 @@ def models() -> dict[str, type]:
 def metrics() -> dict[str, type]:
     """Every measure of utility or risk by name."""
     return dict(
-        sorted((name, metric) for module in _modules_of("shoal.utility") for name, metric in _named_classes(module, "name"))
+        sorted(
+            (name, metric) for module in _modules_of("shoal.utility") for name, metric in _named_classes(module, "name")
+        )
     )
 
 
@@ -100,7 +100,9 @@ def build(implementation: type, label: str, given: dict[str, Any]) -> Any:
     """The frozen dataclass with these parameters; raises InputError with every unknown or unfit one."""
     known = {p.name: p for p in parameters_of(implementation)}
     findings = [
-        f"{label}: unknown parameter '{name}'; it takes {', '.join(known) or 'none'}" for name in given if name not in known
+        f"{label}: unknown parameter '{name}'; it takes {', '.join(known) or 'none'}"
+        for name in given
+        if name not in known
     ]
     findings += [
         f"{label}: parameter '{p.name}' is missing" for p in known.values() if p.required and p.name not in given

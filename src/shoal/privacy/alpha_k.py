@@ -16,7 +16,7 @@ import numpy as np
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy.exact import sign
-from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.k_anonymity import least_people, too_few_subjects
 from shoal.privacy.parameters import as_written, decimal, names, one_name, whole
 from shoal.privacy.promise import Promise
 from shoal.privacy.value_counts import ValueCounts, sensitive_column, value_counts
@@ -75,10 +75,10 @@ class AlphaKAnonymity(Promise):
         return measured, rare & (people >= self.k)
 
     def report(self, classes: Classes) -> dict[str, Any]:
-        return super().report(classes) | {"k_measured": int(classes.people().min(initial=0))}
+        return super().report(classes) | {"k_measured": least_people(classes)}
 
     def nearest(self, everybody: Classes) -> list[str]:
-        findings = KAnonymity(self.k).nearest(everybody)
+        findings = too_few_subjects(self.model, self.k, everybody)
         people, most = int(everybody.people()[0]), int(self._most_frequent(everybody)[0])
         if people and most > as_written(self.alpha) * people:
             least = -(-most * 10**6 // people) / 10**6

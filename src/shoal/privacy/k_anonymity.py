@@ -62,11 +62,7 @@ class KAnonymity(Promise):
         return people.astype(np.float64), people >= self.k
 
     def nearest(self, everybody: Classes) -> list[str]:
-        people = int(everybody.people()[0])
-        if people >= self.k:
-            return []
-        way_out = f"the nearest that holds is k = {people}" if people >= 2 else "no k holds for fewer than 2"
-        return [f"promise '{self.model}': k = {self.k} asked, {people} subjects in the table; {way_out}"]
+        return too_few_subjects(self.model, self.k, everybody)
 
     def _cells(self, classes: Classes) -> list[np.ndarray]:
         unknown = [name for name in self.attributes if name not in classes.quasi]
@@ -78,6 +74,20 @@ class KAnonymity(Promise):
                 ]
             )
         return [classes.quasi[name] for name in self.attributes]
+
+
+def least_people(classes: Classes) -> int | None:
+    """Distinct subjects of the smallest class; None where there is no class."""
+    return int(classes.people().min()) if classes.count else None
+
+
+def too_few_subjects(model: str, k: int, everybody: Classes) -> list[str]:
+    """A finding where even the whole table has fewer than k subjects."""
+    people = int(everybody.people()[0])
+    if people >= k:
+        return []
+    way_out = f"the nearest that holds is k = {people}" if people >= 2 else "no k holds for fewer than 2"
+    return [f"promise '{model}': k = {k} asked, {people} subjects in the table; {way_out}"]
 
 
 def _people_by_cells(classes: Classes, cells: list[np.ndarray]) -> np.ndarray:

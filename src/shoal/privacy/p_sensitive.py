@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.data.classes import Classes
-from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.k_anonymity import least_people, too_few_subjects
 from shoal.privacy.parameters import names, whole
 from shoal.privacy.promise import Promise
 from shoal.privacy.value_counts import value_counts
@@ -59,10 +59,10 @@ class PSensitiveKAnonymity(Promise):
         return fewest.astype(np.float64), (fewest >= self.p) & (classes.people() >= self.k)
 
     def report(self, classes: Classes) -> dict[str, Any]:
-        return super().report(classes) | {"k_measured": int(classes.people().min(initial=0))}
+        return super().report(classes) | {"k_measured": least_people(classes)}
 
     def nearest(self, everybody: Classes) -> list[str]:
-        findings = KAnonymity(self.k).nearest(everybody)
+        findings = too_few_subjects(self.model, self.k, everybody)
         for name in self.attributes:
             distinct = int(value_counts(everybody, name).distinct[0])
             if distinct < self.p:

@@ -77,7 +77,8 @@ class Promise(ABC):
         known = measured[~np.isnan(measured)]
         if not len(known):
             return None
-        return _plain(known.min() if self.higher_is_better else known.max())
+        number = float(known.min() if self.higher_is_better else known.max())
+        return int(number) if isinstance(self.asked, int) and number.is_integer() else number
 
     def report(self, classes: Classes) -> dict[str, Any]:
         """The promise as a certificate states it."""
@@ -90,8 +91,3 @@ class Promise(ABC):
             "measured": self.worst(measured),
             "holds": bool(holds.all()),
         }
-
-
-def _plain(number: float) -> float:
-    """A whole number as int, so that a count reads as a count."""
-    return int(number) if float(number).is_integer() else float(number)

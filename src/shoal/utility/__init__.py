@@ -1,0 +1,26 @@
+"""Utility and risk of a release, one measure per file."""
+
+from __future__ import annotations
+
+from shoal.utility.average_class_size import AverageClassSize
+from shoal.utility.class_sizes import class_sizes
+from shoal.utility.classification import Classification
+from shoal.utility.discernibility import Discernibility
+from shoal.utility.gcp import GlobalCertaintyPenalty
+from shoal.utility.generalized_loss import GeneralizedLoss
+from shoal.utility.risk import JournalistMax, Marketer, ProsecutorMax, ProsecutorMean
+from shoal.utility.squared_error import SquaredError
+
+__all__ = [
+    "AverageClassSize",
+    "Classification",
+    "Discernibility",
+    "GeneralizedLoss",
+    "GlobalCertaintyPenalty",
+    "JournalistMax",
+    "Marketer",
+    "ProsecutorMax",
+    "ProsecutorMean",
+    "SquaredError",
+    "class_sizes",
+]

@@ -41,16 +41,12 @@ def read_paths(path: str | Path, attribute: str = "") -> Paths:
     """The rows of a table as they stand, for `diagnose`; raises InputError where the file can't be read."""
     path = Path(path)
     text = _text(path, attribute)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator_of(text), skipinitialspace=True)
     try:
-        rows = [row for row in reader if len(row) > 1 or (row and row[0].strip())]
+        cells, lengths = _quoted_cells(text) if '"' in text else _plain_cells(text)
     except csv.Error:
         raise InputError(
-            f"{_subject(attribute)}: hierarchy '{path.name}' is no table (line {reader.line_num}); "
-            "check its separator and quotes"
+            f"{_subject(attribute)}: hierarchy '{path.name}' is no table; check its separator and quotes"
         ) from None
-    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-    cells = pl.Series(list(chain.from_iterable(rows)), dtype=pl.String)
     return Paths.of_cells(cells.str.strip_chars(), lengths)
 
 
@@ -73,6 +69,22 @@ def write_hierarchy(hierarchy: Hierarchy, path: str | Path, separator: str = ";"
         file.flush()
         os.fsync(file.fileno())
     os.replace(beside, path)
+
+
+def _quoted_cells(text: str) -> tuple[pl.Series, np.ndarray]:
+    """All cells behind one another and the cells of each row, as CSV reads them."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator_of(text), skipinitialspace=True)
+    rows = [row for row in reader if len(row) > 1 or (row and row[0].strip())]
+    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+    return pl.Series(list(chain.from_iterable(rows)), dtype=pl.String), lengths
+
+
+def _plain_cells(text: str) -> tuple[pl.Series, np.ndarray]:
+    """The same for text without quotes, several times as fast."""
+    lines = pl.Series([text.replace("\r\n", "\n").replace("\r", "\n")]).str.split("\n").explode()
+    rows = lines.str.split(separator_of(text))
+    rows = rows.filter((rows.list.len() > 1) | (lines.str.strip_chars() != ""))
+    return rows.explode(), rows.list.len().cast(pl.Int64).to_numpy()
 
 
 def separator_of(text: str) -> str:

@@ -1,0 +1,45 @@
+# Every target sets up what it needs in .venv, works twice in a row, and offline after the first time.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export SHOAL_DATA ?= $(abspath ../shared/data)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench docs clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "shoal needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "setting up $(VENV) (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(READY) ## publish the bundled sample, prove it, and draw the report
+	@mkdir -p demo
+	@$(BIN)/shoal sample patients -n 1000 --seed 7 -o demo/patients.csv -q
+	$(BIN)/shoal publish demo/patients.csv -p demo/patients.policy.yaml -o demo/published.csv --report demo/report.html
+	@echo; echo "before:"; head -n 4 demo/patients.csv; echo "after:"; head -n 4 demo/published.csv
+	@echo; echo "report: demo/report.html"
+
+test: $(READY) check ## all tests, then lint and types
+	$(BIN)/python -m pytest -n 2
+
+check: $(READY) ## lint, format, types
+	$(BIN)/ruff check src tests benchmarks papers docs
+	$(BIN)/ruff format --check src tests benchmarks papers docs
+	$(BIN)/mypy
+
+bench: $(READY) ## the figures that the docs claim, side by side with a floor or a peer
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(BIN)/python benchmarks/run.py
+
+docs: $(READY) ## the documentation as web pages in docs/_build
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(BIN)/sphinx-build -q -W -b html docs docs/_build
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) demo docs/_build .pytest_cache .mypy_cache .ruff_cache

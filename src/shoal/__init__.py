@@ -1,0 +1,60 @@
+"""Shoal: publish personal data so that every person hides among at least k - 1 others, and prove it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal.data.certificate import Certificate
+    from shoal.data.hierarchies.hierarchy import Hierarchy
+    from shoal.jobs.audit import audit
+    from shoal.jobs.policy import Policy
+    from shoal.jobs.publish import Publication, publish
+
+from shoal.errors import (
+    CheckpointError,
+    InfeasibleError,
+    InputError,
+    LedgerError,
+    MissingExtraError,
+    PartyError,
+    PromiseError,
+    ShoalError,
+)
+from shoal.version import VERSION as __version__
+
+# Names that pull in NumPy, Polars or Numba are found when they are first asked for.
+_WHERE = {
+    "Certificate": "shoal.data.certificate",
+    "Hierarchy": "shoal.data.hierarchies.hierarchy",
+    "Policy": "shoal.jobs.policy",
+    "Publication": "shoal.jobs.publish",
+    "audit": "shoal.jobs.audit",
+    "publish": "shoal.jobs.publish",
+}
+
+__all__ = [
+    "Certificate",
+    "CheckpointError",
+    "Hierarchy",
+    "InfeasibleError",
+    "InputError",
+    "LedgerError",
+    "MissingExtraError",
+    "PartyError",
+    "Policy",
+    "PromiseError",
+    "Publication",
+    "ShoalError",
+    "__version__",
+    "audit",
+    "publish",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'shoal' has no attribute '{name}'")
+    import importlib
+
+    return getattr(importlib.import_module(_WHERE[name]), name)

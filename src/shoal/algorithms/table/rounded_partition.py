@@ -1,0 +1,180 @@
+"""Rounded partition: exactly as many k-anonymous classes as a table can hold, in O(n log n).
+
+Wu, Tang, Ni, Sun. Journal of Software 23(8):2138-2148, 2012. Section 2.2.
+Promise (Theorem 1): n = alpha*k + beta records give exactly alpha classes, tied values or not.
+Promise (Theorem 2, cut `paper`): none larger than k + ceil(beta / 2**floor(log2 alpha)).
+Both are about one record per subject and k-anonymity alone. Where subjects own several records, or more
+than k is promised, a cut is made only if both sides keep every promise, so there may be fewer classes.
+
+Paper: TMP, alpha, beta      Here: rows of a node, m // k, m mod k
+       q(i, j), P1, P2       attribute and value of the cut, low side, high side
+
+Reading: the formula of section 2.2 and step 4 pair the roundings differently; figure 4 (7 records, k = 2:
+5 and 2) agrees with step 4, so sizes `same` follow step 4, the larger part on the low side. Theorems 1 and 2
+hold for `cross`, the formula, too. Theorem 2 prints ceil(log2 alpha); its proof needs floor.
+Reading: step 2 leaves the attribute, and step 4 the records tied at the cut, to us: options `dimension`, `ties`.
+
+Ours, not the paper's: `cut=admissible`. A cut of m records into c and m - c keeps floor(m/k) classes if and
+only if c mod k <= m mod k, so any such cut keeps Theorem 1; of those that leave a quarter on either side we
+take the one that loses least. Theorem 2 then weakens to: no class of 2k or more. `sizes=proportional` makes
+all sizes floor(n/alpha) or ceil(n/alpha).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.errors import InfeasibleError, InputError
+from shoal.kernels import rounded_cut
+from shoal.protocols import Promises
+
+PAPER = {"dimension": "widest", "ties": "rows", "sizes": "same", "cut": "paper"}
+OURS = {"dimension": "best", "ties": "lexicographic", "sizes": "same", "cut": "admissible"}
+SIZES = {"same": rounded_cut.SAME, "cross": rounded_cut.CROSS, "proportional": rounded_cut.PROPORTIONAL}
+TIES = {"rows": rounded_cut.TIES_BY_ROW, "lexicographic": rounded_cut.TIES_LEXICOGRAPHIC}
+
+EXACT_ROWS = 2048  # nodes up to here are priced exactly; half a megabyte stays in the cache
+SAMPLE = 1024
+LEAST_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class RoundedPartition:
+    """Parameters of the method; those left empty follow `preset`."""
+
+    name: ClassVar[str] = "rounded-partition"
+    paper: ClassVar[str] = "Wu, Tang, Ni, Sun: Rounded partition, Journal of Software 23(8), 2012"
+
+    preset: str = field(
+        default="",
+        metadata={"help": "paper: dimension widest, ties rows, sizes same, cut paper", "choices": ("", "paper")},
+    )
+    dimension: str = field(
+        default="",
+        metadata={
+            "help": "attribute to cut: the widest, or the best (least loss after the cut); default best",
+            "choices": ("", "widest", "best"),
+        },
+    )
+    ties: str = field(
+        default="",
+        metadata={
+            "help": "order of records tied at a cut: input rows, or the other attributes; default lexicographic",
+            "choices": ("", "rows", "lexicographic"),
+        },
+    )
+    sizes: str = field(
+        default="",
+        metadata={
+            "help": "how a cut rounds (same, cross: the paper's; proportional: evenest); default same",
+            "choices": ("", "same", "cross", "proportional"),
+        },
+    )
+    cut: str = field(
+        default="",
+        metadata={
+            "help": "where to cut: at the paper's sizes, or at the best admissible size (ours); default admissible",
+            "choices": ("", "paper", "admissible"),
+        },
+    )
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            choices = option.metadata["choices"]
+            if getattr(self, option.name) not in choices:
+                raise InputError(
+                    f"method '{self.name}': parameter '{option.name}' must be one of {', '.join(filter(None, choices))}"
+                )
+        for option_name, value in (PAPER if self.preset == "paper" else OURS).items():
+            if not getattr(self, option_name):
+                object.__setattr__(self, option_name, value)
+
+    def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
+        """Exactly floor(n/k) classes of k to 2k - 1 records; draws no random number.
+
+        With several records per subject or promises beyond k: classes that keep every promise, as many as
+        the cuts find. Raises InfeasibleError when there are fewer than k subjects.
+        """
+        if matrix.people < promises.k:
+            raise InfeasibleError(
+                f"k-anonymity: {matrix.people} subjects can't form a class of {promises.k}; "
+                f"lower k to at most {matrix.people}, or add records"
+            )
+        if matrix.attributes == 0:
+            raise InputError(f"method '{self.name}': the policy has no quasi-identifier to partition on")
+        rows = _rows(matrix)
+        if matrix.subjects is None and not promises.beyond_k:
+            starts = self._cut_all(rows, matrix, promises.k)
+        else:
+            starts = self._cut_by_level(rows, matrix, promises)
+        return Partition(_labels(rows, starts), len(starts) - 1)
+
+    def _cut_all(self, rows: np.ndarray, matrix: Matrix, k: int) -> np.ndarray:
+        """Steps 1 to 6 for k alone, depth first: where each class starts, and n."""
+        priced = self.dimension == "best" or self.cut == "admissible"
+        exact, sample = (EXACT_ROWS, SAMPLE) if priced else (0, 0)
+        return rounded_cut.cut_rows(rows, k, self._rules(), exact, sample, LEAST_SHARE, _costs(matrix))
+
+    def _cut_by_level(self, rows: np.ndarray, matrix: Matrix, promises: Promises) -> np.ndarray:
+        """Steps 1 to 6 for further promises, level by level: a refused cut is tried on the next best attribute."""
+        k = promises.k
+        quota = max(k, k * matrix.records // matrix.people)  # records that k subjects own on average
+        begin, end = np.array([0]), np.array([matrix.records])
+        attempt = np.zeros(1, dtype=np.int32)
+        final: list[np.ndarray] = []
+        while len(begin):
+            low = rounded_cut.cut_once(
+                rows, begin, end, attempt, k, quota, self._rules(), EXACT_ROWS, LEAST_SHARE, _costs(matrix)
+            )
+            final.append(begin[low == 0])
+            begin, end, attempt, low = (a[low > 0] for a in (begin, end, attempt, low))
+            accepted = _both_hold(rows, begin, end, low, promises)
+            middle = begin + low
+            begin, end, attempt = (
+                np.concatenate(parts)
+                for parts in (
+                    (begin[accepted], middle[accepted], begin[~accepted]),
+                    (middle[accepted], end[accepted], end[~accepted]),
+                    (np.zeros(2 * accepted.sum(), dtype=np.int32), attempt[~accepted] + 1),
+                )
+            )
+        return np.append(np.sort(np.concatenate(final)), matrix.records)
+
+    def _rules(self) -> tuple[int, bool, bool, int]:
+        return SIZES[self.sizes], self.cut == "admissible", self.dimension == "best", TIES[self.ties]
+
+
+def _rows(matrix: Matrix) -> np.ndarray:
+    """(n, d + 1) int32: the codes and, last, the record's number."""
+    rows = np.empty((matrix.records, matrix.attributes + 1), dtype=np.int32)
+    rows[:, :-1] = matrix.codes
+    rows[:, -1] = np.arange(matrix.records, dtype=np.int32)
+    return rows
+
+
+def _costs(matrix: Matrix) -> tuple[np.ndarray, ...]:
+    return matrix.scale, matrix.base, matrix.parent, matrix.last, matrix.width
+
+
+def _both_hold(
+    rows: np.ndarray, begin: np.ndarray, end: np.ndarray, low: np.ndarray, promises: Promises
+) -> np.ndarray:
+    """Which proposed cuts leave every promise on both sides; asks once for all."""
+    sides = np.full(len(rows), -1, dtype=np.int32)
+    for side, (first, stop) in enumerate(((begin, begin + low), (begin + low, end))):
+        lengths = stop - first
+        place = np.repeat(first - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths) + np.arange(lengths.sum())
+        sides[rows[place, -1]] = np.repeat(2 * np.arange(len(first), dtype=np.int32) + side, lengths)
+    held = promises.hold(sides, 2 * len(begin))
+    return held[::2] & held[1::2]
+
+
+def _labels(rows: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    labels = np.empty(len(rows), dtype=np.int32)
+    labels[rows[:, -1]] = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+    return labels

@@ -1,0 +1,42 @@
+"""shoal audit"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.progress import shown
+from shoal.cli.summary import print_summary
+
+
+def audit(
+    released: Annotated[str, typer.Argument(metavar="RELEASED", help="The released table, ours or not.")],
+    policy: options.PolicyFile,
+    original: Annotated[
+        str | None, typer.Option("--original", help="The table it was made of: counts people and checks every cell.")
+    ] = None,
+    k: options.K = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", help="Write the certificate to this file.")] = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure what a released table promises; exit status 1 when a promise does not hold."""
+    from shoal.jobs.audit import audit_file
+
+    asked = options.policy_with(policy, k, None, None, None)
+    with shown(quiet) as progress:
+        certificate = audit_file(released, asked, original, output, progress=progress)
+    if certificate["counted"] == "rows" and not quiet:
+        print(
+            "shoal: the release holds no subject column, so rows were counted, not people; "
+            "give --original to count people",
+            file=sys.stderr,
+        )
+    if as_json:
+        typer.echo(certificate.to_json(), nl=False)
+    elif not quiet:
+        print_summary(certificate)
+    raise typer.Exit(0 if certificate.holds else 1)

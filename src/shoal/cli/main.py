@@ -1,0 +1,84 @@
+"""The command line: parse, call one job, show. Every verb is a file beside this one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import typer
+
+from shoal.cli import audit, methods, policy, publish, reproduce, sample
+from shoal.errors import ShoalError
+from shoal.version import VERSION
+
+INTERRUPTED = 130
+OUR_BUG = 70
+
+app = typer.Typer(
+    name="shoal",
+    help="Publish personal data so that every person hides among at least k - 1 others, and prove it.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+app.command("publish")(publish.publish)
+app.command("audit")(audit.audit)
+app.command("methods")(methods.methods)
+app.command("reproduce")(reproduce.reproduce)
+app.command("sample")(sample.sample)
+app.add_typer(policy.app, name="policy")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"shoal {VERSION}")
+        raise typer.Exit()
+
+
+@app.callback()
+def main(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+) -> None:
+    """Publish personal data so that every person hides among at least k - 1 others, and prove it."""
+
+
+def run() -> NoReturn:
+    """The `shoal` command: runs it and ends with the exit status that the contract fixes."""
+    sys.exit(status_of(sys.argv[1:]))
+
+
+def status_of(arguments: list[str]) -> int:
+    """Run one command; errors become one line on standard error and an exit status."""
+    try:
+        return int(app(arguments, standalone_mode=False) or 0)
+    except ShoalError as error:
+        _say(error.args[0], error.findings)
+        return error.exit_status
+    except (KeyboardInterrupt, typer.Abort):
+        _say("interrupted; nothing was written", ())
+        return INTERRUPTED
+    except typer.Exit as stop:
+        return stop.exit_code
+    except typer.TyperException as usage:
+        _say(f"{usage.format_message().rstrip('.')}; see 'shoal --help'", ())
+        return 2
+    except BrokenPipeError:
+        return 0
+    except Exception as bug:
+        if os.environ.get("SHOAL_DEBUG") == "1":
+            raise
+        # an exception's own text may hold cell values, so only its kind is shown
+        _say(f"our own bug ({type(bug).__name__}); run again with SHOAL_DEBUG=1 and report the trace", ())
+        return OUR_BUG
+
+
+def _say(message: object, findings: tuple[str, ...]) -> None:
+    print(f"shoal: {message}", file=sys.stderr)
+    for finding in findings:
+        print(f"shoal: {finding}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,35 @@
+"""shoal methods"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def methods(
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """List every method: verb, paper, parameters with defaults and ranges, and every promise it can keep."""
+    from shoal.jobs.describe import describe_methods, describe_promises
+
+    described = {"methods": describe_methods(), "promises": describe_promises()}
+    if as_json:
+        typer.echo(json.dumps(described, indent=2))
+        return
+    for method in described["methods"]:
+        typer.echo(f"{method['name']}  ({method['verb']})")
+        typer.echo(f"    {method['paper']}")
+        for parameter in method["parameters"]:
+            typer.echo(f"    --set {parameter['name']}={parameter['default']}  {_limits(parameter)}{parameter['help']}")
+    typer.echo("\npromises every method keeps:")
+    for promise in described["promises"]:
+        typer.echo(f"  {promise['model']}: {promise['definition']}")
+
+
+def _limits(parameter: dict) -> str:
+    if parameter["choices"]:
+        return f"[{'|'.join(str(c) for c in parameter['choices'])}] "
+    low, high = parameter["low"], parameter["high"]
+    return "" if low is None and high is None else f"[{'' if low is None else low}..{'' if high is None else high}] "

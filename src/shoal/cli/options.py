@@ -1,0 +1,47 @@
+"""Options that several verbs share, and how they change a policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.jobs.policy import Policy
+
+PolicyFile = Annotated[Path, typer.Option("-p", "--policy", help="The policy (YAML, JSON or TOML).")]
+K = Annotated[int | None, typer.Option("--k", help="Overrides the policy's k.")]
+Method = Annotated[str | None, typer.Option("--method", help="Overrides the policy's method; see 'shoal methods'.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="PARAM=VALUE", help="Sets a parameter of the method; repeatable.")
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="Overrides the policy's seed.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the certificate on standard output.")]
+Report = Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write a report to hand on.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no summary.")]
+
+
+def policy_with(path: Path, k: int | None, method: str | None, settings: list[str] | None, seed: int | None) -> Policy:
+    """The policy in the file with the command's overrides; raises InputError."""
+    from shoal.jobs.policy import Policy
+
+    policy = Policy.load(path)
+    if k is not None:
+        policy = policy.with_k(k)
+    if method is not None or settings:
+        policy = policy.with_method(method, _parsed(settings or []))
+    return policy if seed is None else policy.with_seed(seed)
+
+
+def _parsed(settings: list[str]) -> dict[str, str]:
+    findings = [
+        f"--set '{text}': is no PARAM=VALUE; write for instance --set preset=paper"
+        for text in settings
+        if "=" not in text
+    ]
+    if findings:
+        raise InputError.from_findings(findings)
+    return {name.strip(): value.strip() for name, _, value in (text.partition("=") for text in settings)}

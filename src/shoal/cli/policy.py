@@ -1,0 +1,65 @@
+"""shoal policy init, check, schema"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.errors import InputError
+
+app = typer.Typer(help="Propose, validate and describe policies.", no_args_is_help=True)
+
+
+@app.command("init")
+def init(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="The table to write a policy for.")],
+    output: Annotated[str, typer.Option("-o", "--output", help="The policy file; '-' prints it.")] = "-",
+    k: Annotated[int, typer.Option("--k", help="The k to promise.", min=2)] = 10,
+) -> None:
+    """Propose a policy for a table: a draft with a reason for every role, to be read before it is used."""
+    from shoal.jobs.propose import propose
+
+    text = propose(data, k)
+    if output == "-":
+        typer.echo(text, nl=False)
+        return
+    if Path(output).exists():
+        raise InputError(f"output '{output}': exists; name a new file, a policy is never overwritten")
+    from shoal.connectors.files import written_whole
+
+    with written_whole(output) as draft:
+        draft.write_text(text)
+    typer.echo(f"wrote {output}; read it, mend the roles, then: shoal policy check {output} {data}", err=True)
+
+
+@app.command("check")
+def check(
+    policy: Annotated[Path, typer.Argument(metavar="POLICY", help="The policy file.")],
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help="The table it is for.")] = None,
+    show_values: Annotated[
+        bool, typer.Option("--show-values", help="Print the values that are at fault: on your own screen only.")
+    ] = False,
+) -> None:
+    """Validate a policy and, with its data, every hierarchy: lists all findings; exit status 2 if there are any."""
+    from shoal.jobs.check import check_files
+
+    findings = check_files(policy, data)
+    for finding in findings:
+        typer.echo(f"shoal: {finding.message}", err=True)
+        if show_values:
+            for value in finding.values:
+                typer.echo(f"    {value!r}")
+    if findings:
+        raise typer.Exit(2)
+    typer.echo("the policy is sound" + ("" if data is None else " and fits the data"), err=True)
+
+
+@app.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of a policy file."""
+    from shoal.jobs.policy import json_schema
+
+    typer.echo(json.dumps(json_schema(), indent=2))

@@ -1,0 +1,36 @@
+"""A certificate in a few lines."""
+
+from __future__ import annotations
+
+import sys
+
+from shoal.data.certificate import Certificate
+
+
+def print_summary(certificate: Certificate, written: str | None = None) -> None:
+    """Promises asked and measured, classes and loss, on standard error."""
+    classes, records = certificate["classes"], certificate["records"]
+    lines = []
+    if written:
+        lines.append(f"wrote {written}")
+    for promise in certificate["promises"]:
+        over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
+        verdict = "holds" if promise["holds"] else "DOES NOT HOLD"
+        lines.append(
+            f"{promise['model']}{over}: asked {promise['asked']}, measured {_number(promise['measured'])}: {verdict}"
+        )
+    lines.append(
+        f"{classes['count']} classes of {classes['min']} to {classes['max']} {certificate['counted']}, "
+        f"{records['out']} records, {records['suppressed']} suppressed"
+    )
+    loss = certificate["utility"]["gcp"]
+    if loss is not None:
+        lines.append(f"information loss (gcp) {100 * loss:.2f} %")
+    for fault, count in certificate.get("faults", {}).items():
+        if count:
+            lines.append(f"{count} records are {fault} against the original: DOES NOT HOLD")
+    print("\n".join(lines), file=sys.stderr)
+
+
+def _number(value: float | None) -> str:
+    return "nothing (no class)" if value is None else f"{value:.6g}"

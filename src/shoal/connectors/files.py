@@ -1,0 +1,247 @@
+"""Tables in files: read whole, written whole or not at all.
+
+CSV and TSV are read as text, cell by cell, so that what is published is what was written: no guess
+turns a postcode into a number. Parquet, Arrow and JSON lines keep their types.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import polars as pl
+
+from shoal.errors import InputError
+
+FORMATS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".arrow", ".jsonl", ".jsonl.gz")
+STANDARD = "-"
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table as it was read, with the hash of its bytes."""
+
+    frame: pl.DataFrame
+    sha256: str
+
+
+def format_of(path: str) -> str:
+    """The format by suffix, without compression; standard input and output are CSV."""
+    if path == STANDARD:
+        return ".csv"
+    name = Path(path).name.lower()
+    for suffix in FORMATS:
+        if name.endswith(suffix):
+            return suffix.removesuffix(".gz")
+    raise InputError(f"file '{path}': unknown format; use one of {', '.join(FORMATS)}")
+
+
+def read(path: str) -> Source:
+    """The table in a file, or on standard input for `-`; raises InputError with what is wrong and where."""
+    kind = format_of(path)
+    if kind in (".parquet", ".arrow"):
+        frame, digest = _typed(path, kind), file_sha256(path)
+    else:
+        content = _bytes(path)
+        frame, digest = _parsed(content, path, kind), hashlib.sha256(content).hexdigest()
+    if not frame.height:
+        raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
+    return Source(frame, digest)
+
+
+def read_draft(path: Path, kind: str) -> Source:
+    """A table that was just written, under whatever name, in the given format."""
+    if kind in (".parquet", ".arrow"):
+        return Source(_typed(str(path), kind), file_sha256(path))
+    content = path.read_bytes()
+    return Source(_parsed(content, str(path), kind), hashlib.sha256(content).hexdigest())
+
+
+def file_sha256(path: str | Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def written_whole(path: str) -> Iterator[Path]:
+    """A path beside `path` to write to; it takes its place when the block ends well, else it is removed.
+
+    For `-` the content goes to standard output at the end.
+    """
+    target = Path(tempfile.gettempdir()) / "standard-output" if path == STANDARD else Path(path)
+    if target.is_dir() or not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+        raise InputError(f"output '{path}': can't be written; name a file in a folder that exists and is writable")
+    draft = target.parent / f".{target.name}.{os.getpid()}.part"
+    try:
+        yield draft
+        if path == STANDARD:
+            with open(draft, "rb") as file:
+                sys.stdout.buffer.write(file.read())
+            sys.stdout.buffer.flush()
+        else:
+            _sync(draft)
+            os.replace(draft, target)
+            _sync(target.parent)
+    finally:
+        with suppress(FileNotFoundError):
+            draft.unlink()
+
+
+def write(frame: pl.DataFrame, draft: Path, kind: str, compressed: bool = False) -> None:
+    """Write a frame in the given format."""
+    try:
+        with open(draft, "wb") as file:
+            if compressed:
+                # no name and no time in the header: the same table gives the same bytes
+                with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0, compresslevel=6) as packed:
+                    _write(frame, packed, kind)  # type: ignore[arg-type]
+            else:
+                _write(frame, file, kind)
+    except OSError as failed:
+        raise InputError(f"output: writing failed ({failed.strerror}); free some space or name another place") from None
+
+
+def _write(frame: pl.DataFrame, file: BinaryIO, kind: str) -> None:
+    if kind == ".parquet":
+        frame.write_parquet(file)
+    elif kind == ".arrow":
+        frame.write_ipc(file)
+    elif kind == ".jsonl":
+        frame.write_ndjson(file)
+    else:
+        frame.write_csv(file, separator="\t" if kind == ".tsv" else ",")
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _bytes(path: str) -> bytes:
+    if path == STANDARD:
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except OSError as failed:
+        raise InputError(
+            f"file '{path}': can't be read ({failed.strerror}); check the name and its permissions"
+        ) from None
+
+
+def _unpacked(content: bytes, path: str) -> bytes:
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError):
+        raise InputError(f"file '{path}': its compression is damaged; fetch it again") from None
+
+
+def _typed(path: str, kind: str) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(path) if kind == ".parquet" else pl.read_ipc(path, memory_map=False)
+    except OSError as failed:
+        raise InputError(f"file '{path}': can't be read ({failed.strerror or 'not found'}); check the name") from None
+    except pl.exceptions.PolarsError:
+        raise InputError(f"file '{path}': is no whole {kind[1:]} file; write it again") from None
+
+
+def _parsed(content: bytes, path: str, kind: str) -> pl.DataFrame:
+    plain = _unpacked(content, path)
+    return _json_lines(plain, path) if kind == ".jsonl" else _delimited(plain, path, kind)
+
+
+def _json_lines(content: bytes, path: str) -> pl.DataFrame:
+    try:
+        frame = pl.read_ndjson(content, infer_schema_length=None) if content.strip() else pl.DataFrame()
+    except pl.exceptions.PolarsError:
+        raise InputError(f"file '{path}': a line is no JSON object like the others; write one object a line") from None
+    nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
+    if nested:
+        raise InputError(f"file '{path}': columns {', '.join(nested)} hold lists or objects; write plain values")
+    return frame
+
+
+def _delimited(content: bytes, path: str, kind: str) -> pl.DataFrame:
+    _check_encoding(content, path)
+    header, separator = _header(content, path, kind)
+    repeated = sorted({name for name in header if header.count(name) > 1})
+    findings = [
+        f"file '{path}': column name '{name}' occurs {header.count(name)} times; rename one" for name in repeated
+    ]
+    if "" in header:
+        findings.append(
+            f"file '{path}': column {header.index('') + 1} has no name; the first line must name every column"
+        )
+    if findings:
+        raise InputError.from_findings(findings)
+    try:
+        frame = pl.read_csv(content, separator=separator, infer_schema=False)
+    except pl.exceptions.PolarsError:
+        _check_rows(content, path, separator, len(header))
+        raise InputError(f"file '{path}': can't be read as {kind[1:]}; a quote may be left open") from None
+    # a row that is too short shows as a missing last cell: only then is each row looked at
+    if frame.height and frame[frame.columns[-1]].null_count():
+        blank = _check_rows(content, path, separator, len(header))
+        if blank and len(header) > 1:
+            frame = frame.with_row_index("__row").filter(~pl.col("__row").is_in(blank)).drop("__row")
+    return frame
+
+
+def _check_encoding(content: bytes, path: str) -> None:
+    try:
+        if not content.isascii():
+            content.decode("utf-8")
+    except UnicodeDecodeError as wrong:
+        line = content.count(b"\n", 0, wrong.start) + 1
+        raise InputError(
+            f"file '{path}': line {line} is not UTF-8; convert the file, for instance with iconv"
+        ) from None
+
+
+def _header(content: bytes, path: str, kind: str) -> tuple[list[str], str]:
+    """The column names, and what parts the cells."""
+    start = content[: 1 << 20].decode("utf-8-sig", errors="ignore")
+    if not start.strip():
+        raise InputError(f"file '{path}': is empty; the first line must name the columns")
+    separator = "\t" if kind == ".tsv" else ","
+    names = next(csv.reader(io.StringIO(start), delimiter=separator))
+    if kind == ".csv" and len(names) == 1 and ";" in names[0]:
+        separator = ";"
+        names = next(csv.reader(io.StringIO(start), delimiter=separator))
+    return names, separator
+
+
+def _check_rows(content: bytes, path: str, separator: str, columns: int) -> list[int]:
+    """0-based rows that are blank lines; raises InputError when a row has too few or too many cells."""
+    blank, ragged, count = [], [], 0
+    reader = csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", newline=""), delimiter=separator)
+    next(reader)
+    for row, cells in enumerate(reader):
+        if not cells:
+            blank.append(row)
+        elif len(cells) != columns:
+            count += 1
+            if len(ragged) < _MOST_NAMED:
+                ragged.append(str(row + 1))
+    if count:
+        more = ", ..." if count > len(ragged) else ""
+        raise InputError(
+            f"file '{path}': {count} rows don't have {columns} cells like the header (row {', '.join(ragged)}{more}); "
+            "mend them, or quote cells that hold the separator"
+        )
+    return blank

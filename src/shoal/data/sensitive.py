@@ -1,0 +1,45 @@
+"""Sensitive columns as promises measure them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.data.classes import SensitiveColumn
+from shoal.data.encoding import parse_numbers
+from shoal.data.schema import Attribute, Kind, Schema
+from shoal.data.table import Column
+
+
+def encode_sensitive(attribute: Attribute, column: Column, schema: Schema) -> tuple[SensitiveColumn | None, list[str]]:
+    """The column with its values in order, or what is wrong with it.
+
+    A missing value is a value of its own: one more place behind all others, one more leaf under the
+    root of a hierarchy.
+    """
+    missing = np.array([c in schema.missing_values or c == schema.render.suppressed for c in column.cells], dtype=bool)
+    place, distance = np.arange(len(column.cells), dtype=np.float64), "equal"
+    what = ""
+    if attribute.hierarchy is not None and attribute.kind is Kind.CATEGORY:
+        place = attribute.hierarchy.leaf_codes(np.array(column.cells, dtype=object)).astype(np.float64)
+        place[place < 0], distance, what = np.nan, "hierarchical", "are missing from its hierarchy"
+    elif attribute.kind is Kind.NUMBER:
+        place, distance, what = parse_numbers(column.cells), "ordered", "hold text that is no number"
+    elif attribute.kind is Kind.ORDINAL:
+        known = {label: i for i, label in enumerate(attribute.order or ())}
+        place = np.array([known.get(cell, np.nan) for cell in column.cells], dtype=np.float64)
+        distance, what = "ordered", "are missing from its order"
+    absent = ~np.isfinite(place) & ~missing
+    if absent.any():
+        count = int(column.counts()[absent].sum())
+        return None, [
+            f"attribute '{attribute.name}': {int(absent.sum())} values of {count} records {what}; "
+            "complete the policy, or mend the data"
+        ]
+    place[missing] = np.inf
+    if distance == "hierarchical":
+        assert attribute.hierarchy is not None
+        tree = attribute.hierarchy.with_leaf("") if missing.any() else attribute.hierarchy
+        codes = np.where(missing, attribute.hierarchy.leaves, np.where(missing, 0, place)).astype(np.int32)
+        return SensitiveColumn(attribute.name, codes[column.codes], tree.leaves, distance, tree), []
+    distinct, codes = np.unique(place, return_inverse=True)
+    return SensitiveColumn(attribute.name, codes.astype(np.int32)[column.codes], len(distinct), distance), []

@@ -1,0 +1,226 @@
+"""Audit: measure what a released table promises, on nothing but what was released.
+
+The auditor reads cells, not partitions: equal published quasi-identifiers are one class, whoever
+made them. With the original beside it, it also counts people instead of rows and checks that every
+published cell covers the truth.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shoal.connectors import files
+from shoal.connectors.frames import table_of
+from shoal.data.certificate import Certificate
+from shoal.data.classes import Classes
+from shoal.data.encoding import EncodedAttribute, EncodedTable, encode
+from shoal.data.release import Release, covers, is_suppressed, label_classes, read_columns
+from shoal.data.schema import Kind, Role, Schema
+from shoal.data.sensitive import encode_sensitive
+from shoal.data.table import Table, as_text
+from shoal.errors import InputError
+from shoal.jobs import registry
+from shoal.jobs.policy import Policy
+from shoal.version import VERSION
+
+Progress = Callable[[str], None]
+
+
+def silent(stage: str) -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the owner knows about the published records, in the order they were published.
+
+    rows: (n,) row of the original behind each published record.
+    """
+
+    original: Table
+    encoded: EncodedTable
+    rows: np.ndarray | None = None
+
+    def aligned(self, values: np.ndarray) -> np.ndarray:
+        return values if self.rows is None else values[self.rows]
+
+    def values(self, encoded: EncodedAttribute) -> np.ndarray:
+        """The number, place or leaf behind every published record; NaN where it has none."""
+        values = np.append(encoded.values, np.full(len(encoded.texts) - encoded.present, np.nan))
+        return self.aligned(values[encoded.ranks])
+
+
+def audit(released: Any, policy: Policy, original: Any = None, *, progress: Progress = silent) -> Certificate:
+    """What a released frame promises, measured; `certificate.holds` says whether all of it is kept.
+
+    With the original (the same records in the same order) people are counted and every cell is
+    checked to cover the truth. Without it, and without a subject column in the release, rows are
+    counted and the certificate's `counted` says so. Raises InputError where the two tables or the
+    policy don't fit each other.
+    """
+    started = time.process_time()
+    table = table_of(released)
+    if original is None:
+        schema, findings = policy.bind_release(table.names)
+        truth = None
+    else:
+        schema, truth, findings = _bound_to(table, policy, table_of(original))
+    if schema is None or findings:
+        raise InputError.from_findings(findings)
+    certificate, _ = measure(table, schema, policy, truth, progress)
+    seconds = {"total": time.process_time() - started, "method": None}
+    return certificate.extended(verb="audit", seconds=seconds)
+
+
+def _bound_to(released: Table, policy: Policy, original: Table) -> tuple[Schema | None, Truth | None, list[str]]:
+    """The schema of the original, and what it tells about the release; or every finding."""
+    schema, findings = policy.bind(original)
+    findings += policy.check_columns(released.names, released=True)
+    if original.records != released.records:
+        findings.append(
+            f"original: has {original.records} records and the release {released.records}; give the table it was made of"
+        )
+    if schema is None or findings:
+        return None, None, findings
+    encoded, findings = encode(original, schema)
+    return schema, None if encoded is None else Truth(original, encoded), findings
+
+
+def audit_file(
+    released_path: str,
+    policy: Policy,
+    original_path: str | None = None,
+    output_path: str | None = None,
+    *,
+    progress: Progress = silent,
+) -> Certificate:
+    """`audit` from files; writes the certificate to `output_path`, if given."""
+    progress("reading the release")
+    released = files.read(released_path)
+    original = None if original_path is None else files.read(original_path)
+    certificate = audit(
+        Table(released.frame), policy, None if original is None else Table(original.frame), progress=progress
+    )
+    certificate = certificate.extended(
+        input=None if original is None else {"sha256": original.sha256}, output={"sha256": released.sha256}
+    )
+    if output_path is not None:
+        with files.written_whole(output_path) as draft:
+            draft.write_text(certificate.to_json())
+    return certificate
+
+
+def measure(
+    released: Table, schema: Schema, policy: Policy, truth: Truth | None, progress: Progress = silent
+) -> tuple[Certificate, Release]:
+    """The certificate of a released table, and the table as its readers see it."""
+    progress("reading the release")
+    release = read_release(released, schema, policy, truth)
+    progress("measuring the promises")
+    promises = [model.report(release.classes) for model in policy.build_promises()]
+    progress("measuring utility and risk")
+    scores = {name: metric().score(release) for name, metric in registry.metrics().items()}
+    people = release.classes.people()
+    content = {
+        "shoal": VERSION,
+        "verb": "audit",
+        "method": None,
+        "seed": None,
+        "records": {
+            "in": None if truth is None else truth.original.records,
+            "out": release.records,
+            "suppressed": release.suppressed,
+        },
+        "subjects": _subject_count(release, schema),
+        "counted": "subjects" if policy.subject is None or _people_known(released, schema, truth) else "rows",
+        "classes": {
+            "count": release.classes.count,
+            "min": int(people.min()) if len(people) else None,
+            "mean": float(people.mean()) if len(people) else None,
+            "max": int(people.max()) if len(people) else None,
+        },
+        "promises": promises,
+        "utility": {name: scores[name] for name in scores if name not in _RISK},
+        "risk": {name: scores[name] for name in scores if name in _RISK},
+        "input": None,
+        "output": None,
+    }
+    if truth is not None:
+        progress("comparing with the original")
+        content["faults"] = faults(released, release, schema, truth)
+    return Certificate(content), release
+
+
+_RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")
+
+
+def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth | None) -> Release:
+    """The released table as its readers see it; raises InputError with everything that can't be read."""
+    columns, findings = read_columns(released, schema)
+    sensitive = {}
+    for attribute in schema.sensitive:
+        column, found = encode_sensitive(attribute, released.column(attribute.name), schema)
+        findings += found
+        if column is not None:
+            sensitive[attribute.name] = column
+    if findings:
+        raise InputError.from_findings(findings)
+    suppressed = is_suppressed(columns, schema.render.suppressed)
+    labels, count = label_classes(columns, suppressed)
+    classes = Classes(labels, count, _subjects(released, schema, truth), sensitive, {c.name: c.codes for c in columns})
+    return Release(columns, classes, policy.asked_k, _label(released, schema), _originals(schema, truth))
+
+
+def _people_known(released: Table, schema: Schema, truth: Truth | None) -> bool:
+    return truth is not None or (schema.subject is not None and schema.subject.name in released.names)
+
+
+def _subjects(released: Table, schema: Schema, truth: Truth | None) -> np.ndarray | None:
+    if truth is not None:
+        return None if truth.encoded.subjects is None else truth.aligned(truth.encoded.subjects)
+    if schema.subject is not None and schema.subject.name in released.names:
+        return released.column(schema.subject.name).codes.astype(np.int32)
+    return None
+
+
+def _subject_count(release: Release, schema: Schema) -> int:
+    subjects = release.classes.subjects
+    return release.records if subjects is None else len(np.unique(subjects))
+
+
+def _label(released: Table, schema: Schema) -> np.ndarray | None:
+    return None if schema.label is None or schema.label not in released.names else released.column(schema.label).codes
+
+
+def _originals(schema: Schema, truth: Truth | None) -> dict[str, np.ndarray]:
+    if truth is None:
+        return {}
+    return {
+        encoded.attribute.name: truth.values(encoded)
+        for encoded in truth.encoded.attributes
+        if encoded.attribute.kind is Kind.NUMBER and encoded.attribute.hierarchy is None
+    }
+
+
+def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> dict[str, int]:
+    """Records whose published row does not fit the original; all zero for an honest release."""
+    uncovered = np.zeros(release.records, dtype=bool)
+    for published, encoded in zip(release.columns, truth.encoded.attributes, strict=True):
+        uncovered |= ~covers(published, truth.values(encoded))
+    changed = np.zeros(release.records, dtype=bool)
+    for attribute in schema.published:
+        if attribute.role in (Role.SENSITIVE, Role.PLAIN):
+            kept = as_text(truth.original.frame[attribute.name])
+            if truth.rows is not None:
+                kept = kept.gather(truth.rows)
+            differs = (as_text(released.frame[attribute.name]) != kept).to_numpy()
+            withheld = released.column(attribute.name)
+            star = np.array([cell in (schema.render.suppressed, "") for cell in withheld.cells])[withheld.codes]
+            # a suppressed record may withhold its sensitive values, too
+            changed |= differs & ~(star & (release.classes.labels < 0))
+    return {"uncovered": int(uncovered.sum()), "changed": int(changed.sum())}

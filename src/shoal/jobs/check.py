@@ -1,0 +1,71 @@
+"""Check: the doctor for policies and hierarchies, before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shoal.connectors import files
+from shoal.data.encoding import encode
+from shoal.data.hierarchies.doctor import Fault, Finding, diagnose, gaps
+from shoal.data.hierarchies.table import read_paths
+from shoal.data.sensitive import encode_sensitive
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.jobs.policy import Policy
+
+
+def check_files(policy_path: Path, data_path: str | None) -> list[Finding]:
+    """Every finding about a policy file and, if given, its data. Values stand apart from messages."""
+    try:
+        policy = Policy.load(policy_path)
+        policy.build_method("publish")
+    except InputError as unfit:
+        return _plain([str(unfit.args[0]), *unfit.findings])
+    table = None
+    if data_path is not None:
+        try:
+            table = Table(files.read(data_path).frame)
+        except InputError as unfit:
+            return _plain([str(unfit.args[0]), *unfit.findings])
+    return check(policy, table)
+
+
+def check(policy: Policy, table: Table | None) -> list[Finding]:
+    """Every finding: columns, hierarchy tables, values outside them, numbers, domains, people."""
+    findings = _plain([] if table is None else policy.check_columns(table.names))
+    broken = _table_findings(policy)
+    findings += broken
+    if table is None or findings:
+        return findings
+    schema, messages = policy.bind(table)
+    if schema is None:
+        return _plain(messages)
+    gapped = []
+    for attribute in (*schema.quasi, *schema.sensitive):
+        if attribute.hierarchy is not None:
+            column = table.column(attribute.name)
+            present = [i for i, cell in enumerate(column.cells) if schema.is_value(cell)]
+            cells = [column.cells[i] for i in present]
+            gapped += gaps(attribute.hierarchy, attribute.name, cells, column.counts()[present])
+    named = {finding.attribute for finding in gapped}
+    _, messages = encode(table, schema)
+    for attribute in schema.sensitive:
+        messages += encode_sensitive(attribute, table.column(attribute.name), schema)[1]
+    others = [message for message in messages if not any(f"'{name}'" in message.split(":")[0] for name in named)]
+    return gapped + _plain(others)
+
+
+def _table_findings(policy: Policy) -> list[Finding]:
+    """What is wrong with the hierarchy files themselves."""
+    findings: list[Finding] = []
+    for name, attribute in policy.model.attributes.items():
+        if isinstance(attribute.hierarchy, str):
+            try:
+                findings += diagnose(read_paths(policy.base / attribute.hierarchy, name), name)
+            except InputError as unfit:
+                findings += _plain([str(unfit.args[0]), *unfit.findings])
+    return findings
+
+
+def _plain(messages: list[str]) -> list[Finding]:
+    return [Finding(Fault.POLICY, "", 1, message) for message in messages]

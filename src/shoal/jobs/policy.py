@@ -1,0 +1,487 @@
+"""One policy: who is the person, what an attacker could know, what is sensitive, and what must hold.
+
+A policy is read once, checked as a whole - every finding is listed, not just the first - and then
+*bound* to a table, which fixes what only the data can tell: the domain of an undeclared number, the
+leaves of a made hierarchy, the order by frequency.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tomllib
+from collections.abc import Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from shoal.data.encoding import parse_numbers
+from shoal.data.hierarchies import MAKERS
+from shoal.data.hierarchies.flat import Flat
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.table import read_hierarchy
+from shoal.data.schema import Attribute, Kind, Missing, Render, Role, Schema
+from shoal.data.table import Column, Table
+from shoal.errors import InputError
+from shoal.jobs import registry
+
+DEFAULT_METHOD = "rounded-partition"
+ORDERS = ("frequency", "alphabetical")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class AttributePolicy(_Strict):
+    """What one column is for."""
+
+    role: Literal["identifier", "subject", "quasi", "sensitive", "plain", "time", "drop"]
+    type: Literal["number", "ordinal", "category"] | None = Field(
+        None, description="How values relate; by default number where a domain, ordinal where an order is given."
+    )
+    domain: tuple[float, float] | None = Field(None, description="Least and greatest value of a number.")
+    order: list[str] | str | None = Field(
+        None, description="Labels of an ordinal, least first; or 'frequency' (most frequent first) or 'alphabetical'."
+    )
+    hierarchy: str | dict[str, Any] | None = Field(
+        None, description="An ARX hierarchy table, or one maker: prefix, bins, dates, order, tree."
+    )
+    weight: float = Field(1.0, gt=0, description="How much the loss of this attribute matters to the method.")
+    pseudonym: Literal["keyed"] | None = Field(None, description="Replace an identifier by a keyed pseudonym.")
+
+    @field_validator("order", mode="before")
+    @classmethod
+    def _labels_are_text(cls, order: Any) -> Any:
+        if isinstance(order, list):
+            if any(isinstance(label, bool) for label in order):
+                raise ValueError("a label was read as true or false; put yes, no, on and off in quotes")
+            return [str(label) if isinstance(label, (int, float)) else label for label in order]
+        return order
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> AttributePolicy:
+        problems = []
+        if isinstance(self.order, str) and self.order not in ORDERS:
+            problems.append(f"order must be a list of labels or one of {', '.join(ORDERS)}")
+        if isinstance(self.order, list) and len(set(self.order)) < len(self.order):
+            problems.append("order names a label twice")
+        if self.type == "ordinal" and self.order is None and self.hierarchy is None:
+            problems.append("an ordinal needs 'order'")
+        if self.order is not None and self.type in ("number", "category"):
+            problems.append(f"'order' belongs to an ordinal, not to a {self.type}")
+        if self.domain is not None and self.type in ("ordinal", "category"):
+            problems.append(f"'domain' belongs to a number, not to a {self.type}")
+        if self.domain is not None and not self.domain[0] < self.domain[1]:
+            problems.append("domain must be [least, greatest] with least below greatest")
+        if isinstance(self.hierarchy, dict) and len(self.hierarchy) != 1:
+            problems.append(f"a made hierarchy names exactly one maker of {', '.join(sorted(MAKERS))}")
+        if isinstance(self.hierarchy, dict) and len(self.hierarchy) == 1 and next(iter(self.hierarchy)) not in MAKERS:
+            problems.append(f"unknown hierarchy maker; choose one of {', '.join(sorted(MAKERS))}")
+        if self.pseudonym is not None and self.role != "identifier":
+            problems.append("only an identifier gets a pseudonym")
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    @property
+    def kind(self) -> Kind:
+        if self.type is not None:
+            return Kind(self.type)
+        if self.order is not None:
+            return Kind.ORDINAL
+        return Kind.NUMBER if self.domain is not None else Kind.CATEGORY
+
+
+class RenderPolicy(_Strict):
+    """How published cells are written."""
+
+    intervals: str = "[{lo}, {hi}]"
+    suppressed: str = Field("*", min_length=1)
+    order: Literal["input", "shuffled"] = "input"
+
+    @field_validator("intervals")
+    @classmethod
+    def _has_both_ends(cls, text: str) -> str:
+        if text.count("{lo}") != 1 or text.count("{hi}") != 1 or text.index("{lo}") > text.index("{hi}"):
+            raise ValueError("must hold {lo} and then {hi}, once each")
+        if not text[text.index("{lo}") + 4 : text.index("{hi}")]:
+            raise ValueError("must part {lo} from {hi} by some text")
+        return text
+
+
+class PolicyModel(_Strict):
+    """A policy file."""
+
+    version: Literal[1]
+    attributes: dict[str, AttributePolicy]
+    promises: list[dict[str, Any]] = Field(min_length=1)
+    method: dict[str, Any] | None = Field(None, description="The method's name and its parameters.")
+    missing: Literal["value", "suppress", "reject"] = "value"
+    missing_values: list[str] = Field([""], description="Texts that stand for no value.")
+    other: Literal["plain", "drop"] | None = Field(None, description="Role of columns that are not named here.")
+    label: str | None = Field(None, description="The attribute that the classification metric predicts.")
+    render: RenderPolicy = RenderPolicy()
+    seed: int = Field(0, ge=0)
+
+    @field_validator("promises")
+    @classmethod
+    def _promises_are_named(cls, promises: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        if any(not isinstance(promise.get("model"), str) for promise in promises):
+            raise ValueError(f"each promise needs a 'model'; one of {', '.join(registry.models())}")
+        return promises
+
+    @field_validator("method")
+    @classmethod
+    def _method_is_named(cls, method: dict[str, Any] | None) -> dict[str, Any] | None:
+        if method is not None and not isinstance(method.get("name"), str):
+            raise ValueError("needs a 'name'")
+        return method
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A whole, checked policy. `base` is the folder that its paths are relative to."""
+
+    model: PolicyModel
+    base: Path = Path()
+
+    @classmethod
+    def load(cls, path: str | Path) -> Policy:
+        """The policy in a YAML, JSON or TOML file; raises InputError with every finding."""
+        path = Path(path)
+        return cls.from_dict(_read(path), base=path.parent)
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any], base: str | Path = ".") -> Policy:
+        """A policy from plain dicts; raises InputError with every finding."""
+        try:
+            policy = cls(PolicyModel.model_validate(content), Path(base))
+        except ValidationError as invalid:
+            raise InputError.from_findings([_finding(error) for error in invalid.errors()]) from None
+        findings = policy._contradictions()
+        if findings:
+            raise InputError.from_findings(findings)
+        return policy
+
+    def with_k(self, k: int) -> Policy:
+        """The same policy with another k: in its k-anonymity promises, or in a new one."""
+        promises = [dict(promise) for promise in self.model.promises]
+        for promise in promises:
+            if "k" in promise:
+                promise["k"] = k
+        if not any(promise["model"] == "k-anonymity" for promise in promises):
+            promises.insert(0, {"model": "k-anonymity", "k": k})
+        return self._with(promises=promises)
+
+    def with_method(self, name: str | None, settings: dict[str, Any]) -> Policy:
+        """The same policy with another method, or with some of its parameters changed."""
+        method = dict(self.model.method or {"name": DEFAULT_METHOD})
+        if name is not None and name != method["name"]:
+            method = {"name": name}
+        return self._with(method=method | settings)
+
+    def with_seed(self, seed: int) -> Policy:
+        return self._with(seed=seed)
+
+    def _with(self, **changes: Any) -> Policy:
+        return Policy.from_dict(self.model.model_dump(exclude_unset=True) | changes, self.base)
+
+    @property
+    def method_name(self) -> str:
+        return (self.model.method or {"name": DEFAULT_METHOD})["name"]
+
+    @property
+    def method_settings(self) -> dict[str, Any]:
+        return {name: value for name, value in (self.model.method or {}).items() if name != "name"}
+
+    def build_method(self, verb: str) -> Any:
+        """The method with its parameters."""
+        found = registry.method(self.method_name, verb)
+        return registry.build(found.implementation, f"method '{found.name}'", self.method_settings)
+
+    def build_promises(self) -> list[Any]:
+        """The promises, as measuring instruments."""
+        return [_promise(promise) for promise in self.model.promises]
+
+    @property
+    def subject(self) -> str | None:
+        """The column that names the person, None where every record is its own."""
+        return next((name for name, a in self.model.attributes.items() if a.role == "subject"), None)
+
+    @property
+    def asked_k(self) -> int | None:
+        """The largest k of the k-anonymity promises; None without one."""
+        asked = [promise["k"] for promise in self.model.promises if promise["model"] == "k-anonymity"]
+        return max(asked, default=None)
+
+    def _contradictions(self) -> list[str]:
+        """What no single field shows: roles, promises and attributes that don't fit each other."""
+        attributes = self.model.attributes
+        findings = []
+        if sum(a.role == "subject" for a in attributes.values()) > 1:
+            findings.append("policy: more than one subject; exactly one column names the person")
+        if not any(a.role == "quasi" for a in attributes.values()):
+            findings.append("policy: no quasi-identifier; give at least one attribute the role 'quasi'")
+        if self.model.label is not None and self.model.label not in attributes:
+            findings.append("policy: 'label' names no attribute of the policy")
+        for promise in self.model.promises:
+            findings += self._promise_findings(promise)
+        return findings
+
+    def _promise_findings(self, promise: dict[str, Any]) -> list[str]:
+        try:
+            built = _promise(promise)
+        except InputError as unfit:
+            return [str(unfit.args[0]), *unfit.findings]
+        role = "quasi" if promise["model"] == "k-anonymity" else "sensitive"
+        findings = []
+        for name in built.attributes:
+            if name not in self.model.attributes:
+                findings.append(f"promise '{promise['model']}': attribute '{name}' is not in the policy")
+            elif self.model.attributes[name].role != role:
+                findings.append(f"promise '{promise['model']}': attribute '{name}' must have the role '{role}'")
+        return findings
+
+    # Binding to data
+
+    def check_columns(self, names: list[str], released: bool = False) -> list[str]:
+        """Columns of the data that the policy does not name, and the other way round."""
+        declared = self.model.attributes
+        unknown = [] if self.model.other is not None else [name for name in names if name not in declared]
+        shown = {"quasi", "sensitive", "plain"}
+        absent = [
+            name
+            for name, a in declared.items()
+            if name not in names and (not released or a.role in shown or a.pseudonym is not None)
+        ]
+        findings = []
+        if unknown:
+            findings.append(
+                f"columns {_quoted(unknown)}: in the data, not in the policy; name them under 'attributes', or say "
+                "'other: plain' or 'other: drop'"
+            )
+        if absent:
+            findings.append(
+                f"columns {_quoted(absent)}: in the policy, not in the data; take them out or mend the name"
+            )
+        return findings
+
+    def bind(self, table: Table) -> tuple[Schema | None, list[str]]:
+        """The schema of this table, with domains and hierarchies filled in; or every finding."""
+        findings = self.check_columns(table.names)
+        if findings:
+            return None, findings
+        attributes = []
+        for name in table.names:
+            attribute, found = self._bind_attribute(name, table.column(name) if self._needs_values(name) else None)
+            findings += found
+            if attribute is not None:
+                attributes.append(attribute)
+        return (None, findings) if findings else (self._schema(attributes), [])
+
+    def bind_release(self, names: list[str]) -> tuple[Schema | None, list[str]]:
+        """The schema of a released file whose original is not at hand.
+
+        What only the original could tell stays open: a number without a declared domain has none,
+        a hierarchy made from the data is None.
+        """
+        findings = self.check_columns(names, released=True)
+        attributes = []
+        for name in names:
+            declared = self.model.attributes.get(name)
+            opaque = (
+                declared is not None
+                and isinstance(declared.hierarchy, dict)
+                and (next(iter(declared.hierarchy)) not in ("tree", "order"))
+            )
+            attribute, found = self._bind_attribute(name, None, opaque=opaque)
+            findings += found
+            if attribute is not None:
+                attributes.append(attribute)
+        return (None, findings) if findings else (self._schema(attributes), [])
+
+    def _schema(self, attributes: list[Attribute]) -> Schema:
+        model = self.model
+        sensitive = [a.name for a in attributes if a.role is Role.SENSITIVE and a.kind is not Kind.NUMBER]
+        label = model.label or (sensitive[0] if len(sensitive) == 1 else None)
+        return Schema(
+            tuple(attributes),
+            Missing(model.missing),
+            tuple(model.missing_values),
+            Render(model.render.intervals, model.render.suppressed, model.render.order),
+            label,
+        )
+
+    def _needs_values(self, name: str) -> bool:
+        declared = self.model.attributes.get(name)
+        return declared is not None and declared.role in ("quasi", "sensitive")
+
+    def _bind_attribute(
+        self, name: str, column: Column | None, opaque: bool = False
+    ) -> tuple[Attribute | None, list[str]]:
+        declared = self.model.attributes.get(name) or AttributePolicy.model_validate({"role": self.model.other})
+        try:
+            hierarchy = None if opaque else self._hierarchy(name, declared, column)
+        except InputError as broken:
+            return None, [str(broken.args[0]), *broken.findings]
+        attribute = Attribute(
+            name,
+            Role(declared.role),
+            declared.kind,
+            declared.domain,
+            self._order(declared, column),
+            hierarchy,
+            declared.weight,
+            declared.pseudonym,
+            opaque,
+        )
+        if attribute.kind is Kind.NUMBER and attribute.domain is None and hierarchy is None and column is not None:
+            attribute = dataclasses.replace(attribute, domain=self._observed_domain(column))
+        return attribute, []
+
+    def _observed_domain(self, column: Column) -> tuple[float, float] | None:
+        values = parse_numbers(column.cells)
+        values = values[np.isfinite(values)]
+        return (float(values.min()), float(values.max())) if len(values) else None
+
+    def _order(self, declared: AttributePolicy, column: Column | None) -> tuple[str, ...] | None:
+        if isinstance(declared.order, list):
+            return tuple(declared.order)
+        if declared.order is None or column is None:
+            return None
+        present = [
+            (cell, int(n)) for cell, n in zip(column.cells, column.counts(), strict=True) if self._is_value(cell)
+        ]
+        if declared.order == "frequency":
+            present.sort(key=lambda pair: (-pair[1], pair[0]))
+        return tuple(cell for cell, _ in present)
+
+    def _is_value(self, cell: str) -> bool:
+        return cell not in self.model.missing_values and cell != self.model.render.suppressed
+
+    def _hierarchy(self, name: str, declared: AttributePolicy, column: Column | None) -> Hierarchy | None:
+        """The attribute's tree; every category among the quasi-identifiers has one."""
+        if declared.role not in ("quasi", "sensitive"):
+            return None
+        values = (
+            np.array([cell for cell in column.cells if self._is_value(cell)], dtype=object) if column else np.array([])
+        )
+        if isinstance(declared.hierarchy, str):
+            return read_hierarchy(self.base / declared.hierarchy, name)
+        if isinstance(declared.hierarchy, dict):
+            (kind, argument), *_ = declared.hierarchy.items()
+            try:
+                return MAKERS[kind].from_spec(argument).make(values)
+            except InputError as unfit:
+                raise InputError(f"attribute '{name}': {unfit.args[0]}", unfit.findings) from None
+        if declared.role == "quasi" and declared.kind is Kind.CATEGORY and column is not None:
+            return Flat(root=self.model.render.suppressed).make(values)
+        return None
+
+
+def _promise(promise: dict[str, Any]) -> Any:
+    known = registry.models()
+    model = promise["model"]
+    if model not in known:
+        raise InputError(f"promise '{model}': unknown model; choose one of {', '.join(known)}")
+    return registry.build(known[model], f"promise '{model}'", {k: v for k, v in promise.items() if k != "model"})
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a policy file, with every promise and method that is known here."""
+    schema = PolicyModel.model_json_schema()
+    schema["title"] = "Shoal policy"
+    schema["properties"]["promises"]["items"] = {
+        "oneOf": [_described(name, "model", model) for name, model in registry.models().items()]
+    }
+    described = [_described(m.name, "name", m.implementation) for m in registry.methods().values()]
+    schema["properties"]["method"] = {"anyOf": [{"oneOf": described}, {"type": "null"}], "default": None}
+    return schema
+
+
+_JSON_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean", tuple: "array"}
+
+
+def _described(name: str, key: str, implementation: type) -> dict[str, Any]:
+    """One promise or method as a JSON Schema object."""
+    parameters = registry.parameters_of(implementation)
+    properties: dict[str, Any] = {key: {"const": name}}
+    for p in parameters:
+        properties[p.name] = {"type": _JSON_TYPES.get(p.kind, "string"), "description": p.help}
+        if p.choices is not None:
+            properties[p.name]["enum"] = list(p.choices)
+        if p.low is not None:
+            properties[p.name]["minimum"] = p.low
+        if p.high is not None:
+            properties[p.name]["maximum"] = p.high
+    required = [key, *(p.name for p in parameters if p.required)]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """YAML in which a key that is given twice is an error, not the last one's gain."""
+
+
+def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+    loader.flatten_mapping(node)
+    seen: dict[Hashable, Any] = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if key in seen:
+            raise InputError(f"policy: line {key_node.start_mark.line + 1} names a key a second time; name it once")
+        seen[key] = loader.construct_object(value_node, deep=True)
+    return seen
+
+
+_UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text("utf-8-sig")
+    except OSError as failed:
+        raise InputError(f"policy '{path}': can't be read ({failed.strerror}); check its name") from None
+    except UnicodeDecodeError:
+        raise InputError(f"policy '{path}': is not UTF-8; convert it") from None
+    try:
+        if path.suffix == ".toml":
+            content = tomllib.loads(text)
+        elif path.suffix == ".json":
+            content = json.loads(text)
+        else:
+            content = yaml.load(text, Loader=_UniqueKeys)
+    except (yaml.YAMLError, json.JSONDecodeError, tomllib.TOMLDecodeError) as wrong:
+        raise InputError(f"policy '{path}': {_where(wrong)} can't be understood; mend the syntax") from None
+    if not isinstance(content, dict):
+        raise InputError(f"policy '{path}': holds no policy; 'shoal policy init DATA' proposes one")
+    return content
+
+
+def _where(wrong: Exception) -> str:
+    mark = getattr(wrong, "problem_mark", None)
+    line = mark.line + 1 if mark is not None else getattr(wrong, "lineno", None)
+    return f"line {line}" if line else "the file"
+
+
+def _finding(error: Any) -> str:
+    """One finding of the policy's checker in our words: where, what, way out."""
+    where = ".".join(str(part) for part in error["loc"]) or "policy"
+    kind, message = error["type"], error["msg"]
+    if kind == "extra_forbidden":
+        message = "is not a known key; 'shoal policy schema' lists them"
+    elif kind == "missing":
+        message = "is missing; 'shoal policy schema' tells what it holds"
+    elif kind == "string_type":
+        message = "must be text; put words like yes, no, on and off in quotes"
+    else:
+        message = message.removeprefix("Value error, ").removeprefix("Input ")
+    return f"policy, {where}: {message}"
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

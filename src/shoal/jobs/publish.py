@@ -1,0 +1,229 @@
+"""Publish: one table, once, proved on what was published or withheld.
+
+read > bind > encode > partition > repair > recode > write > read back > audit > let out
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.algorithms.table.repair import repair
+from shoal.connectors import files
+from shoal.connectors.frames import like, table_of
+from shoal.data.certificate import Certificate
+from shoal.data.classes import Classes
+from shoal.data.encoding import EncodedTable, encode
+from shoal.data.recoding import Recoding
+from shoal.data.release import Release
+from shoal.data.schema import Role, Schema
+from shoal.data.sensitive import encode_sensitive
+from shoal.data.table import Table
+from shoal.errors import InfeasibleError, InputError, PromiseError
+from shoal.jobs import registry
+from shoal.jobs.audit import Progress, Truth, measure, silent
+from shoal.jobs.policy import Policy
+from shoal.jobs.pseudonyms import pseudonyms
+from shoal.privacy.promises import BoundPromises, nearest_feasible
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A release that kept its promises.
+
+    data: the published frame, of the kind that came in. certificate: what was measured on it.
+    classes: (n,) int32 class of each published row, -1 where suppressed.
+    """
+
+    data: Any
+    certificate: Certificate
+    classes: np.ndarray
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What would be published, before anyone has measured it."""
+
+    frame: pl.DataFrame
+    schema: Schema
+    truth: Truth
+    method: dict[str, Any]
+    reasons: dict[str, int]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A published file: its certificate, and what a report needs to be drawn from it."""
+
+    certificate: Certificate
+    release: Release
+    draft: Draft
+
+
+def publish(frame: Any, policy: Policy, *, progress: Progress = silent) -> Publication:
+    """One release of a pandas, polars or pyarrow frame; the same kind of frame comes back.
+
+    Every promise of the policy holds on `data`, measured on its cells; raises InputError,
+    InfeasibleError or PromiseError and returns nothing otherwise.
+    """
+    started = time.process_time()
+    draft = prepare(table_of(frame), policy, progress)
+    published = Table(draft.frame)
+    certificate, release = measure(published, draft.schema, policy, draft.truth, progress)
+    certificate = _complete(certificate, policy, draft, started)
+    _demand(certificate)
+    return Publication(like(frame, draft.frame), certificate, release.classes.labels)
+
+
+def publish_file(input_path: str, policy: Policy, output_path: str, *, progress: Progress = silent) -> Outcome:
+    """One release from file to file; writes the output and its certificate, both whole or neither.
+
+    The release is audited from the bytes that were written before they take their place.
+    """
+    started = time.process_time()
+    _check_paths(input_path, output_path)
+    kind = files.format_of(output_path)
+    progress("reading the table")
+    source = files.read(input_path)
+    draft = prepare(Table(source.frame), policy, progress)
+    with files.written_whole(output_path) as path:
+        progress("writing the release")
+        files.write(draft.frame, path, kind, compressed=output_path.endswith(".gz"))
+        progress("reading the release back")
+        written = files.read_draft(path, kind)
+        certificate, release = measure(Table(written.frame), draft.schema, policy, draft.truth, progress)
+        certificate = _complete(certificate, policy, draft, started).extended(
+            input={"sha256": source.sha256}, output={"sha256": written.sha256}
+        )
+        _demand(certificate)
+        if output_path != files.STANDARD:
+            with files.written_whole(certificate_path(output_path)) as proof:
+                proof.write_text(certificate.to_json())
+    return Outcome(certificate, release, draft)
+
+
+def certificate_path(output_path: str) -> str:
+    return f"{output_path}.certificate.json"
+
+
+def _check_paths(input_path: str, output_path: str) -> None:
+    if files.STANDARD in (input_path, output_path):
+        return
+    here, there = Path(input_path), Path(output_path)
+    if there.exists() and here.exists() and there.samefile(here):
+        raise InputError(f"output '{output_path}': is the input; name another file, the original is never overwritten")
+
+
+def prepare(table: Table, policy: Policy, progress: Progress = silent) -> Draft:
+    """The release as it would be published; not yet measured."""
+    method = policy.build_method("publish")
+    promises = policy.build_promises()
+    progress("checking the data against the policy")
+    schema, encoded, classes = _encoded(table, policy)
+    matrix = encoded.matrix()
+    kept = ~encoded.suppressed
+    everybody = classes if kept.all() else classes.only(kept, matrix.subjects)
+    findings = nearest_feasible(promises, everybody)
+    if findings:
+        raise InfeasibleError(findings[0], findings[1:])
+    bound = BoundPromises(promises, everybody)
+    progress(f"finding classes by {policy.method_name}")
+    started = time.process_time()
+    partition = method.partition(matrix, bound, np.random.default_rng(policy.model.seed))
+    partition = repair(matrix, partition, bound)
+    seconds = time.process_time() - started
+    progress("recoding")
+    labels = np.full(table.records, -1, dtype=np.int32)
+    labels[kept] = partition.labels
+    withheld = _must_withhold(promises, classes, encoded)
+    recoding = Recoding.of(labels, partition.count, encoded.attributes)
+    frame = _recoded(table, schema, encoded, recoding, withheld)
+    rows = None
+    if schema.render.order == "shuffled":
+        rows = np.random.default_rng([policy.model.seed, 1]).permutation(table.records)
+        frame = frame[rows]
+    used = {p.name: getattr(method, p.name) for p in registry.parameters_of(type(method))}
+    reasons = {"missing quasi-identifier": int(encoded.suppressed.sum())} if encoded.suppressed.any() else {}
+    named = {"name": policy.method_name, "parameters": used}
+    return Draft(frame, schema, Truth(table, encoded, rows), named, reasons, seconds)
+
+
+def _encoded(table: Table, policy: Policy) -> tuple[Schema, EncodedTable, Classes]:
+    """The table bound and encoded, everybody in one class; raises InputError with every finding."""
+    schema, findings = policy.bind(table)
+    if schema is None:
+        raise InputError.from_findings(findings)
+    encoded, findings = encode(table, schema)
+    sensitive = {}
+    for attribute in schema.sensitive:
+        column, found = encode_sensitive(attribute, table.column(attribute.name), schema)
+        findings += found
+        if column is not None:
+            sensitive[attribute.name] = column
+    if encoded is None or findings:
+        raise InputError.from_findings(findings)
+    labels = np.zeros(table.records, dtype=np.int32)
+    return schema, encoded, Classes(labels, 1, encoded.subjects, sensitive)
+
+
+def _must_withhold(promises: list[Any], classes: Classes, encoded: EncodedTable) -> bool:
+    """Whether the suppressed records must hide their sensitive values, too.
+
+    Who lies in no published class is known to be among the suppressed; they are safe only if they
+    keep the promises as a class of their own.
+    """
+    if not encoded.suppressed.any():
+        return False
+    labels = np.where(encoded.suppressed, 0, -1).astype(np.int32)
+    return not BoundPromises(promises, classes).hold(labels, 1)[0]
+
+
+def _recoded(table: Table, schema: Schema, encoded: EncodedTable, recoding: Recoding, withheld: bool) -> pl.DataFrame:
+    """The published columns, in the order of the input."""
+    place = {e.attribute.name: j for j, e in enumerate(encoded.attributes)}
+    columns = []
+    for attribute in schema.published:
+        if attribute.role is Role.QUASI:
+            j = place[attribute.name]
+            columns.append(recoding.column(j, encoded.attributes[j], schema.render))
+        elif attribute.role is Role.IDENTIFIER:
+            columns.append(pseudonyms(table.frame[attribute.name]))
+        elif attribute.role is Role.SENSITIVE and withheld:
+            columns.append(_starred(table.frame[attribute.name], encoded.suppressed, schema.render.suppressed))
+        else:
+            columns.append(table.frame[attribute.name])
+    return pl.DataFrame(columns)
+
+
+def _starred(series: pl.Series, rows: np.ndarray, mark: str) -> pl.Series:
+    """The column without the values of these rows: the mark in text, no value in other types."""
+    hidden = pl.Series(rows)
+    star = pl.Series([mark if series.dtype == pl.String else None], dtype=series.dtype)
+    return series.zip_with(~hidden, star.new_from_index(0, len(series)))
+
+
+def _complete(certificate: Certificate, policy: Policy, draft: Draft, started: float) -> Certificate:
+    return certificate.extended(
+        verb="publish",
+        method=draft.method,
+        seed=policy.model.seed,
+        seconds={"total": time.process_time() - started, "method": draft.seconds},
+    )
+
+
+def _demand(certificate: Certificate) -> None:
+    """Let nothing out that does not keep every promise."""
+    broken = [
+        f"promise '{p['model']}' does not hold on the release: asked {p['asked']}, measured {p['measured']}"
+        for p in certificate["promises"]
+        if not p["holds"]
+    ]
+    broken += [f"{count} published records are {fault}" for fault, count in certificate["faults"].items() if count]
+    if broken:
+        raise PromiseError(f"{broken[0]}; the release is withheld, nothing was written", broken[1:])

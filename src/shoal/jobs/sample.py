@@ -1,0 +1,38 @@
+"""Sample: bundled generators of invented people."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import shoal.samples
+from shoal.connectors import files
+from shoal.errors import InputError
+
+
+@cache
+def generators() -> dict[str, ModuleType]:
+    """Every generator by name."""
+    names = (info.name for info in pkgutil.iter_modules(shoal.samples.__path__))
+    return {name: importlib.import_module(f"shoal.samples.{name}") for name in sorted(names)}
+
+
+def write_sample(name: str, n: int, seed: int, output: str) -> list[str]:
+    """Write n records, and a policy that fits them beside the table unless one is there already."""
+    known = generators()
+    if name not in known:
+        raise InputError(f"sample '{name}': no such generator; choose one of {', '.join(known)}")
+    kind = files.format_of(output)
+    with files.written_whole(output) as draft:
+        files.write(known[name].generate(n, seed), draft, kind, compressed=output.endswith(".gz"))
+    if output == files.STANDARD:
+        return ["standard output"]
+    policy = Path(output).parent / f"{Path(output).name.split('.')[0]}.policy.yaml"
+    if policy.exists():
+        return [output]
+    with files.written_whole(str(policy)) as draft:
+        draft.write_text(known[name].POLICY)
+    return [output, str(policy)]

@@ -1,0 +1,27 @@
+"""Average class size, in units of what was asked for.
+
+LeFevre, DeWitt, Ramakrishnan. ICDE 2006 (C_avg = records / (classes * k)).
+Reading: k is the k that the policy asks, not the smallest class found; sizes are counted in
+subjects like k itself, so that 1 means that every class has exactly k. Suppressed records are in no
+class and don't count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from shoal.data.release import Release
+
+
+@dataclass(frozen=True)
+class AverageClassSize:
+    """Mean number of subjects in a class, divided by the k asked for; None without k or classes."""
+
+    name: ClassVar[str] = "average_class_size"
+    lower_is_better: ClassVar[bool] = True
+
+    def score(self, release: Release) -> float | None:
+        if release.asked_k is None or not release.classes.count:
+            return None
+        return float(release.classes.people().mean()) / release.asked_k

@@ -1,0 +1,43 @@
+"""Classification metric: records whose class would be labelled wrongly.
+
+Iyengar. KDD 2002.
+Reading: the minority of a class is everybody but its most frequent label, for any number of labels.
+Iyengar penalises a suppressed record like a wrongly labelled one, and so do we. Not divided by n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.data.release import Release
+
+
+@dataclass(frozen=True)
+class Classification:
+    """Records that don't have the most frequent label of their class, suppressed records included."""
+
+    name: ClassVar[str] = "classification"
+    lower_is_better: ClassVar[bool] = True
+
+    def score(self, release: Release) -> float | None:
+        if release.label is None:
+            return None
+        kept = release.classes.labels >= 0
+        return release.records - _majorities(release.classes.labels[kept], release.label[kept])
+
+
+def _majorities(labels: np.ndarray, values: np.ndarray) -> int:
+    """Records with the most frequent value of their class, over all classes."""
+    if not len(labels):
+        return 0
+    least = int(values.min())
+    width = int(values.max()) - least + 1
+    pairs = np.sort(labels.astype(np.int64) * width + (values.astype(np.int64) - least))
+    starts = np.flatnonzero(np.concatenate(([True], pairs[1:] != pairs[:-1])))
+    counts = np.diff(np.append(starts, len(pairs)))
+    class_of = pairs[starts] // width
+    first = np.flatnonzero(np.concatenate(([True], class_of[1:] != class_of[:-1])))
+    return int(np.maximum.reduceat(counts, first).sum())

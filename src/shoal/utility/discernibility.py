@@ -1,0 +1,26 @@
+"""Discernibility: from how many records each record can't be told apart.
+
+Bayardo, Agrawal. ICDE 2005.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.data.release import Release
+
+
+@dataclass(frozen=True)
+class Discernibility:
+    """Sum of squared class sizes in records, plus the size of the table for every suppressed record."""
+
+    name: ClassVar[str] = "discernibility"
+    lower_is_better: ClassVar[bool] = True
+
+    def score(self, release: Release) -> float | None:
+        labels = release.classes.labels
+        sizes = np.bincount(labels[labels >= 0]).astype(np.int64)
+        return int(np.dot(sizes, sizes)) + release.suppressed * release.records

@@ -1,0 +1,40 @@
+"""Global certainty penalty: how much of every domain a published cell leaves open, on average.
+
+Xu, Wang, Pei, Wang, Shi, Fu. KDD 2006 (normalised certainty penalty); Ghinita, Karras, Kalnis,
+Mamoulis. VLDB 2007 (its mean over the table).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.data.release import PublishedColumn, Release
+
+
+@dataclass(frozen=True)
+class GlobalCertaintyPenalty:
+    """Mean width of the published cells over records and quasi-identifiers, in [0, 1].
+
+    The width of a span is taken of the declared domain (`PublishedColumn.widths`); a suppressed
+    record has width 1 everywhere. None where a published cell's width can't be told. Attributes
+    weigh the same.
+    """
+
+    name: ClassVar[str] = "gcp"
+    lower_is_better: ClassVar[bool] = True
+
+    def score(self, release: Release) -> float | None:
+        if not release.records or not release.columns:
+            return None
+        widths = [_width(column, release.classes.labels >= 0) for column in release.columns]
+        mean = sum(widths) / len(widths) + release.suppressed * 1.0
+        return None if np.isnan(mean) else mean / release.records
+
+
+def _width(column: PublishedColumn, kept: np.ndarray) -> float:
+    """Sum of the widths that the kept records publish; NaN where one of them is unknown."""
+    shown = np.bincount(column.codes[kept], minlength=len(column.cells))
+    return float(np.dot(shown[shown > 0], column.widths[shown > 0]))

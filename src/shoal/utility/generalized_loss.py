@@ -1,0 +1,65 @@
+"""Generalized loss: how much of its range in the table every published cell leaves open.
+
+Iyengar. KDD 2002 (general loss metric), with the range that the k-means++ t-closeness paper takes:
+an attribute's own least and greatest value in the table.
+Paper: GL(a) = (H_a - L_a) / (H - L); IL(r) = sum over attributes; IL(D) = sum over records.
+Here: the mean, IL(D) / (records * attributes), so that tables of any size compare.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.data.release import PublishedColumn, Release
+
+
+@dataclass(frozen=True)
+class GeneralizedLoss:
+    """Mean loss of the published cells over records and quasi-identifiers, in [0, 1].
+
+    Differs from the global certainty penalty in what a span is divided by: not by the declared
+    domain but by the range from the least to the greatest bound that the release publishes for the
+    attribute (numbers, places of an order, leaves of a hierarchy). So it needs no declared domain,
+    and outliers that a domain allows but the table lacks do not flatter it. A cell that shows the
+    suppression mark spans the whole declared domain, which then is the range. A suppressed record
+    loses 1 everywhere. None where a cell is no span. Attributes weigh the same.
+    """
+
+    name: ClassVar[str] = "generalized_loss"
+    lower_is_better: ClassVar[bool] = True
+
+    def score(self, release: Release) -> float | None:
+        losses = list(self.per_attribute(release).values())
+        known = [loss for loss in losses if loss is not None]
+        return sum(known) / len(known) if known and len(known) == len(losses) else None
+
+    def per_attribute(self, release: Release) -> dict[str, float | None]:
+        """Mean loss over the records, of every quasi-identifier by name."""
+        if not release.records:
+            return {column.name: None for column in release.columns}
+        kept = release.classes.labels >= 0
+        return {column.name: _mean_loss(column, kept) for column in release.columns}
+
+
+def _mean_loss(column: PublishedColumn, kept: np.ndarray) -> float | None:
+    shown = np.bincount(column.codes[kept], minlength=len(column.cells))
+    losses = np.zeros(len(column.cells))
+    losses[shown > 0] = _losses(column, shown > 0)
+    total = float(np.dot(shown, losses)) + float(len(kept) - shown.sum())
+    return None if np.isnan(total) else total / len(kept)
+
+
+def _losses(column: PublishedColumn, shown: np.ndarray) -> np.ndarray:
+    """Loss of each cell that is shown; NaN where it is no span."""
+    lo, hi, widths = column.lo[shown], column.hi[shown], column.widths[shown]
+    marked, spans = np.isneginf(lo), np.isfinite(lo)
+    if (marked.any() and not np.isnan(widths).any()) or not spans.any():
+        return widths
+    whole = hi[spans].max() - lo[spans].min()
+    losses = np.where(spans & (hi > lo), (hi - lo) / (whole or 1.0), 0.0)
+    losses[marked] = 1.0
+    losses[~marked & ~spans] = widths[~marked & ~spans]
+    return losses

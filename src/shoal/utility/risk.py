@@ -1,0 +1,74 @@
+"""Risk: how likely an attacker names the person behind a record.
+
+El Emam. Guide to the De-Identification of Personal Health Information, 2013 (prosecutor, journalist
+and marketer risk).
+Reading: a record of a class of f subjects is named with probability 1 / f. Without a table of the
+whole population, everybody in it is taken to be in the release: the journalist, who does not know
+whether a person is in the release, then knows as much as the prosecutor, who does, and the marketer,
+who wants to name as many as possible, expects the prosecutor's mean. Suppressed records are in no
+class and say nothing about anybody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.data.release import Release
+
+
+@dataclass(frozen=True)
+class ProsecutorMax:
+    """1 / subjects of the smallest class; None where there is no class."""
+
+    name: ClassVar[str] = "prosecutor_max"
+    lower_is_better: ClassVar[bool] = True
+
+    def score(self, release: Release) -> float | None:
+        sizes = _sizes(release)
+        return 1.0 / float(sizes.min()) if len(sizes) else None
+
+
+@dataclass(frozen=True)
+class ProsecutorMean:
+    """Mean of 1 / subjects of one's class, over everybody who is in a class: classes / subjects.
+
+    A subject who is in several classes counts in each of them.
+    """
+
+    name: ClassVar[str] = "prosecutor_mean"
+    lower_is_better: ClassVar[bool] = True
+
+    def score(self, release: Release) -> float | None:
+        sizes = _sizes(release)
+        return len(sizes) / float(sizes.sum()) if len(sizes) else None
+
+
+@dataclass(frozen=True)
+class JournalistMax:
+    """The prosecutor's greatest risk: no table of the population is at hand."""
+
+    name: ClassVar[str] = "journalist_max"
+    lower_is_better: ClassVar[bool] = True
+
+    def score(self, release: Release) -> float | None:
+        return ProsecutorMax().score(release)
+
+
+@dataclass(frozen=True)
+class Marketer:
+    """Expected share of the published subjects that are named; the prosecutor's mean here."""
+
+    name: ClassVar[str] = "marketer"
+    lower_is_better: ClassVar[bool] = True
+
+    def score(self, release: Release) -> float | None:
+        return ProsecutorMean().score(release)
+
+
+def _sizes(release: Release) -> np.ndarray:
+    """Subjects of every class that has any."""
+    people = release.classes.people()
+    return people[people > 0]

@@ -1,0 +1,77 @@
+"""Fixtures for every test: the invented sample, and the real data sets where they are at hand."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+
+from shoal.cli.main import status_of
+from shoal.samples import patients
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("SHOAL_DATA") or ROOT.parent / "shared" / "data")
+
+ADULT_COLUMNS = (
+    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
+    "capital-gain capital-loss hours-per-week native-country income"
+).split()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _our_own_bugs_show_their_trace():
+    os.environ["SHOAL_DEBUG"] = "1"
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The real data sets; the test is skipped where they are absent."""
+    if not DATA.is_dir():
+        pytest.skip(f"no real data sets: set SHOAL_DATA (looked in {DATA})")
+    return DATA
+
+
+@pytest.fixture(scope="session")
+def adult(data_folder) -> pl.DataFrame:
+    """Adult's 30,162 complete training records, as text."""
+    lines = (data_folder / "adult" / "adult.data").read_text().splitlines()
+    rows = [line.split(", ") for line in lines if line and "?" not in line]
+    return pl.DataFrame(rows, schema=ADULT_COLUMNS, orient="row")
+
+
+@pytest.fixture
+def sample_table() -> pl.DataFrame:
+    return patients.generate(600, seed=3)
+
+
+@pytest.fixture
+def sample_policy() -> dict:
+    return yaml.safe_load(patients.POLICY)
+
+
+@pytest.fixture
+def workplace(tmp_path, sample_table, monkeypatch) -> Path:
+    """A folder with patients.csv and policy.yaml, and the shell standing in it."""
+    sample_table.write_csv(tmp_path / "patients.csv")
+    (tmp_path / "policy.yaml").write_text(patients.POLICY)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def shoal(capfd):
+    """Runs one command in this process: `shoal("publish", ...)` gives its exit status and what it printed."""
+
+    class Result:
+        def __init__(self, status: int, out: str, err: str) -> None:
+            self.status, self.out, self.err = status, out, err
+
+    def run(*arguments: str) -> Result:
+        status = status_of([str(argument) for argument in arguments])
+        captured = capfd.readouterr()
+        return Result(status, captured.out, captured.err)
+
+    return run

@@ -1,0 +1,51 @@
+"""Plain-Python truth for the kernels of the rounded partition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.data.matrix import Matrix
+
+
+def span_loss(matrix: Matrix, j: int, values: list[int]) -> float:
+    """Loss of publishing these values of attribute j as one span or node."""
+    lo, hi = min(values), max(values)
+    if matrix.base[j] < 0:
+        return (hi - lo) * float(matrix.scale[j])
+    node = int(matrix.base[j]) + lo
+    while matrix.last[node] < hi:
+        node = int(matrix.parent[node])
+    return float(matrix.width[node])
+
+
+def box_loss(matrix: Matrix, members: list[int]) -> float:
+    return sum(span_loss(matrix, j, matrix.codes[members, j].tolist()) for j in range(matrix.attributes))
+
+
+def total_loss(matrix: Matrix, labels: np.ndarray) -> float:
+    """Sum over records of the loss of their class."""
+    classes = [np.flatnonzero(labels == c).tolist() for c in np.unique(labels)]
+    return sum(len(members) * box_loss(matrix, members) for members in classes)
+
+
+def same_sizes(m: int, k: int) -> tuple[int, int]:
+    """The two parts of the paper's step 4, the larger first."""
+    a, b = divmod(m, k)
+    return -(-a // 2) * k + -(-b // 2), (a // 2) * k + b // 2
+
+
+def paper_classes(matrix: Matrix, k: int) -> list[list[int]]:
+    """The paper's recursion: the widest attribute, sizes of step 4, tied records in row order."""
+    done: list[list[int]] = []
+    waiting = [list(range(matrix.records))]
+    while waiting:
+        members = waiting.pop()
+        if len(members) < 2 * k:
+            done.append(sorted(members))
+            continue
+        losses = [span_loss(matrix, j, matrix.codes[members, j].tolist()) for j in range(matrix.attributes)]
+        widest = losses.index(max(losses))
+        ordered = sorted(members, key=lambda r: (int(matrix.codes[r, widest]), r))
+        low = same_sizes(len(members), k)[0]
+        waiting += [ordered[:low], ordered[low:]]
+    return sorted(done)

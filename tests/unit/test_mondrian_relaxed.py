@@ -1,0 +1,104 @@
+"""Relaxed Mondrian against its plain twin, its promise, and published figures."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from naive_peers import DistinctValues, JustK, classes_of, people, relaxed_mondrian
+from peer_cases import adult, discernibility, gcp, matrices
+from shoal.algorithms.table.mondrian_relaxed import MondrianRelaxed
+from shoal.data.matrix import Matrix
+from shoal.errors import InfeasibleError
+
+methods = st.builds(MondrianRelaxed, ties=st.sampled_from(["rows", "codes"]))
+ks = st.integers(1, 6)
+
+
+def run(method: MondrianRelaxed, matrix: Matrix, promise: JustK) -> np.ndarray:
+    return method.partition(matrix, promise, np.random.default_rng(0)).labels
+
+
+@given(matrices(), ks, methods, st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_classes_are_those_of_the_plain_twin(matrix, k, method, beyond_k):
+    assume(matrix.people >= k)
+    promise = JustK(matrix, k, beyond_k)
+    assert run(method, matrix, promise).tolist() == relaxed_mondrian(matrix, promise, method.ties).tolist()
+
+
+@given(matrices(least=8), ks, methods, st.data())
+@settings(max_examples=200, deadline=None)
+def test_a_cut_that_breaks_a_promise_beyond_k_is_refused_and_the_next_is_tried(matrix, k, method, data):
+    values = np.array(
+        data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records))
+    )
+    promise = DistinctValues(matrix, k, values, 2)
+    assume(promise.holds(list(range(matrix.records))))
+    labels = run(method, matrix, promise)
+    assert all(promise.holds(members) for members in classes_of(labels))
+    assert labels.tolist() == relaxed_mondrian(matrix, promise, method.ties).tolist()
+
+
+@given(matrices(people=False), ks, methods)
+@settings(max_examples=200, deadline=None)
+def test_classes_hold_k_to_2k_minus_1_records(matrix, k, method):
+    assume(matrix.records >= k)
+    sizes = [len(members) for members in classes_of(run(method, matrix, JustK(matrix, k)))]
+    assert min(sizes) >= k
+    assert max(sizes) <= max(2 * k - 1, 1)
+
+
+@given(matrices(people=True), ks, methods)
+@settings(max_examples=200, deadline=None)
+def test_every_class_holds_k_distinct_people(matrix, k, method):
+    assume(matrix.people >= k)
+    assert all(people(matrix, members) >= k for members in classes_of(run(method, matrix, JustK(matrix, k))))
+
+
+@given(matrices(people=False), ks, st.randoms(use_true_random=False))
+@settings(max_examples=200, deadline=None)
+def test_with_ties_by_code_permuting_the_records_leaves_the_same_classes_of_codes(matrix, k, random):
+    assume(matrix.records >= k)
+    order = list(range(matrix.records))
+    random.shuffle(order)
+    shuffled = Matrix(
+        matrix.codes[order], matrix.scale, matrix.base, matrix.parent, matrix.last, matrix.width
+    )
+
+    def contents(m: Matrix) -> list[list[list[int]]]:
+        labels = run(MondrianRelaxed(ties="codes"), m, JustK(m, k))
+        return sorted(sorted(m.codes[r].tolist() for r in members) for members in classes_of(labels))
+
+    assert contents(shuffled) == contents(matrix)
+
+
+def test_records_all_equal_are_halved_by_their_place():
+    matrix = Matrix.from_columns(np.full((8, 2), 4), [0.0, 9.0])
+    assert run(MondrianRelaxed(), matrix, JustK(matrix, 2)).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_three_times_a_power_of_two_gives_classes_of_three():
+    """The example of the rounded-partition paper: median cuts give half as many classes again as needed."""
+    matrix = Matrix.from_columns(np.arange(24)[:, None], [23.0])
+    assert np.bincount(run(MondrianRelaxed(), matrix, JustK(matrix, 2))).tolist() == [3] * 8
+
+
+@pytest.mark.parametrize("n", [5, 9])
+def test_fewer_than_two_classes_worth_of_records_are_one_class(n):
+    matrix = Matrix.from_columns(np.arange(n)[:, None], [8.0])
+    assert run(MondrianRelaxed(), matrix, JustK(matrix, 5)).tolist() == [0] * n
+
+
+def test_a_table_with_too_few_people_is_refused():
+    matrix = Matrix.from_columns(np.arange(4)[:, None], [3.0], subjects=np.array([0, 0, 1, 1]))
+    with pytest.raises(InfeasibleError, match="2 subjects"):
+        run(MondrianRelaxed(), matrix, JustK(matrix, 3))
+
+
+def test_adult_gives_the_figures_measured_independently():
+    matrix = adult()
+    labels = run(MondrianRelaxed(), matrix, JustK(matrix, 10))
+    assert labels.max() + 1 == 2048
+    assert discernibility(labels) == 444_618
+    assert gcp(matrix, labels) == pytest.approx(12.18, abs=0.05)

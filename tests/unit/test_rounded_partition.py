@@ -1,0 +1,144 @@
+"""Rounded partition: counts, sizes, ties, parameters, and promises beyond k."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from naive_partition import paper_classes, total_loss
+
+from shoal.algorithms.table.rounded_partition import RoundedPartition
+from shoal.data.matrix import Matrix
+from shoal.errors import InfeasibleError, InputError
+
+
+class OnlyK:
+    """k distinct subjects, and nothing else."""
+
+    def __init__(self, k: int, subjects: np.ndarray | None = None, beyond=None):
+        self.k = k
+        self.subjects = subjects
+        self.beyond = beyond
+        self.beyond_k = beyond is not None
+
+    def hold(self, labels: np.ndarray, count: int) -> np.ndarray:
+        held = np.empty(count, dtype=bool)
+        for c in range(count):
+            members = np.flatnonzero(labels == c)
+            people = len(members) if self.subjects is None else len(set(self.subjects[members].tolist()))
+            held[c] = people >= self.k and (self.beyond is None or self.beyond(members))
+        return held
+
+
+def linear(codes: np.ndarray, subjects: np.ndarray | None = None) -> Matrix:
+    return Matrix.from_columns(codes, [float(np.ptp(column)) for column in codes.T], subjects=subjects)
+
+
+def table(n: int, values=(70, 2, 15, 4), seed: int = 5) -> Matrix:
+    rng = np.random.default_rng(seed)
+    return linear(np.stack([rng.integers(0, v, n) for v in values], axis=1))
+
+
+def partition(matrix: Matrix, k: int, **parameters):
+    return RoundedPartition(**parameters).partition(matrix, OnlyK(k), np.random.default_rng(0))
+
+
+def members_of(labels: np.ndarray) -> list[list[int]]:
+    return sorted(np.flatnonzero(labels == c).tolist() for c in range(labels.max() + 1))
+
+
+VARIANTS = [
+    {},
+    {"preset": "paper"},
+    {"sizes": "cross", "cut": "paper"},
+    {"sizes": "proportional", "cut": "paper"},
+    {"dimension": "widest"},
+    {"ties": "rows"},
+]
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.parametrize(("n", "k"), [(2, 2), (7, 2), (39, 20), (40, 20), (5000, 7), (5003, 50)])
+def test_every_variant_gives_exactly_n_over_k_classes(variant, n, k):
+    result = partition(table(n), k, **variant)
+    assert result.count == n // k
+    assert result.sizes().min() >= k
+    assert result.sizes().sum() == n
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_a_table_of_equal_records_still_gives_n_over_k_classes(variant):
+    assert partition(linear(np.ones((103, 3), dtype=np.int32)), 5, **variant).count == 20
+
+
+def test_the_low_side_is_five_of_seven_as_in_figure_4():
+    values = np.array([[1], [1], [1], [2], [4], [5], [5]])
+    result = partition(linear(values), 2, preset="paper")
+    assert [5, 6] in members_of(result.labels)
+    assert sorted(result.sizes().tolist()) == [2, 2, 3]
+
+
+@pytest.mark.parametrize(("n", "k"), [(31, 3), (257, 4), (2000, 9)])
+def test_the_paper_preset_is_the_papers_recursion(n, k):
+    matrix = table(n)
+    assert members_of(partition(matrix, k, preset="paper").labels) == paper_classes(matrix, k)
+
+
+def test_the_default_loses_less_than_the_paper_preset():
+    matrix = table(3000)
+    ours, paper = partition(matrix, 10), partition(matrix, 10, preset="paper")
+    assert total_loss(matrix, ours.labels) < 0.8 * total_loss(matrix, paper.labels)
+
+
+def test_explicit_parameters_override_the_preset():
+    method = RoundedPartition(preset="paper", ties="lexicographic")
+    assert (method.ties, method.cut, method.dimension) == ("lexicographic", "paper", "widest")
+
+
+def test_an_unknown_choice_is_an_input_error_that_lists_the_choices():
+    with pytest.raises(InputError, match="'dimension' must be one of widest, best"):
+        RoundedPartition(dimension="longest")
+
+
+def test_fewer_subjects_than_k_is_infeasible():
+    subjects = np.repeat(np.arange(4, dtype=np.int32), 5)
+    with pytest.raises(InfeasibleError, match="4 subjects"):
+        RoundedPartition().partition(
+            linear(np.arange(20)[:, None], subjects), OnlyK(5, subjects), np.random.default_rng(0)
+        )
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_classes_hold_k_distinct_subjects_when_subjects_own_several_records(variant):
+    base = table(900)
+    subjects = np.random.default_rng(3).integers(0, 300, 900).astype(np.int32)
+    subjects = np.unique(subjects, return_inverse=True)[1].astype(np.int32)
+    matrix = linear(base.codes, subjects)
+    result = RoundedPartition(**variant).partition(matrix, OnlyK(6, subjects), np.random.default_rng(0))
+    people = [len(set(subjects[members].tolist())) for members in members_of(result.labels)]
+    assert min(people) >= 6
+    assert result.count > 40
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_every_class_keeps_a_promise_beyond_k(variant):
+    matrix = table(2000)
+    sensitive = np.random.default_rng(9).integers(0, 4, 2000)
+    diverse = OnlyK(8, beyond=lambda members: len(set(sensitive[members].tolist())) >= 3)
+    result = RoundedPartition(**variant).partition(matrix, diverse, np.random.default_rng(0))
+    assert diverse.hold(result.labels, result.count).all()
+    assert result.count > 60
+
+
+def test_the_same_table_gives_the_same_classes_in_any_row_order():
+    matrix = table(3000, values=(70, 2, 15, 4))
+    order = np.random.default_rng(1).permutation(3000)
+    shuffled = Matrix.from_columns(matrix.codes[order], [69.0, 1.0, 14.0, 3.0])
+    assert _boxes(matrix, 10) == _boxes(shuffled, 10)
+
+
+def _boxes(matrix: Matrix, k: int) -> list[tuple]:
+    labels = partition(matrix, k).labels
+    return sorted(
+        (tuple(matrix.codes[m].min(axis=0).tolist()), tuple(matrix.codes[m].max(axis=0).tolist()), len(m))
+        for m in members_of(labels)
+    )
