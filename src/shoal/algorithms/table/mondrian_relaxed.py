@@ -36,8 +36,8 @@ class MondrianRelaxed:
     ties: str = field(
         default="rows",
         metadata={
-            "help": "which records equal to the median go left: the earlier in the order that the cuts so far "
-            "left, or the lower on the other attributes, the widest first",
+            "help": "which records equal to the median go left: the earlier in the order that earlier "
+            "cuts left, or the lower on the other attributes, the widest first",
             "choices": ("rows", "codes"),
         },
     )
