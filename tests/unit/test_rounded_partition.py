@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from naive_partition import paper_classes, total_loss
 
+from naive_partition import paper_classes, total_loss
 from shoal.algorithms.table.rounded_partition import RoundedPartition
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError

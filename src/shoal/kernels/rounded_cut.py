@@ -384,10 +384,10 @@ def _cut_block(rows, a, b, k, rules, window, losses, other, counts, flags, start
             used += 1
             continue
         for j in range(d):
-            losses[j] = span_loss(block[j, lists[j, s]], block[j, lists[j, e - 1]], j, scale, base, parent, last,
-                                  width)
+            least, most = block[j, lists[j, s]], block[j, lists[j, e - 1]]
+            losses[j] = span_loss(least, most, j, scale, base, parent, last, width)
         middle = lower_size(size, k, sizes)
-        low = int(size * window)
+        low = max(int(size * window), k)
         high = size - low
         rem = size % k
         if not admissible:
@@ -395,7 +395,8 @@ def _cut_block(rows, a, b, k, rules, window, losses, other, counts, flags, start
         widest = _widest(losses)
         dim, c = widest, middle
         if losses[widest] > 0.0:
-            _cheapest_cuts(block, lists, s, e, k, rem, low, high, -1 if best else widest, losses, found, costs)
+            one = -1 if best else widest
+            _cheapest_cuts(block, lists, s, e, k, rem, low, high, one, losses, found, costs)
             dim = _least(found, 0)
             c = int(found[dim, 1])
         _divide(block, lists, s, e, dim, c, flags, other)
@@ -440,7 +441,8 @@ def _propose(rows, a, b, k, rules, window, sample, losses, other, counts, costs)
         for i in range(a, b):
             if rows[i, dim] <= below:
                 target += 1
-    target = min(max(target, int(m * window)), m - int(m * window))
+    low = max(int(m * window), k)
+    target = min(max(target, low), m - low)
     over = target % k
     if over > m % k:
         target += m % k - over if over - m % k <= k - over else k - over
@@ -527,7 +529,7 @@ def cut_once(rows, begin, end, attempt, k, quota, rules, block, window, costs):
         _load(rows, a, size, m, rules[3], losses, held, ids, lists, other, counts)
         unit = quota if m >= 2 * quota else k
         middle = lower_size(m, unit, rules[0])
-        low = max(int(size * window), 1)
+        low = max(int(size * window), k if size == m else k // k)
         high = size - low
         if not rules[1]:
             low = middle * size // m
@@ -536,8 +538,8 @@ def cut_once(rows, begin, end, attempt, k, quota, rules, block, window, costs):
         for j in range(d):
             found[j, 0] = np.inf
             found[j, 1] = middle * size // m
-        _cheapest_cuts(held, lists, m - m, size, unit if exact else k // k, m % unit if exact else m - m, low, high,
-                       m - m - 1, losses, found, costs)
+        step = unit if exact else k // k
+        _cheapest_cuts(held, lists, m - m, size, step, m % step, low, high, m - m - 1, losses, found, costs)
         for j in range(d):
             if not rules[2] and found[j, 0] < np.inf:
                 found[j, 0] = -losses[j]

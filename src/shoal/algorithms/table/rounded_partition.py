@@ -12,7 +12,7 @@ Paper: TMP, alpha, beta      Here: rows of a node, m // k, m mod k
 Reading: the formula of section 2.2 and step 4 pair the roundings differently; figure 4 (7 records, k = 2:
 5 and 2) agrees with step 4, so sizes `same` follow step 4, the larger part on the low side. Theorems 1 and 2
 hold for `cross`, the formula, too. Theorem 2 prints ceil(log2 alpha); its proof needs floor.
-Reading: step 2 leaves the attribute, and step 4 the records tied at the cut, to us: options `dimension`, `ties`.
+Reading: step 2 leaves the attribute, and step 4 the records tied at the cut, to us: see `dimension`, `ties`.
 
 Ours, not the paper's: `cut=admissible`. A cut of m records into c and m - c keeps floor(m/k) classes if and
 only if c mod k <= m mod k, so any such cut keeps Theorem 1; of those that leave a quarter on either side we
@@ -52,7 +52,7 @@ class RoundedPartition:
 
     preset: str = field(
         default="",
-        metadata={"help": "paper: dimension widest, ties rows, sizes same, cut paper", "choices": ("", "paper")},
+        metadata={"help": "paper: widest attribute, ties rows, sizes same, cut paper", "choices": ("", "paper")},
     )
     dimension: str = field(
         default="",
@@ -64,7 +64,7 @@ class RoundedPartition:
     ties: str = field(
         default="",
         metadata={
-            "help": "order of records tied at a cut: input rows, or the other attributes; default lexicographic",
+            "help": "records tied at a cut: in input order, or by the other attributes; default lexicographic",
             "choices": ("", "rows", "lexicographic"),
         },
     )
@@ -78,7 +78,7 @@ class RoundedPartition:
     cut: str = field(
         default="",
         metadata={
-            "help": "where to cut: at the paper's sizes, or at the best admissible size (ours); default admissible",
+            "help": "where to cut: at the paper's sizes, or the best admissible ones (ours); default admissible",
             "choices": ("", "paper", "admissible"),
         },
     )
@@ -87,9 +87,8 @@ class RoundedPartition:
         for option in fields(self):
             choices = option.metadata["choices"]
             if getattr(self, option.name) not in choices:
-                raise InputError(
-                    f"method '{self.name}': parameter '{option.name}' must be one of {', '.join(filter(None, choices))}"
-                )
+                known = ", ".join(filter(None, choices))
+                raise InputError(f"method '{self.name}': parameter '{option.name}' must be one of {known}")
         for option_name, value in (PAPER if self.preset == "paper" else OURS).items():
             if not getattr(self, option_name):
                 object.__setattr__(self, option_name, value)
@@ -121,7 +120,7 @@ class RoundedPartition:
         return rounded_cut.cut_rows(rows, k, self._rules(), exact, sample, LEAST_SHARE, _costs(matrix))
 
     def _cut_by_level(self, rows: np.ndarray, matrix: Matrix, promises: Promises) -> np.ndarray:
-        """Steps 1 to 6 for further promises, level by level: a refused cut is tried on the next best attribute."""
+        """Steps 1 to 6 for further promises, a level at a time; a refused cut goes to the next best attribute."""
         k = promises.k
         quota = max(k, k * matrix.records // matrix.people)  # records that k subjects own on average
         begin, end = np.array([0]), np.array([matrix.records])
@@ -168,7 +167,8 @@ def _both_hold(
     sides = np.full(len(rows), -1, dtype=np.int32)
     for side, (first, stop) in enumerate(((begin, begin + low), (begin + low, end))):
         lengths = stop - first
-        place = np.repeat(first - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths) + np.arange(lengths.sum())
+        before = np.cumsum(lengths) - lengths
+        place = np.repeat(first - before, lengths) + np.arange(lengths.sum())
         sides[rows[place, -1]] = np.repeat(2 * np.arange(len(first), dtype=np.int32) + side, lengths)
     held = promises.hold(sides, 2 * len(begin))
     return held[::2] & held[1::2]
