@@ -1,0 +1,253 @@
+"""Plain-Python truth: slow, obvious restatements of what the library computes fast.
+
+Dictionaries, loops and fractions only, straight from the definitions, so that a reader can check
+them by eye; tests compare the two.
+
+Records are given column by column: `labels[i]` is the class of record i (-1: suppressed),
+`subjects` the person of each record or None where every record is its own person.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+
+# ----- who and what is in a class
+
+
+def person(subjects, record):
+    return record if subjects is None else subjects[record]
+
+
+def records_of(labels, which):
+    return [i for i, label in enumerate(labels) if label == which]
+
+
+def people_in(labels, subjects, which):
+    return {person(subjects, i) for i in records_of(labels, which)}
+
+
+def pairs_in(labels, subjects, values, which):
+    """Every (person, value) of a class once."""
+    return {(person(subjects, i), values[i]) for i in records_of(labels, which)}
+
+
+def pairs_of_table(labels, subjects, values):
+    """Every (person, value) of all records that are in some class, once."""
+    return {(person(subjects, i), values[i]) for i in range(len(labels)) if labels[i] >= 0}
+
+
+def frequencies(pairs):
+    """How many people have each value."""
+    return Counter(value for _, value in pairs)
+
+
+# ----- promises: each measured on one class
+
+
+def k_measured(labels, subjects, which):
+    return len(people_in(labels, subjects, which))
+
+
+def k_measured_on_cells(labels, subjects, cells, which):
+    """People who share the cells of this class; `cells[i]` is a tuple. The least, if it shows several."""
+    counts = []
+    for shown in {cells[i] for i in records_of(labels, which)}:
+        sharing = {person(subjects, i) for i in range(len(labels)) if labels[i] >= 0 and cells[i] == shown}
+        counts.append(len(sharing))
+    return min(counts, default=0)
+
+
+def distinct_l(counts):
+    return len(counts)
+
+
+def is_entropy_diverse(counts, least):
+    """entropy >= log(least), multiplied out: s**s >= least**s * product of c**c."""
+    total = sum(counts)
+    return total > 0 and total**total >= least**total * math.prod(count**count for count in counts)
+
+
+def effective_values(counts):
+    total = sum(counts)
+    return math.exp(-sum(count / total * math.log(count / total) for count in counts)) if total else 0.0
+
+
+def is_recursive_diverse(counts, c, least):
+    """r_1 < c * (r_l + ... + r_m), most frequent first; false where there are fewer than l values."""
+    ranked = sorted(counts, reverse=True)
+    return len(ranked) >= least and ranked[0] < c * sum(ranked[least - 1 :])
+
+
+def largest_frequency(labels, subjects, values, which, designated=None):
+    """The greatest share of the people of a class who have one (designated) value; None if empty."""
+    people = people_in(labels, subjects, which)
+    counts = frequencies(pairs_in(labels, subjects, values, which))
+    wanted = [counts[value] for value in counts if designated is None or value in designated]
+    return Fraction(max(wanted, default=0), len(people)) if people else None
+
+
+# ----- earth mover's distance
+
+
+def shares(pairs, places):
+    """The distribution over places 0..places-1, as fractions."""
+    counts = frequencies(pairs)
+    return [Fraction(counts[place], len(pairs)) for place in range(places)]
+
+
+def equal_ground(places):
+    return [[Fraction(int(i != j)) for j in range(places)] for i in range(places)]
+
+
+def ordered_ground(places):
+    return [[Fraction(abs(i - j), max(places - 1, 1)) for j in range(places)] for i in range(places)]
+
+
+def tree_ground(parent, leaves):
+    """Height of the lowest common ancestor over height of the root; heights are longest ways down."""
+    heights = [0] * len(parent)
+    for leaf in range(leaves):
+        for steps, node in enumerate(ancestors(parent, leaf)):
+            heights[node] = max(heights[node], steps)
+    whole = max(max(heights), 1)
+
+    def between(i, j):
+        above = set(ancestors(parent, i))
+        return Fraction(next(heights[node] for node in ancestors(parent, j) if node in above), whole)
+
+    return [[between(i, j) for j in range(leaves)] for i in range(leaves)]
+
+
+def ancestors(parent, node):
+    """The node itself, its parent, ... up to the root."""
+    way = []
+    while node >= 0:
+        way.append(node)
+        node = parent[node]
+    return way
+
+
+def earth_movers_distance(p, q, ground):
+    """Least total of mass * distance that turns p into q: cheapest augmenting paths, in fractions."""
+    places = range(len(p))
+    left, open_ = list(p), list(q)
+    flow = [[Fraction(0)] * len(p) for _ in places]
+    while any(left):
+        way = _cheapest_way(left, open_, flow, ground)
+        amount = min(left[way[0]], open_[way[-1]])
+        # a way alternates: source, target, (back from that target to) source, target, ...
+        back = [(way[i + 1], way[i]) for i in range(1, len(way) - 1, 2)]
+        amount = min([amount, *(flow[i][j] for i, j in back)])
+        for i in range(0, len(way), 2):
+            flow[way[i]][way[i + 1]] += amount
+        for i, j in back:
+            flow[i][j] -= amount
+        left[way[0]] -= amount
+        open_[way[-1]] -= amount
+    return sum((flow[i][j] * ground[i][j] for i in places for j in places), Fraction(0))
+
+
+def _cheapest_way(left, open_, flow, ground):
+    """Bellman and Ford over sources and targets, back along what flows already."""
+    places = range(len(left))
+    cost = {("source", i): Fraction(0) for i in places if left[i]}
+    way = {("source", i): [i] for i in places if left[i]}
+    changed = True
+    while changed:
+        changed = False
+        for i in places:
+            for j in places:
+                steps = [(("source", i), ("target", j), ground[i][j], j)]
+                if flow[i][j]:
+                    steps.append((("target", j), ("source", i), -ground[i][j], i))
+                for start, end, price, name in steps:
+                    if start in cost and (end not in cost or cost[start] + price < cost[end]):
+                        cost[end], way[end], changed = cost[start] + price, [*way[start], name], True
+    ends = [("target", j) for j in places if open_[j] and ("target", j) in cost]
+    return way[min(ends, key=lambda end: cost[end])]
+
+
+def li_tree_distance(p, q, parent):
+    """The formula of Li, Li and Venkatasubramanian for a hierarchy, node by node.
+
+    cost(N) = height(N) / height(root) * min(surplus, deficit of the children of N), summed.
+    """
+    children = {node: [c for c in range(len(parent)) if parent[c] == node] for node in range(len(parent))}
+
+    def height(node):
+        return max((1 + height(child) for child in children[node]), default=0)
+
+    def extra(node):
+        return p[node] - q[node] if not children[node] else sum(extra(child) for child in children[node])
+
+    whole = max(height(parent.index(-1)), 1)
+    total = Fraction(0)
+    for node in range(len(parent)):
+        surplus = sum(max(extra(child), 0) for child in children[node])
+        deficit = sum(max(-extra(child), 0) for child in children[node])
+        total += Fraction(height(node), whole) * min(surplus, deficit)
+    return total
+
+
+def t_measured(labels, subjects, values, places, ground, which):
+    """Distance of a class from all records that are in a class; None if the class is empty."""
+    mine = pairs_in(labels, subjects, values, which)
+    if not mine:
+        return None
+    table = pairs_of_table(labels, subjects, values)
+    return earth_movers_distance(shares(mine, places), shares(table, places), ground)
+
+
+# ----- utility and risk
+
+
+def class_sizes_in_records(labels):
+    return [labels.count(which) for which in sorted(set(labels)) if which >= 0]
+
+
+def discernibility(labels):
+    suppressed = labels.count(-1)
+    return sum(size * size for size in class_sizes_in_records(labels)) + suppressed * len(labels)
+
+
+def classification(labels, classes_of_interest):
+    errors = labels.count(-1)
+    for which in set(labels) - {-1}:
+        counts = Counter(classes_of_interest[i] for i in records_of(labels, which))
+        errors += sum(counts.values()) - max(counts.values())
+    return errors
+
+
+def gcp(labels, cells, widths):
+    """cells[j][i]: published cell of record i on attribute j; widths[j][cell]."""
+    losses = [1.0 if labels[i] < 0 else widths[j][cells[j][i]] for j in range(len(cells)) for i in range(len(labels))]
+    return sum(losses) / len(losses)
+
+
+def generalized_loss(labels, spans):
+    """spans[i]: (lo, hi) that record i publishes on one attribute; the mean over all records."""
+    kept = [spans[i] for i in range(len(labels)) if labels[i] >= 0]
+    whole = max((hi for _, hi in kept), default=0) - min((lo for lo, _ in kept), default=0)
+    losses = [(hi - lo) / whole if whole else 0.0 for lo, hi in kept]
+    return (sum(losses) + labels.count(-1)) / len(labels)
+
+
+def squared_error(labels, values):
+    """Against the class mean; suppressed records against the mean of everybody. None is missing."""
+    known = [value for value in values if value is not None]
+    total = 0.0
+    for which in set(labels):
+        mine = [values[i] for i in records_of(labels, which) if values[i] is not None]
+        mean = sum(known) / len(known) if which < 0 and known else sum(mine) / max(len(mine), 1)
+        total += sum((value - mean) ** 2 for value in mine)
+    return total
+
+
+def risks(labels, subjects):
+    """Greatest and mean chance that a record of a class is named, over everybody in each class."""
+    sizes = [k_measured(labels, subjects, which) for which in set(labels) - {-1}]
+    everyone = [1 / size for size in sizes for _ in range(size)]
+    return max(everyone), sum(everyone) / len(everyone)

@@ -1,0 +1,71 @@
+"""Generators of small published tables: repeated subjects, ties, empty classes, suppressed records."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from shoal.data.classes import Classes, SensitiveColumn
+from shoal.data.hierarchies.hierarchy import Hierarchy
+
+DISTANCES = ("equal", "ordered", "hierarchical")
+
+
+def hierarchy_of(nested) -> Hierarchy:
+    """A hierarchy from nested lists; every number is a leaf, and leaves are numbered from the left."""
+    leaves, inner = [], []
+    _flatten(nested, (), leaves, inner)
+    paths = [*leaves, *inner]
+    at = {path: node for node, path in enumerate(paths)}
+    parent = np.array([at[path[:-1]] if path else -1 for path in paths], dtype=np.int32)
+    below = [[i for i, leaf in enumerate(leaves) if leaf[: len(path)] == path] for path in paths]
+    first = np.array([covered[0] for covered in below], dtype=np.int32)
+    last = np.array([covered[-1] for covered in below], dtype=np.int32)
+    return Hierarchy(tuple(f"node {node}" for node in range(len(paths))), parent, first, last)
+
+
+def _flatten(nested, path, leaves, inner):
+    if not isinstance(nested, list):
+        leaves.append(path)
+        return
+    inner.append(path)
+    for place, child in enumerate(nested):
+        _flatten(child, (*path, place), leaves, inner)
+
+
+hierarchies = st.recursive(st.just(0), lambda child: st.lists(child, min_size=2, max_size=3), max_leaves=6).map(
+    hierarchy_of
+)
+
+
+@st.composite
+def sensitive_columns(draw, records, name="s", distance=None):
+    """One sensitive attribute of so many records, over few values, so that there are ties."""
+    kind = draw(st.sampled_from(DISTANCES)) if distance is None else distance
+    tree = draw(hierarchies) if kind == "hierarchical" else None
+    places = draw(st.integers(1, 5)) if tree is None else tree.leaves
+    codes = draw(st.lists(st.integers(0, places - 1), min_size=records, max_size=records))
+    labels = tuple(f"value {place}" for place in range(places))
+    return SensitiveColumn(name, np.array(codes, dtype=np.int32), places, kind, tree, labels)
+
+
+@st.composite
+def classes(draw, names=("s",), shared_people=True, max_records=14, distance=None):
+    """Classes with sensitive attributes; `shared_people` lets a subject be in several classes."""
+    records, count = draw(st.integers(0, max_records)), draw(st.integers(1, 4))
+    labels = np.array(
+        draw(st.lists(st.integers(-1, count - 1), min_size=records, max_size=records)), dtype=np.int32
+    )
+    subjects = None
+    if draw(st.booleans()):
+        subjects = np.array(draw(st.lists(st.integers(0, 5), min_size=records, max_size=records)), dtype=np.int32)
+        if not shared_people:
+            subjects = (subjects + 6 * (labels + 1)).astype(np.int32)
+    sensitive = {name: draw(sensitive_columns(records, name, distance)) for name in names}
+    return Classes(labels, count, subjects, sensitive)
+
+
+def plain(drawn: Classes, name="s"):
+    """Labels, subjects and values as lists, for the plain-Python truth."""
+    subjects = None if drawn.subjects is None else drawn.subjects.tolist()
+    return drawn.labels.tolist(), subjects, drawn.sensitive[name].codes.tolist()

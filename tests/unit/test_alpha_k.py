@@ -1,0 +1,77 @@
+"""(alpha, k)-anonymity: how confidently a value can be guessed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import naive
+import numpy as np
+import published
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.data.classes import Classes, SensitiveColumn
+from shoal.errors import InputError
+from shoal.privacy.alpha_k import AlphaKAnonymity
+
+ALPHAS = st.sampled_from([0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 1.0])
+
+
+@given(published.classes(distance="equal"), ALPHAS, st.integers(2, 4), st.sets(st.integers(0, 4)))
+def test_asks_the_share_of_designated_values_and_k(classes, alpha, k, designated):
+    promise = AlphaKAnonymity("s", alpha, k, tuple(f"value {place}" for place in sorted(designated)))
+    truth = published.plain(classes)
+    wanted = designated or None
+    share = [naive.largest_frequency(*truth, which, wanted) for which in range(classes.count)]
+    people = [naive.k_measured(*truth[:2], which) for which in range(classes.count)]
+    expected = [s is not None and s <= Fraction(str(alpha)) and size >= k for s, size in zip(share, people, strict=True)]
+    assert promise.holds(classes).tolist() == expected
+    known = [float("nan") if s is None else float(s) for s in share]
+    assert promise.measure(classes) == pytest.approx(known, nan_ok=True)
+
+
+@given(published.classes(shared_people=False, max_records=24), ALPHAS)
+def test_merging_two_classes_that_hold_holds(classes, alpha):
+    promise = AlphaKAnonymity("s", alpha, 2)
+    holds = promise.holds(classes)
+    merged = replace(classes, labels=np.where(classes.labels == 1, 0, classes.labels))
+    if classes.count > 1 and holds[:2].all():
+        assert promise.holds(merged)[0]
+
+
+@given(published.classes(), ALPHAS, st.sampled_from([(), ("value 0",)]))
+def test_no_class_that_holds_is_smaller_than_the_implied_size(classes, alpha, values):
+    promise = AlphaKAnonymity("s", alpha, 2, values)
+    people = classes.people()[promise.holds(classes)]
+    assert (people >= promise.least_subjects(classes.subjects is not None)).all()
+
+
+@pytest.mark.parametrize(("having", "holds"), [(3, True), (4, False)])
+def test_a_share_of_exactly_alpha_holds_and_one_more_subject_fails(having, holds):
+    column = SensitiveColumn("s", np.array([0] * having + [1] * (10 - having), dtype=np.int32), 2, labels=("a", "b"))
+    classes = Classes(np.zeros(10, dtype=np.int32), 1, None, {"s": column})
+    assert AlphaKAnonymity("s", 0.3, 2, ("a",)).holds(classes)[0] == holds
+
+
+def test_a_certificate_names_no_designated_value_and_states_k():
+    column = SensitiveColumn("s", np.array([0, 1, 1], dtype=np.int32), 2, labels=("a", "b"))
+    classes = Classes(np.zeros(3, dtype=np.int32), 1, None, {"s": column})
+    report = AlphaKAnonymity("s", 0.5, 4, ("a",)).report(classes)
+    assert (report["k"], report["k_measured"], report["designated"], report["holds"]) == (4, 3, 1, False)
+    assert "a" not in report.values()
+
+
+def test_values_of_a_column_without_labels_are_refused():
+    classes = Classes(np.zeros(2, dtype=np.int32), 1, None, {"s": SensitiveColumn("s", np.zeros(2, np.int32), 1)})
+    with pytest.raises(InputError, match="can't be named"):
+        AlphaKAnonymity("s", 0.5, 2, ("a",)).measure(classes)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"alpha": 0.0}, {"alpha": 1.1}, {"alpha": True}, {"k": 1}, {"k": 2.0}, {"attribute": ""}]
+)
+def test_senseless_parameters_are_refused(parameters):
+    with pytest.raises(InputError):
+        AlphaKAnonymity(**{"attribute": "s", "alpha": 0.5, "k": 2} | parameters)

@@ -1,0 +1,68 @@
+"""k-anonymity counts people."""
+
+from __future__ import annotations
+
+import naive
+import numpy as np
+import published
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.data.classes import Classes
+from shoal.errors import InputError
+from shoal.privacy.k_anonymity import KAnonymity
+
+
+@given(published.classes(), st.integers(2, 5))
+def test_measures_the_people_of_every_class(classes, k):
+    labels, subjects, _ = published.plain(classes)
+    people = [naive.k_measured(labels, subjects, which) for which in range(classes.count)]
+    assert KAnonymity(k).measure(classes).tolist() == people
+    assert KAnonymity(k).holds(classes).tolist() == [size >= k for size in people]
+
+
+def test_two_records_of_one_subject_count_once():
+    classes = Classes(np.array([0, 0, 0]), 1, np.array([7, 7, 8], dtype=np.int32))
+    assert KAnonymity(2).report(classes)["measured"] == 2
+    assert not KAnonymity(3).holds(classes)[0]
+
+
+@given(published.classes(), st.data())
+def test_some_quasi_identifiers_are_measured_on_their_equal_cells(classes, data):
+    n = len(classes.labels)
+    cells = data.draw(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=n, max_size=n))
+    quasi = {name: np.array([cell[j] for cell in cells], dtype=np.int32) for j, name in enumerate(("a", "b"))}
+    shown = Classes(classes.labels, classes.count, classes.subjects, {}, {**quasi, "c": np.arange(n)})
+    labels, subjects, _ = published.plain(classes)
+    expected = [naive.k_measured_on_cells(labels, subjects, cells, which) for which in range(classes.count)]
+    assert KAnonymity(2, ("a", "b")).measure(shown).tolist() == expected
+
+
+@given(published.classes())
+def test_unknown_cells_make_the_classes_stand_in(classes):
+    assert (KAnonymity(3, ("a",)).holds(classes) == KAnonymity(3).holds(classes)).all()
+
+
+def test_a_name_that_is_no_quasi_identifier_is_refused():
+    with pytest.raises(InputError, match="'b' is no quasi-identifier"):
+        KAnonymity(2, ("b",)).measure(Classes(np.zeros(2, int), 1, quasi={"a": np.zeros(2, int)}))
+
+
+@given(published.classes(), st.integers(2, 4))
+def test_merging_two_classes_that_hold_holds(classes, k):
+    holds = KAnonymity(k).holds(classes)
+    merged = Classes(np.where(classes.labels == 1, 0, classes.labels), classes.count, classes.subjects)
+    if classes.count > 1 and holds[:2].all():
+        assert KAnonymity(k).holds(merged)[0]
+
+
+@pytest.mark.parametrize("k", [1, 0, -3, True, 2.0, "5", None, float("nan")])
+def test_k_is_a_whole_number_of_at_least_two(k):
+    with pytest.raises(InputError, match="k must be a whole number of at least 2"):
+        KAnonymity(k)
+
+
+def test_no_class_has_no_worst_one():
+    report = KAnonymity(2).report(Classes(np.full(3, -1), 0))
+    assert (report["measured"], report["holds"]) == (None, True)

@@ -1,0 +1,150 @@
+"""l-diversity in its three kinds, against the definitions multiplied out."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import naive
+import numpy as np
+import published
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.data.classes import Classes, SensitiveColumn
+from shoal.errors import InputError
+from shoal.privacy import exact
+from shoal.privacy.l_diversity import LDiversity, reaches_entropy
+
+CS = st.sampled_from([0.1, 0.5, 1.0, 1.5, 2.0, 3.0])
+
+
+def counts_of(classes):
+    labels, subjects, values = published.plain(classes)
+    pairs = [naive.pairs_in(labels, subjects, values, which) for which in range(classes.count)]
+    return [list(naive.frequencies(found).values()) for found in pairs]
+
+
+def one_class(*counts):
+    codes = np.repeat(np.arange(len(counts)), counts).astype(np.int32)
+    column = SensitiveColumn("s", codes, len(counts))
+    return Classes(np.zeros(len(codes), dtype=np.int32), 1, None, {"s": column})
+
+
+@given(published.classes(), st.integers(1, 5))
+def test_distinct_counts_different_values(classes, least):
+    promise = LDiversity("s", least)
+    expected = [naive.distinct_l(counts) for counts in counts_of(classes)]
+    assert promise.measure(classes).tolist() == expected
+    assert promise.holds(classes).tolist() == [number >= least for number in expected]
+
+
+@given(published.classes(), st.integers(1, 5))
+def test_entropy_is_compared_as_whole_numbers(classes, least):
+    promise = LDiversity("s", least, "entropy")
+    counts = counts_of(classes)
+    assert promise.measure(classes) == pytest.approx([naive.effective_values(found) for found in counts])
+    assert promise.holds(classes).tolist() == [naive.is_entropy_diverse(found, least) for found in counts]
+
+
+@given(published.classes(max_records=24), st.integers(1, 4), CS)
+def test_recursive_follows_its_formula(classes, least, c):
+    promise = LDiversity("s", least, "recursive", c)
+    counts, exact_c = counts_of(classes), Fraction(str(c))
+    assert promise.holds(classes).tolist() == [naive.is_recursive_diverse(found, exact_c, least) for found in counts]
+    largest = [
+        max((l for l in range(1, 6) if naive.is_recursive_diverse(found, exact_c, l)), default=0) for found in counts
+    ]
+    assert promise.measure(classes).tolist() == largest
+
+
+@given(published.classes(max_records=24), st.integers(1, 4), CS)
+def test_recursive_is_exact_where_whole_numbers_outgrow_64_bits(classes, least, c):
+    promise = LDiversity("s", least, "recursive", c)
+    expected = promise.holds(classes).tolist()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, "ROOM", 1)
+        assert promise.holds(classes).tolist() == expected
+
+
+@pytest.mark.parametrize(("counts", "holds"), [((3, 2, 1), True), ((4, 2, 1), True), ((4, 1, 1), False)])
+def test_recursive_is_strict_at_its_threshold(counts, holds):
+    # c = 2, l = 2: 3 < 2 * 3, 4 < 2 * 3, but not 4 < 2 * 2
+    assert LDiversity("s", 2, "recursive", 2.0).holds(one_class(*counts))[0] == holds
+
+
+def test_recursive_with_too_few_values_fails():
+    assert not LDiversity("s", 3, "recursive", 1000.0).holds(one_class(5, 5))[0]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_equally_frequent_values_meet_entropy_exactly(size):
+    classes = one_class(*[size] * 5)
+    assert LDiversity("s", 5, "entropy").report(classes) == {
+        "model": "l-diversity",
+        "attributes": ["s"],
+        "kind": "entropy",
+        "asked": 5,
+        "measured": 5,
+        "holds": True,
+    }
+
+
+def test_entropy_missed_by_one_subject_of_many_fails():
+    assert not LDiversity("s", 2, "entropy").holds(one_class(200_001, 200_000))[0]
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=5), st.integers(1, 5))
+def test_entropy_does_not_change_when_all_counts_are_multiplied(counts, least):
+    multiplied = tuple(17 * count for count in counts)
+    assert reaches_entropy(multiplied, least) == naive.is_entropy_diverse(counts, least)
+
+
+@pytest.mark.parametrize(("counts", "holds"), [((30_000, 29_999), False), ((30_000, 29_999, 1), True)])
+def test_entropy_of_large_classes_is_told_apart_by_long_logarithms(counts, holds):
+    assert reaches_entropy(counts, 2) == holds
+
+
+@given(published.classes(shared_people=False, max_records=24), st.integers(1, 3), CS)
+@pytest.mark.parametrize("kind", ["distinct", "entropy", "recursive"])
+def test_merging_two_classes_that_hold_holds(kind, classes, least, c):
+    promise = LDiversity("s", least, kind, c if kind == "recursive" else None)
+    holds = promise.holds(classes)
+    merged = Classes(
+        np.where(classes.labels == 1, 0, classes.labels), classes.count, classes.subjects, classes.sensitive
+    )
+    if classes.count > 1 and holds[:2].all():
+        assert promise.holds(merged)[0]
+
+
+@given(published.classes(max_records=24), st.integers(1, 4), CS, st.sampled_from(["distinct", "entropy", "recursive"]))
+def test_no_class_that_holds_is_smaller_than_the_implied_size(classes, least, c, kind):
+    promise = LDiversity("s", least, kind, c if kind == "recursive" else None)
+    several_records = classes.subjects is not None
+    people = classes.people()[promise.holds(classes)]
+    assert (people >= promise.least_subjects(several_records)).all()
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"l": 0},
+        {"l": True},
+        {"l": 3.0},
+        {"l": "3"},
+        {"l": 2, "kind": "other"},
+        {"l": 2, "kind": "recursive"},
+        {"l": 2, "c": 1.0},
+        {"l": 2, "kind": "recursive", "c": 0.0},
+        {"l": 2, "kind": "recursive", "c": float("inf")},
+        {"l": 2, "kind": "recursive", "c": True},
+    ],
+)
+def test_senseless_parameters_are_refused(parameters):
+    with pytest.raises(InputError):
+        LDiversity("s", **parameters)
+
+
+def test_a_column_that_is_not_sensitive_is_refused_by_name():
+    with pytest.raises(InputError, match="attribute 'other'"):
+        LDiversity("other", 2).measure(one_class(1, 1))

@@ -1,0 +1,188 @@
+"""Promises bound to a table, and what can't be promised at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import naive
+import numpy as np
+import published
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.data.classes import Classes, SensitiveColumn
+from shoal.privacy import (
+    MODELS,
+    AlphaKAnonymity,
+    BoundPromises,
+    KAnonymity,
+    LDiversity,
+    PSensitiveKAnonymity,
+    TCloseness,
+    nearest_feasible,
+)
+
+PROMISES = [
+    KAnonymity(2),
+    KAnonymity(3, ("age",)),
+    LDiversity("s", 2),
+    LDiversity("s", 2, "entropy"),
+    LDiversity("s", 2, "recursive", 2.0),
+    TCloseness("s", 0.3),
+    AlphaKAnonymity("s", 0.5, 2),
+    PSensitiveKAnonymity("s", 2, 2),
+]
+
+
+def table(codes, subjects=None, distance="equal"):
+    codes = np.array(codes, dtype=np.int32)
+    labels = tuple(f"secret {place}" for place in range(int(codes.max()) + 1))
+    column = SensitiveColumn("s", codes, len(labels), distance, labels=labels)
+    people = None if subjects is None else np.array(subjects, dtype=np.int32)
+    return Classes(np.zeros(len(codes), dtype=np.int32), 1, people, {"s": column})
+
+
+@given(published.classes(), st.sets(st.integers(0, len(PROMISES) - 1)), st.data())
+def test_hold_is_what_every_promise_says_of_a_full_labelling(classes, chosen, data):
+    models = [PROMISES[i] for i in sorted(chosen)]
+    template = Classes(np.zeros(len(classes.labels), np.int32), 1, classes.subjects, classes.sensitive)
+    labels = np.maximum(classes.labels, 0)
+    labelled = Classes(labels, classes.count, classes.subjects, classes.sensitive)
+    expected = np.bincount(labels, minlength=classes.count) > 0
+    for model in models:
+        expected &= model.holds(labelled)
+    assert BoundPromises(models, template).hold(labels, classes.count).tolist() == expected.tolist()
+
+
+@given(published.classes(), st.sampled_from([0.1, 0.2, 0.25, 0.5]))
+def test_a_part_of_the_records_is_compared_with_the_whole_table(classes, t):
+    template = Classes(np.zeros(len(classes.labels), np.int32), 1, classes.subjects, classes.sensitive)
+    # where nobody is left out, the whole table is what it is compared with anyway
+    everyone = Classes(
+        np.where(classes.labels < 0, classes.count, classes.labels),
+        classes.count + 1,
+        classes.subjects,
+        classes.sensitive,
+    )
+    expected = TCloseness("s", t).holds(everyone)[: classes.count]
+    bound = BoundPromises([TCloseness("s", t)], template)
+    assert bound.hold(classes.labels, classes.count).tolist() == expected.tolist()
+
+
+@given(published.classes(), st.lists(st.sampled_from(PROMISES), max_size=3))
+def test_no_class_that_holds_has_fewer_than_k_subjects(classes, models):
+    bound = BoundPromises(models, classes)
+    labels, subjects, _ = published.plain(classes)
+    for which in np.flatnonzero(bound.hold(classes.labels, classes.count)):
+        assert naive.k_measured(labels, subjects, which) >= bound.k
+
+
+@pytest.mark.parametrize(
+    ("models", "k"),
+    [
+        ([], 1),
+        ([KAnonymity(4), KAnonymity(7)], 7),
+        ([KAnonymity(2), LDiversity("s", 3)], 3),
+        ([LDiversity("s", 3, "recursive", 0.5)], 5),
+        ([AlphaKAnonymity("s", 0.15, 2)], 7),
+        ([AlphaKAnonymity("s", 0.15, 2, ("secret 0",))], 2),
+        ([PSensitiveKAnonymity("s", 4, 2)], 4),
+        ([TCloseness("s", 0.1)], 1),
+    ],
+)
+def test_k_is_the_largest_size_that_any_promise_implies(models, k):
+    assert BoundPromises(models, table([0, 1, 2])).k == k
+
+
+def test_values_of_one_subject_imply_no_size():
+    assert BoundPromises([LDiversity("s", 3)], table([0, 1, 2], subjects=[0, 0, 0])).k == 1
+
+
+@pytest.mark.parametrize(
+    ("models", "subjects", "beyond"),
+    [
+        ([KAnonymity(2)], None, False),
+        ([KAnonymity(2)], [4, 5, 6], False),
+        ([KAnonymity(2)], [4, 4, 6], True),
+        ([KAnonymity(2), TCloseness("s", 0.2)], None, True),
+        ([], None, False),
+    ],
+)
+def test_sizes_suffice_only_for_k_and_only_where_a_record_is_a_subject(models, subjects, beyond):
+    assert BoundPromises(models, table([0, 1, 1], subjects)).beyond_k is beyond
+
+
+def test_an_empty_class_holds_nothing():
+    assert BoundPromises([], table([0, 1])).hold(np.array([0, 2]), 3).tolist() == [True, False, True]
+
+
+def test_a_plain_plug_in_is_asked_and_one_that_merging_breaks_is_not():
+    @dataclass(frozen=True)
+    class Stranger:
+        model: ClassVar[str] = "stranger"
+        source: ClassVar[str] = "nobody"
+        monotone: bool = True
+
+        def measure(self, classes):
+            return np.zeros(classes.count)
+
+        def holds(self, classes):
+            return np.zeros(classes.count, dtype=bool)
+
+    labels = np.zeros(2, dtype=np.int32)
+    assert not BoundPromises([Stranger()], table([0, 1])).hold(labels, 1)[0]
+    assert BoundPromises([Stranger(monotone=False)], table([0, 1])).hold(labels, 1)[0]
+    assert nearest_feasible([Stranger()], table([0, 1])) != []
+
+
+@pytest.mark.parametrize(
+    ("model", "nearest"),
+    [
+        (KAnonymity(7), KAnonymity(6)),
+        (LDiversity("s", 4), LDiversity("s", 3)),
+        (LDiversity("s", 3, "entropy"), LDiversity("s", 2, "entropy")),
+        (LDiversity("s", 3, "recursive", 2.0), LDiversity("s", 2, "recursive", 2.0)),
+        (AlphaKAnonymity("s", 0.4, 2), AlphaKAnonymity("s", 0.5, 2)),
+        (AlphaKAnonymity("s", 0.4, 9, ("secret 1",)), AlphaKAnonymity("s", 0.4, 6, ("secret 1",))),
+        (PSensitiveKAnonymity("s", 4, 2), PSensitiveKAnonymity("s", 3, 2)),
+    ],
+)
+def test_an_infeasible_promise_is_reported_with_the_nearest_that_holds(model, nearest):
+    whole = table([0, 0, 0, 1, 1, 2])
+    findings = nearest_feasible([model], whole)
+    assert len(findings) == 1
+    assert "nearest that holds" in findings[0]
+    assert nearest_feasible([nearest], whole) == []
+
+
+@given(published.classes(distance="equal"), st.sampled_from([0.1, 0.2, 0.3]))
+def test_the_share_named_as_nearest_holds(classes, alpha):
+    for finding in nearest_feasible([AlphaKAnonymity("s", alpha, 2)], classes):
+        if "alpha = " in finding.split(";")[-1]:
+            named = float(finding.rsplit("alpha = ", 1)[1])
+            findings = nearest_feasible([AlphaKAnonymity("s", named, 2)], classes)
+            assert not any("alpha = " in other for other in findings)
+
+
+def test_findings_and_reports_name_no_value():
+    whole = table([0, 0, 1])
+    models = [*PROMISES, KAnonymity(9), LDiversity("s", 9), AlphaKAnonymity("s", 0.1, 9, ("secret 1",))]
+    spoken = str(nearest_feasible(models, whole)) + str([model.report(whole) for model in models])
+    assert "secret" not in spoken
+
+
+def test_every_promise_says_what_it_is():
+    assert set(MODELS) == {
+        "k-anonymity",
+        "l-diversity",
+        "t-closeness",
+        "alpha-k-anonymity",
+        "p-sensitive-k-anonymity",
+    }
+    for name, model in MODELS.items():
+        assert model.model == name
+        assert model.definition.endswith(".")
+        assert model.monotone
+        assert model.source
