@@ -163,3 +163,38 @@ def in_order_of(matrix: Matrix, members: Records, j: int) -> Records:
     """By j, then by the other attributes, the widest first, then by record number."""
     others = [j, *(i for i in widest_first(matrix, members) if i != j)]
     return sorted(members, key=lambda r: ([int(matrix.codes[r, i]) for i in others], r))
+
+
+# --- Repair -------------------------------------------------------------------------------------
+
+
+def repaired(matrix: Matrix, labels: np.ndarray, promise: JustK) -> np.ndarray | None:
+    """None where one class of all records fails."""
+    classes = [c for c in classes_of(labels) if c]
+    while not all(promise.holds(c) for c in classes):
+        if len(classes) == 1:
+            return None
+        classes = merge_round(matrix, classes, promise)
+    return labels_of(classes, matrix.records)
+
+
+def merge_round(matrix: Matrix, classes: list[Records], promise: JustK) -> list[Records]:
+    failing = [not promise.holds(c) for c in classes]
+    partner: dict[int, int] = {}
+    for f in range(len(classes)):
+        if not failing[f] or f in partner:
+            continue
+        free = [g for g in range(len(classes)) if g != f and not (failing[g] and g in partner)]
+        if free:
+            partner[f] = min(free, key=lambda g: (added_loss(matrix, classes[f], classes[g]), g))
+            if failing[partner[f]]:
+                partner[partner[f]] = f
+    merged: dict[int, Records] = {g: list(c) for g, c in enumerate(classes) if g not in partner}
+    for f, g in partner.items():
+        merged.setdefault(min(f, g) if failing[g] else g, []).extend(classes[f])
+    return [merged[number] for number in sorted(merged)]
+
+
+def added_loss(matrix: Matrix, a: Records, b: Records) -> float:
+    both = box_cost(matrix, a + b)
+    return len(a) * (both - box_cost(matrix, a)) + len(b) * (both - box_cost(matrix, b))

@@ -1,0 +1,107 @@
+"""The shared repair: it ends, every class holds, and each merge is with the nearest class."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from naive_peers import DistinctValues, JustK, classes_of, repaired
+from peer_cases import matrices
+from shoal.algorithms.table.repair import repair
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.errors import InfeasibleError
+
+
+@st.composite
+def partitioned(draw: st.DrawFn) -> tuple[Matrix, Partition, np.ndarray]:
+    """A table, any partition of it, and a sensitive value for every record."""
+    matrix = draw(matrices(most=60))
+    n = matrix.records
+    labels = draw(st.lists(st.integers(0, n), min_size=n, max_size=n))
+    values = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    return matrix, Partition.of(np.array(labels, dtype=np.int32)), np.array(values)
+
+
+@given(partitioned(), st.integers(1, 6), st.integers(1, 3))
+@settings(max_examples=300, deadline=None)
+def test_classes_are_those_of_the_plain_twin(case, k, least):
+    matrix, partition, values = case
+    promise = DistinctValues(matrix, k, values, least)
+    expected = repaired(matrix, partition.labels, promise)
+    if expected is None:
+        with pytest.raises(InfeasibleError):
+            repair(matrix, partition, promise)
+    else:
+        assert repair(matrix, partition, promise).labels.tolist() == expected.tolist()
+
+
+@given(partitioned(), st.integers(1, 6), st.integers(1, 3))
+@settings(max_examples=200, deadline=None)
+def test_every_class_holds_and_no_class_is_ever_parted(case, k, least):
+    matrix, partition, values = case
+    promise = DistinctValues(matrix, k, values, least)
+    assume(promise.holds(list(range(matrix.records))))
+    after = repair(matrix, partition, promise)
+    assert all(promise.holds(members) for members in classes_of(after.labels))
+    assert all(len(set(after.labels[members].tolist())) == 1 for members in classes_of(partition.labels))
+
+
+def test_a_partition_that_holds_is_returned_as_it_is():
+    matrix = Matrix.from_columns(np.arange(4)[:, None], [3.0])
+    partition = Partition.of(np.array([0, 0, 1, 1]))
+    assert repair(matrix, partition, JustK(matrix, 2)) is partition
+
+
+def test_suppressed_records_stay_suppressed():
+    matrix = Matrix.from_columns(np.arange(5)[:, None], [4.0])
+    after = repair(matrix, Partition.of(np.array([0, -1, 1, 1, -1])), JustK(matrix, 2))
+    assert after.labels.tolist() == [0, -1, 0, 0, -1]
+
+
+def test_a_failing_class_goes_to_the_nearest_and_on_a_tie_to_the_lowest_number():
+    matrix = Matrix.from_columns(np.array([[0], [0], [5], [10], [10]]), [10.0])
+    after = repair(matrix, Partition.of(np.array([0, 0, 1, 2, 2])), JustK(matrix, 2))
+    assert after.labels.tolist() == [0, 0, 0, 1, 1]
+
+
+def test_equal_failing_classes_pair_up_instead_of_all_joining_one():
+    matrix = Matrix.from_columns(np.zeros((64, 1), dtype=int), [1.0])
+    after = repair(matrix, Partition.of(np.arange(64, dtype=np.int32)), JustK(matrix, 4))
+    assert np.bincount(after.labels).tolist() == [4] * 16
+
+
+def test_two_records_of_one_person_do_not_repair_a_class():
+    matrix = Matrix.from_columns(np.array([[0], [0], [9]]), [9.0], subjects=np.array([0, 0, 1]))
+    after = repair(matrix, Partition.of(np.array([0, 0, 1])), JustK(matrix, 2))
+    assert after.labels.tolist() == [0, 0, 0]
+
+
+def test_one_class_that_still_fails_is_refused_with_a_way_out():
+    matrix = Matrix.from_columns(np.arange(6)[:, None], [5.0])
+    promise = DistinctValues(matrix, 2, np.zeros(6, dtype=int), 2)
+    with pytest.raises(InfeasibleError, match="all 6 subjects"):
+        repair(matrix, Partition.of(np.array([0, 0, 0, 1, 1, 1])), promise)
+
+
+class Sizes:
+    """k records in every class, quickly."""
+
+    beyond_k = False
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def hold(self, labels: np.ndarray, count: int) -> np.ndarray:
+        return np.bincount(labels[labels >= 0], minlength=count) >= self.k
+
+
+def test_a_hundred_thousand_failing_classes_are_repaired_in_seconds():
+    codes = np.random.default_rng(0).integers(0, 1000, (100_000, 4))
+    matrix = Matrix.from_columns(codes, [999.0] * 4)
+    begun = time.process_time()
+    after = repair(matrix, Partition.of(np.arange(100_000, dtype=np.int32)), Sizes(10))
+    assert after.sizes().min() >= 10
+    assert time.process_time() - begun < 60
