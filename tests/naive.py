@@ -13,7 +13,6 @@ import math
 from collections import Counter
 from fractions import Fraction
 
-
 # ----- who and what is in a class
 
 

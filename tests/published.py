@@ -53,9 +53,7 @@ def sensitive_columns(draw, records, name="s", distance=None):
 def classes(draw, names=("s",), shared_people=True, max_records=14, distance=None):
     """Classes with sensitive attributes; `shared_people` lets a subject be in several classes."""
     records, count = draw(st.integers(0, max_records)), draw(st.integers(1, 4))
-    labels = np.array(
-        draw(st.lists(st.integers(-1, count - 1), min_size=records, max_size=records)), dtype=np.int32
-    )
+    labels = np.array(draw(st.lists(st.integers(-1, count - 1), min_size=records, max_size=records)), dtype=np.int32)
     subjects = None
     if draw(st.booleans()):
         subjects = np.array(draw(st.lists(st.integers(0, 5), min_size=records, max_size=records)), dtype=np.int32)

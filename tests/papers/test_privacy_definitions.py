@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import naive
 import numpy as np
-import published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import naive
+import published
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.privacy import LDiversity, TCloseness
 
@@ -82,9 +82,7 @@ def test_no_class_of_distinct_values_is_closer_than_its_size_allows(size):
 )
 def test_recursive_diversity_reads_counts_from_the_most_frequent(counts, c, least, holds):
     codes = np.repeat(np.arange(len(counts)), counts).astype(np.int32)
-    classes = Classes(
-        np.zeros(len(codes), dtype=np.int32), 1, None, {"s": SensitiveColumn("s", codes, len(counts))}
-    )
+    classes = Classes(np.zeros(len(codes), dtype=np.int32), 1, None, {"s": SensitiveColumn("s", codes, len(counts))})
     assert LDiversity("s", least, "recursive", c).holds(classes)[0] == holds
 
 

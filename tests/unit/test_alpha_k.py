@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-import naive
 import numpy as np
-import published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import naive
+import published
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy.alpha_k import AlphaKAnonymity
@@ -26,7 +26,9 @@ def test_asks_the_share_of_designated_values_and_k(classes, alpha, k, designated
     wanted = designated or None
     share = [naive.largest_frequency(*truth, which, wanted) for which in range(classes.count)]
     people = [naive.k_measured(*truth[:2], which) for which in range(classes.count)]
-    expected = [s is not None and s <= Fraction(str(alpha)) and size >= k for s, size in zip(share, people, strict=True)]
+    expected = [
+        s is not None and s <= Fraction(str(alpha)) and size >= k for s, size in zip(share, people, strict=True)
+    ]
     assert promise.holds(classes).tolist() == expected
     known = [float("nan") if s is None else float(s) for s in share]
     assert promise.measure(classes) == pytest.approx(known, nan_ok=True)

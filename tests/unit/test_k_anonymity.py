@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import naive
 import numpy as np
-import published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import naive
+import published
 from shoal.data.classes import Classes
 from shoal.errors import InputError
 from shoal.privacy.k_anonymity import KAnonymity

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import naive
 import numpy as np
-import published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import naive
+import published
 from shoal.errors import InputError
 from shoal.privacy.p_sensitive import PSensitiveKAnonymity
 

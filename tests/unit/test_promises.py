@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import naive
 import numpy as np
-import published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import naive
+import published
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.privacy import (
     MODELS,

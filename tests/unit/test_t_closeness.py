@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import naive
 import numpy as np
-import published
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive
+import published
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy import exact, t_closeness

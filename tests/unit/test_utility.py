@@ -1,0 +1,195 @@
+"""Utility and risk, against loops over records."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from shoal.data.classes import Classes
+from shoal.data.release import PublishedColumn, Release
+from shoal.utility import (
+    AverageClassSize,
+    Classification,
+    Discernibility,
+    GeneralizedLoss,
+    GlobalCertaintyPenalty,
+    JournalistMax,
+    Marketer,
+    ProsecutorMax,
+    ProsecutorMean,
+    SquaredError,
+    class_sizes,
+)
+
+DOMAIN = 10
+
+
+def column(name, spans, shown):
+    """A numeric column that publishes spans[shown[i]] for record i; domain 0..10."""
+    lo, hi = np.array(spans, dtype=np.float64).reshape(-1, 2).T
+    cells = tuple(f"[{a:g}, {b:g}]" for a, b in spans)
+    return PublishedColumn(name, np.array(shown, dtype=np.uint16), cells, lo, hi, (hi - lo) / DOMAIN)
+
+
+def release(labels, columns=(), subjects=None, **known):
+    labels = np.array(labels, dtype=np.int32)
+    people = None if subjects is None else np.array(subjects, dtype=np.int32)
+    return Release(tuple(columns), Classes(labels, int(labels.max(initial=-1)) + 1, people), **known)
+
+
+bounds = st.tuples(st.integers(0, 10), st.integers(0, 10)).map(lambda pair: tuple(sorted(pair)))
+labellings = st.lists(st.integers(-1, 3), min_size=1, max_size=14)
+
+
+@st.composite
+def released_cells(draw):
+    """Labels, two columns' spans, and which span each record shows."""
+    labels = draw(labellings)
+    spans = [draw(st.lists(bounds, min_size=1, max_size=4, unique=True)) for _ in range(2)]
+    shown = [[draw(st.integers(0, len(found) - 1)) for _ in labels] for found in spans]
+    return labels, spans, shown
+
+
+@given(released_cells())
+def test_gcp_is_the_mean_width_and_one_where_suppressed(drawn):
+    labels, spans, shown = drawn
+    table = release(labels, [column(f"q{j}", spans[j], shown[j]) for j in range(2)])
+    widths = [[(hi - lo) / DOMAIN for lo, hi in found] for found in spans]
+    assert GlobalCertaintyPenalty().score(table) == pytest.approx(naive.gcp(labels, shown, widths))
+
+
+@given(released_cells())
+def test_generalized_loss_is_taken_of_the_range_that_is_published(drawn):
+    labels, spans, shown = drawn
+    table = release(labels, [column(f"q{j}", spans[j], shown[j]) for j in range(2)])
+    expected = [naive.generalized_loss(labels, [spans[j][cell] for cell in shown[j]]) for j in range(2)]
+    each = GeneralizedLoss().per_attribute(table)
+    assert [each["q0"], each["q1"]] == pytest.approx(expected)
+    assert GeneralizedLoss().score(table) == pytest.approx(sum(expected) / 2)
+
+
+def test_gcp_and_generalized_loss_differ_by_domain_and_range():
+    table = release([0, 0, 1, 1], [column("q", [(0, 1), (3, 4)], [0, 0, 1, 1])])
+    assert GlobalCertaintyPenalty().score(table) == pytest.approx(1 / 10)
+    assert GeneralizedLoss().score(table) == pytest.approx(1 / 4)
+
+
+def special(lo, hi, widths, shown):
+    cells = tuple(str(i) for i in range(len(lo)))
+    return PublishedColumn("q", np.array(shown), cells, np.array(lo), np.array(hi), np.array(widths))
+
+
+def test_a_width_that_cannot_be_told_leaves_gcp_open_but_not_the_generalized_loss():
+    table = release([0, 1], [special([0.0, 2.0], [1.0, 4.0], [np.nan, np.nan], [0, 1])])
+    assert GlobalCertaintyPenalty().score(table) is None
+    assert GeneralizedLoss().score(table) == pytest.approx((1 / 4 + 2 / 4) / 2)
+
+
+def test_a_width_that_no_published_record_shows_does_not_matter():
+    cells = special([0.0, -np.inf], [5.0, np.inf], [0.5, np.nan], [0, 0, 1])
+    assert GlobalCertaintyPenalty().score(release([0, 0, -1], [cells])) == pytest.approx(2 / 3)
+
+
+def test_a_mark_inside_a_class_spans_the_declared_domain():
+    cells = special([0.0, -np.inf], [5.0, np.inf], [0.5, 1.0], [0, 1])
+    assert GeneralizedLoss().score(release([0, 1], [cells])) == pytest.approx(0.75)
+
+
+def test_a_mark_without_a_declared_domain_loses_everything():
+    cells = special([0.0, 4.0, -np.inf], [2.0, 4.0, np.inf], [np.nan, 0.0, 1.0], [0, 1, 2])
+    assert GeneralizedLoss().score(release([0, 1, 2], [cells])) == pytest.approx((0.5 + 0 + 1) / 3)
+
+
+def test_no_value_is_a_value_and_loses_nothing():
+    cells = special([0.0, np.nan], [4.0, np.nan], [0.4, 0.0], [0, 1])
+    assert GeneralizedLoss().score(release([0, 1], [cells])) == pytest.approx(0.5)
+
+
+def test_a_cell_that_is_no_span_leaves_both_open():
+    table = release([0], [special([np.nan], [np.nan], [np.nan], [0])])
+    assert GlobalCertaintyPenalty().score(table) is None
+    assert GeneralizedLoss().score(table) is None
+
+
+def test_an_attribute_that_takes_one_value_loses_nothing():
+    assert GeneralizedLoss().score(release([0, 0], [column("q", [(3, 3)], [0, 0])])) == 0.0
+
+
+@given(labellings)
+def test_discernibility_squares_sizes_and_charges_the_table_for_suppression(labels):
+    assert Discernibility().score(release(labels)) == naive.discernibility(labels)
+
+
+@given(labellings, st.data())
+def test_classification_counts_everybody_outside_the_majority(labels, data):
+    of_interest = data.draw(st.lists(st.integers(0, 2), min_size=len(labels), max_size=len(labels)))
+    table = release(labels, label=np.array(of_interest, dtype=np.uint8))
+    assert Classification().score(table) == naive.classification(labels, of_interest)
+
+
+def test_classification_needs_a_label():
+    assert Classification().score(release([0, 0])) is None
+
+
+@given(labellings, st.data())
+def test_squared_error_is_taken_against_class_means(labels, data):
+    values = st.one_of(st.none(), st.floats(-100, 100))
+    drawn = data.draw(st.lists(values, min_size=len(labels), max_size=len(labels)))
+    originals = {"q": np.array([np.nan if value is None else value for value in drawn])}
+    truth = naive.squared_error(labels, drawn)
+    assert SquaredError().score(release(labels, originals=originals)) == pytest.approx(truth, abs=1e-9)
+
+
+def test_squared_error_keeps_its_digits_far_from_zero():
+    originals = {"q": np.array([1e9, 1e9 + 1, 5e8, 5e8 + 2])}
+    assert SquaredError().score(release([0, 0, 1, 1], originals=originals)) == pytest.approx(0.5 + 2.0)
+
+
+def test_squared_error_needs_the_original():
+    assert SquaredError().score(release([0, 0])) is None
+
+
+def test_average_class_size_is_measured_in_subjects_and_in_units_of_k():
+    table = release([0, 0, 0, 1, 1, -1], subjects=[1, 1, 2, 3, 4, 5], asked_k=2)
+    assert AverageClassSize().score(table) == 1.0
+    assert AverageClassSize().score(release([0, 0])) is None
+
+
+@given(labellings.filter(lambda labels: max(labels) >= 0), st.data())
+def test_risks_are_means_and_maxima_over_everybody_in_a_class(labels, data):
+    n = len(labels)
+    subjects = data.draw(st.one_of(st.none(), st.lists(st.integers(0, 4), min_size=n, max_size=n)))
+    table = release(labels, subjects=subjects)
+    greatest, mean = naive.risks(labels, subjects)
+    assert ProsecutorMax().score(table) == JournalistMax().score(table) == pytest.approx(greatest)
+    assert ProsecutorMean().score(table) == Marketer().score(table) == pytest.approx(mean)
+
+
+@given(labellings, st.data())
+def test_class_sizes_is_a_histogram_of_subjects(labels, data):
+    n = len(labels)
+    subjects = data.draw(st.one_of(st.none(), st.lists(st.integers(0, 4), min_size=n, max_size=n)))
+    dense = {label: place for place, label in enumerate(sorted({label for label in labels if label >= 0}))}
+    labels = [dense.get(label, -1) for label in labels]
+    sizes, counts = class_sizes(release(labels, subjects=subjects))
+    truth = [naive.k_measured(labels, subjects, which) for which in dense.values()]
+    assert dict(zip(sizes.tolist(), counts.tolist(), strict=True)) == {s: truth.count(s) for s in truth}
+
+
+@pytest.mark.parametrize(
+    "metric", [GlobalCertaintyPenalty, GeneralizedLoss, AverageClassSize, ProsecutorMax, ProsecutorMean, Marketer]
+)
+def test_nothing_published_has_no_mean(metric):
+    assert metric().score(release([], asked_k=2)) is None
+
+
+def test_everything_suppressed_loses_everything():
+    table = release([-1, -1], [column("q", [(0, 1)], [0, 0])], label=np.array([0, 1]), asked_k=2)
+    assert GlobalCertaintyPenalty().score(table) == 1.0
+    assert GeneralizedLoss().score(table) == 1.0
+    assert Discernibility().score(table) == 4
+    assert Classification().score(table) == 2
+    assert ProsecutorMax().score(table) is None
