@@ -52,7 +52,10 @@ def run() -> NoReturn:
 def status_of(arguments: list[str]) -> int:
     """Run one command; errors become one line on standard error and an exit status."""
     try:
-        return int(app(arguments, standalone_mode=False) or 0)
+        status = int(app(arguments, standalone_mode=False) or 0)
+        if status == INTERRUPTED:
+            _say("interrupted; nothing was written", ())
+        return status
     except ShoalError as error:
         _say(error.args[0], error.findings)
         return error.exit_status

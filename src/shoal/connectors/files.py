@@ -50,22 +50,28 @@ def format_of(path: str) -> str:
 def read(path: str) -> Source:
     """The table in a file, or on standard input for `-`; raises InputError with what is wrong and where."""
     kind = format_of(path)
-    if kind in (".parquet", ".arrow"):
-        frame, digest = _typed(path, kind), file_sha256(path)
+    if path == STANDARD:
+        content = sys.stdin.buffer.read()
+        source = Source(_parsed(content, path, kind), hashlib.sha256(content).hexdigest())
     else:
-        content = _bytes(path)
-        frame, digest = _parsed(content, path, kind), hashlib.sha256(content).hexdigest()
-    if not frame.height:
+        source = read_as(path, kind)
+    if not source.frame.height:
         raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
-    return Source(frame, digest)
+    return source
 
 
-def read_draft(path: Path, kind: str) -> Source:
-    """A table that was just written, under whatever name, in the given format."""
-    if kind in (".parquet", ".arrow"):
-        return Source(_typed(str(path), kind), file_sha256(path))
-    content = path.read_bytes()
-    return Source(_parsed(content, str(path), kind), hashlib.sha256(content).hexdigest())
+def read_as(path: str | Path, kind: str) -> Source:
+    """A table in a file of the given format, whatever its name."""
+    try:
+        digest = file_sha256(path)
+        if kind in (".parquet", ".arrow"):
+            return Source(_typed(str(path), kind), digest)
+        with open(path, "rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        content = Path(path).read_bytes() if packed or kind == ".jsonl" else Path(path)
+    except OSError as failed:
+        raise InputError(f"file '{path}': can't be read ({failed.strerror}); check the name and its permissions") from None
+    return Source(_parsed(content, str(path), kind), digest)
 
 
 def file_sha256(path: str | Path) -> str:
@@ -131,17 +137,6 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _bytes(path: str) -> bytes:
-    if path == STANDARD:
-        return sys.stdin.buffer.read()
-    try:
-        return Path(path).read_bytes()
-    except OSError as failed:
-        raise InputError(
-            f"file '{path}': can't be read ({failed.strerror}); check the name and its permissions"
-        ) from None
-
-
 def _unpacked(content: bytes, path: str) -> bytes:
     if not content.startswith(b"\x1f\x8b"):
         return content
@@ -153,16 +148,18 @@ def _unpacked(content: bytes, path: str) -> bytes:
 
 def _typed(path: str, kind: str) -> pl.DataFrame:
     try:
-        return pl.read_parquet(path) if kind == ".parquet" else pl.read_ipc(path, memory_map=False)
-    except OSError as failed:
-        raise InputError(f"file '{path}': can't be read ({failed.strerror or 'not found'}); check the name") from None
+        return pl.read_parquet(path) if kind == ".parquet" else pl.read_ipc(path)
     except pl.exceptions.PolarsError:
         raise InputError(f"file '{path}': is no whole {kind[1:]} file; write it again") from None
 
 
-def _parsed(content: bytes, path: str, kind: str) -> pl.DataFrame:
-    plain = _unpacked(content, path)
-    return _json_lines(plain, path) if kind == ".jsonl" else _delimited(plain, path, kind)
+def _parsed(content: bytes | Path, path: str, kind: str) -> pl.DataFrame:
+    """The table in some bytes, or in a plain text file that is too large to be held twice."""
+    if isinstance(content, bytes):
+        content = _unpacked(content, path)
+        if kind == ".jsonl":
+            return _json_lines(content, path)
+    return _delimited(content, path, kind)
 
 
 def _json_lines(content: bytes, path: str) -> pl.DataFrame:
@@ -176,22 +173,18 @@ def _json_lines(content: bytes, path: str) -> pl.DataFrame:
     return frame
 
 
-def _delimited(content: bytes, path: str, kind: str) -> pl.DataFrame:
-    _check_encoding(content, path)
+def _delimited(content: bytes | Path, path: str, kind: str) -> pl.DataFrame:
     header, separator = _header(content, path, kind)
     repeated = sorted({name for name in header if header.count(name) > 1})
-    findings = [
-        f"file '{path}': column name '{name}' occurs {header.count(name)} times; rename one" for name in repeated
-    ]
+    findings = [f"file '{path}': column name '{name}' occurs {header.count(name)} times; rename one" for name in repeated]
     if "" in header:
-        findings.append(
-            f"file '{path}': column {header.index('') + 1} has no name; the first line must name every column"
-        )
+        findings.append(f"file '{path}': column {header.index('') + 1} has no name; the first line must name every column")
     if findings:
         raise InputError.from_findings(findings)
     try:
         frame = pl.read_csv(content, separator=separator, infer_schema=False)
     except pl.exceptions.PolarsError:
+        _check_encoding(content, path)
         _check_rows(content, path, separator, len(header))
         raise InputError(f"file '{path}': can't be read as {kind[1:]}; a quote may be left open") from None
     # a row that is too short shows as a missing last cell: only then is each row looked at
@@ -202,20 +195,26 @@ def _delimited(content: bytes, path: str, kind: str) -> pl.DataFrame:
     return frame
 
 
-def _check_encoding(content: bytes, path: str) -> None:
-    try:
-        if not content.isascii():
-            content.decode("utf-8")
-    except UnicodeDecodeError as wrong:
-        line = content.count(b"\n", 0, wrong.start) + 1
-        raise InputError(
-            f"file '{path}': line {line} is not UTF-8; convert the file, for instance with iconv"
-        ) from None
+def _opened(content: bytes | Path) -> BinaryIO:
+    return io.BytesIO(content) if isinstance(content, bytes) else open(content, "rb")
 
 
-def _header(content: bytes, path: str, kind: str) -> tuple[list[str], str]:
+def _check_encoding(content: bytes | Path, path: str) -> None:
+    """Raises InputError with the first line that is not UTF-8."""
+    with _opened(content) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                raise InputError(
+                    f"file '{path}': line {number} is not UTF-8; convert the file, for instance with iconv"
+                ) from None
+
+
+def _header(content: bytes | Path, path: str, kind: str) -> tuple[list[str], str]:
     """The column names, and what parts the cells."""
-    start = content[: 1 << 20].decode("utf-8-sig", errors="ignore")
+    with _opened(content) as file:
+        start = file.read(1 << 20).decode("utf-8-sig", errors="ignore")
     if not start.strip():
         raise InputError(f"file '{path}': is empty; the first line must name the columns")
     separator = "\t" if kind == ".tsv" else ","
@@ -226,18 +225,19 @@ def _header(content: bytes, path: str, kind: str) -> tuple[list[str], str]:
     return names, separator
 
 
-def _check_rows(content: bytes, path: str, separator: str, columns: int) -> list[int]:
+def _check_rows(content: bytes | Path, path: str, separator: str, columns: int) -> list[int]:
     """0-based rows that are blank lines; raises InputError when a row has too few or too many cells."""
     blank, ragged, count = [], [], 0
-    reader = csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", newline=""), delimiter=separator)
-    next(reader)
-    for row, cells in enumerate(reader):
-        if not cells:
-            blank.append(row)
-        elif len(cells) != columns:
-            count += 1
-            if len(ragged) < _MOST_NAMED:
-                ragged.append(str(row + 1))
+    with io.TextIOWrapper(_opened(content), "utf-8-sig", newline="") as text:
+        reader = csv.reader(text, delimiter=separator)
+        next(reader)
+        for row, cells in enumerate(reader):
+            if not cells:
+                blank.append(row)
+            elif len(cells) != columns:
+                count += 1
+                if len(ragged) < _MOST_NAMED:
+                    ragged.append(str(row + 1))
     if count:
         more = ", ..." if count > len(ragged) else ""
         raise InputError(

@@ -96,7 +96,7 @@ def publish_file(input_path: str, policy: Policy, output_path: str, *, progress:
         progress("writing the release")
         files.write(draft.frame, path, kind, compressed=output_path.endswith(".gz"))
         progress("reading the release back")
-        written = files.read_draft(path, kind)
+        written = files.read_as(path, kind)
         certificate, release = measure(Table(written.frame), draft.schema, policy, draft.truth, progress)
         certificate = _complete(certificate, policy, draft, started).extended(
             input={"sha256": source.sha256}, output={"sha256": written.sha256}

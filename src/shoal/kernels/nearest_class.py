@@ -44,7 +44,7 @@ def partners(lo, hi, sizes, failing, order, ends, scale, base, parent, last, wid
     of those that hold, or that fail and are in no pair of this round yet.
     failing: (count,) bool. order, ends: the classes tile by tile, and where the tiles end.
     """
-    count, d = lo.shape
+    count = len(sizes)
     cost = np.empty(count, np.float64)
     for c in range(count):
         cost[c] = _box_cost(lo, hi, c, lo, hi, c, scale, base, parent, last, width)

@@ -16,7 +16,7 @@ from numba import njit
 
 SAME, CROSS, PROPORTIONAL = 0, 1, 2
 TIES_BY_ROW, TIES_LEXICOGRAPHIC = 0, 1
-DEEPEST = 256  # a cut leaves at least a quarter on either side, so 2**31 rows stay far above this
+DEEPEST = 4096  # far above any depth that cuts of at least a fiftieth can reach
 
 
 @njit(nogil=True, cache=True)

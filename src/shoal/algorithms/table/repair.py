@@ -11,6 +11,8 @@ class fails takes about as many rounds as doublings, not as many as there are cl
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from shoal.algorithms.table.segments import costs_of
@@ -19,6 +21,9 @@ from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
 from shoal.kernels import cuts, nearest_class
 from shoal.protocols import Promises
+
+Hold = Callable[[np.ndarray, int], np.ndarray]
+"""`hold(labels, count)`: whether each class holds, as `Promises.hold`."""
 
 TILE = 16
 """Classes in a tile of the search at least; at most twice as many."""
@@ -29,8 +34,13 @@ def repair(matrix: Matrix, partition: Partition, promises: Promises) -> Partitio
 
     Suppressed records stay suppressed. Raises InfeasibleError when one class of everybody fails.
     """
+    return merge_failing(matrix, partition, promises.hold)
+
+
+def merge_failing(matrix: Matrix, partition: Partition, hold: Hold) -> Partition:
+    """As `repair`, for whatever has to hold in every class."""
     labels, count = partition.labels, partition.count
-    failing = ~promises.hold(labels, count)
+    failing = ~hold(labels, count)
     if not failing.any():
         return partition
     while failing.any():
@@ -44,12 +54,12 @@ def repair(matrix: Matrix, partition: Partition, promises: Promises) -> Partitio
         asked[renumbered[failing]] = True
         labels = np.where(labels >= 0, renumbered[labels], np.int32(-1))
         count = len(asked)
-        failing = _failing_among(promises, labels, asked)
+        failing = _failing_among(hold, labels, asked)
     return Partition.of(labels)
 
 
 def _merge_round(matrix: Matrix, labels: np.ndarray, count: int, failing: np.ndarray) -> np.ndarray:
-    """One merge for every failing class that finds a partner: the new number of each class, (count,) int32."""
+    """One merge for every failing class that finds a partner: the new number of each class."""
     lo, hi, sizes = nearest_class.boxes(matrix.codes, labels, count)
     order, ends = _tiles(matrix, lo, hi)
     partner = nearest_class.partners(lo, hi, sizes, failing, order, ends, *costs_of(matrix))
@@ -71,11 +81,11 @@ def _tiles(matrix: Matrix, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, 
     return rows[:, d].copy(), ends[:tiles]
 
 
-def _failing_among(promises: Promises, labels: np.ndarray, asked: np.ndarray) -> np.ndarray:
+def _failing_among(hold: Hold, labels: np.ndarray, asked: np.ndarray) -> np.ndarray:
     """Which classes fail: measured for those asked, the others hold as they did."""
     number = np.full(len(asked), -1, dtype=np.int32)
     number[asked] = np.arange(int(asked.sum()), dtype=np.int32)
-    holds = promises.hold(np.where(labels >= 0, number[labels], np.int32(-1)), int(asked.sum()))
+    holds = hold(np.where(labels >= 0, number[labels], np.int32(-1)), int(asked.sum()))
     failing = np.zeros(len(asked), dtype=bool)
     failing[asked] = ~holds
     return failing

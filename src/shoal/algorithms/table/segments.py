@@ -21,6 +21,10 @@ Cutter = Callable[[np.ndarray, np.ndarray, np.ndarray, int], tuple[np.ndarray, n
 """`cutter(starts, ends, attempts, depth) -> (parts, flat ends of the parts)`; see `split_by_level`."""
 
 
+Costs = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""scale, base, parent, last, width of a Matrix."""
+
+
 def require_people(matrix: Matrix, promises: Promises) -> None:
     """Raises InfeasibleError when the table has fewer people than one class needs."""
     if matrix.people < promises.k:
@@ -30,18 +34,15 @@ def require_people(matrix: Matrix, promises: Promises) -> None:
         )
 
 
-def rows_of(matrix: Matrix, order: np.ndarray | None = None) -> np.ndarray:
-    """The records as rows that a kernel may move: codes, record number and, where known, the person.
-
-    order: (n,) record numbers in the order wanted; the table's own when None.
-    """
+def rows_of(matrix: Matrix) -> np.ndarray:
+    """The records as rows that a kernel may move: codes, record number and, where known, the person."""
     d = matrix.attributes
     rows = np.empty((matrix.records, d + 1 if matrix.subjects is None else d + 2), dtype=np.int32)
     rows[:, :d] = matrix.codes
     rows[:, d] = np.arange(matrix.records, dtype=np.int32)
     if matrix.subjects is not None:
         rows[:, d + 1] = matrix.subjects
-    return rows if order is None else rows[order]
+    return rows
 
 
 def marks_of(matrix: Matrix) -> np.ndarray:
@@ -49,7 +50,7 @@ def marks_of(matrix: Matrix) -> np.ndarray:
     return np.zeros(0 if matrix.subjects is None else matrix.people + 1, dtype=np.int64)
 
 
-def costs_of(matrix: Matrix) -> tuple[np.ndarray, ...]:
+def costs_of(matrix: Matrix) -> Costs:
     """What a span of codes costs, in the order that every kernel takes it."""
     return matrix.scale, matrix.base, matrix.parent, matrix.last, matrix.width
 
@@ -104,15 +105,24 @@ def rule_cutter(
     return cutter
 
 
-def split_by_level(matrix: Matrix, rows: np.ndarray, promises: Promises, cutter: Cutter) -> Partition:
+def split_by_level(
+    matrix: Matrix,
+    rows: np.ndarray,
+    promises: Promises,
+    cutter: Cutter,
+    starts: np.ndarray | None = None,
+    ends: np.ndarray | None = None,
+) -> Partition:
     """Splits until no attempt is left: all open segments at once, their promises asked in one call.
 
+    starts, ends: (s,) int64 segments to begin with; one of all rows when None.
     A refused segment comes back with its next attempt; an accepted one is replaced by its parts.
     The cutter counts its attempts up in `attempts` and reports 0 parts where none is left.
     """
     closed: list[np.ndarray] = []
-    starts, ends = np.zeros(1, dtype=np.int64), np.array([len(rows)], dtype=np.int64)
-    attempts = np.zeros(1, dtype=np.int64)
+    if starts is None or ends is None:
+        starts, ends = np.zeros(1, dtype=np.int64), np.array([len(rows)], dtype=np.int64)
+    attempts = np.zeros(len(starts), dtype=np.int64)
     depth = 0
     while len(starts):
         parts, part_ends = cutter(starts, ends, attempts, depth)

@@ -91,7 +91,7 @@ def gaps(hierarchy: Hierarchy, attribute: str, values: Sequence[str], counts: np
             Fault.GAP,
             attribute,
             records,
-            f"{_prefix(attribute)}{_counted(records, 'record lies', 'records lie')} outside the hierarchy"
+            f"{about(attribute)}{_counted(records, 'record lies', 'records lie')} outside the hierarchy"
             f" ({_counted(len(lost), 'distinct value', 'distinct values')}{aside});"
             " add them as leaves, or list them under 'missing_values'",
             lost,
@@ -127,7 +127,7 @@ def misfits(rule: Rule, attribute: str, values: np.ndarray, counts: np.ndarray |
         count = int(np.asarray(counts)[unfit].sum())
         who = f"{_counted(count, 'record', 'records')} with {distinct}"
     lost = tuple(np.asarray(values, dtype=object)[unfit])
-    return [Finding(Fault.MISFIT, attribute, count, f"{_prefix(attribute)}{who} {rule.misfit}", lost)]
+    return [Finding(Fault.MISFIT, attribute, count, f"{about(attribute)}{who} {rule.misfit}", lost)]
 
 
 def refuse_misfits(rule: Rule, values: np.ndarray) -> None:
@@ -145,11 +145,12 @@ class _Report:
         self.findings: list[Finding] = []
 
     def add(self, kind: Fault, count: int, text: str, values: Iterable[str] = ()) -> None:
-        message = f"{_prefix(self.attribute)}the hierarchy {text}"
+        message = f"{about(self.attribute)}the hierarchy {text}"
         self.findings.append(Finding(kind, self.attribute, count, message, tuple(values)))
 
 
-def _prefix(attribute: str) -> str:
+def about(attribute: str) -> str:
+    """How a message about an attribute begins."""
     return f"attribute '{attribute}': " if attribute else ""
 
 
@@ -269,13 +270,11 @@ def _consequences(paths: Paths, unrelated: np.ndarray) -> np.ndarray:
     trie = paths.trie
     roots = np.unique(paths.root_codes)
     to_blame = np.union1d(unrelated, roots) if len(roots) > 1 else unrelated
-    nodes = np.flatnonzero(np.isin(trie.label, unrelated))
-    explained = []
-    for label in unrelated:
-        own = nodes[trie.label[nodes] == label]
-        parents = trie.label[trie.parent[own]]
-        under_one = len(np.unique(parents)) == 1 and parents[0] in to_blame
-        is_torn_root = len(roots) > 1 and label in roots
-        if under_one or is_torn_root:
-            explained.append(label)
-    return np.array(explained, dtype=np.int64)
+    above = trie.label[trie.parent[1:]]
+    least = np.full(len(paths.labels), len(paths.labels), dtype=np.int64)
+    most = np.full(len(paths.labels), -1, dtype=np.int64)
+    np.minimum.at(least, trie.label[1:], above)
+    np.maximum.at(most, trie.label[1:], above)
+    under_one = (least == most)[unrelated] & np.isin(least[unrelated], to_blame)
+    is_torn_root = (len(roots) > 1) & np.isin(unrelated, roots)
+    return unrelated[under_one | is_torn_root]

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shoal.data.hierarchies.doctor import diagnose
+from shoal.data.hierarchies.doctor import about, diagnose
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.paths import Paths
 from shoal.errors import InputError
@@ -45,7 +45,7 @@ def read_paths(path: str | Path, attribute: str = "") -> Paths:
         cells, lengths = _quoted_cells(text) if '"' in text else _plain_cells(text)
     except csv.Error:
         raise InputError(
-            f"{_subject(attribute)}: hierarchy '{path.name}' is no table; check its separator and quotes"
+            f"{about(attribute)}hierarchy '{path.name}' is no table; check its separator and quotes"
         ) from None
     return Paths.of_cells(cells.str.strip_chars(), lengths)
 
@@ -59,7 +59,13 @@ def write_hierarchy(hierarchy: Hierarchy, path: str | Path, separator: str = ";"
     path = Path(path)
     out = io.StringIO(newline="")
     columns = [hierarchy.labels_at(level) for level in range(hierarchy.height + 1)]
-    csv.writer(out, delimiter=separator, lineterminator="\n").writerows(zip(*columns, strict=True))
+    writer = csv.writer(
+        out,
+        delimiter=separator,
+        lineterminator="\n",
+        quoting=csv.QUOTE_ALL if _has_odd_ends(hierarchy) else csv.QUOTE_MINIMAL,
+    )
+    writer.writerows(zip(*columns, strict=True))
     content = out.getvalue().encode()
     if path.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
@@ -85,6 +91,12 @@ def _plain_cells(text: str) -> tuple[pl.Series, np.ndarray]:
     rows = lines.str.split(separator_of(text))
     rows = rows.filter((rows.list.len() > 1) | (lines.str.strip_chars() != ""))
     return rows.explode(), rows.list.len().cast(pl.Int64).to_numpy()
+
+
+def _has_odd_ends(hierarchy: Hierarchy) -> bool:
+    """Whether a label holds what a reader takes for the end of a line or the beginning of a file."""
+    labels = (*hierarchy.labels, *(alias.label for alias in hierarchy.aliases))
+    return any("\r" in label or "\ufeff" in label for label in labels)
 
 
 def separator_of(text: str) -> str:
@@ -115,13 +127,9 @@ def _text(path: Path, attribute: str) -> str:
     except OSError as refused:
         why = refused.strerror or "is no gzip file"
         raise InputError(
-            f"{_subject(attribute)}: can't read hierarchy '{path}' ({why}); paths are relative to the policy file"
+            f"{about(attribute)}can't read hierarchy '{path}' ({why}); paths are relative to the policy file"
         ) from None
     except (EOFError, zlib.error):
-        raise InputError(f"{_subject(attribute)}: hierarchy '{path}' is cut off; copy it again") from None
+        raise InputError(f"{about(attribute)}hierarchy '{path}' is cut off; copy it again") from None
     except UnicodeDecodeError:
-        raise InputError(f"{_subject(attribute)}: hierarchy '{path}' is not UTF-8 text; convert it") from None
-
-
-def _subject(attribute: str) -> str:
-    return f"attribute '{attribute}'" if attribute else "hierarchy"
+        raise InputError(f"{about(attribute)}hierarchy '{path}' is not UTF-8 text; convert it") from None

@@ -1,0 +1,89 @@
+"""The rules that keep the shape of the house."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shoal
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "shoal"
+
+
+def imports_of(path: Path) -> set[str]:
+    """Every module that a file imports anywhere, by full name."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def test_import_contracts():
+    from importlinter.cli import lint_imports
+
+    assert lint_imports(config_filename=str(ROOT / "pyproject.toml")) == 0
+
+
+@pytest.mark.parametrize("kernel", sorted((SOURCE / "kernels").glob("*.py")), ids=lambda p: p.name)
+def test_kernels_import_no_other_kernel(kernel):
+    """Numba's cache on disk does not notice a change in a helper of another file."""
+    assert not any(name.startswith("shoal") for name in imports_of(kernel))
+
+
+def test_nothing_inside_imports_the_front_door():
+    names = {f"shoal.{name}" for name in shoal.__all__}
+    for path in SOURCE.rglob("*.py"):
+        if path.name != "__init__.py":
+            assert not imports_of(path) & names, path
+
+
+def test_public_names():
+    assert sorted(shoal.__all__) == sorted(
+        "Certificate CheckpointError Hierarchy InfeasibleError InputError LedgerError MissingExtraError PartyError "
+        "Policy PromiseError Publication ShoalError __version__ audit publish".split()
+    )
+    for name in shoal.__all__:
+        assert getattr(shoal, name) is not None
+
+
+def test_help_needs_neither_numba_nor_polars():
+    script = (
+        "import sys; from shoal.cli.main import status_of; status_of(['--help']); status_of(['publish', '--help']); "
+        "sys.exit(bool({'numba', 'polars', 'numpy', 'matplotlib'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True).returncode == 0
+
+
+def test_publishing_needs_no_plots():
+    """Only the file that draws imports the plotting library."""
+    users = [p for p in SOURCE.rglob("*.py") if any(n and n.split(".")[0] == "matplotlib" for n in imports_of(p))]
+    script = (
+        "import sys; sys.modules['matplotlib'] = None; import shoal.jobs.publish, shoal.jobs.audit; "
+        "from shoal.jobs import registry; registry.methods()"
+    )
+    assert users
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True).returncode == 0
+
+
+def test_only_the_jobs_choose_among_rooms():
+    for path in (SOURCE / "cli").glob("*.py"):
+        rooms = ("shoal.algorithms", "shoal.privacy", "shoal.utility", "shoal.kernels")
+        assert not any(name and name.startswith(rooms) for name in imports_of(path)), path
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_every_module_and_public_thing_says_what_it_is(path):
+    tree = ast.parse(path.read_text())
+    if tree.body and path.name != "__init__.py":
+        assert ast.get_docstring(tree), "module without docstring"
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            assert ast.get_docstring(node), node.name

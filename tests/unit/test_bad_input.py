@@ -1,0 +1,268 @@
+"""Bad input gives one clear line, exit status 2 or 3, and nothing written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+
+@pytest.fixture
+def refused(workplace, shoal):
+    """Publishes and demands refusal: the status, one line that says each of these, and no new file."""
+
+    def run(*says: str, status: int = 2, data: str = "patients.csv", output: str = "out.csv", more=()) -> str:
+        before = sorted(p.name for p in workplace.iterdir())
+        result = shoal("publish", data, "-p", "policy.yaml", "-o", output, *more)
+        assert result.status == status, result.err
+        assert result.out == ""
+        assert result.err.startswith("shoal: ")
+        for text in says:
+            assert text in result.err
+        assert "Traceback" not in result.err
+        assert sorted(p.name for p in workplace.iterdir()) == before
+        return result.err
+
+    return run
+
+
+def change_policy(folder: Path, change) -> None:
+    policy = yaml.safe_load((folder / "policy.yaml").read_text())
+    change(policy)
+    (folder / "policy.yaml").write_text(yaml.safe_dump(policy))
+
+
+def append_row(folder: Path, row: str) -> None:
+    with open(folder / "patients.csv", "a") as file:
+        file.write(row + "\n")
+
+
+GOOD = "Ann Doe,P9,33,female,13001,primary,asthma,100,north"
+
+
+def test_column_of_the_policy_missing_in_the_data(refused, workplace):
+    change_policy(workplace, lambda p: p["attributes"].update(height={"role": "plain"}, shoe={"role": "drop"}))
+    refused("'height', 'shoe'", "in the policy, not in the data")
+
+
+def test_column_of_the_data_missing_in_the_policy(refused, workplace):
+    change_policy(workplace, lambda p: (p["attributes"].pop("ward"), p["attributes"].pop("name")))
+    refused("'name', 'ward'", "in the data, not in the policy", "other: plain")
+
+
+def test_both_kinds_of_unknown_columns_are_listed_at_once(refused, workplace):
+    change_policy(workplace, lambda p: (p["attributes"].pop("ward"), p["attributes"].update(shoe={"role": "plain"})))
+    assert len(refused("ward", "shoe").splitlines()) == 2
+
+
+def test_hierarchy_gap_counts_records_and_names_the_doctor_but_no_value(refused, workplace):
+    (workplace / "sex.csv").write_text("male;*\n")
+    change_policy(workplace, lambda p: p["attributes"]["sex"].update(hierarchy="sex.csv"))
+    message = refused("attribute 'sex'", "1 values of", "policy check --show-values")
+    assert "female" not in message
+
+
+def test_value_with_two_parents(refused, workplace):
+    (workplace / "sex.csv").write_text("male;a;x;*\nfemale;a;y;*\n")
+    change_policy(workplace, lambda p: p["attributes"]["sex"].update(hierarchy="sex.csv"))
+    refused("attribute 'sex'", "two different labels")
+
+
+def test_hierarchy_file_that_is_not_there(refused, workplace):
+    change_policy(workplace, lambda p: p["attributes"]["sex"].update(hierarchy="nowhere.csv"))
+    refused("nowhere.csv", "can't read")
+
+
+@pytest.mark.parametrize("content", ["", "\n", "\ufeff"])
+def test_empty_file(refused, workplace, content):
+    (workplace / "patients.csv").write_text(content)
+    refused("patients.csv", "empty")
+
+
+def test_header_only(refused, workplace):
+    header = (workplace / "patients.csv").read_text().splitlines()[0]
+    (workplace / "patients.csv").write_text(header + "\n")
+    refused("no records")
+
+
+@pytest.mark.parametrize("row", ["Ann,P9,33", GOOD + ",more", "x"])
+def test_ragged_rows_are_named(refused, workplace, row):
+    append_row(workplace, row)
+    refused("1 rows don't have 9 cells", "row 601")
+
+
+def test_blank_lines_are_no_records(workplace, shoal):
+    (workplace / "patients.csv").write_text((workplace / "patients.csv").read_text().replace("\n", "\n\n"))
+    result = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv")
+    assert result.status == 0
+    assert len((workplace / "out.csv").read_text().splitlines()) == 601
+
+
+def test_wrong_encoding_names_the_line(refused, workplace):
+    content = (workplace / "patients.csv").read_bytes() + "Zoë,P9,33,female,13001,primary,asthma,1,east\n".encode("latin-1")
+    (workplace / "patients.csv").write_bytes(content)
+    refused("line 602 is not UTF-8", "iconv")
+
+
+def test_text_in_a_number_column_names_rows_not_values(refused, workplace):
+    append_row(workplace, GOOD.replace(",33,", ",elderly,"))
+    append_row(workplace, GOOD.replace(",33,", ",3O,"))
+    message = refused("attribute 'age'", "2 records", "row 601, 602", "no number")
+    assert "elderly" not in message
+
+
+def test_text_in_a_sensitive_number_column(refused, workplace):
+    append_row(workplace, GOOD.replace(",100,", ",much,"))
+    assert "much" not in refused("attribute 'charge'", "no number")
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
+def test_numbers_that_are_no_numbers(refused, workplace, text):
+    append_row(workplace, GOOD.replace(",33,", f",{text},"))
+    refused("attribute 'age'", "no number")
+
+
+def test_domain_exceeded(refused, workplace):
+    append_row(workplace, GOOD.replace(",33,", ",133,"))
+    assert "133" not in refused("attribute 'age'", "1 record lie outside its domain", "row 601")
+
+
+def test_label_outside_an_ordinals_order(refused, workplace):
+    append_row(workplace, GOOD.replace(",primary,", ",unheard,"))
+    assert "unheard" not in refused("attribute 'education'", "missing from its order")
+
+
+def test_findings_of_several_attributes_are_listed_together(refused, workplace):
+    append_row(workplace, GOOD.replace(",33,", ",old,").replace(",primary,", ",unheard,"))
+    assert len(refused("'age'", "'education'").splitlines()) == 2
+
+
+@pytest.mark.parametrize("k", [1, 0, -3, "ten", 2.5, True])
+def test_k_below_two_or_no_whole_number(refused, workplace, k):
+    change_policy(workplace, lambda p: p["promises"][0].update(k=k))
+    refused("k-anonymity")
+
+
+def test_k_below_two_on_the_command_line(refused):
+    refused("k-anonymity", more=("--k", "1"))
+
+
+def test_unknown_method(refused):
+    refused("method 'nonesuch'", "rounded-partition", more=("--method", "nonesuch"))
+
+
+def test_unknown_parameter(refused):
+    refused("unknown parameter 'colour'", more=("--set", "colour=red"))
+
+
+def test_parameter_outside_its_choices(refused):
+    refused("'preset'", "must be one of", more=("--set", "preset=fancy"))
+
+
+def test_setting_without_a_value(refused):
+    refused("--set 'preset'", "PARAM=VALUE", more=("--set", "preset"))
+
+
+def test_duplicate_column_names(refused, workplace):
+    lines = (workplace / "patients.csv").read_text().splitlines()
+    lines[0] = lines[0].replace("ward", "age")
+    (workplace / "patients.csv").write_text("\n".join(lines))
+    refused("column name 'age' occurs 2 times")
+
+
+def test_output_folder_that_is_not_there(refused):
+    refused("can't be written", output="nowhere/out.csv")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_output_folder_that_is_not_writable(refused, workplace):
+    (workplace / "locked").mkdir(mode=0o500)
+    refused("can't be written", output="locked/out.csv")
+
+
+def test_output_that_is_a_folder(refused, workplace):
+    (workplace / "folder.csv").mkdir()
+    refused("can't be written", output="folder.csv")
+
+
+def test_input_equal_to_output(refused, workplace):
+    before = (workplace / "patients.csv").read_bytes()
+    refused("is the input", output="patients.csv")
+    refused("is the input", output=str(workplace / "." / "patients.csv"))
+    assert (workplace / "patients.csv").read_bytes() == before
+
+
+def test_input_that_is_not_there(refused):
+    refused("nowhere.csv", "can't be read", data="nowhere.csv")
+
+
+def test_unknown_format(refused):
+    refused("unknown format", ".parquet", output="out.xlsx")
+
+
+def test_person_without_a_number(refused, workplace):
+    append_row(workplace, GOOD.replace(",P9,", ",,"))
+    refused("subject 'patient'", "1 record name nobody", "row 601")
+
+
+def test_missing_values_where_the_policy_rejects_them(refused, workplace):
+    append_row(workplace, GOOD.replace(",33,", ",,"))
+    change_policy(workplace, lambda p: p.update(missing="reject"))
+    refused("attribute 'age'", "1 records have no value")
+
+
+def test_more_than_the_people_there_are_is_infeasible_and_names_the_nearest(refused, workplace, sample_table):
+    people = sample_table["patient"].n_unique()
+    refused(f"{people} subjects", f"k = {people}", status=3, more=("--k", str(people + 1)))
+
+
+def test_more_diversity_than_there_are_values_is_infeasible(refused, workplace):
+    change_policy(workplace, lambda p: p["promises"][1].update(l=13))
+    refused("l-diversity", "12", status=3)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda p: p.pop("version"), "version"),
+        (lambda p: p.update(colour="red"), "colour"),
+        (lambda p: p["attributes"]["age"].update(role="quasy"), "attributes.age.role"),
+        (lambda p: p["attributes"]["age"].update(domain=[9, 3]), "domain"),
+        (lambda p: p["attributes"]["education"].update(order=[True, False]), "quotes"),
+        (lambda p: p["attributes"]["name"].update(role="subject"), "more than one subject"),
+        (lambda p: p["promises"].append({"model": "no-model"}), "unknown model"),
+        (lambda p: p["promises"].append({"model": "t-closeness", "attributes": ["ward"], "t": 0.2}), "'sensitive'"),
+        (lambda p: p["promises"].append({"model": "t-closeness", "attributes": ["nothing"], "t": 0.2}), "'nothing'"),
+        (lambda p: p["promises"].append({"model": "t-closeness", "attributes": ["disease"]}), "'t' is missing"),
+        (lambda p: p.update(promises=[]), "promises"),
+        (lambda p: p.update(render={"intervals": "{hi}-{lo}"}), "{lo}"),
+    ],
+)
+def test_policy_findings(refused, workplace, change, says):
+    change_policy(workplace, change)
+    refused(says)
+
+
+def test_all_findings_of_a_policy_come_at_once(refused, workplace):
+    def break_twice(policy):
+        policy["attributes"]["age"]["role"] = "quasy"
+        policy["colour"] = "red"
+
+    change_policy(workplace, break_twice)
+    assert len(refused("age", "colour").splitlines()) == 2
+
+
+def test_a_key_given_twice_is_an_error(refused, workplace):
+    text = (workplace / "policy.yaml").read_text()
+    (workplace / "policy.yaml").write_text(text + "seed: 8\n")
+    refused("a second time")
+
+
+def test_usage_errors_are_one_line_with_status_2(shoal):
+    for arguments in (["publish"], ["publish", "a", "b", "c"], ["nonesuch"], ["audit", "--colour"]):
+        result = shoal(*arguments)
+        assert result.status == 2
+        assert result.err.startswith("shoal: ")
+        assert len(result.err.splitlines()) == 1

@@ -1,0 +1,235 @@
+"""What a publication holds, whatever method made it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import yaml
+
+import shoal as library
+from shoal.jobs import registry
+from shoal.jobs.publish import certificate_path
+
+TABLE_METHODS = [m.name for m in registry.methods().values() if m.verb == "publish"]
+
+
+def policy_of(content: dict, **changes) -> library.Policy:
+    return library.Policy.from_dict(content | changes)
+
+
+@pytest.mark.parametrize("method", TABLE_METHODS)
+def test_every_method_publishes_the_sample_and_keeps_the_promises(sample_table, sample_policy, method):
+    published = library.publish(sample_table, policy_of(sample_policy, method={"name": method}))
+    certificate = published.certificate
+    assert certificate.holds
+    assert certificate["faults"] == {"uncovered": 0, "changed": 0}
+    assert certificate["classes"]["min"] >= 10
+    assert certificate["records"] == {"in": 600, "out": 600, "suppressed": 0}
+    assert published.data.columns == ["age", "sex", "zip", "education", "disease", "charge", "ward"]
+
+
+@pytest.mark.parametrize("method", TABLE_METHODS)
+def test_same_policy_data_and_seed_give_the_same_table(sample_table, sample_policy, method):
+    policy = policy_of(sample_policy, method={"name": method})
+    assert library.publish(sample_table, policy).data.equals(library.publish(sample_table, policy).data)
+
+
+def test_classes_are_the_rows_with_equal_quasi_identifiers(sample_table, sample_policy):
+    published = library.publish(sample_table, policy_of(sample_policy))
+    frame = published.data.with_columns(pl.Series("class", published.classes))
+    quasi = ["age", "sex", "zip", "education"]
+    assert frame.group_by(quasi).agg(pl.col("class").n_unique())["class"].max() == 1
+    assert frame.group_by("class").agg(pl.struct(quasi).n_unique()).get_column("age").max() == 1
+
+
+def test_k_counts_people_not_visits():
+    rows = [{"who": "a", "age": 30, "ill": "x"}] * 5 + [
+        {"who": who, "age": age, "ill": ill} for who, age, ill in [("b", 31, "x"), ("c", 60, "y"), ("d", 61, "x")]
+    ]
+    policy = library.Policy.from_dict(
+        {
+            "version": 1,
+            "attributes": {"who": {"role": "subject"}, "age": {"role": "quasi", "type": "number"}, "ill": {"role": "sensitive"}},
+            "promises": [{"model": "k-anonymity", "k": 2}],
+        }
+    )
+    published = library.publish(pl.DataFrame(rows), policy)
+    assert published.certificate["classes"] == {"count": 2, "min": 2, "mean": 2.0, "max": 2}
+    assert published.certificate["subjects"] == 4
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_the_same_kind_of_frame_comes_back(sample_table, sample_policy, kind):
+    frame = kind(sample_table.to_dict(as_series=False))
+    published = library.publish(frame, policy_of(sample_policy))
+    assert type(published.data) is type(frame)
+    assert library.audit(published.data, policy_of(sample_policy), frame).holds
+
+
+def test_index_labels_change_nothing(sample_table, sample_policy):
+    frame = sample_table.to_pandas()
+    shuffled = frame.set_index(pd.Index(range(5000, 5000 - len(frame), -1)))
+    one, other = (library.publish(f, policy_of(sample_policy)).data for f in (frame, shuffled))
+    assert one.to_numpy().tolist() == other.to_numpy().tolist()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".parquet", ".arrow", ".jsonl", ".jsonl.gz"])
+def test_every_format_in_and_out(workplace, shoal, sample_table, suffix):
+    from shoal.connectors import files
+
+    name = f"table{suffix}"
+    files.write(sample_table, workplace / name, files.format_of(name), compressed=suffix.endswith(".gz"))
+    result = shoal("publish", name, "-p", "policy.yaml", "-o", f"out{suffix}", "--json")
+    assert result.status == 0, result.err
+    assert json.loads(result.out) == json.loads((workplace / f"out{suffix}.certificate.json").read_text())
+    assert shoal("audit", f"out{suffix}", "-p", "policy.yaml", "--original", name).status == 0
+
+
+def test_formats_agree_on_the_published_cells(workplace, shoal, sample_table):
+    sample_table.write_parquet("table.parquet")
+    shoal("publish", "table.parquet", "-p", "policy.yaml", "-o", "out.parquet")
+    shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv")
+    text = pl.read_parquet("out.parquet").cast(pl.String)
+    assert text.equals(pl.read_csv("out.csv", infer_schema=False))
+
+
+def test_quoted_cells_and_postcodes_with_leading_zeros_survive(workplace, shoal):
+    rows = ["who,zip,note"] + [f'"p, {i}",0{i % 3}001,"say ""hi"", {i % 2}"' for i in range(40)]
+    (workplace / "t.csv").write_text("\n".join(rows) + "\n")
+    attributes = {"who": {"role": "subject"}, "zip": {"role": "quasi"}, "note": {"role": "plain"}}
+    policy = {"version": 1, "attributes": attributes, "promises": [{"model": "k-anonymity", "k": 5}]}
+    (workplace / "p.yaml").write_text(yaml.safe_dump(policy))
+    assert shoal("publish", "t.csv", "-p", "p.yaml", "-o", "o.csv").status == 0
+    out = pl.read_csv("o.csv", infer_schema=False)
+    assert set(out["zip"]) - {"*"} == {"00001", "01001", "02001"}
+    assert set(out["note"]) == {'say "hi", 0', 'say "hi", 1'}
+
+
+def test_compressed_output_is_the_same_bytes_twice(workplace, shoal):
+    for name in ("one.csv.gz", "two.csv.gz"):
+        shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", name)
+    assert (workplace / "one.csv.gz").read_bytes() == (workplace / "two.csv.gz").read_bytes()
+    assert gzip.decompress((workplace / "one.csv.gz").read_bytes()).startswith(b"age,")
+
+
+def test_standard_input_to_standard_output(workplace):
+    run = subprocess.run(
+        [sys.executable, "-m", "shoal", "publish", "-", "-p", "policy.yaml", "-o", "-", "-q"],
+        input=(workplace / "patients.csv").read_bytes(),
+        capture_output=True,
+        cwd=workplace,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith(b"age,sex,zip,")
+    assert sorted(p.name for p in workplace.iterdir()) == ["patients.csv", "policy.yaml"]
+
+
+def test_certificate_holds_what_the_contract_names(sample_table, sample_policy, workplace, shoal):
+    shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv")
+    certificate = json.loads((workplace / certificate_path("out.csv")).read_text())
+    assert certificate["schema"] == "shoal.certificate/1"
+    assert certificate["verb"] == "publish"
+    assert set(certificate) >= set("shoal method seed records subjects classes promises utility risk input output seconds".split())
+    assert set(certificate["utility"]) >= {
+        "gcp", "generalized_loss", "discernibility", "average_class_size", "classification", "squared_error",
+    }  # fmt: skip
+    assert set(certificate["risk"]) >= {"prosecutor_max", "prosecutor_mean", "journalist_max", "marketer"}
+    from shoal.connectors.files import file_sha256
+
+    assert certificate["input"]["sha256"] == file_sha256("patients.csv")
+    assert certificate["output"]["sha256"] == file_sha256("out.csv")
+
+
+def test_no_cell_value_in_certificate_or_messages(workplace, shoal):
+    result = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv")
+    text = (workplace / "out.csv.certificate.json").read_text() + result.err
+    frame = pl.read_csv("patients.csv", infer_schema=False)
+    for column in ("name", "patient", "zip", "disease", "education", "ward"):
+        for value in frame[column].unique():
+            assert not re.search(rf"\b{re.escape(value)}\b", text), column
+
+
+def test_k_method_settings_and_seed_of_the_command_line_win(workplace, shoal):
+    result = shoal(
+        "publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "--k", "25", "--method", "mondrian",
+        "--set", "cut=nearest", "--seed", "11", "--json",
+    )  # fmt: skip
+    certificate = json.loads(result.out)
+    assert certificate["promises"][0]["asked"] == 25
+    assert certificate["classes"]["min"] >= 25
+    assert certificate["method"]["name"] == "mondrian"
+    assert certificate["method"]["parameters"]["cut"] == "nearest"
+    assert certificate["seed"] == 11
+
+
+def test_shuffled_release_holds_the_same_rows_in_another_order(workplace, sample_table, sample_policy):
+    plain = library.publish(sample_table, policy_of(sample_policy))
+    shuffled = library.publish(sample_table, policy_of(sample_policy, render={"order": "shuffled"}))
+    assert not plain.data.equals(shuffled.data)
+    assert plain.data.sort(plain.data.columns).equals(shuffled.data.sort(plain.data.columns))
+    assert shuffled.certificate["faults"] == {"uncovered": 0, "changed": 0}
+
+
+def test_intervals_and_mark_as_the_policy_writes_them(sample_table, sample_policy):
+    render = {"intervals": "{lo}..{hi}", "suppressed": "#"}
+    policy = policy_of(sample_policy, render=render)
+    published = library.publish(sample_table, policy)
+    assert published.data["age"].str.contains(r"^\d+(\.\.\d+)?$").all()
+    assert "#" in set(published.data["sex"])
+    assert library.audit(published.data, policy, sample_table).holds
+
+
+def test_a_release_that_breaks_a_promise_is_withheld(workplace, shoal, monkeypatch):
+    """A method that lies about its classes: the auditor measures, and nothing is written."""
+    import numpy as np
+
+    from shoal.data.partition import Partition
+    from shoal.jobs import publish
+
+    def one_alone(matrix, partition, promises):
+        labels = partition.labels.copy()
+        labels[0] = partition.count
+        return Partition(labels.astype(np.int32), partition.count + 1)
+
+    monkeypatch.setattr(publish, "repair", one_alone)
+    before = sorted(p.name for p in workplace.iterdir())
+    result = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv")
+    assert result.status == 1
+    assert "k-anonymity" in result.err
+    assert "withheld" in result.err
+    assert sorted(p.name for p in workplace.iterdir()) == before
+
+
+def test_an_older_release_stays_when_the_new_one_is_withheld(workplace, shoal, monkeypatch):
+    assert shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv").status == 0
+    before = (workplace / "out.csv").read_bytes(), (workplace / "out.csv.certificate.json").read_bytes()
+    assert shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "--k", "5000").status == 3
+    assert ((workplace / "out.csv").read_bytes(), (workplace / "out.csv.certificate.json").read_bytes()) == before
+
+
+def test_interrupt_ends_with_130_and_leaves_no_file(tmp_path):
+    from shoal.samples import patients
+
+    patients.generate(400_000, 1).write_csv(tmp_path / "patients.csv")
+    (tmp_path / "policy.yaml").write_text(patients.POLICY)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shoal", "publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+    )
+    time.sleep(1.2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert b"interrupted" in err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["patients.csv", "policy.yaml"]
