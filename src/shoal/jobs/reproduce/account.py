@@ -35,10 +35,10 @@ class Judged:
 
 
 def judge(paper: Paper, rows: Iterable[Row]) -> list[Judged]:
-    """Every reading that has rows, the paper's main reading first."""
+    """Every reading that was run, the paper's main reading first."""
     rows = list(rows)
     views = [(reading, reading.view(rows)) for reading in paper.readings]
-    return [Judged(r, view, [claim.judge(view) for claim in paper.claims]) for r, view in views if view.curves]
+    return [Judged(r, view, [claim.judge(view) for claim in paper.claims]) for r, view in views if view is not None]
 
 
 def as_json(paper: Paper, provenance: Provenance, rows: Sequence[Row], judged: Sequence[Judged]) -> str:
@@ -66,7 +66,7 @@ def as_markdown(paper: Paper, provenance: Provenance, judged: Sequence[Judged]) 
         f"# {paper.title}: what reproduces",
         f"{paper.citation}",
         _origin(provenance),
-        f"Setting. {paper.setting}",
+        f"The full setting: {paper.setting}",
         f"## Verdicts under the main reading\n\n{_verdicts(paper.claims, main.findings)}",
         f"## The same claims under every reading\n\n{_by_reading(paper.claims, judged)}",
         "\n".join(f"* **{j.reading.name}**: {j.reading.words}" for j in judged),

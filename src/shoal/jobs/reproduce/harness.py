@@ -19,11 +19,10 @@ from shoal.jobs.reproduce import account
 from shoal.jobs.reproduce.account import Provenance
 from shoal.jobs.reproduce.drawing import draw
 from shoal.jobs.reproduce.paper import Bench, Paper, Row, Setting
-from shoal.jobs.reproduce.rows import RowFile, as_csv, fingerprint
+from shoal.jobs.reproduce.rows import ROWS, RowFile, as_csv, fingerprint
 from shoal.version import VERSION
 
 Progress = Callable[[str], None]
-ROWS = "rows.jsonl"
 
 
 def run(paper: Paper, out: Path, *, quick: bool, data: Path | None, fresh: bool, progress: Progress) -> list[Path]:
@@ -53,10 +52,16 @@ def _measured(
         progress(f"{len(grid) - missing} of {len(grid)} runs are finished already")
     for i, (mark, setting) in enumerate(zip(marks, grid, strict=True)):
         if mark not in finished:
-            progress(f"run {i + 1} of {len(grid)}: " + ", ".join(f"{name} {value}" for name, value in setting.items()))
+            progress(f"run {i + 1} of {len(grid)}: {_words(setting)}")
             finished[mark] = {**setting, **bench.measure(setting)}
             file.append(mark, finished[mark])
     return [finished[mark] for mark in marks]
+
+
+def _words(setting: Setting) -> str:
+    """The setting on one line: texts speak for themselves, numbers need their name."""
+    words = (value if isinstance(value, str) else f"{name} = {value}" for name, value in setting.items())
+    return ", ".join(word for word in words if word)
 
 
 def _written(out: Path, paper: Paper, provenance: Provenance, rows: Sequence[Row]) -> Iterator[Path]:

@@ -73,11 +73,11 @@ class Reading:
     instead: Mapping[str, str] = field(default_factory=dict)
     is_quick: bool = False
 
-    def view(self, rows: Iterable[Row]) -> View:
-        """Its rows, of all; a curve without rows is left out."""
+    def view(self, rows: Iterable[Row]) -> View | None:
+        """Its rows, of all; None where one of its curves was not run."""
         rows = list(rows)
         found = {curve: [row for row in rows if common.items() <= row.items()] for curve, common in self.curves.items()}
-        return View({curve: members for curve, members in found.items() if members}, self.instead)
+        return View(found, self.instead) if all(found.values()) else None
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from typing import Any
 
 from shoal.jobs.reproduce.paper import Row, Setting
 
+ROWS = "rows.jsonl"
+
 
 def fingerprint(setting: Setting, surroundings: Mapping[str, Any]) -> str:
     """Names a measurement: its setting and everything else that its numbers depend on."""
