@@ -27,13 +27,14 @@ from shoal.jobs.reproduce.rounded_partition import (
     READINGS,
     RELAXED,
     STRICT,
-    bench,
     grid,
     theorem_2,
 )
 from shoal.jobs.reproduce.rows import ROWS, RowFile, fingerprint
+from shoal.jobs.reproduce.table_bench import bench
 
 TIMES = {"seconds", "seconds_least", "seconds_most", "repeats"}
+COMMITTED = Path(__file__).parents[2] / "papers" / "rounded_partition" / "results.json"
 OTHERS = (STRICT, RELAXED, BOTTOM_UP)
 
 
@@ -276,12 +277,20 @@ def test_a_curve_lies_above_where_it_is_strictly_higher_than_all_others(ours, ve
     ("one", "two", "verdict"),
     [
         ((1, 2, 3), (4, 5, 6), Verdict.HOLDS),
-        ((1, 2, 3), (4, 4, 6), Verdict.IN_PART),
-        ((3, 2, 1), (4, 4, 6), Verdict.FAILS),
+        ((1, 2, 3), (4, 4, 6), Verdict.HOLDS),
+        ((1, 2, 3), (4, 4, 4), Verdict.IN_PART),
+        ((1, 2, 3), (4, 3, 6), Verdict.IN_PART),
+        ((3, 2, 1), (4, 3, 6), Verdict.FAILS),
     ],
 )
-def test_curves_rise_where_every_step_goes_up(one, two, verdict):
+def test_curves_rise_where_none_falls_and_all_end_higher(one, two, verdict):
     assert rises("dm", "k")(view("dm", one=one, two=two)).verdict is verdict
+
+
+def test_falling_and_level_steps_are_told():
+    numbers = rises("dm", "k")(view("dm", one=(1, 1, 3), two=(4, 3, 6))).numbers
+    assert "one stays level from k = 2 to 5" in numbers
+    assert "two falls from k = 2 to 5" in numbers
 
 
 @pytest.mark.parametrize(
@@ -351,6 +360,18 @@ def test_every_paper_is_found_by_its_module():
 
 
 # On the paper's own data
+
+
+@pytest.mark.skipif(not COMMITTED.exists(), reason="no checkout: papers/ is not part of an installed package")
+def test_the_committed_verdicts_follow_from_the_committed_rows():
+    committed = json.loads(COMMITTED.read_text())
+    found = [
+        {"reading": j.reading.name, "about": c.about, "verdict": str(f.verdict), "numbers": f.numbers}
+        for j in judge(PAPER, committed["rows"])
+        for c, f in zip(CLAIMS, j.findings, strict=True)
+    ]
+    assert found == committed["verdicts"]
+    assert not committed["is_quick"]
 
 
 def test_on_adult_the_paper_gets_its_classes_and_its_dm(data_folder):

@@ -22,16 +22,21 @@ def lies_above(curve: str, y: str, x: str) -> Judge:
 
 
 def rises(y: str, x: str) -> Judge:
-    """Every curve rises at every step of x."""
+    """No curve falls at any step of x, and all end higher than they began; level steps are told."""
 
     def judge(view: View) -> Finding:
-        dents = {curve: _dents(view.points(curve, y, x)) for curve in view.curves}
-        rising = [curve for curve, found in dents.items() if not found]
-        numbers = f"{len(rising)} of {len(dents)} curves rise at every step"
-        for curve, found in dents.items():
-            if found:
-                numbers += f"; {curve} does not " + ", ".join(f"from {x} = {a} to {b}" for a, b in found)
-        return Finding(Verdict.of(len(rising), len(dents)), numbers)
+        curves = {curve: view.points(curve, y, x) for curve in view.curves}
+        falls = {curve: _steps(points, lambda a, b: b < a) for curve, points in curves.items()}
+        levels = {curve: _steps(points, lambda a, b: b == a) for curve, points in curves.items()}
+        rising = [curve for curve, points in curves.items() if not falls[curve] and len(set(points.values())) > 1]
+        numbers = f"{len(rising)} of {len(curves)} curves rise"
+        for word, steps in (("falls", falls), ("stays level", levels)):
+            numbers += "".join(
+                f"; {curve} {word} from {x} = " + ", ".join(f"{a} to {b}" for a, b in found)
+                for curve, found in steps.items()
+                if found
+            )
+        return Finding(Verdict.of(len(rising), len(curves)), numbers)
 
     return judge
 
@@ -90,10 +95,9 @@ def _nearest(others: dict[str, dict[Any, Any]], at: Any, sign: int) -> float:
     return sign * min(sign * points[at] for points in others.values())
 
 
-def _dents(points: dict[Any, Any]) -> list[tuple[Any, Any]]:
-    """Steps at which a curve does not rise."""
-    places = list(points)
-    return [(a, b) for a, b in pairwise(places) if not points[b] > points[a]]
+def _steps(points: dict[Any, Any], chosen: Callable[[Any, Any], bool]) -> list[tuple[Any, Any]]:
+    """The steps of a curve whose two heights are of the chosen kind."""
+    return [(a, b) for a, b in pairwise(points) if chosen(points[a], points[b])]
 
 
 def _places(x: str, places: list[Any]) -> str:
