@@ -198,3 +198,129 @@ def merge_round(matrix: Matrix, classes: list[Records], promise: JustK) -> list[
 def added_loss(matrix: Matrix, a: Records, b: Records) -> float:
     both = box_cost(matrix, a + b)
     return len(a) * (both - box_cost(matrix, a)) + len(b) * (both - box_cost(matrix, b))
+
+
+# --- Bottom-up ----------------------------------------------------------------------------------
+
+
+def bottom_up(matrix: Matrix, promise: JustK, rule: str, block: int) -> np.ndarray:
+    everybody = list(range(matrix.records))
+    most = max(block, 4 * promise.k)
+    blocks = (
+        halved(matrix, everybody, (most + 1) // 2) if block > 0 and most < matrix.records else [everybody]
+    )
+    groups = [group for members in blocks for group in grown(matrix, sorted(members), promise, rule)]
+    found = repaired(matrix, labels_of(groups, matrix.records), JustK(matrix, promise.k))
+    assert found is not None
+    return found
+
+
+def halved(matrix: Matrix, members: Records, least: int) -> list[Records]:
+    if len(members) < 2 * least:
+        return [members]
+    ordered = in_order_of(matrix, members, widest_first(matrix, members)[0])
+    middle = len(members) // 2
+    return halved(matrix, ordered[:middle], least) + halved(matrix, ordered[middle:], least)
+
+
+def grown(matrix: Matrix, members: Records, promise: JustK, rule: str) -> list[Records]:
+    groups = [[r] for r in members]
+    while len(groups) > 1 and any(people(matrix, g) < promise.k for g in groups):
+        merged = agglomerated(matrix, groups, promise.k, rule)
+        groups = sorted((part for g in merged for part in rounded_parts(matrix, g, promise)), key=min)
+    return groups
+
+
+def agglomerated(matrix: Matrix, groups: list[Records], k: int, rule: str) -> list[Records]:
+    here = {number: list(g) for number, g in enumerate(groups)}
+    small = [number for number in here if people(matrix, here[number]) < k]
+    changed: set[int] = set()
+    for g in sorted(small, key=lambda number: (people(matrix, groups[number]), number)):
+        if g in changed or g not in here or len(here) == 1:
+            continue
+        others = [number for number in here if number != g]
+        best = min(others, key=lambda number: (union_loss(matrix, here[g], here[number], rule), number))
+        kept, gone = min(g, best), max(g, best)
+        here[kept] = here[kept] + here.pop(gone)
+        changed.add(kept)
+    return list(here.values())
+
+
+def union_loss(matrix: Matrix, a: Records, b: Records, rule: str) -> float:
+    if rule == "added":
+        return added_loss(matrix, a, b)
+    return box_cost(matrix, a + b) * (len(a) + len(b) if rule == "union" else 1)
+
+
+def rounded_parts(matrix: Matrix, members: Records, promise: JustK) -> list[Records]:
+    """At most floor(n / k) parts, the sizes as in rounded partition; asked at every cut."""
+    k = promise.k
+    if len(members) < 2 * k:
+        return [members]
+    a, b = divmod(len(members), k)
+    rank = (a + 1) // 2 * k + (b + 1) // 2
+    for place, j in enumerate(widest_first(matrix, members)):
+        lo, hi = span(matrix, j, members)
+        if place > 0 and lo == hi:
+            continue
+        ordered = in_order_of(matrix, members, j)
+        left, right = ordered[:rank], ordered[rank:]
+        if promise.holds(left) and promise.holds(right):
+            return rounded_parts(matrix, left, promise) + rounded_parts(matrix, right, promise)
+    return [members]
+
+
+# --- Top-down greedy ----------------------------------------------------------------------------
+
+
+def greedy_sides(
+    matrix: Matrix, members: Records, k: int, rounds: int, rule: str
+) -> tuple[Records, Records] | None:
+    """One split of records in their random order; None where a side can't get its people."""
+    u, v = far_pair(matrix, members, rounds)
+    sides: tuple[Records, Records] = ([u], [v])
+    for r in members:
+        if r not in (u, v):
+            sides[chosen_side(matrix, sides, (u, v), r, rule)].append(r)
+    return with_people(matrix, sides, k)
+
+
+def far_pair(matrix: Matrix, members: Records, rounds: int) -> tuple[int, int]:
+    u = v = members[0]
+    apart = -1.0
+    for _ in range(rounds):
+        others = [r for r in members if r != u]
+        far = min(others, key=lambda r: (-box_cost(matrix, [u, r]), r))
+        if box_cost(matrix, [u, far]) <= apart:
+            break
+        apart = box_cost(matrix, [u, far])
+        u, v = far, u
+    return v, u
+
+
+def chosen_side(
+    matrix: Matrix, sides: tuple[Records, Records], seeds: tuple[int, int], r: int, rule: str
+) -> int:
+    if rule == "seeds":
+        costs = [box_cost(matrix, [r, seed]) for seed in seeds]
+    else:
+        costs = [box_cost(matrix, [*side, r]) for side in sides]
+    if rule == "weighted":
+        sizes = [len(side) for side in sides]
+        costs = [(sizes[s] + 1) * costs[s] - sizes[s] * box_cost(matrix, sides[s]) for s in (0, 1)]
+    return min((0, 1), key=lambda s: (costs[s], len(sides[s]), s))
+
+
+def with_people(matrix: Matrix, sides: tuple[Records, Records], k: int) -> tuple[Records, Records] | None:
+    short = [people(matrix, side) < k for side in sides]
+    if not any(short):
+        return sides
+    if all(short):
+        return None
+    poor, rich = (sides[0], sides[1]) if short[0] else (sides[1], sides[0])
+    before = list(poor)
+    for r in sorted(rich, key=lambda r: (box_cost(matrix, [*before, r]), r)):
+        if people(matrix, poor) < k and people(matrix, [*poor, r]) > people(matrix, poor):
+            poor.append(r)
+            rich.remove(r)
+    return sides if people(matrix, poor) >= k and people(matrix, rich) >= k else None

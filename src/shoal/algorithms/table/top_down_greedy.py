@@ -55,12 +55,13 @@ class TopDownGreedy:
     assignment: str = field(
         default="weighted",
         metadata={
-            "help": "what a record looks at when it chooses a side: records times box, box alone, or the seeds",
+            "help": "what a record looks at to choose a side: records times box, box alone, or seeds",
             "choices": tuple(RULES),
         },
     )
     rounds: int = field(
-        default=6, metadata={"help": "searches for the farthest record that make a pair", "low": 1, "high": 100}
+        default=6,
+        metadata={"help": "searches for the farthest record that make a pair", "low": 1, "high": 100},
     )
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
