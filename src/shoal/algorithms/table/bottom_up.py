@@ -1,9 +1,12 @@
-"""Bottom-up: groups grow from single records by merging with the group of cheapest union.
+"""Bottom-up: groups grow from single records, each merging with its cheapest neighbour.
 
 Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006. Section 4.1.
 A reconstruction from the paper's outline and its re-implementations, not checked against the text.
 Promise: every class holds k people; with one record to a person, none holds more than 2k - 1 records.
-Paper: G, G', NCP(G u G')          Here: group, partner, records times cost of the union's box
+Paper: G, G', NCP(G u G')          Here: group, neighbour, records times cost of the union's box
+Reading: `neighbour="union"` takes the least NCP(G u G') as the outline has it; `added` takes the least
+NCP(G u G') - NCP(G) - NCP(G'), which doesn't make neighbours dear by what they lost already, and is
+the default because it loses much less; `box` looks at the union's box alone, without its records.
 Reading: in a round every group below k people chooses once, the smallest first and the lower number
 first among equals, unless a merge of this round changed it; groups are numbered by their first record.
 Reading: how a group of 2k and more is cut is not said; we cut it into floor(|G| / k) parts with the
@@ -36,6 +39,8 @@ from shoal.data.partition import Partition
 from shoal.kernels import agglomerate, cuts, nearest_class
 from shoal.protocols import Promises
 
+RULES = {"added": agglomerate.ADDED, "union": agglomerate.UNION, "box": agglomerate.BOX}
+
 
 @dataclass(frozen=True)
 class BottomUp:
@@ -46,10 +51,17 @@ class BottomUp:
         "Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006."
     )
 
-    block: int = field(
-        default=8192,
+    neighbour: str = field(
+        default="added",
         metadata={
-            "help": "records that are searched together: larger is slower and loses less; 0 is all; 4k at least",
+            "help": "what a group wants least of in a union: loss added, loss in all, or width of the box",
+            "choices": tuple(RULES),
+        },
+    )
+    block: int = field(
+        default=32768,
+        metadata={
+            "help": "records searched together, 4k at least: larger is slower and loses less; 0 is all",
             "low": 0,
         },
     )
@@ -67,15 +79,17 @@ class BottomUp:
             small &= np.bincount(block)[block] > 1
             if not small.any():
                 break
-            labels = _merge_small(matrix, labels, block, small)
+            labels = _merge_small(matrix, labels, block, small, RULES[self.neighbour])
             labels = _numbered_by_block(_cut_large(matrix, labels, promises), block_of)
-        return merge_failing(matrix, Partition.of(labels), lambda own, count: _people(matrix, own, count) >= k)
+        return merge_failing(
+            matrix, Partition.of(labels), lambda own, count: _people(matrix, own, count) >= k
+        )
 
     def _blocks(self, matrix: Matrix, k: int) -> np.ndarray:
         """The block of every record, (n,) int32."""
         block_of = np.zeros(matrix.records, dtype=np.int32)
         most = max(self.block, 4 * k)
-        if 0 < self.block and most < matrix.records:
+        if self.block > 0 and most < matrix.records:
             rows = rows_of(matrix)
             starts, ends = cut_to_end(matrix, rows, cuts.HALVES, (most + 1) // 2, 1)
             cuts.number_segments(rows, matrix.attributes, starts, ends, block_of)
@@ -86,7 +100,9 @@ def _people(matrix: Matrix, labels: np.ndarray, count: int) -> np.ndarray:
     return Classes(labels, count, matrix.subjects).people()
 
 
-def _merge_small(matrix: Matrix, labels: np.ndarray, block: np.ndarray, small: np.ndarray) -> np.ndarray:
+def _merge_small(
+    matrix: Matrix, labels: np.ndarray, block: np.ndarray, small: np.ndarray, rule: int
+) -> np.ndarray:
     """Every small group merges within its block, the smallest first; the new group of each record."""
     lo, hi, sizes = nearest_class.boxes(matrix.codes, labels, len(block))
     people = _people(matrix, labels, len(block))
@@ -96,7 +112,7 @@ def _merge_small(matrix: Matrix, labels: np.ndarray, block: np.ndarray, small: n
         turns = turns[np.argsort(people[first:end][turns], kind="stable")]
         if len(turns):
             into[first:end] = first + agglomerate.merge_round(
-                lo[first:end], hi[first:end], sizes[first:end], turns, *costs_of(matrix)
+                lo[first:end], hi[first:end], sizes[first:end], turns, rule, *costs_of(matrix)
             )
     return into[labels]
 
