@@ -24,13 +24,17 @@ def rows_of(branch, above, names):
 
 @st.composite
 def trees(draw):
-    """Rows of a random tree: mixed depth, only children, padding, leaves named as their group, any row order."""
+    """Rows of a random tree: mixed depth, only children, padding, names used twice on one line, any row order."""
     shape = draw(st.recursive(st.just([]), lambda inner: st.lists(inner, min_size=1, max_size=4), max_leaves=14))
     rows = list(rows_of(shape, [], iter(range(1000))))
-    groups = [row[1] for row in rows if len(row) > 1]
+    row = draw(st.sampled_from(rows))
+    if len(row) > 1:
+        below, above = sorted(draw(st.tuples(*[st.integers(1, len(row) - 1)] * 2)))
+        rows = [[row[above] if label == row[below] else label for label in other] for other in rows]
+    groups = sorted({row[1] for row in rows if len(row) > 1})
     for group in draw(st.sets(st.sampled_from(groups), max_size=2)) if groups else ():
-        row = next(row for row in rows if group in row)
-        rows.append([group, *row[row.index(group) :]])
+        lowest = max((row[1:] for row in rows if row[1:2] == [group]), key=len)
+        rows.append([group, *lowest])
     padded = [[label for label in row for _ in range(draw(st.integers(1, 3)))] for row in rows]
     return draw(st.permutations(padded if draw(st.booleans()) else rows))
 

@@ -63,7 +63,7 @@ def write_hierarchy(hierarchy: Hierarchy, path: str | Path, separator: str = ";"
         out,
         delimiter=separator,
         lineterminator="\n",
-        quoting=csv.QUOTE_ALL if _has_odd_ends(hierarchy) else csv.QUOTE_MINIMAL,
+        quoting=csv.QUOTE_ALL if _is_ambiguous(hierarchy, separator) else csv.QUOTE_MINIMAL,
     )
     writer.writerows(zip(*columns, strict=True))
     content = out.getvalue().encode()
@@ -93,23 +93,27 @@ def _plain_cells(text: str) -> tuple[pl.Series, np.ndarray]:
     return rows.explode(), rows.list.len().cast(pl.Int64).to_numpy()
 
 
-def _has_odd_ends(hierarchy: Hierarchy) -> bool:
-    """Whether a label holds what a reader takes for the end of a line or the beginning of a file."""
+def _is_ambiguous(hierarchy: Hierarchy, separator: str) -> bool:
+    """Whether a label holds what a reader takes for a separator, a line's end or a byte-order mark."""
+    odd = ("\r", "\ufeff", *SEPARATORS[: SEPARATORS.index(separator)])
     labels = (*hierarchy.labels, *(alias.label for alias in hierarchy.aliases))
-    return any("\r" in label or "\ufeff" in label for label in labels)
+    return any(mark in label for label in labels for mark in odd)
 
 
 def separator_of(text: str) -> str:
-    """The separator whose columns look most like a hierarchy's: as many in every row, the last one the same."""
-    return max(SEPARATORS, key=lambda separator: _likeness(text, separator))
+    """The separator whose columns look most like a hierarchy's: as many in every row, the last one the same.
+
+    Splits that leave a quote in the middle of a cell count half.
+    """
+    return max(SEPARATORS, key=lambda separator: _likeness(text, separator, strict=True))
 
 
-def _likeness(text: str, separator: str) -> float:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+def _likeness(text: str, separator: str, strict: bool) -> float:
     try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=strict)
         rows = [row for row in islice(reader, ROWS_TO_JUDGE_BY) if row]
     except csv.Error:
-        return 0.0
+        return _likeness(text, separator, strict=False) / 2 if strict else 0.0
     split = [row for row in rows if len(row) > 1]
     if not split:
         return 0.0

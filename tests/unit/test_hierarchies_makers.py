@@ -1,0 +1,229 @@
+"""Hierarchies made by rule: every value is a leaf, groups are what the rule says, misfits are refused."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.data.hierarchies import MAKERS, Bins, Dates, Flat, Hierarchy, Order, Prefix, Tree
+from shoal.data.hierarchies.doctor import refuse_misfits
+from shoal.errors import InputError
+from shoal.protocols import HierarchyMaker
+
+
+def texts(*values: str) -> np.ndarray:
+    return np.array(values, dtype=object)
+
+
+def lines(hierarchy: Hierarchy) -> dict[str, list[str]]:
+    """Every leaf's labels up to the root, aliases included, repeats left out."""
+    columns = [hierarchy.labels_at(level) for level in range(hierarchy.height + 1)]
+    rows = zip(*columns, strict=True)
+    return {row[0]: [label for i, label in enumerate(row) if i == 0 or label != row[i - 1]] for row in rows}
+
+
+codes = st.text(st.sampled_from("0123*"), min_size=1, max_size=7)
+numbers = st.decimals(0, 1000, places=2).map(str) | st.integers(0, 1000).map(str)
+times = st.datetimes(datetime(1, 1, 1)).map(lambda t: t.isoformat(" ")) | st.dates().map(date.isoformat)
+graded = st.lists(st.text(min_size=1), unique=True, min_size=1, max_size=20)
+RULES = [
+    (Prefix(5), codes),
+    (Bins.from_spec([0, "0.5", 20, 1001]), numbers),
+    (Bins.from_spec({"width": 7.5, "start": -3, "factor": 3, "levels": 4}), numbers),
+    (Dates(("hour", "day", "month", "quarter", "year", "decade")), times),
+    (Order(tuple("abcdefg"), 3), st.sampled_from("abcdefg")),
+    (Tree.from_spec({"x": ["a", "b", {"y": ["c"]}], "d": None}), st.sampled_from("abcd")),
+    (Flat(), st.text(min_size=1)),
+]
+
+
+@pytest.mark.parametrize(("maker", "value"), RULES, ids=lambda rule: getattr(rule, "kind", ""))
+@given(st.data())
+def test_every_value_is_a_leaf_whatever_the_order_of_the_values(maker, value, data):
+    values = data.draw(st.lists(value, unique=True, max_size=30))
+    hierarchy = maker.make(texts(*values))
+    assert (hierarchy.leaf_codes(texts(*values)) >= 0).all()
+    assert not maker.misfits(texts(*values)).any()
+    assert hierarchy == maker.make(texts(*data.draw(st.permutations(values))))
+
+
+def test_every_maker_is_registered_under_its_kind_and_keeps_the_protocol():
+    assert sorted(MAKERS) == ["bins", "dates", "flat", "order", "prefix", "tree"]
+    for kind, maker in MAKERS.items():
+        assert maker.kind == kind
+    makers: list[HierarchyMaker] = [maker for maker, _ in RULES]
+    assert {maker.kind for maker in makers} == set(MAKERS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "argument"),
+    [
+        ("prefix", 0), ("prefix", True), ("prefix", "5"), ("prefix", None), ("prefix", [5]),
+        ("bins", 5), ("bins", []), ("bins", [1]), ("bins", [2, 1]), ("bins", [1, 1]), ("bins", [1, "x"]),
+        ("bins", [0, float("inf")]), ("bins", [0, float("nan"), 1]), ("bins", [False, True]), ("bins", {}),
+        ("bins", {"width": 0}), ("bins", {"width": 1, "factor": 1}), ("bins", {"width": 1, "levels": 0}),
+        ("bins", {"width": 1, "levels": 2.0}), ("bins", {"width": 1, "start": None}), ("bins", {"width": 1, "stop": 9}),
+        ("dates", []), ("dates", ["month", "day"]), ("dates", ["day", "day"]), ("dates", ["week"]), ("dates", 5),
+        ("order", []), ("order", None), ("order", "ab"), ("order", ["a", "a"]), ("order", ["a", 1.5]),
+        ("order", ["a", True]), ("order", ["a", None]), ("order", ["a", ["b"]]), ("order", {"values": ["a"], "fan": 2}),
+        ("order", {"values": ["a"], "fanout": 1}), ("order", {"fanout": 2}),
+        ("tree", {}), ("tree", []), ("tree", "a"), ("tree", None), ("tree", {"a": []}), ("tree", {"a": {}, "b": ["c"]}),
+        ("tree", {False: ["a"]}), ("tree", ["a", None]), ("tree", {"x": [1.0]}),
+        ("flat", 5), ("flat", ""), ("flat", False),
+    ],
+)  # fmt: skip
+def test_an_argument_that_makes_no_sense_is_refused(kind, argument):
+    with pytest.raises(InputError, match=f"hierarchy maker '{kind}' takes"):
+        MAKERS[kind].from_spec(argument)
+
+
+def test_a_prefix_loses_one_character_per_level():
+    made = lines(Prefix.from_spec(5).make(texts("13053", "13068", "14850")))
+    assert made["13053"] == ["13053", "1305*", "130**", "13***", "1****", "*"]
+
+
+def test_shorter_codes_join_where_they_have_more_characters_and_longer_ones_at_once():
+    made = lines(Prefix(5).make(texts("123", "12345", "12345-6789", "1234", "9")))
+    assert made["123"] == ["123", "12***", "1****", "*"]
+    assert made["1234"] == ["1234", "123**", "12***", "1****", "*"]
+    assert made["12345-6789"] == ["12345-6789", "1234*", "123**", "12***", "1****", "*"]
+    assert made["9"] == ["9", "*"]
+
+
+@given(st.lists(codes, unique=True, min_size=1))
+def test_a_prefix_group_holds_every_value_that_begins_with_it(values):
+    hierarchy = Prefix(5).make(texts(*values))
+    for node in range(hierarchy.leaves, len(hierarchy.labels)):
+        label = hierarchy.labels[node]
+        members = set(hierarchy.labels[hierarchy.first[node] : hierarchy.last[node] + 1])
+        if node != hierarchy.root:
+            begun = int(5 - hierarchy.levels[node])
+            assert members == {v for v in values if v[:begun] == label[:begun] and len(v) > begun}
+
+
+def test_bins_between_edges_hold_their_lower_and_not_their_upper_edge():
+    made = lines(Bins.from_spec([0, 20, 40.5]).make(texts("0", "19.99", "20", "40.4", "7")))
+    assert list(made) == ["0", "7", "19.99", "20", "40.4"]
+    assert made["19.99"] == ["19.99", "[0, 20)", "*"]
+    assert made["20"] == ["20", "[20, 40.5)", "*"]
+
+
+def test_bins_of_a_width_grow_by_their_factor():
+    made = lines(Bins.from_spec({"width": 10, "start": 0, "factor": 2, "levels": 3}).make(texts("17", "33", "85")))
+    assert made["17"] == ["17", "[10, 20)", "[0, 20)", "[0, 40)", "*"]
+    assert made["33"] == ["33", "[30, 40)", "[20, 40)", "[0, 40)", "*"]
+    assert made["85"] == ["85", "[80, 90)", "[80, 100)", "[80, 120)", "*"]
+
+
+def test_bins_of_decimal_width_are_exact():
+    made = lines(Bins.from_spec({"width": 0.1}).make(texts("0.3", "0.29999999999999999999999999", "1e-7")))
+    assert made["0.3"][1] == "[0.3, 0.4)"
+    assert made["0.29999999999999999999999999"][1] == "[0.2, 0.3)"
+    assert made["1e-7"][1] == "[0, 0.1)"
+
+
+@given(st.lists(numbers, unique=True, min_size=1))
+def test_bins_are_in_order_of_number_and_hold_their_members(values):
+    hierarchy = Bins.from_spec({"width": 2.5, "factor": 3, "levels": 2}).make(texts(*values))
+    placed = [Decimal(leaf) for leaf in hierarchy.labels[: hierarchy.leaves]]
+    assert placed == sorted(placed)
+    for leaf, line in lines(hierarchy).items():
+        for label in line[1:-1]:
+            low, high = label.strip("[)").split(", ")
+            assert Decimal(low) <= Decimal(leaf) < Decimal(high)
+
+
+@pytest.mark.parametrize("odd", ["x", "", "nan", "inf", "1_0", "-1", "60", "1e999", "1e-99999999", "true", "0x10"])
+def test_bins_refuse_what_is_no_number_or_outside_and_do_not_show_it(odd):
+    with pytest.raises(
+        InputError, match=r"^1 distinct value of 2 \(number 2\) are no numbers or lie outside"
+    ) as refused:
+        Bins.from_spec([0, 60]).make(texts("59.99", odd))
+    assert not odd or f"'{odd}'" not in str(refused.value)
+
+
+def test_dates_lie_in_ever_longer_periods():
+    made = lines(Dates.from_spec(["month", "quarter", "year", "decade"]).make(texts("2013-05-17", "1999-12-31")))
+    assert made["2013-05-17"] == ["2013-05-17", "2013-05", "2013-Q2", "2013", "2010s", "*"]
+    assert made["1999-12-31"] == ["1999-12-31", "1999-12", "1999-Q4", "1999", "1990s", "*"]
+
+
+def test_time_stamps_and_the_date_they_fall_on_share_its_day():
+    made = Dates.from_spec(["day", "year"]).make(
+        texts("2013-05-17", "2013-05-17 23:59:59", "2013-05-17T01:00:00+09:00")
+    )
+    assert made.leaves == 3
+    assert made.labels[made.root] == "2013-05-17"
+    assert made.node_of_label("*") == made.root
+
+
+@given(st.lists(times, unique=True, min_size=1))
+def test_dates_are_in_order_of_time(values):
+    hierarchy = Dates(("month", "year")).make(texts(*values))
+    placed = [datetime.fromisoformat(leaf) for leaf in hierarchy.labels[: hierarchy.leaves]]
+    assert placed == sorted(placed)
+
+
+def test_dates_refuse_what_is_none_and_say_how_many_and_where():
+    with pytest.raises(InputError, match=r"^6 distinct values of 7 \(number 1, 3, 4, 5, 6, \.\.\.\) are no ISO dates"):
+        Dates(("day",)).make(texts("17.5.2013", "2013-05-17", "2013-05", "2013", "", "2013-02-30", "noon"))
+
+
+def test_neighbours_are_grouped_in_order():
+    made = lines(Order.from_spec(["a", "b", "c", "d", "e"]).make(texts("c")))
+    assert made["a"] == ["a", "a..b", "a..d", "*"]
+    assert made["d"] == ["d", "c..d", "a..d", "*"]
+    assert made["e"] == ["e", "*"]
+    assert list(made) == ["a", "b", "c", "d", "e"]
+
+
+def test_order_takes_whole_numbers_and_another_fanout():
+    made = lines(Order.from_spec({"values": [1, 2, 3, 4], "fanout": 3}).make(texts("2")))
+    assert made["1"] == ["1", "1..3", "*"]
+    assert made["4"] == ["4", "*"]
+
+
+@given(graded, st.integers(2, 4))
+def test_each_ordered_group_is_a_run_of_neighbours_of_at_most_fanout_members(values, fanout):
+    hierarchy = Order(tuple(values), fanout).make(texts())
+    assert list(hierarchy.labels[: hierarchy.leaves]) == values
+    members = np.bincount(hierarchy.parent[hierarchy.parent >= 0], minlength=len(hierarchy.labels))
+    assert members.max() <= fanout
+
+
+def test_a_tree_may_have_leaves_at_any_depth():
+    made = lines(
+        Tree.from_spec({"Europe": ["DE", "FR"], "Asia": {"East": ["JP", "KR"], "South": "IN"}, "?": None}).make(
+            texts("DE")
+        )
+    )
+    assert made["DE"] == ["DE", "Europe", "*"]
+    assert made["JP"] == ["JP", "East", "Asia", "*"]
+    assert made["IN"] == ["IN", "South", "Asia", "*"]
+    assert made["?"] == ["?", "*"]
+
+
+def test_the_one_key_at_the_top_of_a_tree_is_its_root():
+    hierarchy = Tree.from_spec({"Any": ["a", {"g": ["b", "c"]}]}).make(texts())
+    assert hierarchy.labels[hierarchy.root] == "Any"
+
+
+def test_a_tree_that_lists_a_leaf_twice_is_refused():
+    with pytest.raises(InputError, match="lists 1 value more than once"):
+        Tree.from_spec({"x": ["a", "b"], "y": ["b"]}).make(texts("a"))
+
+
+def test_a_value_that_is_its_own_root_is_still_a_leaf():
+    assert Flat().make(texts("*", "a")).labels == ("*", "a", "*")
+
+
+@pytest.mark.parametrize("maker", [Order(("a", "b")), Tree.from_spec(["a", "b"])], ids=["order", "tree"])
+def test_values_that_are_not_listed_are_refused(maker):
+    refuse_misfits(maker, texts("a"))
+    with pytest.raises(InputError, match=r"^2 distinct values of 3 \(number 1, 3\)"):
+        maker.make(texts("<odd>", "a", "<even>"))
