@@ -13,7 +13,7 @@ import io
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,20 +47,23 @@ def format_of(path: str) -> str:
     raise InputError(f"file '{path}': unknown format; use one of {', '.join(FORMATS)}")
 
 
-def read(path: str) -> Source:
-    """The table in a file, or on standard input for `-`; raises InputError with what is wrong and where."""
+def read(path: str, coded: Collection[str] = ()) -> Source:
+    """The table in a file, or on standard input for `-`; raises InputError with what is wrong and where.
+
+    coded: columns of which few distinct values are expected: text is then held once per value.
+    """
     kind = format_of(path)
     if path == STANDARD:
         content = sys.stdin.buffer.read()
-        source = Source(_parsed(content, path, kind), hashlib.sha256(content).hexdigest())
+        source = Source(_parsed(content, path, kind, coded), hashlib.sha256(content).hexdigest())
     else:
-        source = read_as(path, kind)
+        source = read_as(path, kind, coded)
     if not source.frame.height:
         raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
     return source
 
 
-def read_as(path: str | Path, kind: str) -> Source:
+def read_as(path: str | Path, kind: str, coded: Collection[str] = ()) -> Source:
     """A table in a file of the given format, whatever its name."""
     try:
         digest = file_sha256(path)
@@ -71,7 +74,7 @@ def read_as(path: str | Path, kind: str) -> Source:
         content = Path(path).read_bytes() if packed or kind == ".jsonl" else Path(path)
     except OSError as failed:
         raise InputError(f"file '{path}': can't be read ({failed.strerror}); check the name and its permissions") from None
-    return Source(_parsed(content, str(path), kind), digest)
+    return Source(_parsed(content, str(path), kind, coded), digest)
 
 
 def file_sha256(path: str | Path) -> str:
@@ -153,13 +156,13 @@ def _typed(path: str, kind: str) -> pl.DataFrame:
         raise InputError(f"file '{path}': is no whole {kind[1:]} file; write it again") from None
 
 
-def _parsed(content: bytes | Path, path: str, kind: str) -> pl.DataFrame:
+def _parsed(content: bytes | Path, path: str, kind: str, coded: Collection[str]) -> pl.DataFrame:
     """The table in some bytes, or in a plain text file that is too large to be held twice."""
     if isinstance(content, bytes):
         content = _unpacked(content, path)
         if kind == ".jsonl":
             return _json_lines(content, path)
-    return _delimited(content, path, kind)
+    return _delimited(content, path, kind, coded)
 
 
 def _json_lines(content: bytes, path: str) -> pl.DataFrame:
@@ -173,7 +176,7 @@ def _json_lines(content: bytes, path: str) -> pl.DataFrame:
     return frame
 
 
-def _delimited(content: bytes | Path, path: str, kind: str) -> pl.DataFrame:
+def _delimited(content: bytes | Path, path: str, kind: str, coded: Collection[str]) -> pl.DataFrame:
     header, separator = _header(content, path, kind)
     repeated = sorted({name for name in header if header.count(name) > 1})
     findings = [f"file '{path}': column name '{name}' occurs {header.count(name)} times; rename one" for name in repeated]
@@ -182,7 +185,8 @@ def _delimited(content: bytes | Path, path: str, kind: str) -> pl.DataFrame:
     if findings:
         raise InputError.from_findings(findings)
     try:
-        frame = pl.read_csv(content, separator=separator, infer_schema=False)
+        categories = {name: pl.Categorical for name in header if name in coded}
+        frame = pl.read_csv(content, separator=separator, infer_schema=False, schema_overrides=categories)
     except pl.exceptions.PolarsError:
         _check_encoding(content, path)
         _check_rows(content, path, separator, len(header))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -58,10 +59,20 @@ class Classes:
         return Classes(self.labels[kept], self.count, subjects, sensitive, quasi)
 
     def people(self) -> np.ndarray:
-        """Distinct subjects of every class, (count,) int64."""
+        """Distinct subjects of every class, (count,) int64; read-only, as it is counted only once."""
+        return self._people
+
+    @cached_property
+    def _people(self) -> np.ndarray:
+        counted = self._count_people()
+        counted.flags.writeable = False
+        return counted
+
+    def _count_people(self) -> np.ndarray:
         kept = self.labels >= 0
         if self.subjects is None:
-            return np.bincount(self.labels[kept], minlength=self.count)
+            # label -1 is counted in place 0, which is left out
+            return np.bincount(self.labels + 1, minlength=self.count + 1)[1:].copy()
         # sorted and compared with its neighbour: many times as fast as np.unique
         pairs = np.sort(self.labels[kept].astype(np.int64) << 32 | self.subjects[kept])
         first = np.concatenate((np.ones(min(len(pairs), 1), dtype=bool), pairs[1:] != pairs[:-1]))

@@ -20,6 +20,7 @@ from shoal.data.table import Column, Table
 
 # Positions stay well inside int32, so that differences and a far-off place for missing values fit.
 MOST_POSITIONS = 1 << 29
+_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -180,8 +181,12 @@ class EncodedTable:
         kept = np.flatnonzero(~self.suppressed)
         everything = len(kept) == self.records
         codes = np.empty((len(kept), len(self.attributes)), dtype=np.int32)
-        for j, encoded in enumerate(self.attributes):
-            codes[:, j] = encoded.positions[encoded.ranks if everything else encoded.ranks[kept]]
+        # row by row in the target, so in blocks that stay in the cache while every column is filled in
+        for start in range(0, len(kept), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            for j, encoded in enumerate(self.attributes):
+                ranks = encoded.ranks[rows] if everything else encoded.ranks[kept[rows]]
+                codes[rows, j] = encoded.positions[ranks]
         return Matrix.from_columns(
             codes,
             [encoded.reach for encoded in self.attributes],

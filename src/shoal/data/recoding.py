@@ -39,20 +39,17 @@ class Recoding:
     def column(self, j: int, encoded: EncodedAttribute, render: Render) -> pl.Series:
         """The published cells of attribute j: the value where the class agrees on it, else its span."""
         least, most = self.lo[:, j].astype(np.int64), self.hi[:, j].astype(np.int64)
-        spans, cell_of_class = np.unique(least * len(encoded.texts) + most, return_inverse=True)
-        cells = span_texts(spans // len(encoded.texts), spans % len(encoded.texts), encoded, render)
+        spans, span_of_class = np.unique(least * len(encoded.texts) + most, return_inverse=True)
+        texts = span_texts(spans // len(encoded.texts), spans % len(encoded.texts), encoded, render)
         distinct: dict[str, int] = {}
-        code_of_span = np.array([distinct.setdefault(cell, len(distinct)) for cell in cells], dtype=np.int64)
+        cell_of_span = np.array([distinct.setdefault(text, len(distinct)) for text in texts], dtype=np.uint32)
         mark = distinct.setdefault(render.suppressed, len(distinct))
-        codes = np.full(len(self.labels), mark, dtype=np.uint32)
-        kept = self.labels >= 0
-        if len(code_of_span):
-            codes[kept] = code_of_span[cell_of_class][self.labels[kept]]
+        # the last place is what label -1, a suppressed record, leads to
+        cell_of_class = np.append(cell_of_span[span_of_class], np.uint32(mark))
         # a class whose members all lack the value publishes just that: no value
-        texts = pl.Series(
-            encoded.attribute.name, [cell or None for cell in distinct], dtype=pl.Enum([c for c in distinct if c])
-        )
-        return texts.gather(codes)
+        labelled = [text for text in distinct if text]
+        cells = pl.Series(encoded.attribute.name, [text or None for text in distinct], dtype=pl.Enum(labelled))
+        return cells.gather(cell_of_class[self.labels])
 
 
 def span_texts(lo: np.ndarray, hi: np.ndarray, encoded: EncodedAttribute, render: Render) -> list[str]:

@@ -119,13 +119,14 @@ def label_classes(columns: tuple[PublishedColumn, ...], suppressed: np.ndarray) 
         if room > (1 << 62) // max(cells, 1):
             _, key = np.unique(key, return_inverse=True)
             room = int(key.max()) + 1 if len(key) else 1
-        key = key * cells + column.codes
+        key *= cells
+        key += column.codes
         room *= cells
     labels = np.full(len(key), -1, dtype=np.int32)
     kept = ~suppressed
-    distinct, codes = np.unique(key[kept], return_inverse=True)
-    labels[kept] = codes
-    return labels, len(distinct)
+    ranks = pl.Series(key[kept]).rank("dense").to_numpy()
+    labels[kept] = ranks.astype(np.int32) - 1
+    return labels, int(ranks.max()) if len(ranks) else 0
 
 
 def _is_missing(column: Column, schema: Schema) -> np.ndarray:

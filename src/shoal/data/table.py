@@ -6,6 +6,7 @@ is asked of the distinct values, once, and carried to the records by their codes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -47,6 +48,10 @@ class Table:
     def names(self) -> list[str]:
         return self.frame.columns
 
+    def without(self, names: Sequence[str]) -> Table:
+        """The table without the cells of these columns; what was encoded of them stays known."""
+        return Table(self.frame.drop(names), self._columns)
+
     def column(self, name: str) -> Column:
         if name not in self._columns:
             self._columns[name] = encode_text(self.frame[name])
@@ -55,10 +60,23 @@ class Table:
 
 def encode_text(series: pl.Series) -> Column:
     """Codes into the sorted distinct texts; the same for any order of the rows and any machine."""
+    if series.dtype == pl.Categorical and not series.null_count():
+        return _encode_categories(series)
     text = as_text(series)
     cells = text.unique().sort()
     codes = text.cast(pl.Enum(cells)).to_physical().to_numpy()
     return Column(series.name, codes, tuple(cells.to_list()))
+
+
+def _encode_categories(series: pl.Series) -> Column:
+    """The same from a column that was read as categories, whose own numbers depend on what was read before."""
+    distinct = series.unique()
+    numbers, texts = distinct.to_physical().to_numpy(), distinct.cast(pl.String)
+    order = texts.arg_sort().to_numpy()
+    dtype = np.min_scalar_type(max(len(order) - 1, 0))
+    place = np.zeros(int(numbers.max()) + 1, dtype=dtype)
+    place[numbers[order]] = np.arange(len(order), dtype=dtype)
+    return Column(series.name, place[series.to_physical().to_numpy()], tuple(texts.gather(order).to_list()))
 
 
 def as_text(series: pl.Series) -> pl.Series:

@@ -101,8 +101,8 @@ def audit_file(
 ) -> Certificate:
     """`audit` from files; writes the certificate to `output_path`, if given."""
     progress("reading the release")
-    released = files.read(released_path)
-    original = None if original_path is None else files.read(original_path)
+    released = files.read(released_path, policy.measured)
+    original = None if original_path is None else files.read(original_path, policy.measured)
     certificate = audit(
         Table(released.frame), policy, None if original is None else Table(original.frame), progress=progress
     )

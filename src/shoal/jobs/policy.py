@@ -271,6 +271,11 @@ class Policy:
             )
         return findings
 
+    @property
+    def measured(self) -> list[str]:
+        """The columns that classes and promises are made of."""
+        return [name for name, a in self.model.attributes.items() if a.role in ("quasi", "sensitive")]
+
     def bind(self, table: Table) -> tuple[Schema | None, list[str]]:
         """The schema of this table, with domains and hierarchies filled in; or every finding."""
         findings = self.check_columns(table.names)

@@ -90,22 +90,28 @@ def publish_file(input_path: str, policy: Policy, output_path: str, *, progress:
     _check_paths(input_path, output_path)
     kind = files.format_of(output_path)
     progress("reading the table")
-    source = files.read(input_path)
-    draft = prepare(Table(source.frame), policy, progress)
+    table, digest = _read(input_path, policy)
+    draft = prepare(table, policy, progress)
+    del table  # the quasi-identifiers' cells are no longer needed
     with files.written_whole(output_path) as path:
         progress("writing the release")
         files.write(draft.frame, path, kind, compressed=output_path.endswith(".gz"))
         progress("reading the release back")
-        written = files.read_as(path, kind)
+        written = files.read_as(path, kind, policy.measured)
         certificate, release = measure(Table(written.frame), draft.schema, policy, draft.truth, progress)
         certificate = _complete(certificate, policy, draft, started).extended(
-            input={"sha256": source.sha256}, output={"sha256": written.sha256}
+            input={"sha256": digest}, output={"sha256": written.sha256}
         )
         _demand(certificate)
         if output_path != files.STANDARD:
             with files.written_whole(certificate_path(output_path)) as proof:
                 proof.write_text(certificate.to_json())
     return Outcome(certificate, release, draft)
+
+
+def _read(path: str, policy: Policy) -> tuple[Table, str]:
+    source = files.read(path, policy.measured)
+    return Table(source.frame), source.sha256
 
 
 def certificate_path(output_path: str) -> str:
@@ -138,6 +144,7 @@ def prepare(table: Table, policy: Policy, progress: Progress = silent) -> Draft:
     partition = method.partition(matrix, bound, np.random.default_rng(policy.model.seed))
     partition = repair(matrix, partition, bound)
     seconds = time.process_time() - started
+    table = table.without([attribute.name for attribute in schema.quasi])
     progress("recoding")
     labels = np.full(table.records, -1, dtype=np.int32)
     labels[kept] = partition.labels
