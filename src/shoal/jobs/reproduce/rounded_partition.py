@@ -50,8 +50,8 @@ READINGS = (
     Reading(
         "main",
         "categories by falling frequency; strict Mondrian cuts at the lower median, one-sided as printed; records tied "
-        "at a cut go in table order (Flexible Partition) or in the order that earlier cuts left (Mondrian(relax)); counts "
-        "on the classes that the methods found",
+        "at a cut go in table order (Flexible Partition) or in the order that earlier cuts left (Mondrian(relax)); "
+        "counts on the classes that the methods found",
         _curves(),
         is_quick=True,
     ),
