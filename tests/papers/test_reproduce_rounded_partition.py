@@ -87,14 +87,25 @@ def test_an_unknown_paper_is_refused_with_the_known_ones(shoal, tmp_path):
     assert "rounded-partition" in ran.err
 
 
-def test_ctrl_c_says_that_finished_rows_are_kept(shoal, tmp_path, monkeypatch):
-    def stopped_by_hand(*arguments, **options):
-        raise KeyboardInterrupt
+INTERRUPTED = """
+import sys
+from shoal.cli.main import run
+from shoal.jobs import reproduce
 
-    monkeypatch.setattr("shoal.jobs.reproduce.reproduce_paper", stopped_by_hand)
-    ran = shoal("reproduce", "rounded-partition", "--quick", "--out", tmp_path, "-q")
-    assert ran.status == 130
-    assert "goes on from there" in ran.err
+def stopped_by_hand(*arguments, **options):
+    raise KeyboardInterrupt
+
+reproduce.reproduce_paper = stopped_by_hand
+sys.argv = ["shoal", "reproduce", "rounded-partition", "--quick"]
+run()
+"""
+
+
+def test_ctrl_c_says_that_finished_rows_are_kept():
+    ran = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
+    assert ran.returncode == 130
+    assert "goes on from there" in ran.stderr
+    assert "nothing was written" not in ran.stderr
 
 
 # What is written

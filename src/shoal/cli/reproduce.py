@@ -33,6 +33,6 @@ def reproduce(
         typer.echo(
             f"shoal: interrupted; finished runs are kept in '{out}', the same command goes on from there", err=True
         )
-        raise typer.Exit(130) from None
+        raise SystemExit(130) from None  # typer.Exit(130) would be told as "nothing was written"
     for path in written:
         typer.echo(f"wrote {path}", err=True)
