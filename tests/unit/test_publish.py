@@ -59,7 +59,11 @@ def test_k_counts_people_not_visits():
     policy = library.Policy.from_dict(
         {
             "version": 1,
-            "attributes": {"who": {"role": "subject"}, "age": {"role": "quasi", "type": "number"}, "ill": {"role": "sensitive"}},
+            "attributes": {
+                "who": {"role": "subject"},
+                "age": {"role": "quasi", "type": "number"},
+                "ill": {"role": "sensitive"},
+            },
             "promises": [{"model": "k-anonymity", "k": 2}],
         }
     )
@@ -139,7 +143,9 @@ def test_certificate_holds_what_the_contract_names(sample_table, sample_policy, 
     certificate = json.loads((workplace / certificate_path("out.csv")).read_text())
     assert certificate["schema"] == "shoal.certificate/1"
     assert certificate["verb"] == "publish"
-    assert set(certificate) >= set("shoal method seed records subjects classes promises utility risk input output seconds".split())
+    assert set(certificate) >= set(
+        "shoal method seed records subjects classes promises utility risk input output seconds".split()
+    )
     assert set(certificate["utility"]) >= {
         "gcp", "generalized_loss", "discernibility", "average_class_size", "classification", "squared_error",
     }  # fmt: skip

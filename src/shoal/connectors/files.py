@@ -73,7 +73,7 @@ def read_as(path: str | Path, kind: str, coded: Collection[str] = ()) -> Source:
             packed = file.read(2) == b"\x1f\x8b"
         content = Path(path).read_bytes() if packed or kind == ".jsonl" else Path(path)
     except OSError as failed:
-        raise InputError(f"file '{path}': can't be read ({failed.strerror}); check the name and its permissions") from None
+        raise InputError(f"file '{path}': can't be read ({failed.strerror}); check its name and rights") from None
     return Source(_parsed(content, str(path), kind, coded), digest)
 
 
@@ -179,9 +179,10 @@ def _json_lines(content: bytes, path: str) -> pl.DataFrame:
 def _delimited(content: bytes | Path, path: str, kind: str, coded: Collection[str]) -> pl.DataFrame:
     header, separator = _header(content, path, kind)
     repeated = sorted({name for name in header if header.count(name) > 1})
-    findings = [f"file '{path}': column name '{name}' occurs {header.count(name)} times; rename one" for name in repeated]
+    findings = [f"file '{path}': column name '{n}' occurs {header.count(n)} times; rename one" for n in repeated]
     if "" in header:
-        findings.append(f"file '{path}': column {header.index('') + 1} has no name; the first line must name every column")
+        place = header.index("") + 1
+        findings.append(f"file '{path}': column {place} has no name; the first line must name every column")
     if findings:
         raise InputError.from_findings(findings)
     try:
@@ -231,7 +232,9 @@ def _header(content: bytes | Path, path: str, kind: str) -> tuple[list[str], str
 
 def _check_rows(content: bytes | Path, path: str, separator: str, columns: int) -> list[int]:
     """0-based rows that are blank lines; raises InputError when a row has too few or too many cells."""
-    blank, ragged, count = [], [], 0
+    blank: list[int] = []
+    ragged: list[str] = []
+    count = 0
     with io.TextIOWrapper(_opened(content), "utf-8-sig", newline="") as text:
         reader = csv.reader(text, delimiter=separator)
         next(reader)

@@ -87,7 +87,7 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
         whole = float(len(attribute.order or ()) - 1)
     elif attribute.kind is Kind.NUMBER:
         lo, hi = _number_spans(column.cells, schema.render)
-        whole = np.nan if attribute.domain is None else np.subtract(*reversed(attribute.domain))
+        whole = np.nan if attribute.domain is None else attribute.domain[1] - attribute.domain[0]
     else:  # a category without hierarchy, original not at hand: a cell is a value or the mark
         lo, hi, whole = np.zeros(len(column.cells)), np.zeros(len(column.cells)), 1.0
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -41,7 +41,7 @@ def encode_sensitive(attribute: Attribute, column: Column, schema: Schema) -> tu
         tree = attribute.hierarchy.with_leaf("") if missing.any() else attribute.hierarchy
         codes = np.where(missing, attribute.hierarchy.leaves, np.where(missing, 0, place)).astype(np.int32)
         return SensitiveColumn(attribute.name, codes[column.codes], tree.leaves, distance, tree), []
-    distinct, first, codes = np.unique(place, return_index=True, return_inverse=True)
+    distinct, first, places = np.unique(place, return_index=True, return_inverse=True)
     labels = tuple(column.cells[i] for i in first)
-    places = codes.astype(np.int32)[column.codes]
+    places = places.astype(np.int32)[column.codes]
     return SensitiveColumn(attribute.name, places, len(distinct), distance, labels=labels), []

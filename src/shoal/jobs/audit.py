@@ -83,7 +83,8 @@ def _bound_to(released: Table, policy: Policy, original: Table) -> tuple[Schema 
     findings += policy.check_columns(released.names, released=True)
     if original.records != released.records:
         findings.append(
-            f"original: has {original.records} records and the release {released.records}; give the table it was made of"
+            f"original: has {original.records} records, the release {released.records}; "
+            "give the table that it was made of"
         )
     if schema is None or findings:
         return None, None, findings

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from shoal.connectors import files
 from shoal.data.encoding import encode
-from shoal.data.hierarchies.doctor import Fault, Finding, diagnose, gaps
+from shoal.data.hierarchies import MAKERS
+from shoal.data.hierarchies.doctor import Fault, Finding, diagnose, gaps, misfits
 from shoal.data.hierarchies.table import read_paths
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Table
@@ -37,6 +40,9 @@ def check(policy: Policy, table: Table | None) -> list[Finding]:
     findings += broken
     if table is None or findings:
         return findings
+    findings = _maker_findings(policy, table)
+    if findings:
+        return findings
     schema, messages = policy.bind(table)
     if schema is None:
         return _plain(messages)
@@ -64,6 +70,22 @@ def _table_findings(policy: Policy) -> list[Finding]:
                 findings += diagnose(read_paths(policy.base / attribute.hierarchy, name), name)
             except InputError as unfit:
                 findings += _plain([str(unfit.args[0]), *unfit.findings])
+    return findings
+
+
+def _maker_findings(policy: Policy, table: Table) -> list[Finding]:
+    """Values that the rule of a made hierarchy has no place for."""
+    findings: list[Finding] = []
+    for name, attribute in policy.model.attributes.items():
+        if isinstance(attribute.hierarchy, dict) and name in table.names:
+            ((kind, argument),) = attribute.hierarchy.items()
+            column = table.column(name)
+            present = [i for i, cell in enumerate(column.cells) if policy.is_value(cell)]
+            values = np.array([column.cells[i] for i in present], dtype=object)
+            try:
+                findings += misfits(MAKERS[kind].from_spec(argument), name, values, column.counts()[present])
+            except InputError as unfit:
+                findings += _plain([f"attribute '{name}': {text}" for text in (unfit.args[0], *unfit.findings)])
     return findings
 
 

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from shoal.data.encoding import parse_numbers
 from shoal.data.hierarchies import MAKERS
+from shoal.data.hierarchies.doctor import misfits
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
@@ -125,7 +126,7 @@ class PolicyModel(_Strict):
     missing_values: list[str] = Field([""], description="Texts that stand for no value.")
     other: Literal["plain", "drop"] | None = Field(None, description="Role of columns that are not named here.")
     label: str | None = Field(None, description="The attribute that the classification metric predicts.")
-    render: RenderPolicy = RenderPolicy()
+    render: RenderPolicy = Field(default_factory=lambda: RenderPolicy.model_validate({}))
     seed: int = Field(0, ge=0)
 
     @field_validator("promises")
@@ -359,14 +360,13 @@ class Policy:
             return tuple(declared.order)
         if declared.order is None or column is None:
             return None
-        present = [
-            (cell, int(n)) for cell, n in zip(column.cells, column.counts(), strict=True) if self._is_value(cell)
-        ]
+        present = [(cell, int(n)) for cell, n in zip(column.cells, column.counts(), strict=True) if self.is_value(cell)]
         if declared.order == "frequency":
             present.sort(key=lambda pair: (-pair[1], pair[0]))
         return tuple(cell for cell, _ in present)
 
-    def _is_value(self, cell: str) -> bool:
+    def is_value(self, cell: str) -> bool:
+        """Whether a cell holds a value: the texts for missing values and the suppression mark don't."""
         return cell not in self.model.missing_values and cell != self.model.render.suppressed
 
     def _hierarchy(self, name: str, declared: AttributePolicy, column: Column | None) -> Hierarchy | None:
@@ -374,16 +374,12 @@ class Policy:
         if declared.role not in ("quasi", "sensitive"):
             return None
         values = (
-            np.array([cell for cell in column.cells if self._is_value(cell)], dtype=object) if column else np.array([])
+            np.array([cell for cell in column.cells if self.is_value(cell)], dtype=object) if column else np.array([])
         )
         if isinstance(declared.hierarchy, str):
             return read_hierarchy(self.base / declared.hierarchy, name)
         if isinstance(declared.hierarchy, dict):
-            (kind, argument), *_ = declared.hierarchy.items()
-            try:
-                return MAKERS[kind].from_spec(argument).make(values)
-            except InputError as unfit:
-                raise InputError(f"attribute '{name}': {unfit.args[0]}", unfit.findings) from None
+            return _made(name, declared.hierarchy, values, column)
         if declared.role == "quasi" and declared.kind is Kind.CATEGORY and column is not None:
             return Flat(root=self.model.render.suppressed).make(values)
         return None
@@ -395,6 +391,22 @@ def _promise(promise: dict[str, Any]) -> Any:
     if model not in known:
         raise InputError(f"promise '{model}': unknown model; choose one of {', '.join(known)}")
     return registry.build(known[model], f"promise '{model}'", {k: v for k, v in promise.items() if k != "model"})
+
+
+def _made(name: str, spec: dict[str, Any], values: np.ndarray, column: Column | None) -> Hierarchy:
+    """The hierarchy that a maker makes of these values; raises InputError with rows it has no place for."""
+    ((kind, argument),) = spec.items()
+    try:
+        maker = MAKERS[kind].from_spec(argument)
+        unfit = np.isin(column.cells, values[maker.misfits(values)]) if column is not None else np.zeros(0, dtype=bool)
+        if column is not None and unfit.any():
+            (finding,) = misfits(maker, name, np.array(column.cells, dtype=object)[unfit], column.counts()[unfit])
+            rows = ", ".join(str(row + 1) for row in column.rows_of(unfit))
+            message = finding.message.removeprefix(f"attribute '{name}': ")
+            raise InputError(f"{message} (row {rows})")
+        return maker.make(values)
+    except InputError as wrong:
+        raise InputError(f"attribute '{name}': {wrong.args[0]}", wrong.findings) from None
 
 
 def json_schema() -> dict[str, Any]:

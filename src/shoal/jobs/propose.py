@@ -69,22 +69,30 @@ def _proposal(column: Column, records: int) -> _Proposal:
     is_number = len(numbers) > 0 and bool(np.isfinite(numbers).all())
     if NAMED_ZIP.search(name):
         longest = max(len(cell) for cell in column.cells)
-        return _Proposal({"role": "quasi", "hierarchy": {"prefix": longest}}, "a place; digits are hidden from the right")
+        return _Proposal(
+            {"role": "quasi", "hierarchy": {"prefix": longest}}, "a place; digits are hidden from the right"
+        )
     if NAMED_IDENTIFIER.search(name):
         return _Proposal({"role": "identifier"}, "by its name it names a person: removed")
     if NAMED_SUBJECT.search(name) and distinct > records / 20:
         return _Proposal({"role": "subject"}, "by its name it numbers the people that k counts: removed")
     if NAMED_SENSITIVE.search(name):
         kind = {"type": "number"} if is_number and distinct > 10 else {}
-        return _Proposal({"role": "sensitive", **kind}, "by its name what an attacker wants to learn: published as it is")
+        return _Proposal(
+            {"role": "sensitive", **kind}, "by its name what an attacker wants to learn: published as it is"
+        )
     if is_number and distinct > 2:
         domain = [_short(numbers.min()), _short(numbers.max())]
         if domain[0] < domain[1]:
-            return _Proposal({"role": "quasi", "type": "number", "domain": domain}, "a number that others may know; domain as seen")
+            return _Proposal(
+                {"role": "quasi", "type": "number", "domain": domain}, "a number that others may know; domain as seen"
+            )
     if distinct > records / 2 and distinct > MANY:
         return _Proposal({"role": "drop"}, "text that differs for most records: dropped, it may name people")
     if distinct > MANY:
-        return _Proposal({"role": "quasi"}, f"{distinct} values; give it a hierarchy, or it is published whole or not at all")
+        return _Proposal(
+            {"role": "quasi"}, f"{distinct} values; give it a hierarchy, or it is published whole or not at all"
+        )
     return _Proposal({"role": "quasi"}, "others may know it; a hierarchy would lose less")
 
 
@@ -105,5 +113,7 @@ def _at_least_one_quasi(proposals: dict[str, _Proposal]) -> None:
     for wanted in ("sensitive", "drop", "identifier", "subject"):
         for name, proposal in proposals.items():
             if proposal.settings["role"] == wanted:
-                proposals[name] = _Proposal({"role": "quasi"}, "nothing else looks like what others may know: check this")
+                proposals[name] = _Proposal(
+                    {"role": "quasi"}, "nothing else looks like what others may know: check this"
+                )
                 return

@@ -23,7 +23,7 @@ def pseudonyms(series: pl.Series) -> pl.Series:
     key = os.environ.get(KEY_VARIABLE, "")
     if len(key) < 16:
         raise InputError(
-            f"identifier '{series.name}': a keyed pseudonym needs a secret; set {KEY_VARIABLE} to at least 16 characters"
+            f"identifier '{series.name}': a keyed pseudonym needs a secret; set {KEY_VARIABLE} to 16 characters or more"
         )
     column = encode_text(as_text(series).alias(series.name))
     tokens = [hmac.new(key.encode(), cell.encode(), hashlib.sha256).hexdigest()[:32] for cell in column.cells]

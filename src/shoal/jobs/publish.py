@@ -155,7 +155,7 @@ def prepare(table: Table, policy: Policy, progress: Progress = silent) -> Draft:
     if schema.render.order == "shuffled":
         rows = np.random.default_rng([policy.model.seed, 1]).permutation(table.records)
         frame = frame[rows]
-    used = {p.name: getattr(method, p.name) for p in registry.parameters_of(type(method))}
+    used = {p.name: getattr(method, p.name) for p in registry.method(policy.method_name, "publish").parameters}
     reasons = {"missing quasi-identifier": int(encoded.suppressed.sum())} if encoded.suppressed.any() else {}
     named = {"name": policy.method_name, "parameters": used}
     return Draft(frame, schema, Truth(table, encoded, rows), named, reasons, seconds)

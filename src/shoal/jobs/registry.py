@@ -44,7 +44,7 @@ class Method:
     name: str
     verb: str
     paper: str
-    implementation: type
+    implementation: Any
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -68,7 +68,7 @@ def methods() -> dict[str, Method]:
 
 
 @cache
-def models() -> dict[str, type]:
+def models() -> dict[str, Any]:
     """Every promise by the name policies use."""
     found = {name: model for module in _modules_of("shoal.privacy") for name, model in _named_classes(module, "model")}
     for entry in entry_points(group="shoal.privacy"):
@@ -78,7 +78,7 @@ def models() -> dict[str, type]:
 
 
 @cache
-def metrics() -> dict[str, type]:
+def metrics() -> dict[str, Any]:
     """Every measure of utility or risk by name."""
     return dict(
         sorted(
@@ -165,7 +165,7 @@ def _as_int(value: Any) -> int:
 
 
 @cache
-def parameters_of(implementation: type) -> tuple[Parameter, ...]:
+def parameters_of(implementation: Any) -> tuple[Parameter, ...]:
     hints = typing.get_type_hints(implementation)
     found = []
     for field in dataclasses.fields(implementation):

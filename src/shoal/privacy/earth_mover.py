@@ -112,8 +112,8 @@ class TreeDistance:
     the class add nothing. It equals the formula of Li et al. (sum over inner nodes of
     height * min(surplus, deficit of the children)).
 
-    Reading: the height of a node is its longest way down to a leaf. A chain in the source of a
-    hierarchy (one child that covers the same leaves) is one node and adds no height.
+    Reading: the height of a node is its longest way down to a leaf, counted in levels of the
+    hierarchy as it was written, padding included.
 
     levels: for each depth below the root, (leaves,) int32 the node at that depth on the leaf's way
     to the root, -1 where the way is shorter. edge, covered: (nodes,) int64, difference of height to
@@ -136,12 +136,12 @@ class TreeDistance:
     @classmethod
     def of(cls, tree: Hierarchy, frequencies: np.ndarray) -> TreeDistance:
         depth = _depths(tree.parent)
-        height = _heights(tree.parent, depth)
+        height = tree.levels.astype(np.int64)
         running = np.concatenate(([0], np.cumsum(frequencies)))
         covered = running[tree.last + 1] - running[tree.first]
         edge = height[tree.parent] - height
         levels = tuple(_levels(tree.parent, depth, tree.leaves))
-        return cls(int(frequencies.sum()), max(int(height[tree.root]), 1), levels, edge, covered)
+        return cls(int(frequencies.sum()), max(tree.height, 1), levels, edge, covered)
 
     def cost(self, counts: ValueCounts, dtype: type) -> np.ndarray:
         size: np.ndarray = counts.total().astype(dtype)
@@ -173,15 +173,6 @@ def _depths(parent: np.ndarray) -> np.ndarray:
         depth += at >= 0
         at = np.where(at >= 0, parent[at], -1)
     return depth
-
-
-def _heights(parent: np.ndarray, depth: np.ndarray) -> np.ndarray:
-    """Edges on the longest way down from each node, (nodes,) int64."""
-    height = np.zeros(len(parent), dtype=np.int64)
-    for level in range(int(depth.max()), 0, -1):
-        nodes = np.flatnonzero(depth == level)
-        np.maximum.at(height, parent[nodes], height[nodes] + 1)
-    return height
 
 
 def _levels(parent: np.ndarray, depth: np.ndarray, leaves: int) -> Iterator[np.ndarray]:

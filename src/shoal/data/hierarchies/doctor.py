@@ -33,6 +33,7 @@ class Fault(StrEnum):
     TWO_PARENTS = "two parents"
     TWO_NODES = "label names two nodes"
     GAP = "gap"
+    POLICY = "policy"
     MISFIT = "misfit"
 
 

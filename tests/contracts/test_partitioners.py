@@ -1,0 +1,80 @@
+"""The same battery for every method from the registry, plug-ins included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.data.matrix import Matrix
+from shoal.jobs import registry
+from shoal.testing import check_partitioner, small_matrices
+from strategies import policies_with_tables
+
+METHODS = [m for m in registry.methods().values() if m.verb == "publish"]
+
+
+def variants(method: registry.Method):
+    """The method by default, and with every choice of every parameter that has choices."""
+    yield method.implementation()
+    for parameter in method.parameters:
+        for choice in parameter.choices or ():
+            if choice != parameter.default:
+                yield method.implementation(**{parameter.name: choice})
+
+
+VARIANTS = [variant for method in METHODS for variant in variants(method)]
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_battery(variant):
+    for matrix in small_matrices():
+        for k in (2, 3, 10):
+            check_partitioner(variant, matrix, k)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_published_table_keeps_every_promise_and_covers_the_truth(method, data):
+    """A policy and table of any kind end in a release that an audit with the original finds faultless, or in none."""
+    content, frame = data.draw(policies_with_tables())
+    policy = shoal.Policy.from_dict(content | {"method": {"name": method.name}})
+    try:
+        published = shoal.publish(frame, policy)
+    except shoal.InfeasibleError:
+        return
+    certificate = shoal.audit(published.data, policy, frame) if _in_order(content) else published.certificate
+    assert certificate.holds
+    assert certificate["faults"] == {"uncovered": 0, "changed": 0}
+    assert len(published.data) == len(frame)
+    assert certificate["records"]["suppressed"] == int((published.classes < 0).sum())
+
+
+def _in_order(content: dict) -> bool:
+    return content.get("render", {}).get("order") != "shuffled"
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+def test_parameters_have_help_and_defaults_within_their_limits(method):
+    for parameter in method.parameters:
+        assert parameter.help, parameter.name
+        assert not parameter.required, parameter.name
+        if parameter.default is not None:
+            registry.fit(parameter, parameter.default)
+
+
+@pytest.mark.parametrize("name", sorted(m.name for m in METHODS))
+def test_a_hundred_thousand_equal_records_are_no_trap(name):
+    matrix = Matrix.from_columns(np.zeros((100_000, 3), dtype=np.int32), [1.0, 1.0, 0.0])
+
+    class JustK:
+        k, beyond_k = 10, False
+
+        def hold(self, labels, count):
+            return np.bincount(labels[labels >= 0], minlength=count) >= 10
+
+    partition = registry.methods()[name].implementation().partition(matrix, JustK(), np.random.default_rng(0))
+    assert partition.sizes().min() >= 10

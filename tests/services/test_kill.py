@@ -1,0 +1,53 @@
+"""Real processes, killed at any instant: an output is whole or it is not there."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from shoal.connectors.files import file_sha256
+from shoal.samples import patients
+
+
+@pytest.mark.parametrize("trial", range(6))
+def test_killed_publication_leaves_a_whole_release_or_none(tmp_path, trial):
+    patients.generate(20_000, 1).write_csv(tmp_path / "patients.csv")
+    (tmp_path / "policy.yaml").write_text(patients.POLICY)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shoal", "publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q"],
+        cwd=tmp_path,
+        stderr=subprocess.DEVNULL,
+    )
+    time.sleep(random.Random(trial).uniform(0.3, 2.5))
+    process.send_signal(signal.SIGKILL)
+    process.wait(timeout=60)
+    release, certificate = tmp_path / "out.csv", tmp_path / "out.csv.certificate.json"
+    if certificate.exists():
+        claimed = json.loads(certificate.read_text())["output"]["sha256"]
+        if release.exists():
+            assert claimed == file_sha256(release)
+    else:
+        # the proof takes its place first: no release is ever seen without it
+        assert not release.exists()
+
+
+def test_a_full_disk_leaves_nothing(tmp_path):
+    """Writing to a device without space fails like a full disk does."""
+    from shoal.connectors import files
+    from shoal.errors import InputError
+
+    full = "/dev/full"
+    try:
+        open(full, "wb").close()
+    except OSError:
+        pytest.skip("this system has no /dev/full")
+    with pytest.raises(InputError, match="writing failed"):
+        from pathlib import Path
+
+        files.write(patients.generate(50_000, 1), Path(full), ".csv")
