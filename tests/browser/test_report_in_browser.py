@@ -1,0 +1,86 @@
+"""The report in a real browser: it fits the window, wide and narrow, and asks for nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from shoal.jobs.policy import Policy
+from shoal.jobs.publish import publish_file
+from shoal.jobs.report import write_report
+from shoal.samples import patients
+
+BROWSER = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium on PATH: install it to look at the page in it")
+
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+FLAGS += ["--disable-background-networking", "--disable-component-update"]
+
+# the page in frames of two widths; the outer page writes down what it finds in them
+PROBE = """<!DOCTYPE html><body>
+<iframe width="400" height="900"></iframe><iframe width="1100" height="900"></iframe><pre id="found"></pre>
+<script>
+const page = %s;
+let left = 2;
+document.querySelectorAll("iframe").forEach(frame => {
+  frame.onload = () => {
+    const inside = frame.contentDocument, root = inside.documentElement;
+    const letters = [...inside.querySelectorAll("svg text")].map(t => t.getBoundingClientRect().height);
+    const line = {
+      width: frame.width, reaches: root.scrollWidth, sections: inside.querySelectorAll("section").length,
+      charts: [...inside.querySelectorAll("svg")].filter(s => s.getBoundingClientRect().height > 60).length,
+      letters: Math.min(...letters),
+      loaded: frame.contentWindow.performance.getEntriesByType("resource").length,
+    };
+    document.getElementById("found").textContent += Object.entries(line).map(e => e.join("=")).join(" ") + "\\n";
+    if (--left === 0) document.title = "done";
+  };
+  frame.srcdoc = page;
+});
+</script></body>"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory) -> dict[int, dict[str, float]]:
+    """What the browser sees, by width of the window."""
+    folder = tmp_path_factory.mktemp("browser")
+    patients.generate(1000, 1).write_csv(folder / "input.csv")
+    policy = Policy.from_dict(yaml.safe_load(patients.POLICY)).with_method("mondrian", {})
+    outcome = publish_file(str(folder / "input.csv"), policy, str(folder / "output.csv"))
+    write_report(outcome, policy, folder / "report.html")
+    page = json.dumps((folder / "report.html").read_text("utf-8")).replace("</", "<\\/")
+    (folder / "probe.html").write_text(PROBE % page, "utf-8")
+    dumped = _dom_of(folder / "probe.html", folder / "profile")
+    lines = re.search(r'<pre id="found">(.*?)</pre>', dumped, re.DOTALL)
+    assert lines, "the browser drew nothing"
+    rows = [{k: float(v) for k, v in (e.split("=") for e in line.split())} for line in lines[1].strip().split("\n")]
+    return {int(row["width"]): row for row in rows}
+
+
+def _dom_of(page: Path, profile: Path) -> str:
+    command = [BROWSER, *FLAGS, f"--user-data-dir={profile}", "--virtual-time-budget=8000", "--dump-dom", page.as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
+
+
+@pytest.mark.parametrize("width", [400, 1100])
+def test_it_fits_the_window_and_shows_everything(found, width):
+    assert found[width]["reaches"] <= width
+    assert found[width]["sections"] == 8
+    assert found[width]["charts"] == 6
+
+
+@pytest.mark.parametrize("width", [400, 1100])
+def test_letters_in_charts_can_be_read(found, width):
+    assert found[width]["letters"] >= 8
+
+
+def test_it_loads_nothing(found):
+    assert all(row["loaded"] == 0 for row in found.values())

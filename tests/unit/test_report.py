@@ -1,0 +1,459 @@
+"""What a report shows, and what it must not."""
+
+from __future__ import annotations
+
+import re
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.jobs.audit import measure
+from shoal.jobs.distributions import (
+    NO_VALUE,
+    OTHERS,
+    Distribution,
+    distributions,
+    round_edges,
+    spread_over_intervals,
+)
+from shoal.jobs.policy import Policy
+from shoal.jobs.publish import Outcome, publish_file
+from shoal.jobs.report import write_audit_report, write_report
+from shoal.samples import patients
+
+SECTIONS = ("promises", "classes", "risk", "limits", "loss", "before-after", "columns", "repeat")
+SAMPLE_POLICY = yaml.safe_load(patients.POLICY) | {"method": {"name": "mondrian"}}
+NEVER_CLOSED = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """A page as its reader sees it: sections, text, links; closing tags must fit."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.loaded: list[str] = []
+        self.tags: list[str] = []
+        self.words: list[str] = []
+        self.text_of: dict[str, str] = {}
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        for name, value in attributes:
+            if name == "id":
+                self.ids.append(value)
+            if name in ("src", "href", "xlink:href", "data", "action"):
+                self.loaded.append(value)
+        if tag not in NEVER_CLOSED:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in NEVER_CLOSED:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open, f"{tag} closed, nothing open"
+        assert self.open[-1] == tag
+        self.open.pop()
+
+    def handle_data(self, words):
+        if "style" not in self.open:
+            self.words.append(words)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+class Release:
+    """A published frame, its report, and what they were made from."""
+
+    def __init__(self, folder: Path, frame: pl.DataFrame, content: dict) -> None:
+        frame.write_csv(folder / "input.csv")
+        self.policy = Policy.from_dict(content)
+        self.outcome: Outcome = publish_file(str(folder / "input.csv"), self.policy, str(folder / "output.csv"))
+        write_report(self.outcome, self.policy, folder / "report.html")
+        self.html = (folder / "report.html").read_text("utf-8")
+        self.page = Page(self.html)
+        self.published = (folder / "output.csv").read_text()
+
+    def distribution(self, name: str) -> Distribution:
+        draft = self.outcome.draft
+        found = distributions(self.outcome.release, draft.schema.quasi, self.policy, draft.truth)
+        return next(d for d in found if d.name == name)
+
+
+def policy_of(attributes: dict, k: int = 5, **more) -> dict:
+    promises = [{"model": "k-anonymity", "k": k}]
+    return {"version": 1, "attributes": attributes, "promises": promises, "method": {"name": "mondrian"}, **more}
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory) -> Release:
+    return Release(tmp_path_factory.mktemp("sample"), patients.generate(1000, 1), SAMPLE_POLICY)
+
+
+def people(count: int, seed: int = 0) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "age": rng.integers(20, 70, count),
+            "city": rng.choice(["Oslo", "Bergen", "Tromso"], count),
+            "ill": rng.choice(["flu", "cold"], count),
+        }
+    )
+
+
+AGE = {"role": "quasi", "type": "number", "domain": [0, 120]}
+CITY = {"role": "quasi"}
+ILL = {"role": "sensitive"}
+
+# The page itself
+
+
+def test_it_needs_nothing_but_itself(sample):
+    assert not re.search(r"https?://|//[a-z]|@import|url\((?!#)", sample.html)
+    assert all(target.startswith("#") for target in sample.page.loaded)
+    assert not {"script", "img", "link", "iframe", "object", "embed"} & set(sample.page.tags)
+
+
+def test_every_section_is_there_and_every_link_in_it_leads_somewhere(sample):
+    assert [i for i in sample.page.ids if i in SECTIONS] == list(SECTIONS)
+    assert {target[1:] for target in sample.page.loaded} <= set(sample.page.ids)
+    assert set(re.findall(r"url\(#([^)]+)\)", sample.html)) <= set(sample.page.ids)
+
+
+def test_no_two_parts_have_the_same_name(sample):
+    assert len(sample.page.ids) == len(set(sample.page.ids))
+
+
+def test_every_chart_says_in_words_what_it_shows(sample):
+    charts = re.findall(r"<svg [^>]*>", sample.html)
+    assert len(charts) == 2 + 4
+    for chart in charts:
+        assert 'role="img"' in chart
+        assert all(i in sample.page.ids for i in re.search(r'aria-labelledby="([^"]+)"', chart)[1].split())
+
+
+def test_the_figures_are_those_of_the_certificate(sample):
+    certificate, text = sample.outcome.certificate, sample.page.text
+    classes, risk, utility = certificate["classes"], certificate["risk"], certificate["utility"]
+    assert "Every promise holds" in text
+    assert "k-anonymity (at least 10 asked, 10 found)" in text
+    assert f"l-diversity of disease (at least 3 asked, {certificate['promises'][1]['measured']} found)" in text
+    assert f"{certificate['subjects']} people with 1,000 records" in text
+    assert f"in {classes['count']} classes, each of {classes['min']} to {classes['max']} people" in text
+    assert f"at most {100 * risk['prosecutor_max']:.1f} % on average {100 * risk['prosecutor_mean']:.1f} %" in text
+    assert f"{100 * utility['gcp']:.1f} %" in text
+    assert f"{utility['discernibility']:,}" in text
+    for file in ("input", "output"):
+        assert certificate[file]["sha256"] in text
+
+
+def test_the_whole_certificate_is_in_it(sample):
+    text = re.search(r"<summary>The certificate.*?<pre>(.*?)</pre>", sample.html, re.DOTALL)[1]
+    assert text.replace("&#34;", '"') == sample.outcome.certificate.to_json()
+
+
+def test_promises_are_defined_in_words(sample):
+    for promise in sample.policy.build_promises():
+        assert promise.definition in sample.page.text
+
+
+def test_its_policy_can_be_used_again(sample):
+    text = re.search(r"policy.yaml</h3>\s*<pre>(.*?)</pre>", sample.html, re.DOTALL)[1]
+    assert Policy.from_dict(yaml.safe_load(text)).model == sample.policy.model
+
+
+def test_same_measures_give_the_same_bytes(sample, tmp_path):
+    write_report(sample.outcome, sample.policy, tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_text("utf-8") == sample.html
+
+
+def test_it_is_written_whole_or_not_at_all(sample, tmp_path, monkeypatch):
+    (tmp_path / "report.html").write_text("the one before")
+    monkeypatch.setattr("pathlib.Path.write_text", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        write_report(sample.outcome, sample.policy, tmp_path / "report.html")
+    monkeypatch.undo()
+    assert [f.name for f in tmp_path.iterdir()] == ["report.html"]
+    assert (tmp_path / "report.html").read_text() == "the one before"
+
+
+def test_a_folder_that_does_not_exist_is_named(sample, tmp_path):
+    with pytest.raises(InputError, match="can't be written"):
+        write_report(sample.outcome, sample.policy, tmp_path / "nowhere" / "report.html")
+
+
+def test_names_and_labels_are_text_not_markup_and_not_mathematics(tmp_path):
+    frame = people(60).rename({"age": "<b>age</b>&", "city": "$c_1$", "ill": "'i'"})
+    frame = frame.with_columns(pl.col("$c_1$").replace("Oslo", "<i>$x^2$</i>"))
+    content = policy_of({"<b>age</b>&": AGE, "$c_1$": CITY, "'i'": ILL}, missing="value")
+    release = Release(tmp_path, frame, content)
+    assert not {"b", "i"} & set(release.page.tags)
+    assert "<b>age</b>&" in release.page.text
+    assert "$c_1$" in release.page.text
+    if OTHERS not in release.distribution("$c_1$").labels:
+        assert "<i>$x^2$</i>" in release.page.text
+
+
+def test_letters_that_can_not_be_printed_do_no_harm(tmp_path):
+    frame = people(60).with_columns(pl.col("city").replace("Oslo", "Os\x01lo 東京 " + "x" * 80))
+    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}))
+    drawn = "".join(re.findall(r"<svg.*?</svg>", release.html, re.DOTALL))
+    assert "\x01" not in drawn
+    assert "x" * 40 not in drawn
+
+
+# Tables of every sort
+
+
+def test_only_categories(tmp_path):
+    release = Release(tmp_path, people(60), policy_of({"age": {"role": "drop"}, "city": CITY, "ill": ILL}))
+    assert "does not apply" in release.page.text  # the squared error
+
+
+def test_only_numbers(tmp_path):
+    release = Release(tmp_path, people(60), policy_of({"age": AGE, "city": {"role": "drop"}, "ill": {"role": "plain"}}))
+    assert "passes through" in release.page.text
+
+
+def test_one_class(tmp_path):
+    release = Release(tmp_path, people(12), policy_of({"age": AGE, "city": CITY, "ill": ILL}, k=12))
+    assert "in 1 class, each of 12 to 12 people" in release.page.text
+
+
+def test_a_single_published_number(tmp_path):
+    frame = people(40).with_columns(age=pl.lit(33.5))
+    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}))
+    found = release.distribution("age")
+    assert found.after.sum() == pytest.approx(40)
+    assert found.before.tolist() == [40]
+
+
+def test_suppressed_records_are_counted_with_the_reason(tmp_path):
+    frame = people(60).with_columns(age=pl.when(pl.int_range(60) < 7).then(None).otherwise(pl.col("age")))
+    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}, missing="suppress"))
+    assert "7 lack a quasi-identifier" in release.page.text
+    assert "7 records are suppressed" in release.page.text
+    assert "7 of 60 records are suppressed" in release.page.text
+    assert release.distribution("age").after.sum() == pytest.approx(53)
+
+
+def test_missing_values_have_a_bar_of_their_own(tmp_path):
+    frame = people(100).with_columns(
+        age=pl.when(pl.int_range(100) < 30).then(None).otherwise(pl.col("age")),
+        city=pl.when(pl.int_range(100) < 30).then(None).otherwise(pl.col("city")),
+    )
+    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}))
+    for name in ("age", "city"):
+        found = release.distribution(name)
+        assert found.labels[-1] == NO_VALUE
+        assert found.before[-1] == 30
+    assert NO_VALUE in release.page.text
+
+
+def test_audit_report_without_the_original_has_no_before(sample, tmp_path):
+    published = Table(sample.outcome.draft.frame)
+    schema, findings = sample.policy.bind_release(published.names)
+    assert not findings
+    certificate, release = measure(published, schema, sample.policy, None)
+    certificate = certificate.extended(output={"sha256": "0" * 64})
+    write_audit_report(certificate, release, schema, sample.policy, tmp_path / "audit.html")
+    page = Page((tmp_path / "audit.html").read_text("utf-8"))
+    assert "Audit report" in page.text
+    assert "Rows were counted, not people." in page.text
+    assert "Original" not in page.text
+
+
+def test_a_release_without_any_class(sample, tmp_path):
+    starred = sample.outcome.draft.frame.with_columns(pl.lit("*").alias(n) for n in ("age", "sex", "zip", "education"))
+    draft = sample.outcome.draft
+    certificate, release = measure(Table(starred), draft.schema, sample.policy, draft.truth)
+    write_audit_report(certificate, release, draft.schema, sample.policy, tmp_path / "audit.html", draft.truth)
+    page = Page((tmp_path / "audit.html").read_text("utf-8"))
+    assert "All 1,000 records are suppressed, so there is no class." in page.text
+
+
+def test_a_broken_promise_is_said_first(sample, tmp_path):
+    published = Table(sample.outcome.draft.frame)
+    stricter = sample.policy.with_k(25)
+    draft = sample.outcome.draft
+    certificate, release = measure(published, draft.schema, stricter, draft.truth)
+    write_audit_report(certificate, release, draft.schema, stricter, tmp_path / "audit.html", draft.truth)
+    page = Page((tmp_path / "audit.html").read_text("utf-8"))
+    assert "Not everything holds" in page.text
+    assert "k-anonymity (at least 25 asked, 10 found: broken)" in page.text
+    assert "✗ does not hold" in page.text
+
+
+def test_sensitive_values_without_a_promise_are_named_as_such(sample):
+    assert "Sensitive values of charge. No promise was asked for it" in sample.page.text
+    assert "Good guesses about disease." in sample.page.text
+
+
+def test_a_hundred_thousand_records_take_little_time(tmp_path):
+    patients.generate(100_000, 1).write_csv(tmp_path / "input.csv")
+    policy = Policy.from_dict(SAMPLE_POLICY)
+    outcome = publish_file(str(tmp_path / "input.csv"), policy, str(tmp_path / "output.csv"))
+    started = time.process_time()
+    write_report(outcome, policy, tmp_path / "report.html")
+    assert time.process_time() - started < 3
+
+
+def test_the_adult_table(tmp_path, adult, data_folder):
+    names = ["age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country"]
+    folder = data_folder / "adult" / "hierarchies_arx"
+    attributes = {name: {"role": "quasi", "hierarchy": str(folder / f"{name}.csv")} for name in names}
+    content = policy_of({**attributes, "income": ILL}, k=10)
+    release = Release(tmp_path, adult.select([*names, "income"]), content)
+    assert all(len(release.distribution(name).labels) >= 2 for name in names)
+
+
+# What must not be told
+
+
+def test_a_value_of_few_people_is_not_told(tmp_path):
+    frame = people(200).with_columns(
+        city=pl.when(pl.int_range(200) < 3).then(pl.lit("Longyearbyen")).otherwise(pl.col("city"))
+    )
+    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}))
+    assert "Longyearbyen" not in release.published
+    assert "Longyearbyen" not in release.html
+
+
+def test_a_frequent_value_that_is_not_published_is_not_told(tmp_path):
+    """It comes from the data alone, so whether it occurs is the data's secret."""
+    frame = pl.DataFrame({"city": ["Oslo", "Bergen"] * 30, "age": list(range(60)), "ill": ["flu"] * 60})
+    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}, k=60))
+    assert "Oslo" not in release.published
+    assert "Oslo" not in release.html
+    assert release.distribution("city").labels == (OTHERS,)
+
+
+def test_an_order_that_the_data_tells_names_published_labels_only(tmp_path):
+    frame = people(200).with_columns(
+        city=pl.when(pl.int_range(200) < 80).then(pl.lit("a")).when(pl.int_range(200) < 190).then(pl.lit("b"))
+        .when(pl.int_range(200) < 196).then(pl.lit("hidden")).otherwise(pl.lit("z"))
+    )  # fmt: skip
+    ordered = {"role": "quasi", "type": "ordinal", "order": "alphabetical"}
+    release = Release(tmp_path, frame, policy_of({"age": {"role": "drop"}, "city": ordered, "ill": ILL}, k=20))
+    assert "hidden" not in release.published
+    assert "hidden" not in release.distribution("city").labels
+    named = ordered | {"order": ["a", "b", "hidden", "z"]}
+    release = Release(tmp_path, frame, policy_of({"age": {"role": "drop"}, "city": named, "ill": ILL}, k=6))
+    assert "hidden" in release.distribution("city").labels
+
+
+def test_codes_are_shown_at_the_level_that_is_published(tmp_path):
+    rng = np.random.default_rng(0)
+    codes = 13000 + rng.integers(0, 200, 300)
+    frame = people(300).with_columns(city=pl.Series(codes).cast(pl.String))
+    release = Release(
+        tmp_path, frame, policy_of({"age": AGE, "city": CITY | {"hierarchy": {"prefix": 5}}, "ill": ILL}, k=20)
+    )
+    shown = set(re.findall(r"\b13\d{3}\b", release.page.text))
+    assert shown <= set(re.findall(r"\b13\d{3}\b", release.published))
+    assert set(release.distribution("city").labels) & {"130**", "131**"}
+
+
+def test_the_extremes_of_suppressed_records_are_not_told(tmp_path):
+    frame = people(80).with_columns(
+        age=pl.when(pl.int_range(80) == 0).then(97).when(pl.int_range(80) == 1).then(3).otherwise(pl.col("age")),
+        city=pl.when(pl.int_range(80) < 2).then(None).otherwise(pl.col("city")),
+    )
+    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}, missing="suppress"))
+    found = release.distribution("age")
+    assert found.edges[0] >= 20
+    assert found.edges[-1] <= 70
+
+
+def test_the_domain_that_only_the_data_tells_is_not_told(tmp_path):
+    frame = people(80).with_columns(age=pl.when(pl.int_range(80) == 0).then(98765).otherwise(pl.col("age")))
+    frame = frame.with_columns(city=pl.when(pl.int_range(80) == 0).then(None).otherwise(pl.col("city")))
+    number = {"role": "quasi", "type": "number"}
+    release = Release(tmp_path, frame, policy_of({"age": number, "city": CITY, "ill": ILL}, missing="suppress"))
+    assert "98765" not in release.html.replace(",", "")
+
+
+def test_every_figure_of_the_original_stands_for_k_people_and_is_a_multiple_of_k(sample):
+    for name in ("age", "sex", "zip", "education"):
+        before = sample.distribution(name).before
+        known = before[~np.isnan(before)]
+        assert len(known)
+        assert (known >= 10).all()
+        assert (known % 10 == 0).all()
+
+
+def test_many_records_of_one_person_are_one_person(tmp_path):
+    """Thirty visits at age 61 by one person are not thirty people at age 61."""
+    frame = people(60).with_columns(who=pl.int_range(60), age=pl.lit(30) + pl.int_range(60) % 3)
+    visits = pl.DataFrame({"age": [61] * 30, "city": ["Oslo"] * 30, "ill": ["flu"] * 30, "who": [0] * 30})
+    both = pl.concat([visits.cast(frame.schema), frame])
+    release = Release(
+        tmp_path, both, policy_of({"age": AGE, "city": CITY, "ill": ILL, "who": {"role": "subject"}}, k=5)
+    )
+    found = release.distribution("age")
+    at_61 = np.flatnonzero((found.edges[:-1] <= 61) & (found.edges[1:] > 61))
+    assert np.isnan(found.before[at_61]).all()
+
+
+def test_small_k_still_folds_values_of_fewer_than_five(tmp_path):
+    release = Release(tmp_path, people(200), policy_of({"age": AGE, "city": CITY, "ill": ILL}, k=2))
+    before = release.distribution("age").before
+    assert np.nanmin(before) >= 5
+
+
+# How mass is spread
+
+
+def test_spread_mass_is_all_of_it():
+    rng = np.random.default_rng(1)
+    lo = rng.uniform(0, 50, 40)
+    hi = lo + rng.uniform(0, 30, 40) * (rng.random(40) > 0.3)
+    weights = rng.integers(1, 9, 40).astype(float)
+    edges = round_edges(float(lo.min()), float(hi.max()), whole=False)
+    assert spread_over_intervals(lo, hi, weights, edges).sum() == pytest.approx(weights.sum())
+
+
+def test_an_interval_is_spread_evenly_over_the_whole_numbers_it_holds():
+    spread = spread_over_intervals(np.array([10.0]), np.array([20.0]), np.array([10.0]), np.array([10.0, 15.0, 20.0]))
+    assert spread.tolist() == [5.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "whole"),
+    [
+        (0, 0, True),
+        (17, 90, True),
+        (0, 99_999, True),
+        (-5, 5, True),
+        (0.5, 0.5, False),
+        (0, 0, False),
+        (-1e-3, 7e8, False),
+    ],
+)
+def test_ends_of_intervals_cover_what_is_published_and_are_not_many(lo, hi, whole):
+    edges = round_edges(lo, hi, whole)
+    assert edges[0] <= lo
+    assert edges[-1] > hi
+    assert 1 <= len(edges) - 1 <= 26
+    assert (np.diff(edges) > 0).all()
+
+
+def test_all_of_the_release_is_in_the_bars(sample):
+    for name in ("age", "sex", "zip", "education"):
+        found = sample.distribution(name)
+        assert found.after.sum() + found.hidden == pytest.approx(1000)
