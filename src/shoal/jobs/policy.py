@@ -90,6 +90,12 @@ class AttributePolicy(_Strict):
         return self
 
     @property
+    def follows_the_data(self) -> bool:
+        """Whether its hierarchy or order is only known with the original data at hand."""
+        made = isinstance(self.hierarchy, dict) and next(iter(self.hierarchy)) not in ("tree", "order")
+        return made or isinstance(self.order, str)
+
+    @property
     def kind(self) -> Kind:
         if self.type is not None:
             return Kind(self.type)
@@ -294,17 +300,13 @@ class Policy:
         """The schema of a released file whose original is not at hand.
 
         What only the original could tell stays open: a number without a declared domain has none,
-        a hierarchy made from the data is None.
+        an order or hierarchy that follows the data is None.
         """
         findings = self.check_columns(names, released=True)
         attributes = []
         for name in names:
             declared = self.model.attributes.get(name)
-            opaque = (
-                declared is not None
-                and isinstance(declared.hierarchy, dict)
-                and (next(iter(declared.hierarchy)) not in ("tree", "order"))
-            )
+            opaque = declared is not None and declared.follows_the_data
             attribute, found = self._bind_attribute(name, None, opaque=opaque)
             findings += found
             if attribute is not None:

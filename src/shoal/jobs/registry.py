@@ -201,7 +201,7 @@ def _modules_of(package_name: str) -> Iterator[ModuleType]:
         yield importlib.import_module(f"{package_name}.{info.name}")
 
 
-def _named_classes(module: ModuleType, mark: str) -> Iterator[tuple[str, type]]:
+def _named_classes(module: ModuleType, mark: str) -> Iterator[tuple[str, Any]]:
     """The public dataclasses defined in this module that carry a text under `mark`."""
     for thing in vars(module).values():
         if (
