@@ -1,0 +1,183 @@
+"""The auditor against planted violations: it must catch every one."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+
+import shoal
+from shoal.samples import patients
+
+QUASI = ["age", "sex", "zip", "education"]
+
+
+@pytest.fixture(scope="module")
+def original() -> pl.DataFrame:
+    return patients.generate(500, seed=5)
+
+
+@pytest.fixture(scope="module")
+def policy() -> shoal.Policy:
+    return shoal.Policy.from_dict(yaml.safe_load(patients.POLICY))
+
+
+@pytest.fixture(scope="module")
+def published(original, policy) -> shoal.Publication:
+    return shoal.publish(original, policy)
+
+
+def changed(frame: pl.DataFrame, row: int, **cells) -> pl.DataFrame:
+    rows = pl.Series(np.arange(len(frame)) == row)
+    return frame.with_columns(
+        pl.when(rows).then(pl.lit(value).cast(frame[name].dtype)).otherwise(pl.col(name)).alias(name)
+        for name, value in cells.items()
+    )
+
+
+def promise(certificate, model: str) -> dict:
+    return next(p for p in certificate["promises"] if p["model"] == model)
+
+
+def test_honest_release_holds(published, policy, original):
+    certificate = shoal.audit(published.data, policy, original)
+    assert certificate.holds
+    assert certificate["counted"] == "subjects"
+    assert certificate["subjects"] == original["patient"].n_unique()
+
+
+def test_one_record_moved_out_of_its_class_is_caught(published, policy, original):
+    moved = changed(published.data, 0, age="[1, 99]")
+    certificate = shoal.audit(moved, policy, original)
+    assert promise(certificate, "k-anonymity")["measured"] == 1
+    assert not certificate.holds
+
+
+def test_one_record_moved_into_another_class_is_uncovered(published, policy, original):
+    classes = published.classes
+    stranger = int(np.flatnonzero(classes != classes[0])[-1])
+    target = {name: published.data[name][stranger] for name in QUASI}
+    certificate = shoal.audit(changed(published.data, 0, **target), policy, original)
+    assert certificate["faults"]["uncovered"] == 1
+    assert not certificate.holds
+
+
+def test_one_label_changed_is_caught(published, policy, original):
+    row = int(np.flatnonzero((published.data["sex"] != "*").to_numpy())[0])
+    other = "male" if original["sex"][row] == "female" else "female"
+    assert not shoal.audit(changed(published.data, row, sex=other), policy, original).holds
+
+
+def test_one_sensitive_value_changed_is_caught(published, policy, original):
+    other = "asthma" if original["disease"][0] != "asthma" else "ulcer"
+    certificate = shoal.audit(changed(published.data, 0, disease=other), policy, original)
+    assert certificate["faults"]["changed"] == 1
+
+
+def test_one_plain_value_changed_is_caught(published, policy, original):
+    other = "north" if original["ward"][0] != "north" else "south"
+    assert shoal.audit(changed(published.data, 0, ward=other), policy, original)["faults"]["changed"] == 1
+
+
+def test_a_subject_repeated_until_too_few_people_are_left_is_caught(published, policy, original):
+    """Every row of the smallest class is said to be of one person: k rows, one subject."""
+    counts = np.bincount(published.classes)
+    members = published.classes == int(counts.argmin())
+    one = original.with_columns(
+        pl.when(pl.Series(members)).then(pl.lit("P0000")).otherwise(pl.col("patient")).alias("patient")
+    )
+    certificate = shoal.audit(published.data, policy, one)
+    assert promise(certificate, "k-anonymity")["measured"] == 1
+    assert not certificate.holds
+
+
+def test_a_class_of_one_disease_breaks_diversity(published, policy, original):
+    members = pl.Series(published.classes == 0)
+    same = pl.when(members).then(pl.lit("asthma")).otherwise(pl.col("disease")).alias("disease")
+    certificate = shoal.audit(published.data.with_columns(same), policy, original.with_columns(same))
+    assert promise(certificate, "l-diversity")["measured"] == 1
+    assert certificate["faults"] == {"uncovered": 0, "changed": 0}
+    assert not certificate.holds
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_narrowed_cell_is_caught(published, policy, original, seed):
+    """A span cut down to one of its ends: another class, and uncovered unless the end is the truth."""
+    rng = np.random.default_rng(seed)
+    spans = np.flatnonzero(published.data["age"].str.starts_with("[").to_numpy())
+    row = int(rng.choice(spans))
+    low = published.data["age"][row][1:].split(",")[0]
+    assert not shoal.audit(changed(published.data, row, age=low), policy, original).holds
+
+
+def test_without_subject_column_rows_are_counted_and_said_so(published, policy):
+    certificate = shoal.audit(published.data, policy)
+    assert certificate["counted"] == "rows"
+    assert "faults" not in certificate
+
+
+def test_a_release_that_still_holds_the_subject_is_counted_in_people(published, policy, original):
+    with_subject = published.data.with_columns(original["patient"])
+    assert shoal.audit(with_subject, policy)["counted"] == "subjects"
+
+
+def test_column_order_changes_nothing(published, policy, original):
+    turned = published.data.select(sorted(published.data.columns))
+    one, other = (dict(shoal.audit(f, policy, original)) for f in (turned, published.data))
+    assert {k: v for k, v in one.items() if k != "seconds"} == {k: v for k, v in other.items() if k != "seconds"}
+
+
+def test_suppressed_rows_are_no_class(policy, published):
+    starred = changed(published.data, 0, **dict.fromkeys(QUASI, "*"))
+    certificate = shoal.audit(starred, policy)
+    assert certificate["records"]["suppressed"] == 1
+    assert certificate["classes"]["count"] <= published.certificate["classes"]["count"]
+
+
+def test_cells_that_say_nothing_readable_are_an_input_error(published, policy):
+    with pytest.raises(shoal.InputError, match="'age': 1 published cells"):
+        shoal.audit(changed(published.data, 0, age="about forty"), policy)
+
+
+def test_original_with_other_records_is_refused(published, policy, original):
+    with pytest.raises(shoal.InputError, match="original: has 499 records"):
+        shoal.audit(published.data, policy, original[:499])
+
+
+def test_audit_of_a_foreign_release_in_a_file(workplace, shoal):
+    (workplace / "foreign.csv").write_text("age,zip\n" + "30-39,13***\n" * 4 + "40-49,130**\n" * 3)
+    policy = {
+        "version": 1,
+        "attributes": {
+            "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
+            "zip": {"role": "quasi", "hierarchy": {"prefix": 5}},
+        },
+        "promises": [{"model": "k-anonymity", "k": 4}],
+        "render": {"intervals": "{lo}-{hi}"},
+    }
+    (workplace / "foreign.yaml").write_text(yaml.safe_dump(policy))
+    result = shoal("audit", "foreign.csv", "-p", "foreign.yaml", "--json")
+    certificate = json.loads(result.out)
+    assert result.status == 1
+    assert certificate["promises"][0]["measured"] == 3
+    assert certificate["classes"]["count"] == 2
+    assert shoal("audit", "foreign.csv", "-p", "foreign.yaml", "--k", "3").status == 0
+
+
+def test_gcp_is_the_mean_width_of_the_published_cells(policy, original, published):
+    """Recomputed by hand from the cells, as the contract defines it."""
+    order = yaml.safe_load(patients.POLICY)["attributes"]["education"]["order"]
+    zips = sorted(set(original["zip"]))
+    total = 0.0
+    for row in published.data.select(QUASI).iter_rows(named=True):
+        lo, _, hi = row["age"].strip("[]").partition(", ")
+        total += (float(hi or lo) - float(lo)) / 100
+        total += row["sex"] == "*"
+        first, _, last = row["education"].strip("[]").partition(", ")
+        total += (order.index(last or first) - order.index(first)) / (len(order) - 1)
+        covered = sum(z.startswith(row["zip"].rstrip("*")) for z in zips)
+        total += (covered - 1) / (len(zips) - 1)
+    assert published.certificate["utility"]["gcp"] == pytest.approx(total / (4 * len(original)))
