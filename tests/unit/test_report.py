@@ -334,27 +334,43 @@ def test_a_value_of_few_people_is_not_told(tmp_path):
     assert "Longyearbyen" not in release.html
 
 
+def shown_if_published(release: Release, name: str, cell: str) -> Distribution:
+    """The column's distribution, had every record shown this cell in it."""
+    draft = release.outcome.draft
+    frame = draft.frame.with_columns(pl.lit(cell).alias(name))
+    _, published = measure(Table(frame), draft.schema, release.policy, draft.truth)
+    found = distributions(published, draft.schema.quasi, release.policy, draft.truth)
+    return next(d for d in found if d.name == name)
+
+
 def test_a_frequent_value_that_is_not_published_is_not_told(tmp_path):
     """It comes from the data alone, so whether it occurs is the data's secret."""
-    frame = pl.DataFrame({"city": ["Oslo", "Bergen"] * 30, "age": list(range(60)), "ill": ["flu"] * 60})
-    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}, k=60))
-    assert "Oslo" not in release.published
-    assert "Oslo" not in release.html
-    assert release.distribution("city").labels == (OTHERS,)
+    release = Release(tmp_path, people(200), policy_of({"age": AGE, "city": CITY, "ill": ILL}))
+    assert set(release.distribution("city").labels) == {"Oslo", "Bergen", "Tromso"}
+    found = shown_if_published(release, "city", "*")
+    assert found.labels == (OTHERS,)
+    assert found.before.tolist() == [200]
 
 
-def test_an_order_that_the_data_tells_names_published_labels_only(tmp_path):
+@pytest.mark.parametrize("order", ["alphabetical", "frequency"])
+def test_an_order_that_the_data_tells_names_published_labels_only(tmp_path, order):
+    ordinal = {"role": "quasi", "type": "ordinal", "order": order}
+    release = Release(tmp_path, people(200), policy_of({"age": AGE, "city": ordinal, "ill": ILL}))
+    first, _, last = release.outcome.draft.schema["city"].order
+    found = shown_if_published(release, "city", f"[{first}, {last}]")
+    assert found.labels == (first, last, OTHERS)
+    assert found.after == pytest.approx([200 / 3] * 3)
+
+
+def test_an_order_that_the_policy_tells_is_schema_where_enough_people_stand_behind_it(tmp_path):
     frame = people(200).with_columns(
-        city=pl.when(pl.int_range(200) < 80).then(pl.lit("a")).when(pl.int_range(200) < 190).then(pl.lit("b"))
-        .when(pl.int_range(200) < 196).then(pl.lit("hidden")).otherwise(pl.lit("z"))
-    )  # fmt: skip
-    ordered = {"role": "quasi", "type": "ordinal", "order": "alphabetical"}
-    release = Release(tmp_path, frame, policy_of({"age": {"role": "drop"}, "city": ordered, "ill": ILL}, k=20))
-    assert "hidden" not in release.published
-    assert "hidden" not in release.distribution("city").labels
-    named = ordered | {"order": ["a", "b", "hidden", "z"]}
-    release = Release(tmp_path, frame, policy_of({"age": {"role": "drop"}, "city": named, "ill": ILL}, k=6))
-    assert "hidden" in release.distribution("city").labels
+        city=pl.when(pl.int_range(200) < 4).then(pl.lit("Narvik")).otherwise(pl.col("city"))
+    )
+    ordinal = {"role": "quasi", "type": "ordinal", "order": ["Bergen", "Narvik", "Oslo", "Tromso"]}
+    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": ordinal, "ill": ILL}))
+    found = shown_if_published(release, "city", "[Bergen, Tromso]")
+    assert found.labels == ("Bergen", "Oslo", "Tromso", OTHERS)
+    assert np.isnan(found.before[-1])
 
 
 def test_codes_are_shown_at_the_level_that_is_published(tmp_path):
@@ -367,6 +383,7 @@ def test_codes_are_shown_at_the_level_that_is_published(tmp_path):
     shown = set(re.findall(r"\b13\d{3}\b", release.page.text))
     assert shown <= set(re.findall(r"\b13\d{3}\b", release.published))
     assert set(release.distribution("city").labels) & {"130**", "131**"}
+    assert shown_if_published(release, "city", "13***").labels == ("13***",)
 
 
 def test_the_extremes_of_suppressed_records_are_not_told(tmp_path):
@@ -411,9 +428,12 @@ def test_many_records_of_one_person_are_one_person(tmp_path):
 
 
 def test_small_k_still_folds_values_of_fewer_than_five(tmp_path):
-    release = Release(tmp_path, people(200), policy_of({"age": AGE, "city": CITY, "ill": ILL}, k=2))
-    before = release.distribution("age").before
-    assert np.nanmin(before) >= 5
+    frame = people(103).with_columns(age=pl.when(pl.int_range(103) < 100).then(30).otherwise(50))
+    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": {"role": "drop"}, "ill": ILL}, k=2))
+    found = release.distribution("age")
+    assert found.before[0] == 100
+    assert np.isnan(found.before[1:]).all()
+    assert "fewer than 5 people" in release.page.text
 
 
 # How mass is spread
