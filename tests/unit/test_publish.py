@@ -68,8 +68,10 @@ def test_k_counts_people_not_visits():
         }
     )
     published = library.publish(pl.DataFrame(rows), policy)
-    assert published.certificate["classes"] == {"count": 2, "min": 2, "mean": 2.0, "max": 2}
+    assert published.certificate["classes"]["min"] >= 2
     assert published.certificate["subjects"] == 4
+    # five visits of one person are not a class
+    assert "30" not in set(published.data["age"])
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])

@@ -1,0 +1,188 @@
+"""Policies: read, proposed, checked, described."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+import yaml
+
+import shoal
+from shoal.data.table import Table
+from shoal.jobs.policy import Policy, json_schema
+from shoal.jobs.propose import propose_for
+from shoal.samples import patients
+
+
+def test_json_and_toml_say_the_same_as_yaml(tmp_path):
+    content = {
+        "version": 1,
+        "attributes": {"age": {"role": "quasi", "type": "number", "domain": [0, 9]}},
+        "promises": [{"model": "k-anonymity", "k": 3}],
+    }
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(content))
+    (tmp_path / "p.json").write_text(json.dumps(content))
+    (tmp_path / "p.toml").write_text(
+        'version = 1\n[attributes.age]\nrole = "quasi"\ntype = "number"\ndomain = [0, 9]\n'
+        '[[promises]]\nmodel = "k-anonymity"\nk = 3\n'
+    )
+    models = [Policy.load(tmp_path / f"p.{suffix}").model for suffix in ("yaml", "json", "toml")]
+    assert models[0] == models[1] == models[2]
+
+
+@pytest.mark.parametrize(("name", "text"), [("p.yaml", "a: [1"), ("p.json", "{"), ("p.toml", "=")])
+def test_broken_syntax_is_one_clear_line(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(shoal.InputError, match=r"line 1|the file can't"):
+        Policy.load(tmp_path / name)
+
+
+def test_schema_accepts_the_samples_policy_and_refuses_nonsense():
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft202012Validator(json_schema())
+    good = yaml.safe_load(patients.POLICY)
+    assert not list(validator.iter_errors(good))
+    assert list(validator.iter_errors(good | {"promises": [{"model": "k-anonymity", "k": 1}]}))
+    assert list(validator.iter_errors(good | {"method": {"name": "rounded-partition", "cut": "crooked"}}))
+    assert list(validator.iter_errors(good | {"colour": "red"}))
+
+
+def test_schema_on_the_command_line_is_json(shoal):
+    result = shoal("policy", "schema")
+    assert result.status == 0
+    assert json.loads(result.out)["title"] == "Shoal policy"
+
+
+def test_paths_are_relative_to_the_policy_file(tmp_path, monkeypatch):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "town.csv").write_text("x;*\ny;*\n")
+    content = {
+        "version": 1,
+        "attributes": {"town": {"role": "quasi", "hierarchy": "town.csv"}},
+        "promises": [{"model": "k-anonymity", "k": 2}],
+    }
+    (tmp_path / "sub" / "p.yaml").write_text(yaml.safe_dump(content))
+    monkeypatch.chdir(tmp_path)
+    published = shoal.publish(pl.DataFrame({"town": ["x", "y"]}), Policy.load("sub/p.yaml"))
+    assert published.data["town"].to_list() == ["*", "*"]
+
+
+def test_other_columns_are_plain_or_dropped():
+    frame = pl.DataFrame({"age": ["1", "2"], "extra": ["a", "b"]})
+    content = {
+        "version": 1,
+        "attributes": {"age": {"role": "quasi", "type": "number"}},
+        "promises": [{"model": "k-anonymity", "k": 2}],
+    }
+    assert shoal.publish(frame, Policy.from_dict(content | {"other": "plain"})).data.columns == ["age", "extra"]
+    assert shoal.publish(frame, Policy.from_dict(content | {"other": "drop"})).data.columns == ["age"]
+
+
+def test_order_by_frequency_puts_the_most_frequent_first():
+    frame = pl.DataFrame({"town": ["b"] * 5 + ["a"] * 3 + ["c"] * 3})
+    content = {
+        "version": 1,
+        "attributes": {"town": {"role": "quasi", "order": "frequency"}},
+        "promises": [{"model": "k-anonymity", "k": 11}],
+    }
+    assert set(shoal.publish(frame, Policy.from_dict(content)).data["town"]) == {"[b, c]"}
+
+
+def test_keyed_pseudonyms_link_records_without_naming_anybody(monkeypatch):
+    frame = pl.DataFrame({"name": ["ann", "bob", "ann"], "age": ["1", "2", "3"]})
+    content = {
+        "version": 1,
+        "attributes": {
+            "name": {"role": "identifier", "pseudonym": "keyed"},
+            "age": {"role": "quasi", "type": "number"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 3}],
+    }
+    policy = Policy.from_dict(content)
+    monkeypatch.delenv("SHOAL_PSEUDONYM_KEY", raising=False)
+    with pytest.raises(shoal.InputError, match="SHOAL_PSEUDONYM_KEY"):
+        shoal.publish(frame, policy)
+    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of the owner")
+    first = shoal.publish(frame, policy).data["name"].to_list()
+    assert first[0] == first[2] != first[1]
+    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "another secret altogether")
+    assert shoal.publish(frame, policy).data["name"].to_list() != first
+
+
+def test_proposal_for_the_sample_is_sound_and_publishes():
+    frame = patients.generate(400, 2)
+    text = propose_for(Table(frame), 5)
+    content = yaml.safe_load(text)
+    roles = {name: a["role"] for name, a in content["attributes"].items()}
+    assert roles["name"] == "identifier"
+    assert roles["patient"] == "subject"
+    assert roles["age"] == roles["zip"] == "quasi"
+    assert roles["disease"] == "sensitive"
+    assert shoal.publish(frame, Policy.from_dict(content)).certificate.holds
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"x": ["1", "2", "3"]},
+        {"a: b": ["1", "1", "2"]},
+        {"yes": ["a", "b", "c"]},
+        {"disease": ["q", "q", "r"]},
+        {"id": ["1", "2"]},
+    ],
+)
+def test_proposal_for_any_table_is_a_valid_policy(columns):
+    text = propose_for(Table(pl.DataFrame(columns)), 2)
+    policy = Policy.from_dict(yaml.safe_load(text))
+    assert shoal.publish(pl.DataFrame(columns), policy).certificate.holds
+
+
+def test_proposal_overwrites_no_policy(workplace, shoal):
+    result = shoal("policy", "init", "patients.csv", "-o", "policy.yaml")
+    assert result.status == 2
+    assert "exists" in result.err
+    assert shoal("policy", "init", "patients.csv", "-o", "new.yaml").status == 0
+    assert shoal("policy", "check", "new.yaml", "patients.csv").status == 0
+
+
+def test_doctor_lists_everything_and_shows_values_only_when_asked(workplace, shoal):
+    (workplace / "sex.csv").write_text("male;a;*\nmale;b;*\n")
+    (workplace / "ward.csv").write_text("north;*\n")
+    policy = yaml.safe_load((workplace / "policy.yaml").read_text())
+    policy["attributes"]["sex"]["hierarchy"] = "sex.csv"
+    policy["attributes"]["ward"] = {"role": "quasi", "hierarchy": "ward.csv"}
+    (workplace / "policy.yaml").write_text(yaml.safe_dump(policy))
+    result = shoal("policy", "check", "policy.yaml", "patients.csv")
+    assert result.status == 2
+    assert "'sex'" in result.err
+    assert "male" not in result.err + result.out
+    (workplace / "sex.csv").write_text("male;*\n")
+    hidden = shoal("policy", "check", "policy.yaml", "patients.csv")
+    shown = shoal("policy", "check", "policy.yaml", "patients.csv", "--show-values")
+    assert "'sex'" in hidden.err
+    assert "'ward'" in hidden.err
+    assert "female" not in hidden.err + hidden.out
+    assert "female" in shown.out
+    assert "south" in shown.out
+
+
+def test_methods_as_text_and_as_json(shoal):
+    text, as_json = shoal("methods").out, json.loads(shoal("methods", "--json").out)
+    names = {m["name"] for m in as_json["methods"]}
+    assert names >= {"rounded-partition", "mondrian", "mondrian-relaxed", "bottom-up", "top-down-greedy"}
+    assert all(name in text for name in names)
+    assert {p["model"] for p in as_json["promises"]} >= {"k-anonymity", "l-diversity", "t-closeness"}
+
+
+def test_samples_are_the_same_for_the_same_seed(tmp_path, shoal):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        shoal("sample", "patients", "-n", "50", "--seed", seed, "-o", tmp_path / f"{name}.csv")
+    a, b, c = ((tmp_path / f"{name}.csv").read_bytes() for name in "abc")
+    assert a == b != c
+
+
+def test_unknown_sample_lists_the_known(tmp_path, shoal):
+    result = shoal("sample", "nonesuch", "-o", tmp_path / "x.csv")
+    assert result.status == 2
+    assert "patients" in result.err
