@@ -304,6 +304,14 @@ def test_sensitive_values_without_a_promise_are_named_as_such(sample):
     assert "Good guesses about disease." in sample.page.text
 
 
+@pytest.mark.parametrize(("order", "said"), [("input", "in the order of the input"), ("shuffled", "by the seed")])
+def test_what_the_order_of_the_rows_tells_is_said(tmp_path, order, said):
+    content = policy_of({"age": AGE, "city": CITY, "ill": ILL}, render={"order": order})
+    assert f"The order of the rows. Rows {'stand' if order == 'input' else 'were mixed'} {said}" in (
+        Release(tmp_path, people(40), content).page.text
+    )
+
+
 def test_a_hundred_thousand_records_take_little_time(tmp_path):
     patients.generate(100_000, 1).write_csv(tmp_path / "input.csv")
     policy = Policy.from_dict(SAMPLE_POLICY)

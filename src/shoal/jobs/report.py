@@ -279,6 +279,14 @@ def _suppressions(measured: Measured) -> list[dict[str, Any]]:
 # What it does not promise
 
 
+ORDERS = {
+    "input": "Rows stand in the order of the input. Whoever knows that order, such as an alphabetical list, can tell who "
+    "is who; 'render: {order: shuffled}' in the policy mixes them.",
+    "shuffled": "Rows were mixed by the seed. Whoever has the seed, which the certificate and this report state, can put "
+    "them back in the order of the input, and tell who is who if that is known.",
+}
+
+
 def _limits(measured: Measured) -> Iterator[dict[str, str]]:
     schema, certificate = measured.schema, measured.certificate
     if certificate["counted"] == "rows":
@@ -310,12 +318,7 @@ def _limits(measured: Measured) -> Iterator[dict[str, str]]:
             "what": "Pseudonyms.",
             "why": "Records of one person carry one pseudonym and can be put side by side.",
         }
-    if schema.render.order == "input":
-        yield {
-            "what": "The order of the rows.",
-            "why": "Rows stand in the order of the input. Whoever knows that order, such as an alphabetical list, "
-            "can tell who is who; 'render: {order: shuffled}' in the policy prevents it.",
-        }
+    yield {"what": "The order of the rows.", "why": ORDERS[schema.render.order]}
     if schema.missing is Missing.SUPPRESS and certificate["records"]["suppressed"]:
         yield {
             "what": "Suppressed records.",
