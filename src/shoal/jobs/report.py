@@ -280,10 +280,10 @@ def _suppressions(measured: Measured) -> list[dict[str, Any]]:
 
 
 ORDERS = {
-    "input": "Rows stand in the order of the input. Whoever knows that order, such as an alphabetical list, can tell who "
-    "is who; 'render: {order: shuffled}' in the policy mixes them.",
-    "shuffled": "Rows were mixed by the seed. Whoever has the seed, which the certificate and this report state, can put "
-    "them back in the order of the input, and tell who is who if that is known.",
+    "input": "Rows stand in the order of the input. Whoever knows that order, such as an alphabetical list, can tell "
+    "who is who; 'render: {order: shuffled}' in the policy mixes them.",
+    "shuffled": "Rows were mixed by the seed. Whoever has the seed, which the certificate and this report state, can "
+    "put them back in the order of the input, and tell who is who if that is known.",
 }
 
 
