@@ -1,8 +1,8 @@
 """Compiled recursive cutting of whole rows in place, for the rounded partition function.
 
 rows: (n, d + 1) int32, the codes of one record per row and the record's number in the last column.
-A span of codes costs what `Matrix` says: `scale` for linear attributes, the lowest covering node for
-tree attributes (`base`, `parent`, `last`, `width`). Costs are summed over attributes.
+costs: (d + nodes, 3) float64, `Matrix` in one table: a row (loss per unit, first node or -1, 0) for each
+attribute, then a row (parent, last leaf, loss) for each node; parents and first nodes are row numbers.
 
 Large nodes are cut where they lie, by a selection that moves whole rows; their position comes from
 the rule of sizes or from a strided sample. Nodes of at most `block` rows keep one sorted list of
@@ -20,14 +20,14 @@ DEEPEST = 4096  # far above any depth that cuts of at least a fiftieth can reach
 
 
 @njit(nogil=True, cache=True)
-def span_loss(lo, hi, j, scale, base, parent, last, width):
+def span_loss(lo, hi, j, costs):
     """Loss of publishing lo..hi on attribute j."""
-    if base[j] < 0:
-        return (hi - lo) * scale[j]
-    node = base[j] + lo
-    while last[node] < hi:
-        node = parent[node]
-    return width[node]
+    if costs[j, 1] < 0.0:
+        return (hi - lo) * costs[j, 0]
+    node = int(costs[j, 1]) + lo
+    while costs[node, 1] < hi:
+        node = int(costs[node, 0])
+    return costs[node, 2]
 
 
 @njit(nogil=True, cache=True)
@@ -141,81 +141,62 @@ def _tie_order(losses, first, ties, order):
 
 @njit(nogil=True, cache=True)
 def _sort_stable(values, index, other, counts):
-    """Sorts positions `index` by values[position], stable; `other` is scratch of the same length."""
+    """Sorts positions `index` by values[position], stable, a byte at a time; `other` is scratch."""
     m = index.shape[0]
     lo = values[index[0]]
     hi = lo
     for i in range(m):
         v = values[index[i]]
-        lo = min(lo, v)
-        hi = max(hi, v)
-    if lo == hi:
-        return
-    span = hi - lo + 1
-    if span <= counts.shape[0] - 1 and span <= 4 * m + 64:
-        for v in range(span + 1):
+        if v < lo:
+            lo = v
+        elif v > hi:
+            hi = v
+    span = hi - lo
+    shift = 0
+    while span >> shift > 0:
+        for v in range(257):
             counts[v] = 0
         for i in range(m):
-            counts[values[index[i]] - lo + 1] += 1
-        for v in range(span):
+            counts[(((values[index[i]] - lo) >> shift) & 255) + 1] += 1
+        for v in range(256):
             counts[v + 1] += counts[v]
         for i in range(m):
             p = index[i]
-            v = values[p] - lo
+            v = ((values[p] - lo) >> shift) & 255
             other[counts[v]] = p
             counts[v] += 1
         for i in range(m):
             index[i] = other[i]
-        return
-    step = 1
-    while step < m:
-        for start in range(0, m, 2 * step):
-            middle = min(start + step, m)
-            end = min(start + 2 * step, m)
-            i, j, t = start, middle, start
-            while i < middle and j < end:
-                if values[index[j]] < values[index[i]]:
-                    other[t] = index[j]
-                    j += 1
-                else:
-                    other[t] = index[i]
-                    i += 1
-                t += 1
-            while i < middle:
-                other[t] = index[i]
-                i += 1
-                t += 1
-            while j < end:
-                other[t] = index[j]
-                j += 1
-                t += 1
-        for i in range(m):
-            index[i] = other[i]
-        step *= 2
+        shift += 8
 
 
 @njit(nogil=True, cache=True)
-def _sorted_lists(block, ids, losses, ties, lists, other, counts):
-    """One list of positions per attribute, sorted by value and then by the tie order.
+def _sorted_lists(rows, a, reach, ties, losses, block, lists, other, counts):
+    """Copies m rows spread evenly over the `reach` rows from a, attribute-major, and sorts them by each attribute.
 
-    block: (d, m) int32, attribute-major codes. lists: (d, m) int32, filled.
+    block: (d + 1, m) int32, filled: the codes, and the records' numbers last. lists: (d + 1, m) int32, filled:
+    positions sorted by one attribute, ties by the tie order; list d holds the tie order itself.
     """
-    d, m = block.shape
+    m = block.shape[1]
+    d = block.shape[0] - 1
     order = np.empty(d + 1, dtype=np.int64)
-    _tie_order(losses, _widest(losses), ties, order)
-    tied = lists[0]
+    used = _tie_order(losses, _widest(losses), ties, order)
     for i in range(m):
-        tied[i] = i
-    if ties == TIES_BY_ROW:
-        _sort_stable(ids, tied, other, counts)
-    else:
-        for t in range(d - 1, -1, -1):
-            _sort_stable(block[order[t]], tied, other, counts)
-    for j in range(d - 1, -1, -1):
-        if j > 0:
+        r = a + i * reach // m
+        for j in range(d + 1):
+            block[j, i] = rows[r, j]
+        lists[d, i] = i
+    first = 1 if ties == TIES_BY_ROW else used - 1
+    for t in range(first + d):
+        # first the tie order, its least column first; then a list for every attribute
+        j = d if ties == TIES_BY_ROW else order[max(used - 2 - t, 0)]
+        to = d
+        if t >= first:
+            j = t - first
+            to = j
             for i in range(m):
-                lists[j, i] = tied[i]
-        _sort_stable(block[j], lists[j], other, counts)
+                lists[j, i] = lists[d, i]
+        _sort_stable(block[j], lists[to], other, counts)
 
 
 @njit(nogil=True, cache=True)
@@ -226,7 +207,6 @@ def _prices(block, index, backward, k, rem, low, high, active, lo, hi, prices, c
     A cut of c of m rows is admissible when c mod k <= m mod k = rem: then both sides together still
     hold m // k classes. low and high are 1..m-1.
     """
-    scale, base, parent, last, width = costs
     m = index.shape[0]
     used = active.shape[0]
     step, r = 1, index[0]
@@ -262,7 +242,7 @@ def _prices(block, index, backward, k, rem, low, high, active, lo, hi, prices, c
             if changed:
                 loss = 0.0
                 for t in range(used):
-                    loss += span_loss(lo[t], hi[t], active[t], scale, base, parent, last, width)
+                    loss += span_loss(lo[t], hi[t], active[t], costs)
                 changed = False
             if step == 1:
                 prices[c] = loss * c
@@ -276,7 +256,7 @@ def _cheapest_cuts(block, lists, s, e, k, rem, low, high, one, losses, found, co
 
     one: the only attribute to try, or -1 for all. An attribute without loss is not tried: price inf.
     """
-    d = block.shape[0]
+    d = losses.shape[0]
     active = np.empty(d, dtype=np.int64)
     lo = np.empty(d, dtype=np.int32)
     hi = np.empty(d, dtype=np.int32)
@@ -301,10 +281,10 @@ def _cheapest_cuts(block, lists, s, e, k, rem, low, high, one, losses, found, co
 
 
 @njit(nogil=True, cache=True)
-def _least(found, column):
+def _least(found):
     j = 0
     for t in range(found.shape[0]):
-        if found[t, column] < found[j, column]:
+        if found[t, 0] < found[j, 0]:
             j = t
     return j
 
@@ -319,32 +299,11 @@ def _widest(losses):
 
 
 @njit(nogil=True, cache=True)
-def _losses(rows, a, b, lo, hi, losses, costs):
-    """Loss of publishing each attribute of rows a..b."""
-    scale, base, parent, last, width = costs
-    _bounds(rows, a, b, lo, hi)
-    for j in range(losses.shape[0]):
-        losses[j] = span_loss(lo[j], hi[j], j, scale, base, parent, last, width)
-
-
-@njit(nogil=True, cache=True)
-def _load(rows, a, m, stride_rows, ties, losses, block, ids, lists, other, counts):
-    """m rows, spread evenly over `stride_rows` rows from a, attribute-major and with their sorted lists."""
-    d = block.shape[0]
-    for i in range(m):
-        r = a + i * stride_rows // m
-        for j in range(d):
-            block[j, i] = rows[r, j]
-        ids[i] = rows[r, d]
-    _sorted_lists(block, ids, losses, ties, lists, other, counts)
-
-
-@njit(nogil=True, cache=True)
 def _divide(block, lists, s, e, dim, c, flags, other):
     """Keeps every list sorted while the first c rows of list `dim` go low."""
     for i in range(s, e):
         flags[lists[dim, i]] = i - s >= c
-    for j in range(lists.shape[0]):
+    for j in range(lists.shape[0] - 1):
         if j == dim:
             continue
         left, right = s, 0
@@ -361,112 +320,39 @@ def _divide(block, lists, s, e, dim, c, flags, other):
 
 
 @njit(nogil=True, cache=True)
-def _cut_block(rows, a, b, k, rules, window, losses, other, counts, flags, starts, used, costs):
-    """Cuts rows a..b into classes by exact prices; writes where each starts. Returns the classes so far."""
-    scale, base, parent, last, width = costs
-    sizes, admissible, best, ties = rules
+def _position(rows, a, b, dim, share, sample, below, above, k, window):
+    """Rows on the low side of a sampled cut: a share of the node, or all rows up to `below` if `above` differs."""
     m = b - a
-    d = rows.shape[1] - 1
-    block = np.empty((d, m), dtype=np.int32)
-    lists = np.empty((d, m), dtype=np.int32)
-    ids = np.empty(m, dtype=np.int32)
-    found = np.empty((d, 2))
-    _load(rows, a, m, m, ties, losses, block, ids, lists, other, counts)
-    stack = np.empty((DEEPEST, 2), dtype=np.int64)
-    stack[0, 0], stack[0, 1] = 0, m
-    top = 1
-    while top > 0:
-        top -= 1
-        s, e = stack[top, 0], stack[top, 1]
-        size = e - s
-        if size < 2 * k:
-            starts[used] = a + s
-            used += 1
-            continue
-        for j in range(d):
-            least, most = block[j, lists[j, s]], block[j, lists[j, e - 1]]
-            losses[j] = span_loss(least, most, j, scale, base, parent, last, width)
-        middle = lower_size(size, k, sizes)
-        low = max(int(size * window), k)
-        high = size - low
-        rem = size % k
-        if not admissible:
-            low, high, rem = middle, middle, k - 1
-        widest = _widest(losses)
-        dim, c = widest, middle
-        if losses[widest] > 0.0:
-            one = -1 if best else widest
-            _cheapest_cuts(block, lists, s, e, k, rem, low, high, one, losses, found, costs)
-            dim = _least(found, 0)
-            c = int(found[dim, 1])
-        _divide(block, lists, s, e, dim, c, flags, other)
-        stack[top, 0], stack[top, 1] = s + c, e
-        stack[top + 1, 0], stack[top + 1, 1] = s, s + c
-        top += 2
-    for i in range(m):
-        p = lists[0, i]
-        for j in range(d):
-            rows[a + i, j] = block[j, p]
-        rows[a + i, d] = ids[p]
-    return used
-
-
-@njit(nogil=True, cache=True)
-def _propose(rows, a, b, k, rules, window, sample, losses, other, counts, costs):
-    """Where to cut a large node, from a strided sample of it: (attribute, rows on the low side)."""
-    sizes, admissible, best, ties = rules
-    m = b - a
-    d = rows.shape[1] - 1
-    block = np.empty((d, sample), dtype=np.int32)
-    lists = np.empty((d, sample), dtype=np.int32)
-    ids = np.empty(sample, dtype=np.int32)
-    found = np.empty((d, 2))
-    _load(rows, a, sample, m, ties, losses, block, ids, lists, other, counts)
-    low = int(sample * window)
-    high = sample - low
-    middle = lower_size(m, k, sizes)
-    if not admissible:
-        low = middle * sample // m
-        high = low
-    _cheapest_cuts(block, lists, m - m, sample, sample - sample + 1, sample - sample, low, high,
-                   -1 if best else _widest(losses), losses, found, costs)
-    dim = _least(found, 0)
-    if not admissible:
-        return dim, middle
-    at = int(found[dim, 1])
-    below = block[dim, lists[dim, at - 1]]
-    target = at * m // sample
-    if below < block[dim, lists[dim, at]]:
-        target = 0
+    target = share * m // sample
+    if below < above:
+        target = a - a
         for i in range(a, b):
             if rows[i, dim] <= below:
                 target += 1
     low = max(int(m * window), k)
-    target = min(max(target, low), m - low)
-    over = target % k
-    if over > m % k:
-        target += m % k - over if over - m % k <= k - over else k - over
-    return dim, target
+    return min(max(target, low), m - low)
 
 
 @njit(nogil=True, cache=True)
-def cut_rows(rows, k, rules, block, sample, window, costs):
-    """Cuts all rows into n // k classes, in place; returns where each class starts, and n at the end.
+def cut_large(rows, k, rules, block, sample, window, costs):
+    """Cuts nodes of more than `block` rows, in place; returns where each node starts, and n at the end.
 
     rules: (sizes, admissible, best, ties): SAME, CROSS or PROPORTIONAL; whether any admissible cut may be
     chosen, the cheapest, or only the one of `sizes`; whether every attribute is tried, or only the
     widest; TIES_BY_ROW or TIES_LEXICOGRAPHIC.
-    block: nodes of at most so many rows are priced exactly; larger ones from `sample` rows (0: never priced).
+    block: at least 2 * k - 1; with exactly that, the nodes are the classes.
+    sample: rows on which a node's cuts are priced, at most `block`; 0: never priced, widest and `sizes` decide.
     window: least share of the rows on either side.
-    costs: (scale, base, parent, last, width) of the matrix.
     """
+    sizes, admissible, best, ties = rules
     n = rows.shape[0]
     d = rows.shape[1] - 1
     starts = np.empty(n // k + 1, dtype=np.int64)
-    longest = max(min(block, n), sample, 1)
-    other = np.empty(longest, dtype=np.int32)
-    flags = np.empty(longest, dtype=np.bool_)
-    counts = np.empty(4 * longest + 66, dtype=np.int32)
+    held = np.empty((d + 1, sample), dtype=np.int32)
+    lists = np.empty((d + 1, sample), dtype=np.int32)
+    other = np.empty(sample, dtype=np.int32)
+    counts = np.empty(257, dtype=np.int64)
+    found = np.empty((d, 2))
     lo = np.empty(d, dtype=np.int32)
     hi = np.empty(d, dtype=np.int32)
     losses = np.empty(d)
@@ -474,26 +360,105 @@ def cut_rows(rows, k, rules, block, sample, window, costs):
     stack = np.empty((DEEPEST, 2), dtype=np.int64)
     stack[0, 0], stack[0, 1] = 0, n
     top = 1
-    used = n - n
+    used = 0
     while top > 0:
         top -= 1
         a, b = stack[top, 0], stack[top, 1]
         m = b - a
-        if m < 2 * k:
+        if m <= block:
             starts[used] = a
             used += 1
             continue
-        _losses(rows, a, b, lo, hi, losses, costs)
-        if m <= block:
-            used = _cut_block(rows, a, b, k, rules, window, losses, other, counts, flags, starts, used, costs)
-            continue
-        dim, c = _widest(losses), lower_size(m, k, rules[0])
+        _bounds(rows, a, b, lo, hi)
+        for j in range(d):
+            losses[j] = span_loss(lo[j], hi[j], j, costs)
+        dim, c = _widest(losses), lower_size(m, k, sizes)
         if sample > 0 and losses[dim] > 0.0:
-            dim, c = _propose(rows, a, b, k, rules, window, sample, losses, other, counts, costs)
-        _select(rows, a, b, a + c, order[: _tie_order(losses, dim, rules[3], order)])
+            _sorted_lists(rows, a, m, ties, losses, held, lists, other, counts)
+            low = max(int(sample * window), 1)
+            high = sample - low
+            if not admissible:
+                low = max(c * sample // m, 1)
+                high = low
+            one = -1 if best else dim
+            _cheapest_cuts(held, lists, m - m, sample, m // m, m - m, low, high, one, losses, found, costs)
+            dim = _least(found)
+            if admissible:
+                at = int(found[dim, 1])
+                below, above = held[dim, lists[dim, at - 1]], held[dim, lists[dim, at]]
+                c = _position(rows, a, b, dim, at, sample, below, above, k, window)
+                over, rem = c % k, m % k
+                if over > rem:  # to the nearest admissible size
+                    c += rem - over if over - rem <= k - over else k - over
+        _select(rows, a, b, a + c, order[: _tie_order(losses, dim, ties, order)])
         stack[top, 0], stack[top, 1] = a + c, b
         stack[top + 1, 0], stack[top + 1, 1] = a, a + c
         top += 2
+    starts[used] = n
+    return starts[: used + 1]
+
+
+@njit(nogil=True, cache=True)
+def cut_small(rows, nodes, k, rules, window, costs):
+    """Cuts nodes that fit the cache into classes, every cut priced exactly; returns where each class starts.
+
+    nodes: where each node starts, and n at the end; rules, window and costs as for `cut_large`.
+    """
+    sizes, admissible, best, ties = rules
+    n = rows.shape[0]
+    d = rows.shape[1] - 1
+    longest = 0
+    for node in range(nodes.shape[0] - 1):
+        longest = max(longest, nodes[node + 1] - nodes[node])
+    starts = np.empty(n // k + 1, dtype=np.int64)
+    other = np.empty(longest, dtype=np.int32)
+    flags = np.empty(longest, dtype=np.bool_)
+    counts = np.empty(257, dtype=np.int64)
+    found = np.empty((d, 2))
+    lo = np.empty(d, dtype=np.int32)
+    hi = np.empty(d, dtype=np.int32)
+    losses = np.empty(d)
+    stack = np.empty((DEEPEST, 2), dtype=np.int64)
+    used = 0
+    for node in range(nodes.shape[0] - 1):
+        a = nodes[node]
+        m = nodes[node + 1] - a
+        block = np.empty((d + 1, m), dtype=np.int32)
+        lists = np.empty((d + 1, m), dtype=np.int32)
+        _bounds(rows, a, a + m, lo, hi)
+        for j in range(d):
+            losses[j] = span_loss(lo[j], hi[j], j, costs)
+        _sorted_lists(rows, a, m, ties, losses, block, lists, other, counts)
+        stack[0, 0], stack[0, 1] = 0, m
+        top = 1
+        while top > 0:
+            top -= 1
+            s, e = stack[top, 0], stack[top, 1]
+            size = e - s
+            if size < 2 * k:
+                starts[used] = a + s
+                used += 1
+                continue
+            for j in range(d):
+                least, most = block[j, lists[j, s]], block[j, lists[j, e - 1]]
+                losses[j] = span_loss(least, most, j, costs)
+            dim, c = _widest(losses), lower_size(size, k, sizes)
+            if losses[dim] > 0.0:
+                low = max(int(size * window), k)
+                high = size - low
+                rem = size % k
+                if not admissible:
+                    low, high, rem = c, c, k - 1
+                _cheapest_cuts(block, lists, s, e, k, rem, low, high, -1 if best else dim, losses, found, costs)
+                dim = _least(found)
+                c = int(found[dim, 1])
+            _divide(block, lists, s, e, dim, c, flags, other)
+            stack[top, 0], stack[top, 1] = s + c, e
+            stack[top + 1, 0], stack[top + 1, 1] = s, s + c
+            top += 2
+        for i in range(m):
+            for j in range(d + 1):
+                rows[a + i, j] = block[j, lists[0, i]]
     starts[used] = n
     return starts[: used + 1]
 
@@ -504,13 +469,14 @@ def cut_once(rows, begin, end, attempt, k, quota, rules, block, window, costs):
 
     begin, end: (nodes,) int64. attempt: (nodes,) int32, how many cuts of the node were refused before: the
     attributes are tried from the cheapest cut to the dearest, or from the widest to the narrowest (`rules`
-    as for `cut_rows`). k: least rows on a side. quota: rows to count as one class while two of them fit.
+    as for `cut_large`). k: least rows on a side. quota: rows to count as one class while two of them fit.
     Nodes above `block` rows are priced on a strided sample of so many rows.
     """
+    sizes, admissible, best, ties = rules
     d = rows.shape[1] - 1
     low_rows = np.zeros(begin.shape[0], dtype=np.int64)
     other = np.empty(block, dtype=np.int32)
-    counts = np.empty(4 * block + 66, dtype=np.int32)
+    counts = np.empty(257, dtype=np.int64)
     lo = np.empty(d, dtype=np.int32)
     hi = np.empty(d, dtype=np.int32)
     losses = np.empty(d)
@@ -521,47 +487,39 @@ def cut_once(rows, begin, end, attempt, k, quota, rules, block, window, costs):
         m = b - a
         if m < 2 * k:
             continue
-        _losses(rows, a, b, lo, hi, losses, costs)
+        _bounds(rows, a, b, lo, hi)
+        for j in range(d):
+            losses[j] = span_loss(lo[j], hi[j], j, costs)
         size = min(m, block)
-        held = np.empty((d, size), dtype=np.int32)
-        lists = np.empty((d, size), dtype=np.int32)
-        ids = np.empty(size, dtype=np.int32)
-        _load(rows, a, size, m, rules[3], losses, held, ids, lists, other, counts)
+        held = np.empty((d + 1, size), dtype=np.int32)
+        lists = np.empty((d + 1, size), dtype=np.int32)
+        _sorted_lists(rows, a, m, ties, losses, held, lists, other, counts)
         unit = quota if m >= 2 * quota else k
-        middle = lower_size(m, unit, rules[0])
+        c = lower_size(m, unit, sizes)
         low = max(int(size * window), k if size == m else k // k)
         high = size - low
-        if not rules[1]:
-            low = middle * size // m
+        if not admissible:
+            low = max(c * size // m, 1)
             high = low
-        exact = size == m and rules[1]
+        step = unit if size == m and admissible else k // k
         for j in range(d):
             found[j, 0] = np.inf
-            found[j, 1] = middle * size // m
-        step = unit if exact else k // k
-        _cheapest_cuts(held, lists, m - m, size, step, m % step, low, high, m - m - 1, losses, found, costs)
+        if losses[_widest(losses)] > 0.0:
+            _cheapest_cuts(held, lists, m - m, size, step, m % step, low, high, m - m - 1, losses, found, costs)
         for j in range(d):
-            if not rules[2] and found[j, 0] < np.inf:
+            if not best and found[j, 0] < np.inf:
                 found[j, 0] = -losses[j]
         for _ in range(attempt[node]):
-            found[_least(found, 0), 0] = np.inf
-        dim = _least(found, 0)
-        if found[dim, 0] == np.inf:
-            if attempt[node] > 0:
-                continue
-            dim = _widest(losses)
-        c = int(found[dim, 1])
-        if size < m:
-            below = held[dim, lists[dim, c - 1]]
-            target = c * m // size
-            if below < held[dim, lists[dim, c]]:
-                target = a - a
-                for i in range(a, b):
-                    if rows[i, dim] <= below:
-                        target += 1
-            c = min(max(target, k), m - k)
-        if not rules[1]:
-            c = middle
-        _select(rows, a, b, a + c, order[: _tie_order(losses, dim, rules[3], order)])
+            found[_least(found), 0] = np.inf
+        dim = _least(found)
+        if found[dim, 0] < np.inf:
+            if admissible:
+                c = int(found[dim, 1])
+                if size < m:
+                    below, above = held[dim, lists[dim, c - 1]], held[dim, lists[dim, c]]
+                    c = _position(rows, a, b, dim, c, size, below, above, k, window)
+        elif attempt[node] > 0:
+            continue
+        _select(rows, a, b, a + c, order[: _tie_order(losses, dim, ties, order)])
         low_rows[node] = c
     return low_rows

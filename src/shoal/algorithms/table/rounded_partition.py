@@ -15,9 +15,10 @@ hold for `cross`, the formula, too. Theorem 2 prints ceil(log2 alpha); its proof
 Reading: step 2 leaves the attribute, and step 4 the records tied at the cut, to us: see `dimension`, `ties`.
 
 Ours, not the paper's: `cut=admissible`. A cut of m records into c and m - c keeps floor(m/k) classes if and
-only if c mod k <= m mod k, so any such cut keeps Theorem 1; of those that leave a quarter on either side we
+only if c mod k <= m mod k, so any such cut keeps Theorem 1; of those that leave a sixteenth on either side we
 take the one that loses least. Theorem 2 then weakens to: no class of 2k or more. `sizes=proportional` makes
-all sizes floor(n/alpha) or ceil(n/alpha).
+all sizes floor(n/alpha) or ceil(n/alpha). `refine`: records of near classes change places while that lowers
+the loss; class sizes stay, so both theorems do. It is left out where more than k over records is promised.
 """
 
 from __future__ import annotations
@@ -30,17 +31,32 @@ import numpy as np
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError, InputError
-from shoal.kernels import rounded_cut
+from shoal.kernels import class_refinement, rounded_cut
 from shoal.protocols import Promises
 
-PAPER = {"dimension": "widest", "ties": "rows", "sizes": "same", "cut": "paper"}
-OURS = {"dimension": "best", "ties": "lexicographic", "sizes": "same", "cut": "admissible"}
+PAPER = {"dimension": "widest", "ties": "rows", "sizes": "same", "cut": "paper", "refine": "none"}
+OURS = {"dimension": "best", "ties": "lexicographic", "sizes": "same", "cut": "admissible", "refine": "auto"}
 SIZES = {"same": rounded_cut.SAME, "cross": rounded_cut.CROSS, "proportional": rounded_cut.PROPORTIONAL}
 TIES = {"rows": rounded_cut.TIES_BY_ROW, "lexicographic": rounded_cut.TIES_LEXICOGRAPHIC}
 
-EXACT_ROWS = 2048  # nodes up to here are priced exactly; half a megabyte stays in the cache
-SAMPLE = 1024
-LEAST_SHARE = 0.25
+EXACT_ROWS = 512  # nodes up to here are priced exactly, larger ones on a sample of as many records
+LEAST_SHARE = 1 / 16  # of a node's records on either side of an admissible cut
+
+FULL_RECORDS = 100_000  # refine=auto: full up to here,
+LIGHT_RECORDS = 1_000_000  # light up to here, none above
+SORTED_RECORDS = FULL_RECORDS  # up to here the order of the records makes no difference
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """How far the local search looks: classes in a run, near classes tried for each, visits to each."""
+
+    reach: int
+    neighbours: int
+    rounds: int
+
+
+REFINEMENTS = {"light": Refinement(64, 2, 1), "full": Refinement(1024, 8, 3)}
 
 
 @dataclass(frozen=True)
@@ -52,7 +68,10 @@ class RoundedPartition:
 
     preset: str = field(
         default="",
-        metadata={"help": "paper: widest attribute, ties rows, sizes same, cut paper", "choices": ("", "paper")},
+        metadata={
+            "help": "paper: dimension widest, ties rows, sizes same, cut paper, refine none",
+            "choices": ("", "paper"),
+        },
     )
     dimension: str = field(
         default="",
@@ -64,7 +83,7 @@ class RoundedPartition:
     ties: str = field(
         default="",
         metadata={
-            "help": "records tied at a cut: in input order, or by the other attributes; default lexicographic",
+            "help": "records tied at a cut: input order, or by the other attributes; default lexicographic",
             "choices": ("", "rows", "lexicographic"),
         },
     )
@@ -78,8 +97,16 @@ class RoundedPartition:
     cut: str = field(
         default="",
         metadata={
-            "help": "where to cut: at the paper's sizes, or the best admissible ones (ours); default admissible",
+            "help": "where to cut: the paper's sizes, or the best admissible ones (ours); default admissible",
             "choices": ("", "paper", "admissible"),
+        },
+    )
+    refine: str = field(
+        default="",
+        metadata={
+            "help": "exchange records between near classes afterwards (ours); default auto: full up to 100,000"
+            " records, light up to 1,000,000, none above",
+            "choices": ("", "none", "light", "full", "auto"),
         },
     )
 
@@ -106,21 +133,51 @@ class RoundedPartition:
             )
         if matrix.attributes == 0:
             raise InputError(f"method '{self.name}': the policy has no quasi-identifier to partition on")
-        rows = _rows(matrix)
+        rows, costs = self._rows(matrix), _costs(matrix)
         if matrix.subjects is None and not promises.beyond_k:
-            starts = self._cut_all(rows, matrix, promises.k)
+            starts = self._cut_all(rows, promises.k, costs)
+            self._refine(rows, starts, costs)
         else:
-            starts = self._cut_by_level(rows, matrix, promises)
+            starts = self._cut_by_level(rows, matrix, promises, costs)
         return Partition(_labels(rows, starts), len(starts) - 1)
 
-    def _cut_all(self, rows: np.ndarray, matrix: Matrix, k: int) -> np.ndarray:
-        """Steps 1 to 6 for k alone, depth first: where each class starts, and n."""
-        priced = self.dimension == "best" or self.cut == "admissible"
-        exact, sample = (EXACT_ROWS, SAMPLE) if priced else (0, 0)
-        return rounded_cut.cut_rows(rows, k, self._rules(), exact, sample, LEAST_SHARE, _costs(matrix))
+    def _rows(self, matrix: Matrix) -> np.ndarray:
+        """(n, d + 1) int32: the codes and, last, the record's number; small tables in the order of their codes."""
+        rows = np.empty((matrix.records, matrix.attributes + 1), dtype=np.int32)
+        numbers = np.arange(matrix.records, dtype=np.int32)
+        if self.ties == "lexicographic" and matrix.records <= SORTED_RECORDS:
+            numbers = np.lexsort(matrix.codes.T).astype(np.int32)
+        rows[:, :-1] = matrix.codes[numbers] if matrix.records <= SORTED_RECORDS else matrix.codes
+        rows[:, -1] = numbers
+        return rows
 
-    def _cut_by_level(self, rows: np.ndarray, matrix: Matrix, promises: Promises) -> np.ndarray:
-        """Steps 1 to 6 for further promises, a level at a time; a refused cut goes to the next best attribute."""
+    def _cut_all(self, rows: np.ndarray, k: int, costs: np.ndarray) -> np.ndarray:
+        """Steps 1 to 6 for k alone, depth first: where each class starts, and n."""
+        if self.dimension == "widest" and self.cut == "paper":
+            return rounded_cut.cut_large(rows, k, self._rules(), 2 * k - 1, 0, LEAST_SHARE, costs)
+        exact = max(EXACT_ROWS, 2 * k - 1)
+        nodes = rounded_cut.cut_large(rows, k, self._rules(), exact, EXACT_ROWS, LEAST_SHARE, costs)
+        return rounded_cut.cut_small(rows, nodes, k, self._rules(), LEAST_SHARE, costs)
+
+    def _refine(self, rows: np.ndarray, starts: np.ndarray, costs: np.ndarray) -> None:
+        """Ours: local search over the finished classes, in place."""
+        effort = self.refine
+        if effort == "auto":
+            n = len(rows)
+            effort = "full" if n <= FULL_RECORDS else "light" if n <= LIGHT_RECORDS else "none"
+        if effort == "none" or len(starts) < 3:
+            return
+        search = REFINEMENTS[effort]
+        # nodes of a hierarchy are coarse: a third class often holds the records that make two fit
+        together = 3 if len(costs) > rows.shape[1] - 1 else 2
+        class_refinement.refine_classes(
+            rows, starts, search.reach, search.neighbours, together, search.rounds, costs
+        )
+
+    def _cut_by_level(
+        self, rows: np.ndarray, matrix: Matrix, promises: Promises, costs: np.ndarray
+    ) -> np.ndarray:
+        """Steps 1 to 6 for further promises, a level at a time; a refused cut tries the next best attribute."""
         k = promises.k
         quota = max(k, k * matrix.records // matrix.people)  # records that k subjects own on average
         begin, end = np.array([0]), np.array([matrix.records])
@@ -128,7 +185,7 @@ class RoundedPartition:
         final: list[np.ndarray] = []
         while len(begin):
             low = rounded_cut.cut_once(
-                rows, begin, end, attempt, k, quota, self._rules(), EXACT_ROWS, LEAST_SHARE, _costs(matrix)
+                rows, begin, end, attempt, k, quota, self._rules(), EXACT_ROWS, LEAST_SHARE, costs
             )
             final.append(begin[low == 0])
             begin, end, attempt, low = (a[low > 0] for a in (begin, end, attempt, low))
@@ -148,16 +205,16 @@ class RoundedPartition:
         return SIZES[self.sizes], self.cut == "admissible", self.dimension == "best", TIES[self.ties]
 
 
-def _rows(matrix: Matrix) -> np.ndarray:
-    """(n, d + 1) int32: the codes and, last, the record's number."""
-    rows = np.empty((matrix.records, matrix.attributes + 1), dtype=np.int32)
-    rows[:, :-1] = matrix.codes
-    rows[:, -1] = np.arange(matrix.records, dtype=np.int32)
-    return rows
-
-
-def _costs(matrix: Matrix) -> tuple[np.ndarray, ...]:
-    return matrix.scale, matrix.base, matrix.parent, matrix.last, matrix.width
+def _costs(matrix: Matrix) -> np.ndarray:
+    """What spans cost, as the one table that the kernels take: (d + nodes, 3) float64."""
+    d = matrix.attributes
+    costs = np.zeros((d + len(matrix.parent), 3))
+    costs[:d, 0] = matrix.scale
+    costs[:d, 1] = np.where(matrix.base < 0, -1, matrix.base + d)
+    costs[d:, 0] = np.where(matrix.parent < 0, -1, matrix.parent + d)
+    costs[d:, 1] = matrix.last
+    costs[d:, 2] = matrix.width
+    return costs
 
 
 def _both_hold(

@@ -1,0 +1,113 @@
+"""Theorems 1 and 2 and the corollaries of Wu, Tang, Ni, Sun (2012), on any table."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive_partition import same_sizes, total_loss
+from shoal.algorithms.table.rounded_partition import RoundedPartition
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+
+
+class KAlone:
+    """k-anonymity and nothing else, one record per subject."""
+
+    beyond_k = False
+
+    def __init__(self, k: int):
+        self.k = k
+
+    def hold(self, labels: np.ndarray, count: int) -> np.ndarray:
+        raise AssertionError("k alone needs no asking")
+
+
+@st.composite
+def tables(draw) -> tuple[Matrix, int]:
+    """Up to 400 records on 1 to 4 attributes, many of them tied; and a k that fits."""
+    n = draw(st.integers(1, 400))
+    most = draw(st.lists(st.sampled_from([1, 2, 3, 40, 100_000]), min_size=1, max_size=4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    codes = np.stack([rng.integers(0, m, n) for m in most], axis=1)
+    ranges: list = [float(m - 1) for m in most]
+    return Matrix.from_columns(codes, ranges), draw(st.integers(1, min(n, 60)))
+
+
+def partition(matrix: Matrix, k: int, **parameters) -> Partition:
+    return RoundedPartition(**parameters).partition(matrix, KAlone(k), np.random.default_rng(0))
+
+
+PAPERS_CUT = st.fixed_dictionaries(
+    {
+        "preset": st.just("paper"),
+        "sizes": st.sampled_from(["same", "cross", "proportional"]),
+        "dimension": st.sampled_from(["widest", "best"]),
+        "ties": st.sampled_from(["rows", "lexicographic"]),
+    }
+)
+ANY = st.fixed_dictionaries(
+    {
+        "cut": st.sampled_from(["paper", "admissible"]),
+        "dimension": st.sampled_from(["widest", "best"]),
+        "ties": st.sampled_from(["rows", "lexicographic"]),
+        "refine": st.sampled_from(["none", "light", "full"]),
+    }
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(tables(), ANY)
+def test_theorem_1_n_over_k_classes_whatever_the_ties(case, parameters):
+    matrix, k = case
+    result = partition(matrix, k, **parameters)
+    assert result.count == matrix.records // k
+    assert len(result.labels) == matrix.records
+    assert result.sizes().sum() == matrix.records
+    assert result.sizes().min() >= k
+    assert result.sizes().max() < 2 * k
+
+
+@settings(max_examples=150, deadline=None)
+@given(tables(), PAPERS_CUT)
+def test_theorem_2_bounds_the_largest_class(case, parameters):
+    matrix, k = case
+    alpha, beta = divmod(matrix.records, k)
+    depth = alpha.bit_length() - 1
+    assert partition(matrix, k, **parameters).sizes().max() <= k + -(-beta // 2**depth)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 5), st.integers(0, 200), st.integers(0, 9))
+def test_corollary_2_classes_of_k_or_k_plus_1_on_large_tables(k, more, seed):
+    n = 2 * k * k + more
+    codes = np.random.default_rng(seed).integers(0, 5, (n, 2))
+    assert partition(Matrix.from_columns(codes, [4.0, 4.0]), k, preset="paper").sizes().max() <= k + (n % k > 0)
+
+
+def test_figure_4_splits_seven_records_into_five_and_two():
+    assert same_sizes(7, 2) == (5, 2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables())
+def test_refinement_never_loses_more_and_keeps_the_class_sizes(case):
+    matrix, k = case
+    plain, refined = partition(matrix, k, refine="none"), partition(matrix, k, refine="full")
+    assert sorted(plain.sizes()) == sorted(refined.sizes())
+    assert total_loss(matrix, refined.labels) <= total_loss(matrix, plain.labels) + 1e-6
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables(), st.integers(0, 99))
+def test_classes_do_not_depend_on_the_order_of_the_records(case, seed):
+    matrix, k = case
+    order = np.random.default_rng(seed).permutation(matrix.records)
+    shuffled = Matrix(matrix.codes[order], matrix.scale, matrix.base, matrix.parent, matrix.last, matrix.width)
+    plain, other = partition(matrix, k), partition(shuffled, k)
+    assert contents(matrix, plain) == contents(shuffled, other)
+
+
+def contents(matrix: Matrix, result: Partition) -> list[list[list[int]]]:
+    return sorted(sorted(matrix.codes[result.labels == c].tolist()) for c in range(result.count))
