@@ -101,7 +101,9 @@ def test_blank_lines_are_no_records(workplace, shoal):
 
 
 def test_wrong_encoding_names_the_line(refused, workplace):
-    content = (workplace / "patients.csv").read_bytes() + "Zoë,P9,33,female,13001,primary,asthma,1,east\n".encode("latin-1")
+    content = (workplace / "patients.csv").read_bytes() + "Zoë,P9,33,female,13001,primary,asthma,1,east\n".encode(
+        "latin-1"
+    )
     (workplace / "patients.csv").write_bytes(content)
     refused("line 602 is not UTF-8", "iconv")
 

@@ -190,7 +190,7 @@ def test_shuffled_release_holds_the_same_rows_in_another_order(workplace, sample
 
 def test_intervals_and_mark_as_the_policy_writes_them(sample_table, sample_policy):
     render = {"intervals": "{lo}..{hi}", "suppressed": "#"}
-    policy = policy_of(sample_policy, render=render)
+    policy = policy_of(sample_policy, render=render).with_k(200)
     published = library.publish(sample_table, policy)
     assert published.data["age"].str.contains(r"^\d+(\.\.\d+)?$").all()
     assert "#" in set(published.data["sex"])
@@ -241,3 +241,27 @@ def test_interrupt_ends_with_130_and_leaves_no_file(tmp_path):
     assert process.returncode == 130, err
     assert b"interrupted" in err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["patients.csv", "policy.yaml"]
+
+
+def test_the_published_seed_does_not_undo_a_shuffle(sample_table, sample_policy):
+    """The same people in another order give the same release: nothing of the input's order is left."""
+    policy = policy_of(sample_policy, method={"name": "mondrian"}, render={"order": "shuffled"})
+    turned = sample_table[::-1]
+    one, other = library.publish(sample_table, policy).data, library.publish(turned, policy).data
+    assert one.equals(other)
+
+
+def test_quotes_in_column_names_survive(workplace, shoal):
+    (workplace / "t.csv").write_text('"say ""hi""","a, b"\n' + "1,x\n" * 5)
+    attributes = {'say "hi"': {"role": "quasi", "type": "number"}, "a, b": {"role": "plain"}}
+    policy = {"version": 1, "attributes": attributes, "promises": [{"model": "k-anonymity", "k": 5}]}
+    (workplace / "p.yaml").write_text(yaml.safe_dump(policy))
+    assert shoal("publish", "t.csv", "-p", "p.yaml", "-o", "o.csv").status == 0
+    assert (workplace / "o.csv").read_text().startswith('"say ""hi""","a, b"\n1,x\n')
+
+
+def test_a_report_that_can_not_be_written_is_refused_before_anything_is_published(workplace, shoal):
+    for report in ("nowhere/r.html", "patients.csv", "out.csv", "policy.yaml"):
+        result = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "--report", report)
+        assert result.status == 2
+        assert not (workplace / "out.csv").exists()

@@ -14,7 +14,7 @@ import yaml
 
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.jobs.audit import measure
+from shoal.jobs.audit import Audited, measure
 from shoal.jobs.distributions import (
     NO_VALUE,
     OTHERS,
@@ -271,7 +271,7 @@ def test_audit_report_without_the_original_has_no_before(sample, tmp_path):
     assert not findings
     certificate, release = measure(published, schema, sample.policy, None)
     certificate = certificate.extended(output={"sha256": "0" * 64})
-    write_audit_report(certificate, release, schema, sample.policy, tmp_path / "audit.html")
+    write_audit_report(Audited(certificate, release, schema, None), sample.policy, tmp_path / "audit.html")
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
     assert "Audit report" in page.text
     assert "Rows were counted, not people." in page.text
@@ -282,7 +282,7 @@ def test_a_release_without_any_class(sample, tmp_path):
     starred = sample.outcome.draft.frame.with_columns(pl.lit("*").alias(n) for n in ("age", "sex", "zip", "education"))
     draft = sample.outcome.draft
     certificate, release = measure(Table(starred), draft.schema, sample.policy, draft.truth)
-    write_audit_report(certificate, release, draft.schema, sample.policy, tmp_path / "audit.html", draft.truth)
+    write_audit_report(Audited(certificate, release, draft.schema, draft.truth), sample.policy, tmp_path / "audit.html")
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
     assert "All 1,000 records are suppressed, so there is no class." in page.text
 
@@ -292,7 +292,7 @@ def test_a_broken_promise_is_said_first(sample, tmp_path):
     stricter = sample.policy.with_k(25)
     draft = sample.outcome.draft
     certificate, release = measure(published, draft.schema, stricter, draft.truth)
-    write_audit_report(certificate, release, draft.schema, stricter, tmp_path / "audit.html", draft.truth)
+    write_audit_report(Audited(certificate, release, draft.schema, draft.truth), stricter, tmp_path / "audit.html")
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
     assert "Not everything holds" in page.text
     assert "k-anonymity (at least 25 asked, 10 found: broken)" in page.text
@@ -304,10 +304,10 @@ def test_sensitive_values_without_a_promise_are_named_as_such(sample):
     assert "Good guesses about disease." in sample.page.text
 
 
-@pytest.mark.parametrize(("order", "said"), [("input", "in the order of the input"), ("shuffled", "by the seed")])
+@pytest.mark.parametrize(("order", "said"), [("input", "in the order of the input"), ("shuffled", "Their order")])
 def test_what_the_order_of_the_rows_tells_is_said(tmp_path, order, said):
     content = policy_of({"age": AGE, "city": CITY, "ill": ILL}, render={"order": order})
-    assert f"The order of the rows. Rows {'stand' if order == 'input' else 'were mixed'} {said}" in (
+    assert f"The order of the rows. Rows {'stand' if order == 'input' else 'were mixed.'} {said}" in (
         Release(tmp_path, people(40), content).page.text
     )
 

@@ -21,14 +21,22 @@ def audit(
     k: options.K = None,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write the certificate to this file.")] = None,
     as_json: options.Json = False,
+    report: options.Report = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
     from shoal.jobs.audit import audit_file
 
+    options.check_outputs(report, output, inputs=[released, original, str(policy)])
     asked = options.policy_with(policy, k, None, None, None)
     with shown(quiet) as progress:
-        certificate = audit_file(released, asked, original, output, progress=progress)
+        found = audit_file(released, asked, original, output, progress=progress)
+        if report is not None:
+            from shoal.jobs.report import write_audit_report
+
+            progress("drawing the report")
+            write_audit_report(found, asked, report)
+    certificate = found.certificate
     if certificate["counted"] == "rows" and not quiet:
         print(
             "shoal: the release holds no subject column, so rows were counted, not people; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,18 @@ Seed = Annotated[int | None, typer.Option("--seed", help="Overrides the policy's
 Json = Annotated[bool, typer.Option("--json", help="Print the certificate on standard output.")]
 Report = Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write a report to hand on.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no summary.")]
+
+
+def check_outputs(*outputs: Path | str | None, inputs: list[str | None]) -> None:
+    """Raises InputError before any work is done where an output can't be written or is a file that is read."""
+    for output in outputs:
+        if output is None:
+            continue
+        path = Path(output)
+        if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+            raise InputError(f"output '{path}': can't be written; name a file in a folder that exists and is writable")
+        if any(path.resolve() == Path(name).resolve() for name in inputs if name not in (None, "-")):
+            raise InputError(f"output '{path}': is also another file of this command; name a file of its own")
 
 
 def policy_with(path: Path, k: int | None, method: str | None, settings: list[str] | None, seed: int | None) -> Policy:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -30,19 +29,16 @@ def publish(
 
     if output == "-" and as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")
+    options.check_outputs(report, inputs=[input_path, output, certificate_path(output), str(policy)])
     asked = options.policy_with(policy, k, method, settings, seed)
     with shown(quiet) as progress:
         outcome = publish_file(input_path, asked, output, progress=progress)
         if report is not None:
+            from shoal.jobs.report import write_report
+
             progress("drawing the report")
-            _write_report(outcome, asked, report)
+            write_report(outcome, asked, report)
     if as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)
     elif not quiet and output != "-":
         print_summary(outcome.certificate, f"{output} and {certificate_path(output)}")
-
-
-def _write_report(outcome: object, policy: object, path: Path) -> None:
-    from shoal.jobs.report import write_report
-
-    write_report(outcome, policy, path)  # type: ignore[arg-type]

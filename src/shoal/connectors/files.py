@@ -192,6 +192,7 @@ def _delimited(content: bytes | Path, path: str, kind: str, coded: Collection[st
         _check_encoding(content, path)
         _check_rows(content, path, separator, len(header))
         raise InputError(f"file '{path}': can't be read as {kind[1:]}; a quote may be left open") from None
+    frame.columns = header  # Polars leaves doubled quotes in names as they are
     # a row that is too short shows as a missing last cell: only then is each row looked at
     if frame.height and frame[frame.columns[-1]].null_count():
         blank = _check_rows(content, path, separator, len(header))

@@ -27,23 +27,35 @@ _BLOCK = 1 << 16
 class EncodedAttribute:
     """One quasi-identifier of n records.
 
-    ranks: (n,) int32. texts: text of each rank; ranks from `present` on are missing values.
+    codes: (n,) unsigned, the distinct text of each record; rank_of_code: (texts,) int32.
+    texts: text of each rank; ranks from `present` on are missing values.
     values: (present,) float64, the number, place in the order or leaf behind each rank.
     positions: (ranks,) int32, the matrix code of each rank; all missing ranks share one.
     reach: width of the whole attribute in units of position, or its hierarchy.
     """
 
     attribute: Attribute
-    ranks: np.ndarray
+    codes: np.ndarray
+    rank_of_code: np.ndarray
     texts: tuple[str, ...]
     present: int
     values: np.ndarray
     positions: np.ndarray
     reach: float | Hierarchy
 
+    @property
+    def ranks(self) -> np.ndarray:
+        """(n,) int32, the rank of each record."""
+        return self.rank_of_code[self.codes]
+
+    def value_of_code(self) -> np.ndarray:
+        """(texts,) float64, the number, place or leaf behind each code; NaN for missing values."""
+        none = np.full(len(self.texts) - self.present, np.nan)
+        return np.append(self.values, none)[self.rank_of_code]
+
     def is_missing(self) -> np.ndarray:
         """(n,) bool, which records hold no value."""
-        return self.ranks >= self.present
+        return (self.rank_of_code >= self.present)[self.codes]
 
 
 def encode_attribute(attribute: Attribute, column: Column, schema: Schema) -> tuple[EncodedAttribute | None, list[str]]:
@@ -65,7 +77,7 @@ def encode_attribute(attribute: Attribute, column: Column, schema: Schema) -> tu
     ranked = values[order][:present]
     positions, reach = _positions(attribute, ranked, len(values) - present)
     texts = tuple(column.cells[i] for i in order)
-    return EncodedAttribute(attribute, rank_of_code[column.codes], texts, present, ranked, positions, reach), []
+    return EncodedAttribute(attribute, column.codes, rank_of_code, texts, present, ranked, positions, reach), []
 
 
 def _values(attribute: Attribute, column: Column, missing: np.ndarray) -> tuple[np.ndarray, list[str]]:
@@ -182,11 +194,11 @@ class EncodedTable:
         everything = len(kept) == self.records
         codes = np.empty((len(kept), len(self.attributes)), dtype=np.int32)
         # row by row in the target, so in blocks that stay in the cache while every column is filled in
+        tables = [encoded.positions[encoded.rank_of_code] for encoded in self.attributes]
         for start in range(0, len(kept), _BLOCK):
             rows = slice(start, start + _BLOCK)
             for j, encoded in enumerate(self.attributes):
-                ranks = encoded.ranks[rows] if everything else encoded.ranks[kept[rows]]
-                codes[rows, j] = encoded.positions[ranks]
+                codes[rows, j] = tables[j][encoded.codes[rows if everything else kept[rows]]]
         return Matrix.from_columns(
             codes,
             [encoded.reach for encoded in self.attributes],

@@ -38,9 +38,9 @@ class Recoding:
 
     def column(self, j: int, encoded: EncodedAttribute, render: Render) -> pl.Series:
         """The published cells of attribute j: the value where the class agrees on it, else its span."""
-        least, most = self.lo[:, j].astype(np.int64), self.hi[:, j].astype(np.int64)
-        spans, span_of_class = np.unique(least * len(encoded.texts) + most, return_inverse=True)
-        texts = span_texts(spans // len(encoded.texts), spans % len(encoded.texts), encoded, render)
+        ranks = len(encoded.texts)
+        spans, span_of_class = _distinct(self.lo[:, j].astype(np.int64) * ranks + self.hi[:, j], ranks * ranks)
+        texts = span_texts(spans // ranks, spans % ranks, encoded, render)
         distinct: dict[str, int] = {}
         cell_of_span = np.array([distinct.setdefault(text, len(distinct)) for text in texts], dtype=np.uint32)
         mark = distinct.setdefault(render.suppressed, len(distinct))
@@ -50,6 +50,15 @@ class Recoding:
         labelled = [text for text in distinct if text]
         cells = pl.Series(encoded.attribute.name, [text or None for text in distinct], dtype=pl.Enum(labelled))
         return cells.gather(cell_of_class[self.labels])
+
+
+def _distinct(numbers: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct numbers, ascending, and the place of each among them; a table instead of a sort if that is small."""
+    if below > 4 * len(numbers) + (1 << 16):
+        return np.unique(numbers, return_inverse=True)
+    occurs = np.zeros(below, dtype=bool)
+    occurs[numbers] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
 
 
 def span_texts(lo: np.ndarray, hi: np.ndarray, encoded: EncodedAttribute, render: Render) -> list[str]:

@@ -13,6 +13,8 @@ from shoal.data.encoding import parse_numbers
 from shoal.data.schema import Attribute, Kind, Render, Schema
 from shoal.data.table import Column, Table
 
+_MOST_PAIRS = 1 << 22
+
 
 @dataclass(frozen=True)
 class PublishedColumn:
@@ -103,11 +105,13 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
 
 def is_suppressed(columns: tuple[PublishedColumn, ...], mark: str) -> np.ndarray:
     """(n,) bool, records that show the suppression mark in every quasi-identifier."""
-    suppressed = None
+    records = len(columns[0].codes)
+    if any(mark not in column.cells for column in columns):
+        return np.zeros(records, dtype=bool)
+    suppressed = np.ones(records, dtype=bool)
     for column in columns:
-        marked = np.array([cell == mark for cell in column.cells])[column.codes]
-        suppressed = marked if suppressed is None else suppressed & marked
-    return np.zeros(0, dtype=bool) if suppressed is None else suppressed
+        suppressed &= column.codes == column.cells.index(mark)
+    return suppressed
 
 
 def label_classes(columns: tuple[PublishedColumn, ...], suppressed: np.ndarray) -> tuple[np.ndarray, int]:
@@ -122,11 +126,11 @@ def label_classes(columns: tuple[PublishedColumn, ...], suppressed: np.ndarray) 
         key *= cells
         key += column.codes
         room *= cells
-    labels = np.full(len(key), -1, dtype=np.int32)
-    kept = ~suppressed
-    ranks = pl.Series(key[kept]).rank("dense").to_numpy()
-    labels[kept] = ranks.astype(np.int32) - 1
-    return labels, int(ranks.max()) if len(ranks) else 0
+    # suppressed records get the least key of all, and so rank 1 if there are any
+    key[suppressed] = -1
+    labels = pl.Series(key).rank("dense").to_numpy().astype(np.int32)
+    labels -= 2 if suppressed.any() else 1
+    return labels, int(labels.max()) + 1 if len(labels) else 0
 
 
 def _is_missing(column: Column, schema: Schema) -> np.ndarray:
@@ -175,11 +179,19 @@ def _template_parts(render: Render) -> tuple[str, str, str]:
     return head, middle, tail
 
 
-def covers(published: PublishedColumn, values: np.ndarray) -> np.ndarray:
+def covers(published: PublishedColumn, values: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Whether each record's published cell covers its true value; (n,) bool.
 
-    values: (n,) float64 numbers, places or leaves of the original, NaN where it has no value.
+    values: (m,) float64, numbers, places or leaves behind the m distinct values of the original, NaN
+    for none. codes: (n,) which of them each record has.
     """
-    lo, hi = published.lo[published.codes], published.hi[published.codes]
-    both_missing = np.isnan(values) & (np.isnan(lo) | np.isneginf(lo))
-    return both_missing | ((lo <= values) & (values <= hi))
+    if len(values) * len(published.cells) <= _MOST_PAIRS:
+        # every pair is judged once, and each record looks its own up
+        pairs = _covers(published.lo, published.hi, values[:, None]).ravel()
+        return pairs[codes.astype(np.int32) * np.int32(len(published.cells)) + published.codes]
+    return _covers(published.lo[published.codes], published.hi[published.codes], values[codes])
+
+
+def _covers(lo: np.ndarray, hi: np.ndarray, values: np.ndarray) -> np.ndarray:
+    neither = np.isnan(values) & (np.isnan(lo) | np.isneginf(lo))
+    return neither | ((lo <= values) & (values <= hi))

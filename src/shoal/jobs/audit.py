@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,8 +51,17 @@ class Truth:
 
     def values(self, encoded: EncodedAttribute) -> np.ndarray:
         """The number, place or leaf behind every published record; NaN where it has none."""
-        values = np.append(encoded.values, np.full(len(encoded.texts) - encoded.present, np.nan))
-        return self.aligned(values[encoded.ranks])
+        return self.aligned(encoded.value_of_code()[encoded.codes])
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What an audit found, and what a report needs to be drawn from it."""
+
+    certificate: Certificate
+    release: Release
+    schema: Schema
+    truth: Truth | None
 
 
 def audit(released: Any, policy: Policy, original: Any = None, *, progress: Progress = silent) -> Certificate:
@@ -63,18 +72,22 @@ def audit(released: Any, policy: Policy, original: Any = None, *, progress: Prog
     counted and the certificate's `counted` says so. Raises InputError where the two tables or the
     policy don't fit each other.
     """
+    return examine(table_of(released), policy, None if original is None else table_of(original), progress).certificate
+
+
+def examine(released: Table, policy: Policy, original: Table | None, progress: Progress = silent) -> Audited:
+    """`audit` of a table, with what it read from it."""
     started = time.process_time()
-    table = table_of(released)
+    truth = None
     if original is None:
-        schema, findings = policy.bind_release(table.names)
-        truth = None
+        schema, findings = policy.bind_release(released.names)
     else:
-        schema, truth, findings = _bound_to(table, policy, table_of(original))
+        schema, truth, findings = _bound_to(released, policy, original)
     if schema is None or findings:
         raise InputError.from_findings(findings)
-    certificate, _ = measure(table, schema, policy, truth, progress)
+    certificate, release = measure(released, schema, policy, truth, progress)
     seconds = {"total": time.process_time() - started, "method": None}
-    return certificate.extended(verb="audit", seconds=seconds)
+    return Audited(certificate.extended(verb="audit", seconds=seconds), release, schema, truth)
 
 
 def _bound_to(released: Table, policy: Policy, original: Table) -> tuple[Schema | None, Truth | None, list[str]]:
@@ -99,21 +112,19 @@ def audit_file(
     output_path: str | None = None,
     *,
     progress: Progress = silent,
-) -> Certificate:
+) -> Audited:
     """`audit` from files; writes the certificate to `output_path`, if given."""
     progress("reading the release")
     released = files.read(released_path, policy.measured)
     original = None if original_path is None else files.read(original_path, policy.measured)
-    certificate = audit(
-        Table(released.frame), policy, None if original is None else Table(original.frame), progress=progress
-    )
-    certificate = certificate.extended(
+    found = examine(Table(released.frame), policy, None if original is None else Table(original.frame), progress)
+    certificate = found.certificate.extended(
         input=None if original is None else {"sha256": original.sha256}, output={"sha256": released.sha256}
     )
     if output_path is not None:
         with files.written_whole(output_path) as draft:
             draft.write_text(certificate.to_json())
-    return certificate
+    return replace(found, certificate=certificate)
 
 
 def measure(
@@ -212,7 +223,7 @@ def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> d
     """Records whose published row does not fit the original; all zero for an honest release."""
     uncovered = np.zeros(release.records, dtype=bool)
     for published, encoded in zip(release.columns, truth.encoded.attributes, strict=True):
-        uncovered |= ~covers(published, truth.values(encoded))
+        uncovered |= ~covers(published, encoded.value_of_code(), truth.aligned(encoded.codes))
     changed = np.zeros(release.records, dtype=bool)
     for attribute in schema.published:
         if attribute.role in (Role.SENSITIVE, Role.PLAIN):

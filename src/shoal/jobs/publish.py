@@ -153,7 +153,7 @@ def prepare(table: Table, policy: Policy, progress: Progress = silent) -> Draft:
     frame = _recoded(table, schema, encoded, recoding, withheld)
     rows = None
     if schema.render.order == "shuffled":
-        rows = np.random.default_rng([policy.model.seed, 1]).permutation(table.records)
+        rows = _mixed(frame, policy.model.seed)
         frame = frame[rows]
     used = {p.name: getattr(method, p.name) for p in registry.method(policy.method_name, "publish").parameters}
     reasons = {"missing quasi-identifier": int(encoded.suppressed.sum())} if encoded.suppressed.any() else {}
@@ -206,6 +206,12 @@ def _recoded(table: Table, schema: Schema, encoded: EncodedTable, recoding: Reco
         else:
             columns.append(table.frame[attribute.name])
     return pl.DataFrame(columns)
+
+
+def _mixed(frame: pl.DataFrame, seed: int) -> np.ndarray:
+    """An order of the rows that follows from what they show alone: the seed, which is published, does not undo it."""
+    by_content = frame.select(pl.arg_sort_by(frame.columns)).to_series().to_numpy()
+    return by_content[np.random.default_rng([seed, 1]).permutation(frame.height)]
 
 
 def _starred(series: pl.Series, rows: np.ndarray, mark: str) -> pl.Series:

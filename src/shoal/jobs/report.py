@@ -22,7 +22,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Attribute, Kind, Missing, Role, Schema
 from shoal.jobs import charts, registry
-from shoal.jobs.audit import Truth
+from shoal.jobs.audit import Audited, Truth
 from shoal.jobs.distributions import Distribution, distributions, least_shown
 from shoal.jobs.policy import Policy
 from shoal.jobs.publish import Outcome
@@ -56,11 +56,9 @@ def write_report(outcome: Outcome, policy: Policy, path: Path) -> None:
     _write(Measured(outcome.certificate, outcome.release, draft.schema, policy, draft.truth, draft.reasons), path)
 
 
-def write_audit_report(
-    certificate: Certificate, release: Release, schema: Schema, policy: Policy, path: Path, truth: Truth | None = None
-) -> None:
+def write_audit_report(found: Audited, policy: Policy, path: Path) -> None:
     """The same report of any audited file; without its original there is no before to compare with."""
-    _write(Measured(certificate, release, schema, policy, truth, {}), path)
+    _write(Measured(found.certificate, found.release, found.schema, policy, found.truth, {}), path)
 
 
 def _write(measured: Measured, path: Path) -> None:
@@ -282,8 +280,8 @@ def _suppressions(measured: Measured) -> list[dict[str, Any]]:
 ORDERS = {
     "input": "Rows stand in the order of the input. Whoever knows that order, such as an alphabetical list, can tell "
     "who is who; 'render: {order: shuffled}' in the policy mixes them.",
-    "shuffled": "Rows were mixed by the seed. Whoever has the seed, which the certificate and this report state, can "
-    "put them back in the order of the input, and tell who is who if that is known.",
+    "shuffled": "Rows were mixed. Their order follows from what they show and the seed alone, so it tells nothing "
+    "about the order of the input, even to those who have the seed.",
 }
 
 

@@ -1,0 +1,269 @@
+"""What the docs show is run, what they name exists, and what exists is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+from pages import Block, anchors, blocks, commands, links
+
+from shoal.cli.main import app, status_of
+from shoal.jobs import registry
+from shoal.jobs.policy import AttributePolicy, Policy, PolicyModel, RenderPolicy, _promise
+from shoal.samples import patients
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+DATA = Path(os.environ.get("SHOAL_DATA") or ROOT.parent / "shared" / "data")
+
+SITE = sorted(page for page in DOCS.rglob("*.md") if not {"_build", "_generated"} & set(page.parts))
+LOOSE = [
+    ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "changes/README.md")
+]
+PAGES = [*LOOSE, *SITE]
+SHELL = set("|<>&;$`*")
+FIGURES = re.compile(r"\d[\d.,]*\d|\d")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def with_blocks(*languages: str) -> list[Path]:
+    return [page for page in PAGES if any(block.language in languages for block in blocks(page))]
+
+
+# Every command, every Python block
+
+
+@pytest.mark.parametrize("page", with_blocks("console", "bash", "python"), ids=name_of)
+def test_every_command_of_a_page_runs_in_order(page, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("SHOAL_PSEUDONYM_KEY", raising=False)
+    names: dict = {"__name__": "docs"}
+    for block in blocks(page):
+        where = f"{name_of(page)}:{block.line}"
+        if block.mark == "needs":
+            take(block.argument)
+        elif block.mark == "file":
+            Path(block.argument).parent.mkdir(parents=True, exist_ok=True)
+            Path(block.argument).write_text(block.text)
+        elif block.mark in ("skip", "fragment"):
+            assert block.argument or block.mark == "fragment", f"{where}: say why it is skipped"
+        elif block.language in ("console", "bash"):
+            run_all(block, where, capfd)
+        elif block.language == "python":
+            exec(compile(block.text, where, "exec"), names)
+
+
+def take(name: str) -> None:
+    """Puts a real data file where the reader would have it; skips the rest of the page where it is absent."""
+    source = DATA / Path(name).stem / name
+    if not source.is_file():
+        pytest.skip(f"the rest of the page needs {name}: set SHOAL_DATA (looked in {DATA})")
+    shutil.copy(source, name)
+
+
+def run_all(block: Block, where: str, capfd) -> None:
+    listed = commands(block)
+    assert listed, f"{where}: a block without a command"
+    for command in listed:
+        capfd.readouterr()
+        status = run(command.text)
+        captured = capfd.readouterr()
+        wanted = int(block.argument) if block.mark == "exit" and command is listed[-1] else 0
+        assert status == wanted, f"{where}: `{command.text}` ended with {status}\n{captured.out}{captured.err}"
+        assert_shown(command.shown, captured.err + captured.out, f"{where}: `{command.text}`")
+
+
+def run(text: str) -> int:
+    """One command; Shoal's own in this process, which saves its start."""
+    if text.startswith("shoal ") and not SHELL & set(text):
+        return status_of(shlex.split(text)[1:])
+    return subprocess.run(["bash", "-c", text]).returncode
+
+
+def assert_shown(shown: tuple[str, ...], printed: str, where: str) -> None:
+    """Every shown line was printed, in order; `...` stands for anything, and figures may differ."""
+    lines = iter(wordwise(line) for line in printed.splitlines())
+    for line in shown:
+        if line.strip() == "...":
+            continue
+        wanted = re.compile(".*".join(re.escape(part) for part in wordwise(line).split("...")) + "$")
+        assert any(wanted.match(actual) for actual in lines), f"{where}: does not print\n{line}\nbut\n{printed}"
+
+
+def wordwise(line: str) -> str:
+    return FIGURES.sub("#", line).rstrip()
+
+
+def test_the_readme_shows_the_table_that_the_sample_gives(tmp_path, monkeypatch):
+    """Before and after: the first records of the bundled sample, cell by cell."""
+    monkeypatch.chdir(tmp_path)
+    assert status_of(shlex.split("sample patients -n 1000 --seed 7 -o patients.csv -q")) == 0
+    assert status_of(shlex.split("publish patients.csv -p patients.policy.yaml -o published.csv -q")) == 0
+    made = "\n".join(
+        markdown_row(line) for name in ("patients.csv", "published.csv") for line in first_lines(name, 4)[1:]
+    )
+    shown = "\n".join(line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("| "))
+    absent = [row for row in made.splitlines() if row not in shown]
+    assert not absent, "README: the before and after tables should hold\n" + made
+
+
+def first_lines(name: str, count: int) -> list[list[str]]:
+    import csv
+
+    with open(name, newline="") as file:
+        return [row for row, _ in zip(csv.reader(file), range(count), strict=False)]
+
+
+def markdown_row(cells: list[str]) -> str:
+    return "| " + " | ".join(cell.replace("*", "\\*") for cell in cells) + " |"
+
+
+# Every policy and piece of a policy
+
+
+@pytest.mark.parametrize("page", with_blocks("yaml", "json"), ids=name_of)
+def test_every_policy_shown_is_one(page):
+    for block in blocks(page):
+        if block.language == "json" and block.mark != "fragment":
+            json.loads(block.text)
+        if block.language == "yaml" and block.mark != "fragment":
+            assert_fits(yaml.safe_load(block.text), f"{name_of(page)}:{block.line}")
+
+
+def assert_fits(content: object, where: str) -> None:
+    """A whole policy, a list of promises, or some of a policy's keys."""
+    if isinstance(content, list):
+        assert all(_promise(promise) for promise in content), where
+        return
+    assert isinstance(content, dict), where
+    if "version" in content:
+        Policy.from_dict(content)
+        return
+    for key, value in content.items():
+        if key == "promises" or key == "attributes":
+            assert_fits(value, where)
+        elif key == "render":
+            RenderPolicy.model_validate(value)
+        elif key == "method":
+            method = registry.method(value["name"], "publish")
+            registry.build(method.implementation, where, {k: v for k, v in value.items() if k != "name"})
+        elif key not in PolicyModel.model_fields:
+            AttributePolicy.model_validate(value)
+
+
+def test_every_key_of_a_policy_is_explained():
+    page = (DOCS / "policies.md").read_text()
+    keys = [*PolicyModel.model_fields, *AttributePolicy.model_fields, *RenderPolicy.model_fields]
+    assert [key for key in keys if f"`{key}`" not in page and f"`{key}:" not in page] == []
+
+
+# Every link, command, option, method, promise and measure
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page):
+    lost = []
+    for target in links(page):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        if not there.exists() or (anchor and anchor not in anchors(there)):
+            lost.append(target)
+    assert lost == []
+
+
+def test_every_page_is_in_a_table_of_contents():
+    listed = set()
+    for page in SITE:
+        for block in blocks(page):
+            if block.language == "{toctree}":
+                names = [line.strip() for line in block.text.splitlines() if line.strip() and not line.startswith(":")]
+                listed |= {(page.parent / f"{name}.md").resolve() for name in names}
+    assert [name_of(page) for page in SITE if page not in listed and page != DOCS / "index.md"] == []
+
+
+def leaves(command: object, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], object]]:
+    children = getattr(command, "commands", None)
+    if not children:
+        return [(path, command)]
+    return [leaf for name, child in children.items() for leaf in leaves(child, (*path, name))]
+
+
+COMMANDS = leaves(typer.main.get_command(app), ("shoal",))
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+def test_every_command_and_option_has_help_and_its_place_in_the_docs(path, command):
+    section = section_of(DOCS / "commands.md", " ".join(path))
+    assert command.help
+    for parameter in command.params:
+        if parameter.name == "help":
+            continue
+        assert parameter.help, f"{' '.join(path)}: {parameter.name} has no help"
+        shown = max(parameter.opts, key=len) if parameter.opts[0].startswith("-") else (parameter.metavar or "")
+        assert shown.strip("[]{}") in section, f"docs/commands.md, {' '.join(path)}: {shown} is not mentioned"
+
+
+def section_of(page: Path, heading: str) -> str:
+    found = re.search(rf"^## `{re.escape(heading)}`$(.*?)(?=^## |\Z)", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert found, f"{name_of(page)}: no heading `{heading}`"
+    return found[1]
+
+
+@pytest.mark.parametrize("method", sorted(registry.methods()))
+def test_every_method_has_its_page(method):
+    text = (DOCS / "methods" / f"{method}.md").read_text()
+    assert f"```{{method}} {method}\n" in text, "the table of its parameters"
+    for heading in ("## What it promises", "## How it works", "## Parameters", "## Complexity", "## When to choose it"):
+        assert heading in text
+
+
+@pytest.mark.parametrize("model", sorted(registry.models()))
+def test_every_promise_has_its_page(model):
+    text = (DOCS / "promises" / f"{model}.md").read_text()
+    assert f"```{{promise}} {model}\n" in text, "its definition and parameters"
+    for heading in (
+        "## Exactly",
+        "## How subjects count",
+        "## What it stops",
+        "## What it does not stop",
+        "## In a policy",
+    ):
+        assert heading in text
+
+
+@pytest.mark.parametrize("metric", sorted(registry.metrics()))
+def test_every_measure_is_defined(metric):
+    assert f"`{metric}`" in (DOCS / "measures.md").read_text()
+
+
+def test_every_hierarchy_maker_is_explained():
+    from shoal.data.hierarchies import MAKERS
+
+    page = (DOCS / "hierarchies.md").read_text()
+    assert [kind for kind in MAKERS if f"`{kind}`" not in page] == []
+
+
+def test_the_policy_of_the_sample_is_the_one_that_the_docs_speak_of():
+    assert Policy.from_dict(yaml.safe_load(patients.POLICY)).subject == "patient"
+
+
+def test_pages_name_no_place_that_a_stranger_lacks():
+    for page in PAGES:
+        text = page.read_text()
+        assert not any(place in text for place in ("/work/", "/home/", "/tmp/")), name_of(page)
