@@ -7,6 +7,7 @@ import pytest
 
 from naive_partition import paper_classes, total_loss
 from shoal.algorithms.table.rounded_partition import RoundedPartition
+from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
 
@@ -127,6 +128,22 @@ def test_every_class_keeps_a_promise_beyond_k(variant):
     result = RoundedPartition(**variant).partition(matrix, diverse, np.random.default_rng(0))
     assert diverse.hold(result.labels, result.count).all()
     assert result.count > 60
+
+
+def test_setting_rare_branches_apart_loses_less_over_hierarchies():
+    rng = np.random.default_rng(2)
+    # two branches of two leaves under a root; one record in twenty lies in the second branch
+    tree = Hierarchy(
+        ("a", "b", "c", "d", "ab", "cd", "*"),
+        np.array([4, 4, 5, 5, 6, 6, -1], dtype=np.int32),
+        np.array([0, 1, 2, 3, 0, 2, 0], dtype=np.int32),
+        np.array([0, 1, 2, 3, 1, 3, 3], dtype=np.int32),
+    )
+    codes = rng.integers(0, 2, (4000, 6)) + 2 * (rng.random((4000, 6)) < 0.05)
+    matrix = Matrix.from_columns(codes, [tree] * 6)
+    apart, mixed = (partition(matrix, 20, rare=rare, refine="none") for rare in ("apart", "mixed"))
+    assert apart.count == mixed.count == 200
+    assert total_loss(matrix, apart.labels) < total_loss(matrix, mixed.labels)
 
 
 def test_the_same_table_gives_the_same_classes_in_any_row_order():

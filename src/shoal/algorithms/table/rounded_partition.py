@@ -14,11 +14,16 @@ Reading: the formula of section 2.2 and step 4 pair the roundings differently; f
 hold for `cross`, the formula, too. Theorem 2 prints ceil(log2 alpha); its proof needs floor.
 Reading: step 2 leaves the attribute, and step 4 the records tied at the cut, to us: see `dimension`, `ties`.
 
-Ours, not the paper's: `cut=admissible`. A cut of m records into c and m - c keeps floor(m/k) classes if and
-only if c mod k <= m mod k, so any such cut keeps Theorem 1; of those that leave a sixteenth on either side we
-take the one that loses least. Theorem 2 then weakens to: no class of 2k or more. `sizes=proportional` makes
-all sizes floor(n/alpha) or ceil(n/alpha). `refine`: records of near classes change places while that lowers
-the loss; class sizes stay, so both theorems do. It is left out where more than k over records is promised.
+Ours, not the paper's:
+- `cut=admissible`. A cut of m records into c and m - c keeps floor(m/k) classes if and only if
+  c mod k <= m mod k, so any such cut keeps Theorem 1; of those that leave a sixteenth on either side we take
+  the one that loses least. Theorem 2 then weakens to: no class of 2k or more.
+- `sizes=proportional` makes all sizes floor(n/alpha) or ceil(n/alpha).
+- `rare=apart`. Over hierarchies one odd record makes a class cost as much as the root, so how odd a record is
+  becomes one more attribute to cut on: the sum, over the hierarchies, of the share of records outside its
+  branch below the root.
+- `refine`: records of near classes change places while that lowers the loss; class sizes stay, so both
+  theorems do. Left out where subjects own several records or more than k is promised.
 """
 
 from __future__ import annotations
@@ -34,8 +39,22 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.kernels import class_refinement, rounded_cut
 from shoal.protocols import Promises
 
-PAPER = {"dimension": "widest", "ties": "rows", "sizes": "same", "cut": "paper", "refine": "none"}
-OURS = {"dimension": "best", "ties": "lexicographic", "sizes": "same", "cut": "admissible", "refine": "auto"}
+PAPER = {
+    "dimension": "widest",
+    "ties": "rows",
+    "sizes": "same",
+    "cut": "paper",
+    "rare": "mixed",
+    "refine": "none",
+}
+OURS = {
+    "dimension": "best",
+    "ties": "lexicographic",
+    "sizes": "same",
+    "cut": "admissible",
+    "rare": "apart",
+    "refine": "auto",
+}
 SIZES = {"same": rounded_cut.SAME, "cross": rounded_cut.CROSS, "proportional": rounded_cut.PROPORTIONAL}
 TIES = {"rows": rounded_cut.TIES_BY_ROW, "lexicographic": rounded_cut.TIES_LEXICOGRAPHIC}
 
@@ -69,7 +88,7 @@ class RoundedPartition:
     preset: str = field(
         default="",
         metadata={
-            "help": "paper: dimension widest, ties rows, sizes same, cut paper, refine none",
+            "help": "paper: dimension widest, ties rows, sizes same, cut paper, rare mixed, refine none",
             "choices": ("", "paper"),
         },
     )
@@ -99,6 +118,13 @@ class RoundedPartition:
         metadata={
             "help": "where to cut: the paper's sizes, or the best admissible ones (ours); default admissible",
             "choices": ("", "paper", "admissible"),
+        },
+    )
+    rare: str = field(
+        default="",
+        metadata={
+            "help": "over hierarchies, records in rare branches: cut apart (ours), or mixed; default apart",
+            "choices": ("", "mixed", "apart"),
         },
     )
     refine: str = field(
@@ -134,9 +160,12 @@ class RoundedPartition:
         if matrix.attributes == 0:
             raise InputError(f"method '{self.name}': the policy has no quasi-identifier to partition on")
         rows, costs = self._rows(matrix), _costs(matrix)
+        if self.rare == "apart" and (matrix.base >= 0).any():
+            rows, costs = _with_oddity(rows, matrix)
         if matrix.subjects is None and not promises.beyond_k:
             starts = self._cut_all(rows, promises.k, costs)
-            self._refine(rows, starts, costs)
+            rows = _without_oddity(rows, matrix)
+            self._refine(rows, starts, _costs(matrix))
         else:
             starts = self._cut_by_level(rows, matrix, promises, costs)
         return Partition(_labels(rows, starts), len(starts) - 1)
@@ -205,16 +234,49 @@ class RoundedPartition:
         return SIZES[self.sizes], self.cut == "admissible", self.dimension == "best", TIES[self.ties]
 
 
-def _costs(matrix: Matrix) -> np.ndarray:
-    """What spans cost, as the one table that the kernels take: (d + nodes, 3) float64."""
-    d = matrix.attributes
+def _costs(matrix: Matrix, oddity: float | None = None) -> np.ndarray:
+    """What spans cost, as the one table that the kernels take: (d + nodes, 3) float64.
+
+    oddity: loss per unit of one more attribute, put after the matrix's own.
+    """
+    scale = matrix.scale if oddity is None else np.append(matrix.scale, oddity)
+    base = matrix.base if oddity is None else np.append(matrix.base, -1)
+    d = len(scale)
     costs = np.zeros((d + len(matrix.parent), 3))
-    costs[:d, 0] = matrix.scale
-    costs[:d, 1] = np.where(matrix.base < 0, -1, matrix.base + d)
+    costs[:d, 0] = scale
+    costs[:d, 1] = np.where(base < 0, -1, base + d)
     costs[d:, 0] = np.where(matrix.parent < 0, -1, matrix.parent + d)
     costs[d:, 1] = matrix.last
     costs[d:, 2] = matrix.width
     return costs
+
+
+def _with_oddity(rows: np.ndarray, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
+    """The rows and costs with one more attribute, oddity in hundredths, that costs as much as any other."""
+    oddity = np.zeros(len(rows), dtype=np.int32)
+    for j in np.flatnonzero(matrix.base >= 0):
+        branch = _branches(matrix, j)
+        records = np.bincount(branch[rows[:, j]], minlength=len(matrix.parent))
+        share = records[branch] / len(rows)
+        oddity += np.rint(100 * (1 - share)).astype(np.int32)[rows[:, j]]
+    oddity -= oddity.min()
+    return np.insert(rows, matrix.attributes, oddity, axis=1), _costs(matrix, 1 / max(int(oddity.max()), 1))
+
+
+def _without_oddity(rows: np.ndarray, matrix: Matrix) -> np.ndarray:
+    d = matrix.attributes
+    return rows if rows.shape[1] == d + 1 else np.ascontiguousarray(rows[:, [*range(d), d + 1]])
+
+
+def _branches(matrix: Matrix, j: np.intp) -> np.ndarray:
+    """For each leaf of tree attribute j the node below the root that covers it, by its place in `parent`."""
+    root = int(matrix.base[j])
+    while matrix.parent[root] >= 0:
+        root = int(matrix.parent[root])
+    branch = matrix.base[j] + np.arange(matrix.last[root] + 1)
+    while (deep := (matrix.parent[branch] >= 0) & (matrix.parent[branch] != root)).any():
+        branch[deep] = matrix.parent[branch[deep]]
+    return branch
 
 
 def _both_hold(
