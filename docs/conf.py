@@ -26,3 +26,4 @@ html_theme = "furo"
 html_title = f"Shoal {VERSION}"
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False

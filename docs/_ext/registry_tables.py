@@ -1,7 +1,7 @@
 """Tables that are made from the registry while the docs are built, so that they can't go stale.
 
-```{method} mondrian        source and parameters of a method
-```{promise} k-anonymity    definition, source, kind and parameters of a promise
+```{method-table} mondrian        source and parameters of a method
+```{promise-table} k-anonymity    definition, source, kind and parameters of a promise
 ```{benchmarks}             the measured figures, once they have been made
 """
 
@@ -52,8 +52,12 @@ class Benchmarks(SphinxDirective):
         path = Path(self.env.srcdir) / "_generated" / "benchmarks.md"
         self.env.note_dependency(str(path))
         if not path.is_file():
-            text = "No figures have been committed yet; `make bench` measures them."
-            return [nodes.note("", nodes.paragraph("", text))]
+            said = (
+                nodes.Text("No figures are committed yet; "),
+                nodes.literal("", "make bench"),
+                nodes.Text(" makes them."),
+            )
+            return [nodes.note("", nodes.paragraph("", "", *said))]
         return self.parse_text_to_nodes(path.read_text(encoding="utf-8"), allow_section_headings=True)
 
 
@@ -103,7 +107,7 @@ def _row(cells: tuple[str, ...], literal_first: bool) -> nodes.row:
 
 
 def setup(app: Any) -> dict[str, Any]:
-    app.add_directive("method", MethodTable)
-    app.add_directive("promise", PromiseTable)
+    app.add_directive("method-table", MethodTable)
+    app.add_directive("promise-table", PromiseTable)
     app.add_directive("benchmarks", Benchmarks)
     return {"parallel_read_safe": True}
