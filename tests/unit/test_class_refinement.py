@@ -9,7 +9,10 @@ from naive_partition import total_loss
 from shoal.algorithms.table.rounded_partition import _costs
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
-from shoal.kernels.class_refinement import refine_classes, span_loss
+from shoal.kernels.class_refinement import refine_classes
+from shoal.kernels.class_refinement import span_loss as compiled_span_loss
+
+span_loss = compiled_span_loss.py_func
 
 # eight leaves, two by two in nodes 8..11, those two by two in 12 and 13, root 14
 TREE = Hierarchy(

@@ -16,8 +16,11 @@ from numba import njit
 
 GAIN = 1e-9  # less is rounding
 
+# helpers are called from compiled code only; without wrappers for Python they compile faster
+inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
-@njit(nogil=True, cache=True)
+
+@inner
 def span_loss(lo, hi, j, costs):
     """Loss of publishing lo..hi on attribute j."""
     if costs[j, 1] < 0.0:
@@ -28,7 +31,7 @@ def span_loss(lo, hi, j, costs):
     return costs[node, 2]
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _measure(rows, a, b, box, costs):
     """Loss of the class rows a..b; box: (4, d) its least, greatest, second least and second greatest codes."""
     total = 0.0
@@ -54,7 +57,7 @@ def _measure(rows, a, b, box, costs):
     return total
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _nearest(boxes, loss, a, first, end, near, distance, costs):
     """The classes of first..end whose union with class a loses least above their own; how many were found."""
     found = 0
@@ -82,9 +85,9 @@ def _nearest(boxes, loss, a, first, end, near, distance, costs):
     return found
 
 
-@njit(nogil=True, cache=True)
-def _regroup(pool, left, sizes, box, limit, regrouped, costs):
-    """Grows classes of these sizes from the first `left` pooled rows; True when they weigh less than `limit`.
+@inner
+def _regroup(pool, sizes, box, limit, regrouped, costs):
+    """Grows classes of these sizes from as many pooled rows; True when they weigh less than `limit`.
 
     The first class grows from the row farthest from `box`. The pool is used up.
     """
@@ -93,6 +96,9 @@ def _regroup(pool, left, sizes, box, limit, regrouped, costs):
     hi = box[1].copy()
     weight = 0.0
     done = 0
+    left = 0
+    for c in range(sizes.shape[0]):
+        left += sizes[c]
     for c in range(sizes.shape[0]):
         members = 0
         loss = 0.0
@@ -142,7 +148,7 @@ def _regroup(pool, left, sizes, box, limit, regrouped, costs):
     return weight < limit
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _best_swap(rows, i, a, starts, boxes, loss, near, fresh, costs):
     """The row of a near class whose exchange with row i of class a gains most: (row, class), -1 where none gains."""
     d = boxes.shape[2]
@@ -249,7 +255,7 @@ def refine_classes(rows, starts, reach, neighbours, group, rounds, costs):
                             for j in range(d + 1):
                                 pool[pooled, j] = rows[i, j]
                             pooled += 1
-                    if not _regroup(pool, pooled, sizes, boxes[a], weight - GAIN, regrouped, costs):
+                    if not _regroup(pool, sizes, boxes[a], weight - GAIN, regrouped, costs):
                         continue
                     moves += 1
                     clock += 1

@@ -18,8 +18,11 @@ SAME, CROSS, PROPORTIONAL = 0, 1, 2
 TIES_BY_ROW, TIES_LEXICOGRAPHIC = 0, 1
 DEEPEST = 4096  # far above any depth that cuts of at least a fiftieth can reach
 
+# helpers are called from compiled code only; without wrappers for Python they compile faster
+inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
-@njit(nogil=True, cache=True)
+
+@inner
 def span_loss(lo, hi, j, costs):
     """Loss of publishing lo..hi on attribute j."""
     if costs[j, 1] < 0.0:
@@ -30,7 +33,7 @@ def span_loss(lo, hi, j, costs):
     return costs[node, 2]
 
 
-@njit(nogil=True, cache=True)
+@inner
 def lower_size(m, k, sizes):
     """Records on the low side of a cut: the paper's rounded partition function."""
     a = m // k
@@ -43,7 +46,7 @@ def lower_size(m, k, sizes):
     return half * (m // a) + ((m % a) * half) // a
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _swap(rows, i, j):
     if i != j:
         for c in range(rows.shape[1]):
@@ -52,7 +55,7 @@ def _swap(rows, i, j):
             rows[j, c] = t
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _pivot(rows, a, b, column, rank):
     """A value of the column near the given rank: that rank's share of a small strided sample."""
     m = b - a
@@ -68,7 +71,7 @@ def _pivot(rows, a, b, column, rank):
     return sample[(rank - a) * size // m]
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _select(rows, a, b, cut, order):
     """Moves rows so that [a, cut) precede [cut, b) in the order of these columns, first column first."""
     for column in order:
@@ -100,7 +103,7 @@ def _select(rows, a, b, cut, order):
             return
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _bounds(rows, a, b, lo, hi):
     d = lo.shape[0]
     for j in range(d):
@@ -115,7 +118,7 @@ def _bounds(rows, a, b, lo, hi):
                 hi[j] = v
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _tie_order(losses, first, ties, order):
     """Columns that decide who goes first: the cut's own, then the widest, then the record number."""
     d = losses.shape[0]
@@ -139,7 +142,7 @@ def _tie_order(losses, first, ties, order):
     return d + 1
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _sort_stable(values, index, other, counts):
     """Sorts positions `index` by values[position], stable, a byte at a time; `other` is scratch."""
     m = index.shape[0]
@@ -170,7 +173,7 @@ def _sort_stable(values, index, other, counts):
         shift += 8
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _sorted_lists(rows, a, reach, ties, losses, block, lists, other, counts):
     """Copies m rows spread evenly over the `reach` rows from a, attribute-major, and sorts them by each attribute.
 
@@ -199,7 +202,7 @@ def _sorted_lists(rows, a, reach, ties, losses, block, lists, other, counts):
         _sort_stable(block[j], lists[to], other, counts)
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _prices(block, index, backward, k, rem, low, high, active, lo, hi, prices, costs):
     """Rows times loss of the first c rows of this order, for every admissible c of low..high, into prices[c].
 
@@ -250,7 +253,7 @@ def _prices(block, index, backward, k, rem, low, high, active, lo, hi, prices, c
                 prices[c] += loss * (m - c)
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _cheapest_cuts(block, lists, s, e, k, rem, low, high, one, losses, found, costs):
     """Cheapest admissible cut on each attribute, over rows s..e of its list; (price, rows) into `found`.
 
@@ -280,7 +283,7 @@ def _cheapest_cuts(block, lists, s, e, k, rem, low, high, one, losses, found, co
                 found[j, 1] = c
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _least(found):
     j = 0
     for t in range(found.shape[0]):
@@ -289,7 +292,7 @@ def _least(found):
     return j
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _widest(losses):
     j = 0
     for t in range(losses.shape[0]):
@@ -298,7 +301,7 @@ def _widest(losses):
     return j
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _divide(block, lists, s, e, dim, c, flags, other):
     """Keeps every list sorted while the first c rows of list `dim` go low."""
     for i in range(s, e):
@@ -319,7 +322,7 @@ def _divide(block, lists, s, e, dim, c, flags, other):
             lists[j, left + i] = other[i]
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _position(rows, a, b, dim, share, sample, below, above, k, window):
     """Rows on the low side of a sampled cut: a share of the node, or all rows up to `below` if `above` differs."""
     m = b - a

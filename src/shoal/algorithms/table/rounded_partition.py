@@ -199,13 +199,9 @@ class RoundedPartition:
         search = REFINEMENTS[effort]
         # nodes of a hierarchy are coarse: a third class often holds the records that make two fit
         together = 3 if len(costs) > rows.shape[1] - 1 else 2
-        class_refinement.refine_classes(
-            rows, starts, search.reach, search.neighbours, together, search.rounds, costs
-        )
+        class_refinement.refine_classes(rows, starts, search.reach, search.neighbours, together, search.rounds, costs)
 
-    def _cut_by_level(
-        self, rows: np.ndarray, matrix: Matrix, promises: Promises, costs: np.ndarray
-    ) -> np.ndarray:
+    def _cut_by_level(self, rows: np.ndarray, matrix: Matrix, promises: Promises, costs: np.ndarray) -> np.ndarray:
         """Steps 1 to 6 for further promises, a level at a time; a refused cut tries the next best attribute."""
         k = promises.k
         quota = max(k, k * matrix.records // matrix.people)  # records that k subjects own on average
@@ -279,9 +275,7 @@ def _branches(matrix: Matrix, j: np.intp) -> np.ndarray:
     return branch
 
 
-def _both_hold(
-    rows: np.ndarray, begin: np.ndarray, end: np.ndarray, low: np.ndarray, promises: Promises
-) -> np.ndarray:
+def _both_hold(rows: np.ndarray, begin: np.ndarray, end: np.ndarray, low: np.ndarray, promises: Promises) -> np.ndarray:
     """Which proposed cuts leave every promise on both sides; asks once for all."""
     sides = np.full(len(rows), -1, dtype=np.int32)
     for side, (first, stop) in enumerate(((begin, begin + low), (begin + low, end))):
