@@ -98,8 +98,9 @@ class Sizes:
         return np.bincount(labels[labels >= 0], minlength=count) >= self.k
 
 
-def test_a_hundred_thousand_failing_classes_are_repaired_in_seconds():
-    codes = np.random.default_rng(0).integers(0, 1000, (100_000, 4))
+@pytest.mark.parametrize("values", [1, 1000])
+def test_a_hundred_thousand_failing_classes_are_repaired_in_seconds_all_equal_or_not(values):
+    codes = np.random.default_rng(0).integers(0, values, (100_000, 4))
     matrix = Matrix.from_columns(codes, [999.0] * 4)
     begun = time.process_time()
     after = repair(matrix, Partition.of(np.arange(100_000, dtype=np.int32)), Sizes(10))

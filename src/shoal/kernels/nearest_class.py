@@ -49,45 +49,60 @@ def partners(lo, hi, sizes, failing, order, ends, scale, base, parent, last, wid
     for c in range(count):
         cost[c] = _box_cost(lo, hi, c, lo, hi, c, scale, base, parent, last, width)
     first, reach_lo, reach_hi, smallest, widest = _tree(lo, hi, sizes, cost, order, ends)
+    tile_of, free, lowest = _free_places(count, order, ends, first)
     stack = np.empty(128, np.int64)
     partner = np.full(count, -1, np.int32)
     for c in range(count):
         if not failing[c] or partner[c] >= 0:
             continue
-        best, best_added = -1, np.inf
-        stack[0] = 1
-        waiting = 1
-        while waiting > 0:
-            waiting -= 1
-            node = stack[waiting]
-            if smallest[node] == 0:
-                continue  # nothing there
-            reach = _box_cost(lo, hi, c, reach_lo, reach_hi, node, scale, base, parent, last, width)
-            least = sizes[c] * (reach - cost[c]) + smallest[node] * max(0.0, reach - widest[node])
-            if least > best_added:
-                continue
-            if node < first:
-                near = _nearer_child(
-                    lo, hi, c, reach_lo, reach_hi, node, smallest, scale, base, parent, last, width
-                )
-                stack[waiting] = 4 * node + 1 - near
-                stack[waiting + 1] = near
-                waiting += 2
-                continue
-            tile = node - first
-            for place in range(ends[tile - 1] if tile > 0 else 0, ends[tile]):
-                g = order[place]
-                if g == c or (failing[g] and partner[g] >= 0):
-                    continue
-                both = _box_cost(lo, hi, c, lo, hi, g, scale, base, parent, last, width)
-                added = sizes[c] * (both - cost[c]) + sizes[g] * (both - cost[g])
-                if added < best_added or (added == best_added and g < best):
-                    best, best_added = g, added
-        if best >= 0:
-            partner[c] = best
-            if failing[best]:
-                partner[best] = c
+        best = _nearest(
+            c, lo, hi, sizes, cost, failing, partner, order, ends, first, reach_lo, reach_hi, smallest, widest,
+            free, lowest, stack, scale, base, parent, last, width,
+        )  # fmt: skip
+        if best < 0:
+            continue
+        partner[c] = best
+        _take(first + tile_of[c], free)
+        if failing[best]:
+            partner[best] = c
+            _take(first + tile_of[best], free)
     return partner
+
+
+@njit(nogil=True, cache=True)
+def _nearest(
+    c, lo, hi, sizes, cost, failing, partner, order, ends, first, reach_lo, reach_hi, smallest, widest,
+    free, lowest, stack, scale, base, parent, last, width,
+):  # fmt: skip
+    """The free class that adds least when merged with c, -1 for none: nearer branches first."""
+    best, best_added = -1, np.inf
+    stack[0] = 1
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        node = stack[waiting]
+        if free[node] == 0:
+            continue
+        reach = _box_cost(lo, hi, c, reach_lo, reach_hi, node, scale, base, parent, last, width)
+        least = sizes[c] * (reach - cost[c]) + smallest[node] * max(0.0, reach - widest[node])
+        if least > best_added or (least == best_added and lowest[node] > best):
+            continue
+        if node < first:
+            near = _nearer_child(lo, hi, c, reach_lo, reach_hi, node, free, scale, base, parent, last, width)
+            stack[waiting] = 4 * node + 1 - near
+            stack[waiting + 1] = near
+            waiting += 2
+            continue
+        tile = node - first
+        for place in range(ends[tile - 1] if tile > 0 else 0, ends[tile]):
+            g = order[place]
+            if g == c or (failing[g] and partner[g] >= 0):
+                continue
+            both = _box_cost(lo, hi, c, lo, hi, g, scale, base, parent, last, width)
+            added = sizes[c] * (both - cost[c]) + sizes[g] * (both - cost[g])
+            if added < best_added or (added == best_added and g < best):
+                best, best_added = g, added
+    return best
 
 
 @njit(nogil=True, cache=True)
@@ -144,9 +159,34 @@ def _include(reach_lo, reach_hi, smallest, widest, node, lo, hi, size, cost, g):
 
 
 @njit(nogil=True, cache=True)
-def _nearer_child(lo, hi, c, reach_lo, reach_hi, node, smallest, scale, base, parent, last, width):
+def _free_places(count, order, ends, first):
+    """The tile of every class; how many classes of each node are in no pair yet; its lowest class."""
+    tile_of = np.empty(count, np.int64)
+    free = np.zeros(2 * first, np.int64)
+    lowest = np.full(2 * first, count, np.int64)
+    for tile in range(len(ends)):
+        for place in range(ends[tile - 1] if tile > 0 else 0, ends[tile]):
+            tile_of[order[place]] = tile
+            free[first + tile] += 1
+            lowest[first + tile] = min(lowest[first + tile], order[place])
+    for node in range(first - 1, 0, -1):
+        free[node] = free[2 * node] + free[2 * node + 1]
+        lowest[node] = min(lowest[2 * node], lowest[2 * node + 1])
+    return tile_of, free, lowest
+
+
+@njit(nogil=True, cache=True)
+def _take(node, free):
+    """One class of a tile is in a pair now, and can't be chosen any more in this round."""
+    while node > 0:
+        free[node] -= 1
+        node //= 2
+
+
+@njit(nogil=True, cache=True)
+def _nearer_child(lo, hi, c, reach_lo, reach_hi, node, free, scale, base, parent, last, width):
     left, right = 2 * node, 2 * node + 1
-    if smallest[right] == 0:
+    if free[left] == 0 or free[right] == 0:
         return left
     to_left = _box_cost(lo, hi, c, reach_lo, reach_hi, left, scale, base, parent, last, width)
     to_right = _box_cost(lo, hi, c, reach_lo, reach_hi, right, scale, base, parent, last, width)

@@ -28,9 +28,9 @@ Costs = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def require_people(matrix: Matrix, promises: Promises) -> None:
     """Raises InfeasibleError when the table has fewer people than one class needs."""
     if matrix.people < promises.k:
+        way_out = f" or lower k to {matrix.people}" if matrix.people else ""
         raise InfeasibleError(
-            f"k-anonymity with k = {promises.k}: the table has {matrix.people} subjects; "
-            f"add records or lower k to {max(matrix.people, 1)}"
+            f"k-anonymity with k = {promises.k}: the table has {matrix.people} subjects; add records{way_out}"
         )
 
 
@@ -93,9 +93,7 @@ def rule_cutter(
     history = history_of(matrix, least, in_table_order)
     cut_at = np.empty(len(rows), dtype=np.int64)
 
-    def cutter(
-        starts: np.ndarray, ends: np.ndarray, attempts: np.ndarray, depth: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def cutter(starts: np.ndarray, ends: np.ndarray, attempts: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
         parts = cuts.propose(
             rows, starts, ends, attempts, matrix.attributes, rule, least, people, *costs_of(matrix),
             seen, history, cut_at,
@@ -129,9 +127,7 @@ def split_by_level(
         part_starts = _starts_of_parts(starts, parts, part_ends)
         accepted = parts > 0
         if promises.beyond_k:
-            accepted[accepted] = _every_part_holds(
-                rows, matrix, promises, parts[accepted], part_starts, part_ends
-            )
+            accepted[accepted] = _every_part_holds(rows, matrix, promises, parts[accepted], part_starts, part_ends)
         closed.append(np.stack([starts[parts == 0], ends[parts == 0]]))
         refused = (parts > 0) & ~accepted
         entering = np.repeat(accepted, parts)
