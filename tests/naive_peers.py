@@ -81,9 +81,7 @@ def labels_of(classes: list[Records], n: int) -> np.ndarray:
 
 
 def widest_first(matrix: Matrix, members: Records) -> list[int]:
-    return sorted(
-        range(matrix.attributes), key=lambda j: (-span_cost(matrix, j, *span(matrix, j, members)), j)
-    )
+    return sorted(range(matrix.attributes), key=lambda j: (-span_cost(matrix, j, *span(matrix, j, members)), j))
 
 
 # --- Mondrian, strict ---------------------------------------------------------------------------
@@ -117,9 +115,7 @@ def strict_cuts(matrix: Matrix, members: Records, cut: str, trees: str) -> Itera
             [r for r in members if matrix.codes[r, j] < median],
             [r for r in members if matrix.codes[r, j] >= median],
         )
-        tries = (
-            [upto] if cut == "median" else sorted([upto, below], key=lambda lr: abs(len(lr[0]) - len(lr[1])))
-        )
+        tries = [upto] if cut == "median" else sorted([upto, below], key=lambda lr: abs(len(lr[0]) - len(lr[1])))
         for left, right in tries:
             if left and right:
                 yield [left, right]
@@ -206,9 +202,7 @@ def added_loss(matrix: Matrix, a: Records, b: Records) -> float:
 def bottom_up(matrix: Matrix, promise: JustK, rule: str, block: int) -> np.ndarray:
     everybody = list(range(matrix.records))
     most = max(block, 4 * promise.k)
-    blocks = (
-        halved(matrix, everybody, (most + 1) // 2) if block > 0 and most < matrix.records else [everybody]
-    )
+    blocks = halved(matrix, everybody, (most + 1) // 2) if block > 0 and most < matrix.records else [everybody]
     groups = [group for members in blocks for group in grown(matrix, sorted(members), promise, rule)]
     found = repaired(matrix, labels_of(groups, matrix.records), JustK(matrix, promise.k))
     assert found is not None
@@ -273,9 +267,7 @@ def rounded_parts(matrix: Matrix, members: Records, promise: JustK) -> list[Reco
 # --- Top-down greedy ----------------------------------------------------------------------------
 
 
-def greedy_sides(
-    matrix: Matrix, members: Records, k: int, rounds: int, rule: str
-) -> tuple[Records, Records] | None:
+def greedy_sides(matrix: Matrix, members: Records, k: int, rounds: int, rule: str) -> tuple[Records, Records] | None:
     """One split of records in their random order; None where a side can't get its people."""
     u, v = far_pair(matrix, members, rounds)
     sides: tuple[Records, Records] = ([u], [v])
@@ -298,9 +290,7 @@ def far_pair(matrix: Matrix, members: Records, rounds: int) -> tuple[int, int]:
     return v, u
 
 
-def chosen_side(
-    matrix: Matrix, sides: tuple[Records, Records], seeds: tuple[int, int], r: int, rule: str
-) -> int:
+def chosen_side(matrix: Matrix, sides: tuple[Records, Records], seeds: tuple[int, int], r: int, rule: str) -> int:
     if rule == "seeds":
         costs = [box_cost(matrix, [r, seed]) for seed in seeds]
     else:

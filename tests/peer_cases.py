@@ -41,9 +41,7 @@ def hierarchy_of(tree: list | None) -> Hierarchy:
     )
 
 
-trees = st.recursive(st.none(), lambda nodes: st.lists(nodes, min_size=2, max_size=4), max_leaves=9).map(
-    hierarchy_of
-)
+trees = st.recursive(st.none(), lambda nodes: st.lists(nodes, min_size=2, max_size=4), max_leaves=9).map(hierarchy_of)
 
 
 @st.composite
@@ -59,9 +57,7 @@ def matrices(draw: st.DrawFn, people: bool | None = None, least: int = 1, most: 
         ranges.append(domain if isinstance(domain, Hierarchy) else float(domain))
     subjects = None
     if draw(st.booleans()) if people is None else people:
-        _, subjects = np.unique(
-            draw(st.lists(st.integers(0, n), min_size=n, max_size=n)), return_inverse=True
-        )
+        _, subjects = np.unique(draw(st.lists(st.integers(0, n), min_size=n, max_size=n)), return_inverse=True)
     return Matrix.from_columns(np.array(columns, dtype=np.int64).T.reshape(n, -1), ranges, subjects)
 
 

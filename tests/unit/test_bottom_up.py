@@ -49,9 +49,7 @@ def test_classes_hold_at_most_2k_minus_1_records(matrix, k, rule):
 @given(matrices(least=8), st.integers(2, 5), st.data())
 @settings(max_examples=100, deadline=None)
 def test_groups_are_only_cut_where_every_promise_holds_and_the_repair_does_the_rest(matrix, k, data):
-    values = np.array(
-        data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records))
-    )
+    values = np.array(data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records)))
     promise = DistinctValues(matrix, k, values, 2)
     assume(promise.holds(list(range(matrix.records))))
     partition = BottomUp().partition(matrix, promise, np.random.default_rng(0))

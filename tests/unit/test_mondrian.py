@@ -13,9 +13,7 @@ from shoal.algorithms.table.mondrian import Mondrian
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
 
-methods = st.builds(
-    Mondrian, cut=st.sampled_from(["median", "nearest"]), trees=st.sampled_from(["order", "children"])
-)
+methods = st.builds(Mondrian, cut=st.sampled_from(["median", "nearest"]), trees=st.sampled_from(["order", "children"]))
 ks = st.integers(1, 6)
 
 
@@ -28,18 +26,13 @@ def run(method: Mondrian, matrix: Matrix, promise: JustK) -> np.ndarray:
 def test_classes_are_those_of_the_plain_twin(matrix, k, method, beyond_k):
     assume(matrix.people >= k)
     promise = JustK(matrix, k, beyond_k)
-    assert (
-        run(method, matrix, promise).tolist()
-        == strict_mondrian(matrix, promise, method.cut, method.trees).tolist()
-    )
+    assert run(method, matrix, promise).tolist() == strict_mondrian(matrix, promise, method.cut, method.trees).tolist()
 
 
 @given(matrices(least=8), ks, methods, st.data())
 @settings(max_examples=200, deadline=None)
 def test_a_cut_that_breaks_a_promise_beyond_k_is_refused_and_the_next_is_tried(matrix, k, method, data):
-    values = np.array(
-        data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records))
-    )
+    values = np.array(data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records)))
     promise = DistinctValues(matrix, k, values, 2)
     assume(promise.holds(list(range(matrix.records))))
     labels = run(method, matrix, promise)
@@ -59,9 +52,7 @@ def test_every_class_holds_k_distinct_people(matrix, k, method):
 def test_with_nearest_cuts_no_class_is_larger_than_the_bound_of_the_paper(matrix, k):
     assume(matrix.people >= k)
     d = matrix.attributes
-    largest = max(
-        len(members) for members in classes_of(run(Mondrian(cut="nearest"), matrix, JustK(matrix, k)))
-    )
+    largest = max(len(members) for members in classes_of(run(Mondrian(cut="nearest"), matrix, JustK(matrix, k))))
     copies = max(Counter(map(tuple, matrix.codes.tolist())).values())
     assert largest <= 2 * d * (k - 1) + copies
 

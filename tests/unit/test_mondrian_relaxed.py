@@ -30,9 +30,7 @@ def test_classes_are_those_of_the_plain_twin(matrix, k, method, beyond_k):
 @given(matrices(least=8), ks, methods, st.data())
 @settings(max_examples=200, deadline=None)
 def test_a_cut_that_breaks_a_promise_beyond_k_is_refused_and_the_next_is_tried(matrix, k, method, data):
-    values = np.array(
-        data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records))
-    )
+    values = np.array(data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records)))
     promise = DistinctValues(matrix, k, values, 2)
     assume(promise.holds(list(range(matrix.records))))
     labels = run(method, matrix, promise)
@@ -62,9 +60,7 @@ def test_with_ties_by_code_permuting_the_records_leaves_the_same_classes_of_code
     assume(matrix.records >= k)
     order = list(range(matrix.records))
     random.shuffle(order)
-    shuffled = Matrix(
-        matrix.codes[order], matrix.scale, matrix.base, matrix.parent, matrix.last, matrix.width
-    )
+    shuffled = Matrix(matrix.codes[order], matrix.scale, matrix.base, matrix.parent, matrix.last, matrix.width)
 
     def contents(m: Matrix) -> list[list[list[int]]]:
         labels = run(MondrianRelaxed(ties="codes"), m, JustK(m, k))

@@ -58,17 +58,13 @@ def test_every_class_holds_k_distinct_people(matrix, k, method, beyond_k):
 @settings(max_examples=200, deadline=None)
 def test_classes_hold_at_most_2k_minus_1_records(matrix, k, method):
     assume(matrix.records >= k)
-    assert max(len(members) for members in classes_of(run(method, matrix, JustK(matrix, k)))) <= max(
-        2 * k - 1, 1
-    )
+    assert max(len(members) for members in classes_of(run(method, matrix, JustK(matrix, k)))) <= max(2 * k - 1, 1)
 
 
 @given(matrices(least=8), ks, methods, st.data())
 @settings(max_examples=100, deadline=None)
 def test_no_split_breaks_a_promise_beyond_k(matrix, k, method, data):
-    values = np.array(
-        data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records))
-    )
+    values = np.array(data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records)))
     promise = DistinctValues(matrix, k, values, 2)
     assume(promise.holds(list(range(matrix.records))))
     partition = method.partition(matrix, promise, np.random.default_rng(0))

@@ -20,6 +20,8 @@ PENALTY = 1
 SEEDS = 2
 """A record joins the side of the nearer seed."""
 
+LEFT, RIGHT = np.int64(0), np.int64(1)  # the sides; as plain numbers they would compile every function twice
+
 
 @njit(nogil=True, cache=True)
 def propose(rows, starts, ends, d, k, rounds, rule, draws, scale, base, parent, last, width, seen, cuts):
@@ -35,7 +37,7 @@ def propose(rows, starts, ends, d, k, rounds, rule, draws, scale, base, parent, 
     heap = np.empty(rows.shape[0], np.int64)
     added = np.empty(rows.shape[0], np.float64)
     parts = np.zeros(len(starts), np.int64)
-    used = 0
+    used = np.int64(0)
     for s in range(len(starts)):
         start, end = starts[s], ends[s]
         if end - start < 2 * k:
@@ -96,29 +98,29 @@ def _cost(lo, hi, scale, base, parent, last, width):
 
 @njit(nogil=True, cache=True)
 def _assign(rows, start, end, u, v, d, rule, scale, base, parent, last, width, side, bounds, cost):
-    """Puts u on side 0, v on side 1 and every other row in turn where it costs less; ties to the
-    smaller side, then to side 0."""
-    _begin_side(rows, u, d, 0, side, bounds, cost)
-    _begin_side(rows, v, d, 1, side, bounds, cost)
-    sizes_0, sizes_1 = 1, 1
+    """Puts u on the left, v on the right and every other row in turn where it costs less; ties to the
+    smaller side, then to the left."""
+    _begin_side(rows, u, d, LEFT, side, bounds, cost)
+    _begin_side(rows, v, d, RIGHT, side, bounds, cost)
+    left, right = 1, 1
     for i in range(start, end):
         if i in (u, v):
             continue
         if rule == SEEDS:
-            to_0 = _pair_cost(rows, i, u, d, scale, base, parent, last, width)
-            to_1 = _pair_cost(rows, i, v, d, scale, base, parent, last, width)
+            to_left = _pair_cost(rows, i, u, d, scale, base, parent, last, width)
+            to_right = _pair_cost(rows, i, v, d, scale, base, parent, last, width)
         else:
-            to_0 = _cost_with(rows, i, d, 0, bounds, cost, scale, base, parent, last, width)
-            to_1 = _cost_with(rows, i, d, 1, bounds, cost, scale, base, parent, last, width)
+            to_left = _cost_with(rows, i, d, LEFT, bounds, cost, scale, base, parent, last, width)
+            to_right = _cost_with(rows, i, d, RIGHT, bounds, cost, scale, base, parent, last, width)
         if rule == WEIGHTED:
-            to_0 = (sizes_0 + 1) * to_0 - sizes_0 * cost[0, d]
-            to_1 = (sizes_1 + 1) * to_1 - sizes_1 * cost[1, d]
-        if to_0 < to_1 or (to_0 == to_1 and sizes_0 <= sizes_1):
-            _join(rows, i, d, 0, side, bounds, cost, scale, base, parent, last, width)
-            sizes_0 += 1
+            to_left = (left + 1) * to_left - left * cost[0, d]
+            to_right = (right + 1) * to_right - right * cost[1, d]
+        if to_left < to_right or (to_left == to_right and left <= right):
+            _join(rows, i, d, LEFT, side, bounds, cost, scale, base, parent, last, width)
+            left += 1
         else:
-            _join(rows, i, d, 1, side, bounds, cost, scale, base, parent, last, width)
-            sizes_1 += 1
+            _join(rows, i, d, RIGHT, side, bounds, cost, scale, base, parent, last, width)
+            right += 1
 
 
 @njit(nogil=True, cache=True)
@@ -163,13 +165,13 @@ def _both_sides_have_people(
     rows, start, end, d, k, scale, base, parent, last, width, seen, side, bounds, cost, heap, added
 ):
     """Whether both sides hold k people, once a side with fewer took what it lacks from the other."""
-    people_0 = _mark_people(rows, start, end, d, 0, side, seen)
-    people_1 = _mark_people(rows, start, end, d, 1, side, seen)
-    if people_0 >= k and people_1 >= k:
+    people_left = _mark_people(rows, start, end, d, LEFT, side, seen)
+    people_right = _mark_people(rows, start, end, d, RIGHT, side, seen)
+    if people_left >= k and people_right >= k:
         return True
-    if people_0 < k and people_1 < k:
+    if people_left < k and people_right < k:
         return False
-    s = 0 if people_0 < k else 1
+    s = LEFT if people_left < k else RIGHT
     people = _mark_people(rows, start, end, d, s, side, seen)
     waiting = 0
     for i in range(start, end):
@@ -183,7 +185,7 @@ def _both_sides_have_people(
         i = heap[0]
         waiting -= 1
         heap[0] = heap[waiting]
-        _sift_down(heap, 0, waiting, added, rows, d)
+        _sift_down(heap, np.int64(0), waiting, added, rows, d)
         if len(seen) > 0:
             if seen[rows[i, d + 1]] == seen[-1]:
                 continue  # already counted on this side
@@ -232,10 +234,10 @@ def _is_before(a, b, added, rows, d):
 
 @njit(nogil=True, cache=True)
 def _move_left(rows, start, end, side):
-    """Moves the rows of side 0 to the front of the segment; returns where they end."""
+    """Moves the rows of the left side to the front of the segment; returns where they end."""
     left = start
     for i in range(start, end):
-        if side[i] == 0:
+        if side[i] == LEFT:
             _swap(rows, left, i)
             left += 1
     return left

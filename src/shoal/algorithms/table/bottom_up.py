@@ -47,9 +47,7 @@ class BottomUp:
     """Bottom-up greedy search of Xu and others."""
 
     name: ClassVar[str] = "bottom-up"
-    paper: ClassVar[str] = (
-        "Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006."
-    )
+    paper: ClassVar[str] = "Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006."
 
     neighbour: str = field(
         default="added",
@@ -81,9 +79,7 @@ class BottomUp:
                 break
             labels = _merge_small(matrix, labels, block, small, RULES[self.neighbour])
             labels = _numbered_by_block(_cut_large(matrix, labels, promises), block_of)
-        return merge_failing(
-            matrix, Partition.of(labels), lambda own, count: _people(matrix, own, count) >= k
-        )
+        return merge_failing(matrix, Partition.of(labels), lambda own, count: _people(matrix, own, count) >= k)
 
     def _blocks(self, matrix: Matrix, k: int) -> np.ndarray:
         """The block of every record, (n,) int32."""
@@ -100,9 +96,7 @@ def _people(matrix: Matrix, labels: np.ndarray, count: int) -> np.ndarray:
     return Classes(labels, count, matrix.subjects).people()
 
 
-def _merge_small(
-    matrix: Matrix, labels: np.ndarray, block: np.ndarray, small: np.ndarray, rule: int
-) -> np.ndarray:
+def _merge_small(matrix: Matrix, labels: np.ndarray, block: np.ndarray, small: np.ndarray, rule: int) -> np.ndarray:
     """Every small group merges within its block, the smallest first; the new group of each record."""
     lo, hi, sizes = nearest_class.boxes(matrix.codes, labels, len(block))
     people = _people(matrix, labels, len(block))

@@ -48,9 +48,7 @@ class TopDownGreedy:
     """Top-down greedy search of Xu and others."""
 
     name: ClassVar[str] = "top-down-greedy"
-    paper: ClassVar[str] = (
-        "Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006."
-    )
+    paper: ClassVar[str] = "Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006."
 
     assignment: str = field(
         default="weighted",
