@@ -58,22 +58,26 @@ class Classes:
         quasi = {name: codes[kept] for name, codes in self.quasi.items()}
         return Classes(self.labels[kept], self.count, subjects, sensitive, quasi)
 
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Records of every class, (count,) int64; read-only."""
+        # label -1 is counted in place 0, which is left out
+        counted = np.bincount(self.labels + 1, minlength=self.count + 1)[1:].copy()
+        counted.flags.writeable = False
+        return counted
+
     def people(self) -> np.ndarray:
         """Distinct subjects of every class, (count,) int64; read-only, as it is counted only once."""
         return self._people
 
     @cached_property
     def _people(self) -> np.ndarray:
-        counted = self._count_people()
-        counted.flags.writeable = False
-        return counted
-
-    def _count_people(self) -> np.ndarray:
-        kept = self.labels >= 0
         if self.subjects is None:
-            # label -1 is counted in place 0, which is left out
-            return np.bincount(self.labels + 1, minlength=self.count + 1)[1:].copy()
+            return self.sizes
+        kept = self.labels >= 0
         # sorted and compared with its neighbour: many times as fast as np.unique
         pairs = np.sort(self.labels[kept].astype(np.int64) << 32 | self.subjects[kept])
         first = np.concatenate((np.ones(min(len(pairs), 1), dtype=bool), pairs[1:] != pairs[:-1]))
-        return np.bincount(pairs[first] >> 32, minlength=self.count)
+        counted = np.bincount(pairs[first] >> 32, minlength=self.count)
+        counted.flags.writeable = False
+        return counted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -56,9 +57,18 @@ class Release:
     def records(self) -> int:
         return len(self.classes.labels)
 
-    @property
+    @cached_property
     def suppressed(self) -> int:
         return int((self.classes.labels < 0).sum())
+
+    @cached_property
+    def shown(self) -> dict[str, np.ndarray]:
+        """By attribute, how many records in a class show each distinct cell; (cells,) int64."""
+        kept = None if not self.suppressed else self.classes.labels >= 0
+        return {
+            column.name: np.bincount(column.codes if kept is None else column.codes[kept], minlength=len(column.cells))
+            for column in self.columns
+        }
 
 
 def read_columns(table: Table, schema: Schema) -> tuple[tuple[PublishedColumn, ...], list[str]]:

@@ -25,8 +25,10 @@ class Classification:
     def score(self, release: Release) -> float | None:
         if release.label is None:
             return None
-        kept = release.classes.labels >= 0
-        return release.records - _majorities(release.classes.labels[kept], release.label[kept])
+        labels, values = release.classes.labels, release.label
+        if release.suppressed:
+            labels, values = labels[labels >= 0], values[labels >= 0]
+        return release.records - _majorities(labels, values)
 
 
 def _majorities(labels: np.ndarray, values: np.ndarray) -> int:
@@ -35,6 +37,10 @@ def _majorities(labels: np.ndarray, values: np.ndarray) -> int:
         return 0
     least = int(values.min())
     width = int(values.max()) - least + 1
+    cells = (int(labels.max()) + 1) * width
+    if cells <= 4 * len(labels):  # a table of all counts is no larger than the records
+        counts = np.bincount(labels.astype(np.int64) * width + values - least, minlength=cells)
+        return int(counts.reshape(-1, width).max(axis=1).sum())
     pairs = np.sort(labels.astype(np.int64) * width + (values.astype(np.int64) - least))
     starts = np.flatnonzero(np.concatenate(([True], pairs[1:] != pairs[:-1])))
     counts = np.diff(np.append(starts, len(pairs)))

@@ -21,6 +21,5 @@ class Discernibility:
     lower_is_better: ClassVar[bool] = True
 
     def score(self, release: Release) -> float | None:
-        labels = release.classes.labels
-        sizes = np.bincount(labels[labels >= 0]).astype(np.int64)
+        sizes = release.classes.sizes
         return int(np.dot(sizes, sizes)) + release.suppressed * release.records

@@ -29,12 +29,11 @@ class GlobalCertaintyPenalty:
     def score(self, release: Release) -> float | None:
         if not release.records or not release.columns:
             return None
-        widths = [_width(column, release.classes.labels >= 0) for column in release.columns]
+        widths = [_width(column, release.shown[column.name]) for column in release.columns]
         mean = sum(widths) / len(widths) + release.suppressed * 1.0
         return None if np.isnan(mean) else mean / release.records
 
 
-def _width(column: PublishedColumn, kept: np.ndarray) -> float:
-    """Sum of the widths that the kept records publish; NaN where one of them is unknown."""
-    shown = np.bincount(column.codes[kept], minlength=len(column.cells))
+def _width(column: PublishedColumn, shown: np.ndarray) -> float:
+    """Sum of the widths that the records in classes publish; NaN where one of them is unknown."""
     return float(np.dot(shown[shown > 0], column.widths[shown > 0]))

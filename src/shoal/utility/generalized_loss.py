@@ -40,16 +40,15 @@ class GeneralizedLoss:
         """Mean loss over the records, of every quasi-identifier by name."""
         if not release.records:
             return {column.name: None for column in release.columns}
-        kept = release.classes.labels >= 0
-        return {column.name: _mean_loss(column, kept) for column in release.columns}
+        shown, records = release.shown, release.records
+        return {column.name: _mean_loss(column, shown[column.name], records) for column in release.columns}
 
 
-def _mean_loss(column: PublishedColumn, kept: np.ndarray) -> float | None:
-    shown = np.bincount(column.codes[kept], minlength=len(column.cells))
+def _mean_loss(column: PublishedColumn, shown: np.ndarray, records: int) -> float | None:
     losses = np.zeros(len(column.cells))
     losses[shown > 0] = _losses(column, shown > 0)
-    total = float(np.dot(shown, losses)) + float(len(kept) - shown.sum())
-    return None if np.isnan(total) else total / len(kept)
+    total = float(np.dot(shown, losses)) + float(records - shown.sum())
+    return None if np.isnan(total) else total / records
 
 
 def _losses(column: PublishedColumn, shown: np.ndarray) -> np.ndarray:

@@ -38,8 +38,10 @@ def _error(values: np.ndarray, labels: np.ndarray, count: int) -> float:
     overall = values.mean()
     shifted = values - overall  # small numbers keep their digits
     # one more class than there are, for suppressed records: label -1 is the last, and its mean is 0
-    sums = np.bincount(np.where(labels >= 0, labels, count), weights=shifted, minlength=count + 1)
-    sizes = np.bincount(np.where(labels >= 0, labels, count), minlength=count + 1)
+    places = np.where(labels >= 0, labels, count)
+    sums = np.bincount(places, weights=shifted, minlength=count + 1)
+    sizes = np.bincount(places, minlength=count + 1)
     means = sums / np.maximum(sizes, 1)
     means[count] = 0.0
-    return float(np.square(shifted - means[labels]).sum())
+    shifted -= means[places]
+    return float(np.dot(shifted, shifted))
