@@ -49,3 +49,21 @@ def paper_classes(matrix: Matrix, k: int) -> list[list[int]]:
         low = same_sizes(len(members), k)[0]
         waiting += [ordered[:low], ordered[low:]]
     return sorted(done)
+
+
+def cheapest_cut_in_two(matrix: Matrix, k: int) -> float:
+    """Least total loss over all admissible cuts of the whole table on any attribute that costs anything.
+
+    Tied records go by the other attributes, the widest first, the earlier where equally wide.
+    """
+    m = matrix.records
+    losses = [span_loss(matrix, j, matrix.codes[:, j].tolist()) for j in range(matrix.attributes)]
+    widest_first = sorted(range(matrix.attributes), key=lambda j: (losses[j] != max(losses), -losses[j], j))
+    found = []
+    for j in (j for j in range(matrix.attributes) if losses[j] > 0):
+        ordered = sorted(range(m), key=lambda r: (matrix.codes[r, j], *(matrix.codes[r, t] for t in widest_first)))
+        for c in range(max(m // 16, k), m - max(m // 16, k) + 1):
+            if c % k <= m % k:
+                low, high = ordered[:c], ordered[c:]
+                found.append(c * box_loss(matrix, low) + (m - c) * box_loss(matrix, high))
+    return min(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from naive_partition import paper_classes, total_loss
+from naive_partition import cheapest_cut_in_two, paper_classes, total_loss
 from shoal.algorithms.table.rounded_partition import RoundedPartition
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
@@ -82,6 +82,15 @@ def test_the_low_side_is_five_of_seven_as_in_figure_4():
 def test_the_paper_preset_is_the_papers_recursion(n, k):
     matrix = table(n)
     assert members_of(partition(matrix, k, preset="paper").labels) == paper_classes(matrix, k)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(("n", "k"), [(21, 10), (29, 10), (300, 101)])
+def test_one_admissible_cut_is_the_cheapest_of_all(n, k, seed):
+    matrix = table(n, seed=seed)
+    result = partition(matrix, k, refine="none")
+    assert result.count == 2
+    assert total_loss(matrix, result.labels) == pytest.approx(cheapest_cut_in_two(matrix, k))
 
 
 def test_the_default_loses_less_than_the_paper_preset():
