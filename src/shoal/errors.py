@@ -36,9 +36,10 @@ class InputError(ShoalError):
     exit_status = 2
 
     @classmethod
-    def from_findings(cls, findings: Sequence[str]) -> InputError:
-        """One error for many findings: the first is the message, the others follow it."""
-        return cls(findings[0], findings[1:])
+    def from_findings(cls, findings: Sequence[object]) -> InputError:
+        """One error for many findings, as they read: the first is the message, the others follow it."""
+        first, *more = (str(finding) for finding in findings)
+        return cls(first, more)
 
 
 class InfeasibleError(ShoalError):

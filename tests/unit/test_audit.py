@@ -181,3 +181,23 @@ def test_gcp_is_the_mean_width_of_the_published_cells(policy, original, publishe
         covered = sum(z.startswith(row["zip"].rstrip("*")) for z in zips)
         total += (covered - 1) / (len(zips) - 1)
     assert published.certificate["utility"]["gcp"] == pytest.approx(total / (4 * len(original)))
+
+
+def test_shuffled_rows_are_not_matched_with_the_original(original):
+    content = yaml.safe_load(patients.POLICY) | {"render": {"order": "shuffled"}}
+    policy = shoal.Policy.from_dict(content)
+    published = shoal.publish(original, policy)
+    certificate = shoal.audit(published.data, policy, original)
+    assert certificate["counted"] == "rows"
+    assert "faults" not in certificate
+    assert certificate["utility"]["gcp"] == pytest.approx(published.certificate["utility"]["gcp"])
+
+
+def test_a_release_with_a_column_too_many_is_an_input_error(published, policy):
+    with pytest.raises(shoal.InputError, match="'shoe'"):
+        shoal.audit(published.data.with_columns(pl.lit("x").alias("shoe")), policy)
+
+
+def test_what_the_original_lacks_is_said_of_the_original(published, policy):
+    with pytest.raises(shoal.InputError, match="original: columns"):
+        shoal.audit(published.data, policy, published.data)

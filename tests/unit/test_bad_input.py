@@ -60,7 +60,7 @@ def test_both_kinds_of_unknown_columns_are_listed_at_once(refused, workplace):
 def test_hierarchy_gap_counts_records_and_names_the_doctor_but_no_value(refused, workplace):
     (workplace / "sex.csv").write_text("male;*\n")
     change_policy(workplace, lambda p: p["attributes"]["sex"].update(hierarchy="sex.csv"))
-    message = refused("attribute 'sex'", "1 values of", "policy check --show-values")
+    message = refused("attribute 'sex'", "1 distinct value missing from its hierarchy", "policy check --show-values")
     assert "female" not in message
 
 
@@ -90,7 +90,7 @@ def test_header_only(refused, workplace):
 @pytest.mark.parametrize("row", ["Ann,P9,33", GOOD + ",more", "x"])
 def test_ragged_rows_are_named(refused, workplace, row):
     append_row(workplace, row)
-    refused("1 rows don't have 9 cells", "row 601")
+    refused("1 row with more or fewer than the header's 9 cells", "row 601")
 
 
 def test_blank_lines_are_no_records(workplace, shoal):
@@ -128,7 +128,7 @@ def test_numbers_that_are_no_numbers(refused, workplace, text):
 
 def test_domain_exceeded(refused, workplace):
     append_row(workplace, GOOD.replace(",33,", ",133,"))
-    assert "133" not in refused("attribute 'age'", "1 record lie outside its domain", "row 601")
+    assert "133" not in refused("attribute 'age'", "1 record outside its domain", "row 601")
 
 
 def test_label_outside_an_ordinals_order(refused, workplace):
@@ -206,13 +206,13 @@ def test_unknown_format(refused):
 
 def test_person_without_a_number(refused, workplace):
     append_row(workplace, GOOD.replace(",P9,", ",,"))
-    refused("subject 'patient'", "1 record name nobody", "row 601")
+    refused("'patient'", "1 record that name no subject", "row 601")
 
 
 def test_missing_values_where_the_policy_rejects_them(refused, workplace):
     append_row(workplace, GOOD.replace(",33,", ",,"))
     change_policy(workplace, lambda p: p.update(missing="reject"))
-    refused("attribute 'age'", "1 records have no value")
+    refused("attribute 'age'", "1 record without a value")
 
 
 def test_more_than_the_people_there_are_is_infeasible_and_names_the_nearest(refused, workplace, sample_table):

@@ -63,7 +63,7 @@ def test_suppress_too_few_to_hide_among_each_other_withhold_their_sensitive_valu
 
 
 def test_reject_is_an_error_with_counts():
-    with pytest.raises(shoal.InputError, match="attribute 'age': 1 records have no value"):
+    with pytest.raises(shoal.InputError, match="attribute 'age': 1 record without a value"):
         shoal.publish(table(["1", "2", "3", None]), policy("reject"))
 
 

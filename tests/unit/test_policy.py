@@ -186,3 +186,23 @@ def test_unknown_sample_lists_the_known(tmp_path, shoal):
     result = shoal("sample", "nonesuch", "-o", tmp_path / "x.csv")
     assert result.status == 2
     assert "patients" in result.err
+
+
+def test_doctor_names_promises_that_can_not_hold(workplace, shoal):
+    text = (workplace / "policy.yaml").read_text().replace("l: 3", "l: 30")
+    (workplace / "policy.yaml").write_text(text)
+    result = shoal("policy", "check", "policy.yaml", "patients.csv")
+    assert result.status == 2
+    assert "l = 30" in result.err
+
+
+def test_doctor_shows_labels_outside_an_order(workplace, shoal):
+    text = (workplace / "policy.yaml").read_text().replace("doctorate]", "phd]")
+    (workplace / "policy.yaml").write_text(text)
+    assert "doctorate" in shoal("policy", "check", "policy.yaml", "patients.csv", "--show-values").out
+
+
+def test_bare_command_shows_help_and_nothing_else(shoal):
+    result = shoal()
+    assert "Usage" in result.out + result.err
+    assert "shoal: ;" not in result.err

@@ -37,12 +37,15 @@ def audit(
             progress("drawing the report")
             write_audit_report(found, asked, report)
     certificate = found.certificate
-    if certificate["counted"] == "rows" and not quiet:
+    if original is not None and found.truth is None:
         print(
-            "shoal: the release holds no subject column, so rows were counted, not people; "
-            "give --original to count people",
+            "shoal: the policy shuffles rows, so they can't be matched with the original: "
+            "cells were not compared with it",
             file=sys.stderr,
         )
+    if certificate["counted"] == "rows":
+        way_out = "" if found.schema.render.order != "input" else "; give --original to count people"
+        print(f"shoal: the release names no subjects, so rows were counted, not people{way_out}", file=sys.stderr)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:

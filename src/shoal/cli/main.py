@@ -65,6 +65,8 @@ def status_of(arguments: list[str]) -> int:
     except typer.Exit as stop:
         return stop.exit_code
     except typer.TyperException as usage:
+        if not usage.format_message():  # the help was shown instead
+            return 2
         _say(f"{usage.format_message().rstrip('.')}; see 'shoal --help'", ())
         return 2
     except BrokenPipeError:

@@ -30,6 +30,6 @@ def methods(
 
 def _limits(parameter: dict) -> str:
     if parameter["choices"]:
-        return f"[{'|'.join(str(c) for c in parameter['choices'])}] "
+        return f"[{'|'.join(str(c) for c in parameter['choices'] if c != '')}] "
     low, high = parameter["low"], parameter["high"]
     return "" if low is None and high is None else f"[{'' if low is None else low}..{'' if high is None else high}] "

@@ -41,4 +41,5 @@ def publish(
     if as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)
     elif not quiet and output != "-":
-        print_summary(outcome.certificate, f"{output} and {certificate_path(output)}")
+        written = [output, certificate_path(output), *([str(report)] if report else [])]
+        print_summary(outcome.certificate, f"{', '.join(written[:-1])} and {written[-1]}")

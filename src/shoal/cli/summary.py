@@ -19,13 +19,15 @@ def print_summary(certificate: Certificate, written: str | None = None) -> None:
         lines.append(
             f"{promise['model']}{over}: asked {promise['asked']}, measured {_number(promise['measured'])}: {verdict}"
         )
-    lines.append(
-        f"{classes['count']} classes of {classes['min']} to {classes['max']} {certificate['counted']}, "
-        f"{records['out']} records, {records['suppressed']} suppressed"
-    )
+    many = f"{records['out']} records, {records['suppressed']} suppressed"
+    if classes["count"]:
+        span = f"{classes['min']} to {classes['max']} {certificate['counted']}"
+        lines.append(f"{classes['count']} class{'es' if classes['count'] > 1 else ''} of {span}, {many}")
+    else:
+        lines.append(f"no class: {many}")
     loss = certificate["utility"]["gcp"]
-    if loss is not None:
-        lines.append(f"information loss (gcp) {100 * loss:.2f} %")
+    untold = "can't be told without the original, which domains or hierarchies follow"
+    lines.append(f"information loss (gcp) {untold if loss is None else f'{100 * loss:.2f} %'}")
     for fault, count in certificate.get("faults", {}).items():
         if count:
             lines.append(f"{count} records are {fault} against the original: DOES NOT HOLD")

@@ -249,7 +249,8 @@ def _check_rows(content: bytes | Path, path: str, separator: str, columns: int) 
     if count:
         more = ", ..." if count > len(ragged) else ""
         raise InputError(
-            f"file '{path}': {count} rows don't have {columns} cells like the header (row {', '.join(ragged)}{more}); "
+            f"file '{path}': {count} row{'s' if count > 1 else ''} with more or fewer than the header's "
+            f"{columns} cells (row {', '.join(ragged)}{more}); "
             "mend them, or quote cells that hold the separator"
         )
     return blank

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from shoal.data.hierarchies.doctor import Fault, Finding
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.schema import Attribute, Kind, Missing, Schema
@@ -58,16 +59,15 @@ class EncodedAttribute:
         return (self.rank_of_code >= self.present)[self.codes]
 
 
-def encode_attribute(attribute: Attribute, column: Column, schema: Schema) -> tuple[EncodedAttribute | None, list[str]]:
+def encode_attribute(
+    attribute: Attribute, column: Column, schema: Schema
+) -> tuple[EncodedAttribute | None, list[Finding]]:
     """The attribute encoded, and what is wrong with it; None where it can't be encoded."""
     missing = np.array([cell in schema.missing_values or cell == schema.render.suppressed for cell in column.cells])
     values, findings = _values(attribute, column, missing)
     if schema.missing is Missing.REJECT and missing.any():
-        count = int(column.counts()[missing].sum())
-        findings.append(
-            f"attribute '{attribute.name}': {count} records have no value and the policy rejects them; "
-            "complete the data, or declare 'missing: value' or 'missing: suppress'"
-        )
+        way_out = "complete the data, or declare 'missing: value' or 'missing: suppress'"
+        findings.append(finding_about(column, missing, "without a value, which the policy rejects", way_out))
     if findings:
         return None, findings
     order = np.lexsort((np.arange(len(values)), np.where(missing, 0.0, values), missing))
@@ -80,37 +80,33 @@ def encode_attribute(attribute: Attribute, column: Column, schema: Schema) -> tu
     return EncodedAttribute(attribute, column.codes, rank_of_code, texts, present, ranked, positions, reach), []
 
 
-def _values(attribute: Attribute, column: Column, missing: np.ndarray) -> tuple[np.ndarray, list[str]]:
+def _values(attribute: Attribute, column: Column, missing: np.ndarray) -> tuple[np.ndarray, list[Finding]]:
     """The number behind each distinct cell, NaN where missing, and findings about cells that have none."""
     if attribute.hierarchy is not None:
         codes = attribute.hierarchy.leaf_codes(np.array(column.cells, dtype=object))
         values = np.where(codes < 0, np.nan, codes.astype(np.float64))
-        return values, _gaps(attribute, column, np.isnan(values) & ~missing, "are missing from its hierarchy")
+        return values, _gaps(column, np.isnan(values) & ~missing, "hierarchy")
     if attribute.kind is Kind.ORDINAL:
         place = {label: i for i, label in enumerate(attribute.order or ())}
         values = np.array([place.get(cell, np.nan) for cell in column.cells], dtype=np.float64)
-        return values, _gaps(attribute, column, np.isnan(values) & ~missing, "are missing from its order")
+        return values, _gaps(column, np.isnan(values) & ~missing, "order")
     return _numbers(attribute, column, missing)
 
 
-def _numbers(attribute: Attribute, column: Column, missing: np.ndarray) -> tuple[np.ndarray, list[str]]:
+def _numbers(attribute: Attribute, column: Column, missing: np.ndarray) -> tuple[np.ndarray, list[Finding]]:
     values = parse_numbers(column.cells)
+    findings = []
     bad = ~np.isfinite(values) & ~missing
     if bad.any():
-        return values, [
-            f"attribute '{attribute.name}': {_records(column, bad)} hold text that is no number"
-            f" ({_rows(column, bad)}); mend them, or list the text under 'missing_values'"
-        ]
+        way_out = "mend them, or list the text under 'missing_values'"
+        findings.append(finding_about(column, bad, "with text that is no number", way_out))
     values[missing] = np.nan
     if attribute.domain is not None:
         low, high = attribute.domain
-        outside = (values < low) | (values > high)
+        outside = ((values < low) | (values > high)) & ~bad
         if outside.any():
-            return values, [
-                f"attribute '{attribute.name}': {_records(column, outside)} lie outside its domain "
-                f"({_rows(column, outside)}); widen 'domain' or mend the data"
-            ]
-    return values, []
+            findings.append(finding_about(column, outside, "outside its domain", "widen 'domain' or mend the data"))
+    return values, findings
 
 
 def parse_numbers(cells: tuple[str, ...]) -> np.ndarray:
@@ -152,24 +148,21 @@ def _unit(values: np.ndarray, width: float) -> float:
     return width / MOST_POSITIONS if width > 0 else 1.0
 
 
-def _gaps(attribute: Attribute, column: Column, absent: np.ndarray, what: str) -> list[str]:
+def _gaps(column: Column, absent: np.ndarray, where: str) -> list[Finding]:
     if not absent.any():
         return []
-    return [
-        f"attribute '{attribute.name}': {int(absent.sum())} values of {_records(column, absent)} {what}; "
-        "'shoal policy check --show-values' lists them"
-    ]
+    distinct = int(absent.sum())
+    what = f"with {distinct} distinct value{'s' if distinct > 1 else ''} missing from its {where}"
+    return [finding_about(column, absent, what, "'shoal policy check --show-values' lists them")]
 
 
-def _records(column: Column, cells: np.ndarray) -> str:
+def finding_about(column: Column, cells: np.ndarray, what: str, way_out: str) -> Finding:
+    """One finding about the records that hold some of a column's cells: how many, where, and the way out."""
     count = int(column.counts()[cells].sum())
-    return f"{count} record{'s' if count != 1 else ''}"
-
-
-def _rows(column: Column, cells: np.ndarray) -> str:
     rows = column.rows_of(cells)
-    more = ", ..." if int(column.counts()[cells].sum()) > len(rows) else ""
-    return "row " + ", ".join(str(row + 1) for row in rows) + more
+    listed = ", ".join(str(row + 1) for row in rows) + (", ..." if count > len(rows) else "")
+    message = f"attribute '{column.name}': {count} record{'s' if count > 1 else ''} {what} (row {listed}); {way_out}"
+    return Finding(Fault.MISFIT, column.name, count, message, tuple(np.array(column.cells, dtype=object)[cells]))
 
 
 @dataclass(frozen=True)
@@ -214,23 +207,20 @@ def _dense(subjects: np.ndarray | None, kept: np.ndarray | None) -> np.ndarray |
     return np.unique(subjects[kept], return_inverse=True)[1].astype(np.int32)
 
 
-def encode_subjects(table: Table, schema: Schema) -> tuple[np.ndarray | None, list[str]]:
+def encode_subjects(table: Table, schema: Schema) -> tuple[np.ndarray | None, list[Finding]]:
     """Dense person numbers, None where no column names the person or nobody has two records."""
     if schema.subject is None:
         return None, []
     column = table.column(schema.subject.name)
     missing = np.array([cell in schema.missing_values for cell in column.cells])
     if missing.any():
-        return None, [
-            f"subject '{column.name}': {_records(column, missing)} name nobody ({_rows(column, missing)}); "
-            "give every record its person, or drop those records"
-        ]
+        return None, [finding_about(column, missing, "that name no subject", "give every record its person")]
     return (None if len(column.cells) == table.records else column.codes.astype(np.int32)), []
 
 
-def encode(table: Table, schema: Schema) -> tuple[EncodedTable | None, list[str]]:
+def encode(table: Table, schema: Schema) -> tuple[EncodedTable | None, list[Finding]]:
     """The table encoded, or everything that is wrong with its quasi-identifiers and people."""
-    findings: list[str] = []
+    findings: list[Finding] = []
     attributes = []
     for attribute in schema.quasi:
         encoded, found = encode_attribute(attribute, table.column(attribute.name), schema)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.data.classes import SensitiveColumn
-from shoal.data.encoding import parse_numbers
+from shoal.data.encoding import finding_about, parse_numbers
+from shoal.data.hierarchies.doctor import Finding
 from shoal.data.schema import Attribute, Kind, Schema
 from shoal.data.table import Column
 
 
-def encode_sensitive(attribute: Attribute, column: Column, schema: Schema) -> tuple[SensitiveColumn | None, list[str]]:
+def encode_sensitive(
+    attribute: Attribute, column: Column, schema: Schema
+) -> tuple[SensitiveColumn | None, list[Finding]]:
     """The column with its values in order, or what is wrong with it.
 
     A missing value is a value of its own: one more place behind all others, one more leaf under the
@@ -21,20 +24,17 @@ def encode_sensitive(attribute: Attribute, column: Column, schema: Schema) -> tu
     what = ""
     if attribute.hierarchy is not None and attribute.kind is Kind.CATEGORY:
         place = attribute.hierarchy.leaf_codes(np.array(column.cells, dtype=object)).astype(np.float64)
-        place[place < 0], distance, what = np.nan, "hierarchical", "are missing from its hierarchy"
+        place[place < 0], distance, what = np.nan, "hierarchical", "missing from its hierarchy"
     elif attribute.kind is Kind.NUMBER:
-        place, distance, what = parse_numbers(column.cells), "ordered", "hold text that is no number"
+        place, distance, what = parse_numbers(column.cells), "ordered", "that are no numbers"
     elif attribute.kind is Kind.ORDINAL:
         known = {label: i for i, label in enumerate(attribute.order or ())}
         place = np.array([known.get(cell, np.nan) for cell in column.cells], dtype=np.float64)
-        distance, what = "ordered", "are missing from its order"
+        distance, what = "ordered", "missing from its order"
     absent = ~np.isfinite(place) & ~missing
     if absent.any():
-        count = int(column.counts()[absent].sum())
-        return None, [
-            f"attribute '{attribute.name}': {int(absent.sum())} values of {count} records {what}; "
-            "complete the policy, or mend the data"
-        ]
+        way_out = "complete the policy, or mend the data; 'shoal policy check --show-values' lists them"
+        return None, [finding_about(column, absent, f"with values {what}", way_out)]
     place[missing] = np.inf
     if distance == "hierarchical":
         assert attribute.hierarchy is not None

@@ -90,9 +90,10 @@ def examine(released: Table, policy: Policy, original: Table | None, progress: P
     return Audited(certificate.extended(verb="audit", seconds=seconds), release, schema, truth)
 
 
-def _bound_to(released: Table, policy: Policy, original: Table) -> tuple[Schema | None, Truth | None, list[str]]:
+def _bound_to(released: Table, policy: Policy, original: Table) -> tuple[Schema | None, Truth | None, list[Any]]:
     """The schema of the original, and what it tells about the release; or every finding."""
-    schema, findings = policy.bind(original)
+    schema, found = policy.bind(original)
+    findings: list[Any] = [f"original: {finding}" for finding in found]
     findings += policy.check_columns(released.names, released=True)
     if original.records != released.records:
         findings.append(
@@ -101,8 +102,10 @@ def _bound_to(released: Table, policy: Policy, original: Table) -> tuple[Schema 
         )
     if schema is None or findings:
         return None, None, findings
-    encoded, findings = encode(original, schema)
-    return schema, None if encoded is None else Truth(original, encoded), findings
+    if schema.render.order != "input":
+        return schema, None, []  # shuffled rows can't be matched with the original's
+    encoded, wrong = encode(original, schema)
+    return schema, None if encoded is None else Truth(original, encoded), [f"original: {f}" for f in wrong]
 
 
 def audit_file(
@@ -173,7 +176,8 @@ _RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")
 
 def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth | None) -> Release:
     """The released table as its readers see it; raises InputError with everything that can't be read."""
-    columns, findings = read_columns(released, schema)
+    columns, unreadable = read_columns(released, schema)
+    findings: list[Any] = list(unreadable)
     sensitive = {}
     for attribute in schema.sensitive:
         column, found = encode_sensitive(attribute, released.column(attribute.name), schema)

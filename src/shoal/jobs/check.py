@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from shoal.connectors import files
-from shoal.data.encoding import encode
 from shoal.data.hierarchies import MAKERS
-from shoal.data.hierarchies.doctor import Fault, Finding, diagnose, gaps, misfits
+from shoal.data.hierarchies.doctor import Fault, Finding, diagnose, misfits
 from shoal.data.hierarchies.table import read_paths
-from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.jobs.policy import Policy
+from shoal.jobs.publish import bind
+from shoal.privacy.promises import nearest_feasible
 
 
 def check_files(policy_path: Path, data_path: str | None) -> list[Finding]:
@@ -34,7 +34,7 @@ def check_files(policy_path: Path, data_path: str | None) -> list[Finding]:
 
 
 def check(policy: Policy, table: Table | None) -> list[Finding]:
-    """Every finding: columns, hierarchy tables, values outside them, numbers, domains, people."""
+    """Every finding: columns, hierarchy tables, values outside them, numbers, domains, people, and what can't hold."""
     findings = _plain([] if table is None else policy.check_columns(table.names))
     broken = _table_findings(policy)
     findings += broken
@@ -43,22 +43,11 @@ def check(policy: Policy, table: Table | None) -> list[Finding]:
     findings = _maker_findings(policy, table)
     if findings:
         return findings
-    schema, messages = policy.bind(table)
-    if schema is None:
-        return _plain(messages)
-    gapped = []
-    for attribute in (*schema.quasi, *schema.sensitive):
-        if attribute.hierarchy is not None:
-            column = table.column(attribute.name)
-            present = [i for i, cell in enumerate(column.cells) if schema.is_value(cell)]
-            cells = [column.cells[i] for i in present]
-            gapped += gaps(attribute.hierarchy, attribute.name, cells, column.counts()[present])
-    named = {finding.attribute for finding in gapped}
-    _, messages = encode(table, schema)
-    for attribute in schema.sensitive:
-        messages += encode_sensitive(attribute, table.column(attribute.name), schema)[1]
-    others = [message for message in messages if not any(f"'{name}'" in message.split(":")[0] for name in named)]
-    return gapped + _plain(others)
+    fitting, found = bind(table, policy)
+    if fitting is None:
+        return [finding if isinstance(finding, Finding) else _plain([finding])[0] for finding in found]
+    everybody = fitting.published(fitting.encoded.matrix().subjects)
+    return _plain(nearest_feasible(policy.build_promises(), everybody))
 
 
 def _table_findings(policy: Policy) -> list[Finding]:

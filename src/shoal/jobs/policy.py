@@ -303,6 +303,8 @@ class Policy:
         an order or hierarchy that follows the data is None.
         """
         findings = self.check_columns(names, released=True)
+        if findings:
+            return None, findings
         attributes = []
         for name in names:
             declared = self.model.attributes.get(name)

@@ -49,8 +49,7 @@ def propose_for(table: Table, k: int) -> str:
     ]
     width = max(len(_scalar(name)) for name in proposals) + 1
     for name, proposal in proposals.items():
-        flow = yaml.safe_dump(proposal.settings, default_flow_style=True, sort_keys=False, width=10_000).strip()
-        lines.append(f"  {_scalar(name) + ':':<{width}} {flow}  # {proposal.reason}")
+        lines.append(f"  {_scalar(name) + ':':<{width}} {_flow(proposal.settings)}  # {proposal.reason}")
     lines += ["promises:", f"  - {{model: k-anonymity, k: {k}}}"]
     sensitive = [name for name, p in proposals.items() if p.settings["role"] == "sensitive"]
     for name in sensitive:
@@ -59,7 +58,14 @@ def propose_for(table: Table, k: int) -> str:
 
 
 def _scalar(text: str) -> str:
-    return yaml.safe_dump(text, default_flow_style=True, width=10_000).removesuffix("\n...\n").strip()
+    return _flow(text).removesuffix("\n...").strip()
+
+
+def _flow(content: object) -> str:
+    """On one line, as YAML."""
+    return yaml.safe_dump(
+        content, default_flow_style=True, sort_keys=False, width=float("inf"), allow_unicode=True
+    ).strip()
 
 
 def _proposal(column: Column, records: int) -> _Proposal:

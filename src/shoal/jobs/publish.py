@@ -131,10 +131,13 @@ def prepare(table: Table, policy: Policy, progress: Progress = silent) -> Draft:
     method = policy.build_method("publish")
     promises = policy.build_promises()
     progress("checking the data against the policy")
-    schema, encoded, classes = _encoded(table, policy)
+    fitting, found = bind(table, policy)
+    if fitting is None:
+        raise InputError.from_findings(found)
+    schema, encoded = fitting.schema, fitting.encoded
     matrix = encoded.matrix()
     kept = ~encoded.suppressed
-    everybody = classes if kept.all() else classes.only(kept, matrix.subjects)
+    everybody = fitting.published(matrix.subjects)
     findings = nearest_feasible(promises, everybody)
     if findings:
         raise InfeasibleError(findings[0], findings[1:])
@@ -148,7 +151,7 @@ def prepare(table: Table, policy: Policy, progress: Progress = silent) -> Draft:
     progress("recoding")
     labels = np.full(table.records, -1, dtype=np.int32)
     labels[kept] = partition.labels
-    withheld = _must_withhold(promises, classes, encoded)
+    withheld = _must_withhold(promises, fitting.everybody, encoded)
     recoding = Recoding.of(labels, partition.count, encoded.attributes)
     frame = _recoded(table, schema, encoded, recoding, withheld)
     rows = None
@@ -161,22 +164,38 @@ def prepare(table: Table, policy: Policy, progress: Progress = silent) -> Draft:
     return Draft(frame, schema, Truth(table, encoded, rows), named, reasons, seconds)
 
 
-def _encoded(table: Table, policy: Policy) -> tuple[Schema, EncodedTable, Classes]:
-    """The table bound and encoded, everybody in one class; raises InputError with every finding."""
-    schema, findings = policy.bind(table)
+@dataclass(frozen=True)
+class Bound:
+    """A table that fits its policy. everybody: all records, suppressed ones too, in one class."""
+
+    schema: Schema
+    encoded: EncodedTable
+    everybody: Classes
+
+    def published(self, subjects: np.ndarray | None) -> Classes:
+        """The records that are not suppressed, in one class. subjects: theirs, numbered densely."""
+        kept = ~self.encoded.suppressed
+        return self.everybody if kept.all() else self.everybody.only(kept, subjects)
+
+
+def bind(table: Table, policy: Policy) -> tuple[Bound | None, list[Any]]:
+    """The table bound and encoded, or everything that is wrong with it."""
+    schema, found = policy.bind(table)
     if schema is None:
-        raise InputError.from_findings(findings)
-    encoded, findings = encode(table, schema)
+        return None, list(found)
+    findings: list[Any] = list(found)
+    encoded, more = encode(table, schema)
+    findings += more
     sensitive = {}
     for attribute in schema.sensitive:
-        column, found = encode_sensitive(attribute, table.column(attribute.name), schema)
-        findings += found
+        column, more = encode_sensitive(attribute, table.column(attribute.name), schema)
+        findings += more
         if column is not None:
             sensitive[attribute.name] = column
     if encoded is None or findings:
-        raise InputError.from_findings(findings)
+        return None, findings
     labels = np.zeros(table.records, dtype=np.int32)
-    return schema, encoded, Classes(labels, 1, encoded.subjects, sensitive)
+    return Bound(schema, encoded, Classes(labels, 1, encoded.subjects, sensitive)), []
 
 
 def _must_withhold(promises: list[Any], classes: Classes, encoded: EncodedTable) -> bool:

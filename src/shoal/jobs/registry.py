@@ -139,7 +139,7 @@ def fit(parameter: Parameter, value: Any) -> Any:
     elif kind is tuple:
         value = tuple(value.split(",")) if isinstance(value, str) else tuple(value)
     if parameter.choices is not None and value not in parameter.choices:
-        raise ValueError(f"must be one of {', '.join(str(c) for c in parameter.choices)}")
+        raise ValueError(f"must be one of {', '.join(str(c) for c in parameter.choices if c != '')}")
     if parameter.low is not None and not value >= parameter.low:
         raise ValueError(f"must be at least {parameter.low:g}")
     if parameter.high is not None and not value <= parameter.high:

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.classes import Classes
-from shoal.data.encoding import EncodedTable, encode
+from shoal.data.encoding import EncodedTable
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.recoding import Recoding
@@ -25,6 +25,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
 from shoal.jobs.audit import Truth, measure
 from shoal.jobs.policy import Policy
+from shoal.jobs.publish import bind
 from shoal.privacy.promises import BoundPromises
 from shoal.utility import Classification, Discernibility
 
@@ -49,12 +50,10 @@ class OneTable:
 
     @cached_property
     def _bound(self) -> tuple[Schema, EncodedTable]:
-        schema, findings = self.policy.bind(self.table)
-        if schema is not None:
-            encoded, findings = encode(self.table, schema)
-            if encoded is not None:
-                return schema, encoded
-        raise InputError.from_findings(findings)
+        fitting, findings = bind(self.table, self.policy)
+        if fitting is None:
+            raise InputError.from_findings(findings)
+        return fitting.schema, fitting.encoded
 
     @cached_property
     def _matrix(self) -> Matrix:
