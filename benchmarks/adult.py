@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,17 +28,26 @@ def complete() -> pl.DataFrame:
     return frame.with_columns(pl.col(name).cast(pl.Int64) for name in ("age", "education-num", "hours-per-week"))
 
 
-def resampled(n: int, seed: int = 1) -> pl.DataFrame:
-    """n records drawn with replacement; the numbers shaken a little, inside their range."""
+def resampled(n: int, seed: int = 1, columns: Sequence[str] = COLUMNS) -> pl.DataFrame:
+    """n records drawn with replacement; the numbers shaken a little, inside their range.
+
+    A seed gives the same records whatever columns are asked for.
+    """
     rng = np.random.default_rng(seed)
     frame = complete()
-    drawn = frame[rng.integers(0, frame.height, n)]
+    drawn = frame.select(columns)[rng.integers(0, frame.height, n)]
     shaken = []
     for name, width in JITTER.items():
-        least, most = int(frame[name].min()), int(frame[name].max())
-        values = drawn[name].to_numpy() + rng.integers(-width, width + 1, n)
-        shaken.append(pl.Series(name, np.clip(values, least, most)))
+        steps = rng.integers(-width, width + 1, n)
+        if name in columns:
+            least, most = int(frame[name].min()), int(frame[name].max())
+            shaken.append(pl.Series(name, np.clip(drawn[name].to_numpy() + steps, least, most)))
     return drawn.with_columns(shaken)
+
+
+def records(n: int | None, columns: Sequence[str] = COLUMNS) -> pl.DataFrame:
+    """Adult itself, or n records resampled from it."""
+    return complete().select(columns) if n is None else resampled(n, columns=columns)
 
 
 def policy(quasi: tuple[str, ...], k: int, **more: object) -> dict:
@@ -48,3 +58,28 @@ def policy(quasi: tuple[str, ...], k: int, **more: object) -> dict:
     attributes["income"] = {"role": "sensitive"}
     promises = [{"model": "k-anonymity", "k": k}]
     return {"version": 1, "attributes": attributes, "promises": promises, "other": "drop", **more}
+
+
+def declared(policy: dict, frame: pl.DataFrame) -> dict:
+    """The same policy with every order and domain spelled out, so that a release can be read without the original."""
+    attributes = {name: dict(attribute) for name, attribute in policy["attributes"].items()}
+    for name, attribute in attributes.items():
+        if attribute.get("order") == "frequency":
+            counts = frame[name].value_counts().sort(["count", name], descending=[True, False])
+            attribute["order"] = counts[name].to_list()
+        elif attribute.get("type") == "number":
+            attribute["domain"] = [int(frame[name].min()), int(frame[name].max())]
+    return {**policy, "attributes": attributes}
+
+
+def over_hierarchies(k: int) -> dict:
+    """All eight over the hierarchies that ARX ships, `education` for its number; paths are relative to `DATA`."""
+    names = [name.removesuffix("-num") for name in EIGHT]
+    attributes: dict = {n: {"role": "quasi", "hierarchy": f"adult/hierarchies_arx/{n}.csv"} for n in names}
+    attributes["income"] = {"role": "sensitive"}
+    return {
+        "version": 1,
+        "attributes": attributes,
+        "promises": [{"model": "k-anonymity", "k": k}],
+        "other": "drop",
+    }

@@ -1,0 +1,63 @@
+"""Big inputs, made in a process of their own: the one that measures stays small, and nothing big is committed.
+
+python inputs.py table OUT.csv ROWS COLUMN,...     records of Adult, resampled where ROWS is not 0
+python inputs.py codes OUT.npz ROWS                the six quasi-identifiers as the matrix that methods see
+python inputs.py arrow OUT.arrow IN.csv            a table as Polars holds it after reading
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import adult
+import numpy as np
+import polars as pl
+
+from shoal import Policy
+from shoal.connectors.frames import table_of
+from shoal.data.matrix import Matrix
+from shoal.jobs.publish import bind
+from shoal.privacy.promises import BoundPromises
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a method is given: the matrix and the promises of a policy, bound to one table."""
+
+    matrix: Matrix
+    promises: BoundPromises
+
+
+def problem(frame: pl.DataFrame, policy: Policy) -> Problem:
+    bound, findings = bind(table_of(frame), policy)
+    if bound is None:
+        raise SystemExit("\n".join(map(str, findings)))
+    matrix = bound.encoded.matrix()
+    return Problem(matrix, BoundPromises(policy.build_promises(), bound.published(matrix.subjects)))
+
+
+def table(out: str, rows: str, columns: str) -> None:
+    adult.records(int(rows) or None, columns.split(",")).write_csv(out)
+
+
+def codes(out: str, rows: str) -> None:
+    frame = adult.resampled(int(rows), columns=[*adult.SIX, "income"])
+    matrix = problem(frame, Policy.from_dict(adult.policy(adult.SIX, k=10))).matrix
+    np.savez(out, codes=matrix.codes, scale=matrix.scale)
+
+
+def arrow(out: str, source: str) -> None:
+    pl.read_csv(source).write_ipc(out, compression="uncompressed")
+
+
+def policy_file(path: Path, content: dict[str, Any]) -> Path:
+    path.write_text(json.dumps(content))
+    return path
+
+
+if __name__ == "__main__":
+    {"table": table, "codes": codes, "arrow": arrow}[sys.argv[1]](*sys.argv[2:])

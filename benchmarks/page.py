@@ -1,0 +1,95 @@
+"""The page of figures: one table per benchmark, in plain words, the target beside each figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+HEAD = "Made by `make bench`; edit nothing here."
+VERDICT = {True: "kept", False: "**missed**", None: ""}
+
+
+def draw(results: Sequence[dict[str, Any]]) -> str:
+    """Markdown, whatever the results were made with; the same results give the same text."""
+    lines = [f"<!-- {HEAD} -->", ""]
+    lines += _summary(results)
+    for result in results:
+        lines += [f"## {result['title']}", "", result["claim"], ""]
+        lines += _figures(result["figures"])
+        if result["rows"]:
+            lines += _losses(result["rows"])
+        lines += [*(f"- {note}" for note in result["notes"]), "", _provenance(result["settings"]), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _summary(results: Sequence[dict[str, Any]]) -> Iterator[str]:
+    judged = [(r, f) for r in results for f in r["figures"] if "target" in f]
+    missed = [(r, f) for r, f in judged if not f["kept"]]
+    yield f"Of {len(judged)} targets {len(judged) - len(missed)} are kept and {len(missed)} missed."
+    yield "Every median is of the runs named below its table; *least to most* is their spread."
+    yield ""
+    for result, figure in missed:
+        measured = _value(figure["median"], figure["unit"])
+        yield f"- missed in *{result['title']}*: {figure['what']}: {measured}, target {_target(figure)}"
+    if missed:
+        yield ""
+
+
+def _figures(figures: Sequence[dict[str, Any]]) -> Iterator[str]:
+    yield "| figure | median | least to most | target | |"
+    yield "|---|---|---|---|---|"
+    for figure in figures:
+        spread = "" if len(figure["runs"]) == 1 else f"{_number(figure['least'])} to {_number(figure['most'])}"
+        yield (
+            f"| {figure['what']} | {_value(figure['median'], figure['unit'])} | {spread} "
+            f"| {_target(figure)} | {VERDICT[figure.get('kept')]} |"
+        )
+    yield ""
+
+
+def _target(figure: dict[str, Any]) -> str:
+    return "" if "target" not in figure else f"{figure['sense']} {_value(figure['target'], figure['unit'])}"
+
+
+def _losses(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """For each kind of values a table of every method at every k."""
+    for values in dict.fromkeys(row["values"] for row in rows):
+        chosen = [row for row in rows if row["values"] == values]
+        ks = list(dict.fromkeys(row["k"] for row in chosen))
+        yield f"### Every method, {values} values" if values == "ordered" else f"### Every method, over {values}"
+        yield ""
+        yield "| method | " + " | ".join(f"gcp %, k = {k}" for k in ks) + " |"
+        yield "|---" * (len(ks) + 1) + "|"
+        for method in dict.fromkeys(row["method"] for row in chosen):
+            of_k = {row["k"]: row for row in chosen if row["method"] == method}
+            yield f"| {method} | " + " | ".join(_number(of_k[k]["gcp"]) for k in ks) + " |"
+        yield ""
+        yield "| method | k | classes made | classes told apart | DM | CM | CPU s of the method |"
+        yield "|---|---|---|---|---|---|---|"
+        for row in chosen:
+            yield (
+                f"| {row['method']} | {row['k']} | {row['classes_made']:,} | {row['classes_published']:,} "
+                f"| {row['dm']:,} | {row['cm']:,} | {_number(row['method_seconds'])} |"
+            )
+        yield ""
+
+
+def _provenance(settings: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {settings[name]}" for name in ("shoal", "python", "numba", "numpy", "polars"))
+    changed = " and changes not committed" if settings["uncommitted_source"] else ""
+    seeds = f"seeds {settings['seeds']}" if "seeds" in settings else f"seed {settings['seed']}"
+    return (
+        f"Measured at commit {settings['commit']}{changed}; {versions}; {settings['cpu']}, {settings['machine']}. "
+        f"Repeats: {settings['repeats']}; {seeds}; data: {settings['data']} (sha256 {settings['data_sha256']}...)."
+    )
+
+
+def _value(value: float, unit: str) -> str:
+    return f"{_number(value)} {unit}"
+
+
+def _number(value: float) -> str:
+    """Three significant digits, no more; counts in full."""
+    if value == int(value):
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -1,0 +1,62 @@
+"""make bench: measures what the docs claim, side by side with a floor or a peer, and writes it down.
+
+python benchmarks/run.py [--only NAME] [--rows N] [--repeats R]
+
+Every benchmark leaves benchmarks/results/<name>.json; the page docs/_generated/benchmarks.md is drawn from all of them.
+The whole takes about half an hour and 4 GB of memory. `--rows N` tries it on smaller tables: then name other places
+with --results and --page, so that committed figures stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import page
+from measure import ROOT, Asked
+
+NAMES = ("quality", "kernel", "whole_process", "start", "audit", "peers")
+RESULTS = ROOT / "benchmarks" / "results"
+PAGE = ROOT / "docs" / "_generated" / "benchmarks.md"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    asked = _parsed(arguments)
+    for name in asked.only or NAMES:
+        result = importlib.import_module(name).measure(Asked(asked.rows, asked.repeats, _say))
+        asked.results.mkdir(parents=True, exist_ok=True)
+        (asked.results / f"{name}.json").write_text(json.dumps(result.as_json(), indent=1) + "\n")
+    asked.page.parent.mkdir(parents=True, exist_ok=True)
+    asked.page.write_text(page.draw(committed(asked.results)))
+    _say(f"wrote {asked.page}")
+
+
+def committed(folder: Path) -> list[dict]:
+    """Every result in a folder, in the order of the page."""
+    paths = [folder / f"{name}.json" for name in NAMES]
+    return [json.loads(path.read_text()) for path in paths if path.is_file()]
+
+
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--only", action="append", choices=NAMES, help="this one; may be given several times")
+    parser.add_argument("--rows", type=int, help="records, instead of each benchmark's own sizes")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of everything that is timed")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON files")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page to draw")
+    asked = parser.parse_args(arguments)
+    if asked.rows is not None and (asked.results == RESULTS or asked.page == PAGE):
+        parser.error("--rows: name other places with --results and --page; the committed figures are of full size")
+    return asked
+
+
+def _say(stage: str) -> None:
+    print(stage, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
