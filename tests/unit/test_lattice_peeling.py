@@ -1,0 +1,229 @@
+"""Lattice peeling: levels, vectors, groups against plain Python, order of the records, promises, bounds."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive_peeling
+from naive_peers import DistinctValues, JustK, box_cost, classes_of
+from peer_cases import SHARED, matrices
+from shoal.algorithms.table import lattice_peeling
+from shoal.algorithms.table.lattice_peeling import LatticePeeling, levels_of, thinned, units_of, vectors_of
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.table import read_hierarchy
+from shoal.data.matrix import Matrix
+from shoal.errors import InfeasibleError, InputError
+
+PLACES = Hierarchy.from_paths(
+    [["Bonn", "west", "*"], ["Cologne", "west", "*"], ["Jena", "east", "*"], ["Gera", "east", "*"]]
+)
+
+
+def partition(matrix: Matrix, k: int, promises=None, **parameters):
+    return LatticePeeling(**parameters).partition(matrix, promises or JustK(matrix, k), np.random.default_rng(0))
+
+
+def prepared(matrix: Matrix, most: int = 10**6):
+    units = units_of(matrix)
+    levels = [levels_of(matrix, j, values) for j, values in enumerate(units.values)]
+    return units, levels, vectors_of(levels, units, most)
+
+
+def contents(matrix: Matrix, labels: np.ndarray) -> list:
+    """What is in the classes, whoever it is."""
+    return sorted(sorted(tuple(matrix.codes[r].tolist()) for r in members) for members in classes_of(labels))
+
+
+def mean_loss(matrix: Matrix, labels: np.ndarray) -> float:
+    total = sum(len(members) * box_cost(matrix, members) for members in classes_of(labels))
+    return total / (matrix.records * matrix.attributes)
+
+
+# Levels and vectors
+
+
+@given(matrix=matrices())
+def test_levels_group_the_records_as_plain_python_does(matrix):
+    units, levels, _ = prepared(matrix)
+    for j, of_attribute in enumerate(levels):
+        cells = naive_peeling.cells(matrix, j)
+        assert len(of_attribute) == len(cells)
+        for level, expected in zip(of_attribute, cells, strict=True):
+            ranks = units.rows[units.of_record, j]
+            assert len(set(zip(level.node[ranks].tolist(), expected, strict=True))) == len(set(expected))
+            assert level.node.max() + 1 == len(set(expected))
+            assert level.loss[ranks].mean() == pytest.approx(naive_peeling.mean_loss(matrix, j, expected), abs=1e-12)
+
+
+@given(matrix=matrices())
+def test_the_whole_lattice_comes_by_ascending_loss_and_ends_with_everything_in_one_group(matrix):
+    _, levels, vectors = prepared(matrix)
+    cells = [naive_peeling.cells(matrix, j) for j in range(matrix.attributes)]
+    assert sorted(map(tuple, vectors.tolist())) == naive_peeling.lattice(cells)
+    loss = [sum(naive_peeling.mean_loss(matrix, j, cells[j][level]) for j, level in enumerate(v)) for v in vectors]
+    assert all(earlier <= later + 1e-9 for earlier, later in pairwise(loss))
+    assert vectors[-1].tolist() == [len(of_attribute) - 1 for of_attribute in levels]
+
+
+@given(matrix=matrices(), most=st.integers(1, 30))
+def test_of_too_many_vectors_the_coarsest_always_stays_and_the_finest_if_there_is_room(matrix, most):
+    _, levels, vectors = prepared(matrix, most)
+    assert len(vectors) <= most
+    assert vectors[-1].tolist() == [len(of_attribute) - 1 for of_attribute in levels]
+    assert most == 1 or vectors[0].tolist() == [0] * matrix.attributes or len(vectors) == 1
+
+
+def test_the_levels_with_the_nearest_losses_are_dropped_first_and_never_the_coarsest():
+    means = [np.array([0.0, 0.1, 0.5, 1.0]), np.array([0.0, 0.45, 1.0])]
+    assert thinned(means, 12) == [[0, 1, 2, 3], [0, 1, 2]]
+    assert thinned(means, 9) == [[0, 2, 3], [0, 1, 2]]
+    assert thinned(means, 6) == [[0, 2, 3], [0, 2]]
+    assert thinned(means, 4) == [[0, 3], [0, 2]]
+    assert thinned(means, 1) == [[3], [2]]
+
+
+def test_forty_attributes_are_no_trap():
+    matrix = Matrix.from_columns(np.random.default_rng(3).integers(0, 9, (200, 40)), [8.0] * 40)
+    result = partition(matrix, 5)
+    assert result.sizes().min() >= 5
+
+
+# Groups
+
+
+@given(matrix=matrices(), k=st.integers(1, 6))
+def test_groups_are_those_of_plain_python(matrix, k):
+    units, levels, vectors = prepared(matrix)
+    for promises in (JustK(matrix, k), JustK(matrix, k, beyond_k=True)):
+        group = lattice_peeling._peel(units, levels, vectors, promises)[units.of_record]
+        cells = [naive_peeling.cells(matrix, j) for j in range(matrix.attributes)]
+        taken, left = naive_peeling.peel(matrix, cells, vectors.tolist(), k)
+        assert sorted(classes_of(group)) == sorted(taken)
+        assert np.flatnonzero(group < 0).tolist() == left
+
+
+@given(matrix=matrices(), k=st.integers(1, 4), least=st.integers(1, 3), data=st.data())
+def test_a_group_leaves_only_where_every_promise_holds(matrix, k, least, data):
+    values = np.array(data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records)))
+    promises = DistinctValues(matrix, k, values, least)
+    units, levels, vectors = prepared(matrix)
+    group = lattice_peeling._peel(units, levels, vectors, promises)[units.of_record]
+    cells = [naive_peeling.cells(matrix, j) for j in range(matrix.attributes)]
+    taken, left = naive_peeling.peel(
+        matrix, cells, vectors.tolist(), k, lambda groups: [promises.holds(members) for members in groups]
+    )
+    assert sorted(classes_of(group)) == sorted(taken)
+    assert np.flatnonzero(group < 0).tolist() == left
+
+
+def test_keys_that_64_bits_cannot_hold_are_scrambled_and_group_the_same():
+    rng = np.random.default_rng(1)
+    codes = np.repeat(rng.integers(0, 10**6, (120, 8)), 3, axis=0)
+    matrix = Matrix.from_columns(codes, [1e6] * 8)
+    assert sorted(partition(matrix, 3).sizes().tolist()) == [3] * 120
+
+
+def test_two_records_of_one_subject_count_once_towards_k():
+    codes = np.array([[0], [0], [0], [1], [1]])
+    matrix = Matrix.from_columns(codes, [1.0], subjects=np.array([0, 0, 0, 1, 2]))
+    assert partition(matrix, 2).count == 1
+
+
+# The method
+
+
+def test_a_worked_example():
+    """Two people in each of Bonn and Cologne of one age leave by city, the others by region or with everybody."""
+    codes = np.array([[0, 0], [0, 0], [1, 0], [1, 0], [2, 9], [3, 9], [2, 8], [3, 8]])
+    matrix = Matrix.from_columns(codes, [PLACES, 9.0])
+    assert partition(matrix, 2, refine="none").labels.tolist() == [0, 0, 1, 1, 2, 3, 2, 3]
+    assert partition(matrix, 3, refine="none").labels.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+
+
+def test_records_left_over_join_the_class_that_they_cost_least():
+    codes = np.array([[0, 0], [0, 0], [0, 0], [3, 9], [3, 9], [3, 9], [2, 9]])
+    matrix = Matrix.from_columns(codes, [PLACES, 9.0])
+    assert partition(matrix, 3, refine="none").labels.tolist() == [0, 0, 0, 1, 1, 1, 1]
+
+
+@settings(max_examples=50)
+@given(matrix=matrices(people=False, least=4), k=st.integers(2, 4), seed=st.integers(0, 99))
+def test_the_order_of_the_records_changes_nothing(matrix, k, seed):
+    order = np.random.default_rng(seed).permutation(matrix.records)
+    shuffled = Matrix(
+        np.ascontiguousarray(matrix.codes[order]), matrix.scale, matrix.base, matrix.parent, matrix.last, matrix.width
+    )
+    for refine in ("none", "full"):
+        one, other = partition(matrix, k, refine=refine), partition(shuffled, k, refine=refine)
+        assert contents(matrix, one.labels) == contents(shuffled, other.labels)
+
+
+def test_a_crowd_of_equal_records_is_cut_into_classes_below_2k():
+    matrix = Matrix.from_columns(np.zeros((1000, 2), dtype=np.int32), [PLACES, 5.0])
+    assert partition(matrix, 10).sizes().max() < 20
+
+
+def test_refining_never_loses_more():
+    rng = np.random.default_rng(2)
+    codes = np.column_stack([rng.integers(0, 4, 500), rng.integers(0, 30, 500), rng.integers(0, 5, 500)])
+    matrix = Matrix.from_columns(codes, [PLACES, 29.0, 4.0])
+    loss = {refine: mean_loss(matrix, partition(matrix, 6, refine=refine).labels) for refine in ("none", "full")}
+    assert loss["full"] <= loss["none"]
+
+
+def test_fewer_subjects_than_k_are_refused():
+    matrix = Matrix.from_columns(np.zeros((3, 1)), [1.0])
+    with pytest.raises(InfeasibleError, match="the table has 3 subjects"):
+        partition(matrix, 4)
+
+
+def test_a_policy_without_quasi_identifiers_is_refused():
+    with pytest.raises(InputError, match="no quasi-identifier"):
+        partition(Matrix.from_columns(np.zeros((3, 0)), []), 2)
+
+
+@pytest.mark.parametrize("parameters", [{"refine": "much"}, {"vectors": 0}])
+def test_parameters_outside_their_range_are_refused(parameters):
+    with pytest.raises(InputError, match="must be"):
+        LatticePeeling(**parameters)
+
+
+ADULT = ("age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country")
+PLACE = (0, 1, 3, 5, 6, 8, 9, 13)
+
+
+def adult_over_hierarchies() -> Matrix:
+    folder = SHARED / "adult" / "hierarchies_arx"
+    if not folder.is_dir():
+        pytest.skip(f"Adult's hierarchies are not at {folder}; set SHOAL_DATA to a folder that has them")
+    lines = [line.split(", ") for line in (SHARED / "adult" / "adult.data").read_text().splitlines() if line]
+    complete = [line for line in lines if "?" not in line]
+    hierarchies = [read_hierarchy(f"{folder}/{name}.csv", name) for name in ADULT]
+    columns = [
+        hierarchy.leaf_codes(pl.Series([line[place] for line in complete]))
+        for hierarchy, place in zip(hierarchies, PLACE, strict=True)
+    ]
+    return Matrix.from_columns(np.column_stack(columns), list(hierarchies))
+
+
+@pytest.mark.parametrize(("k", "most"), [(5, 0.0609), (10, 0.0843), (50, 0.1577), (100, 0.2006)])
+def test_adult_over_hierarchies_loses_less_than_the_best_local_recoding_of_arx(k, most):
+    """Their figures: ARX 3.9.2, its best local recoding of the same table and hierarchies."""
+
+    class Just:
+        beyond_k = False
+
+        def hold(self, labels, count):
+            return np.bincount(labels[labels >= 0], minlength=count) >= k
+
+    Just.k = k
+    matrix = adult_over_hierarchies()
+    result = partition(matrix, k, Just(), refine="none")
+    assert result.sizes().min() >= k
+    assert mean_loss(matrix, result.labels) < 0.95 * most
