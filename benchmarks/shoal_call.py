@@ -11,15 +11,15 @@ import time
 
 import polars as pl
 
-import shoal
+from shoal import Policy, publish
 
 if __name__ == "__main__":
-    frame, policy = pl.read_csv(sys.argv[1]), shoal.Policy.load(sys.argv[2])
+    frame, policy = pl.read_csv(sys.argv[1]), Policy.load(sys.argv[2])
     if len(sys.argv) > 3:
         policy = policy.with_method(None, {"preset": sys.argv[3]})
     seconds = []
     for _ in range(2):
         begun = time.process_time()
-        published = shoal.publish(frame, policy)
+        published = publish(frame, policy)
         seconds.append(time.process_time() - begun)
     print(json.dumps({"seconds": seconds, "gcp": published.certificate["utility"]["gcp"]}))

@@ -101,8 +101,11 @@ def equal_ground(places):
     return [[Fraction(int(i != j)) for j in range(places)] for i in range(places)]
 
 
-def ordered_ground(places):
-    return [[Fraction(abs(i - j), max(places - 1, 1)) for j in range(places)] for i in range(places)]
+def ordered_ground(places, occurring):
+    """Steps between two values among those that occur in some class; others are nobody's and no step."""
+    rank = {place: i for i, place in enumerate(sorted(occurring))}
+    whole = max(len(rank) - 1, 1)
+    return [[Fraction(abs(rank.get(i, 0) - rank.get(j, 0)), whole) for j in range(places)] for i in range(places)]
 
 
 def tree_ground(parent, leaves):

@@ -8,10 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from shoal.connectors import files
 from shoal.connectors.files import file_sha256
+from shoal.errors import InputError
 from shoal.samples import patients
 
 
@@ -39,15 +42,27 @@ def test_killed_publication_leaves_a_whole_release_or_none(tmp_path, trial):
 
 def test_a_full_disk_leaves_nothing(tmp_path):
     """Writing to a device without space fails like a full disk does."""
-    from shoal.connectors import files
-    from shoal.errors import InputError
-
     full = "/dev/full"
     try:
         open(full, "wb").close()
     except OSError:
         pytest.skip("this system has no /dev/full")
     with pytest.raises(InputError, match="writing failed"):
-        from pathlib import Path
-
         files.write(patients.generate(50_000, 1), Path(full), ".csv")
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_publication_leaves_no_draft(tmp_path, stop):
+    patients.generate(300_000, 1).write_csv(tmp_path / "patients.csv")
+    (tmp_path / "policy.yaml").write_text(patients.POLICY)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shoal", "publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+    )
+    while not list(tmp_path.glob(".out.csv.*")) and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(stop)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["patients.csv", "policy.yaml"]

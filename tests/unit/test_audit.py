@@ -201,3 +201,97 @@ def test_a_release_with_a_column_too_many_is_an_input_error(published, policy):
 def test_what_the_original_lacks_is_said_of_the_original(published, policy):
     with pytest.raises(shoal.InputError, match="original: columns"):
         shoal.audit(published.data, policy, published.data)
+
+
+def test_suppressed_records_do_not_stretch_the_scale_of_t_closeness():
+    """Two salaries among those in classes, many more among the suppressed: the distance is of the two."""
+    rows = [("30", "1")] * 4 + [("40", "2")] * 4 + [(None, str(3 + i)) for i in range(16)]
+    frame = pl.DataFrame(rows, schema=["age", "pay"], orient="row")
+    content = {
+        "version": 1,
+        "attributes": {
+            "age": {"role": "quasi", "type": "number"},
+            "pay": {"role": "sensitive", "type": "number"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 4}, {"model": "t-closeness", "attributes": ["pay"], "t": 0.3}],
+        "missing": "suppress",
+    }
+    published = shoal.publish(frame, content)
+    assert set(published.data["age"][:8]) == {"[30, 40]"}
+    planted = published.data.with_columns(pl.Series("age", ["30"] * 4 + ["40"] * 4 + ["*"] * 16))
+    certificate = shoal.audit(planted, content, frame)
+    assert promise(certificate, "t-closeness")["measured"] == pytest.approx(0.5)
+    assert not certificate.holds
+
+
+def test_a_class_that_shows_nothing_but_marks_is_measured_like_any_other():
+    frame = pl.DataFrame({"town": ["x", "y", "x", "y", "z", "z"], "ill": ["a", "a", "a", "a", "b", "b"]})
+    content = {
+        "version": 1,
+        "attributes": {"town": {"role": "quasi"}, "ill": {"role": "sensitive"}},
+        "promises": [{"model": "k-anonymity", "k": 2}, {"model": "l-diversity", "attribute": "ill", "l": 2}],
+    }
+    planted = pl.DataFrame({"town": ["*"] * 4 + ["z"] * 2, "ill": frame["ill"]})
+    certificate = shoal.audit(planted, content, frame)
+    assert certificate["records"]["suppressed"] == 0
+    assert certificate["classes"]["count"] == 2
+    assert not certificate.holds
+
+
+@pytest.mark.parametrize("mark", ["male", "[1, 2]", "bachelor"])
+def test_a_mark_that_could_be_a_cell_is_refused(original, mark):
+    content = yaml.safe_load(patients.POLICY) | {"render": {"suppressed": mark}}
+    content["attributes"]["sex"]["hierarchy"] = {"tree": {"person": ["male", "female"]}}
+    with pytest.raises(shoal.InputError, match="suppression mark"):
+        shoal.publish(original, content)
+
+
+def test_columns_that_should_be_gone_are_a_fault(published, policy, original):
+    certificate = shoal.audit(published.data.with_columns(original["name"]), policy, original)
+    assert certificate["faults"]["not_removed"] == 1
+    assert not certificate.holds
+    assert not shoal.audit(published.data.with_columns(original["name"]), policy).holds
+
+
+def test_a_name_with_special_characters_is_read_as_it_stands(workplace, shoal):
+    (workplace / "g1.csv").write_text("age\n1\n1\n")
+    (workplace / "g[1].csv").write_text("age\n5\n6\n")
+    content = {
+        "version": 1,
+        "attributes": {"age": {"role": "quasi", "type": "number"}},
+        "promises": [{"model": "k-anonymity", "k": 2}],
+    }
+    (workplace / "p.yaml").write_text(yaml.safe_dump(content))
+    assert shoal("audit", "g[1].csv", "-p", "p.yaml").status == 1
+    assert shoal("publish", "g[1].csv", "-p", "p.yaml", "-o", "o[1].csv").status == 0
+    assert (workplace / "o[1].csv").read_text() == 'age\n"[5, 6]"\n"[5, 6]"\n'
+
+
+def test_spans_that_run_backwards_are_unreadable(published, policy):
+    with pytest.raises(shoal.InputError, match="'age'"):
+        shoal.audit(changed(published.data, 0, age="[90, 10]"), policy)
+
+
+def test_blanks_around_a_number_make_nobody_another_person():
+    frame = pl.DataFrame({"who": ["p1", "p1 ", " p1", "p2"], "age": ["1", "2", "3", "4"]})
+    content = {
+        "version": 1,
+        "attributes": {"who": {"role": "subject"}, "age": {"role": "quasi", "type": "number"}},
+        "promises": [{"model": "k-anonymity", "k": 3}],
+    }
+    with pytest.raises(shoal.InfeasibleError, match="2 subjects"):
+        shoal.publish(frame, content)
+
+
+def test_sensitive_attributes_that_follow_the_data_are_audited_alone_as_with_the_original(original):
+    content = yaml.safe_load(patients.POLICY)
+    content["attributes"]["disease"] = {"role": "sensitive", "order": "frequency"}
+    content["promises"] = [
+        {"model": "k-anonymity", "k": 5},
+        {"model": "t-closeness", "attributes": ["disease"], "t": 0.4},
+    ]
+    published = shoal.publish(original, content)
+    measured = [
+        promise(c, "t-closeness")["measured"] for c in (published.certificate, shoal.audit(published.data, content))
+    ]
+    assert measured[0] == pytest.approx(measured[1], abs=0.05)

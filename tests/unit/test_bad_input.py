@@ -268,3 +268,74 @@ def test_usage_errors_are_one_line_with_status_2(shoal):
         assert result.status == 2
         assert result.err.startswith("shoal: ")
         assert len(result.err.splitlines()) == 1
+
+
+def test_outputs_overwrite_nothing_that_the_policy_reads(refused, workplace):
+    (workplace / "sex.csv").write_text("male;*\nfemale;*\n")
+    change_policy(workplace, lambda p: p["attributes"]["sex"].update(hierarchy="sex.csv"))
+    refused("a file that the policy reads", output="sex.csv")
+
+
+def test_numbers_beyond_exact_comparison(refused, workplace):
+    change_policy(workplace, lambda p: p["attributes"]["age"].update(domain=[0, 2e18]))
+    for last in (1, 2, 3):
+        append_row(workplace, GOOD.replace(",33,", f",100000000000000000{last},"))
+    assert "1000000000" not in refused("attribute 'age'", "more digits than can be told apart")
+
+
+def test_decimal_commas_are_named(refused, workplace):
+    append_row(workplace, GOOD.replace(",33,", ',"33,5",'))
+    refused("decimal commas: write points")
+
+
+def test_utf_16(refused, workplace):
+    (workplace / "patients.csv").write_text((workplace / "patients.csv").read_text(), encoding="utf-16")
+    refused("not UTF-8")
+
+
+def test_a_missing_header(refused, workplace):
+    lines = (workplace / "patients.csv").read_text().splitlines()[1:]
+    columns = "name,patient,age,sex,zip,education,disease,charge".split(",")
+    header = ",".join([*columns, lines[1].split(",")[-1]])
+    (workplace / "patients.csv").write_text("\n".join([header, *lines]) + "\n")
+    change_policy(workplace, lambda p: (p["attributes"].pop("ward"), p.update(other="plain")))
+    refused("names that look like data")
+
+
+def test_designated_values_that_nobody_has(refused, workplace):
+    promise = {"model": "alpha-k-anonymity", "attribute": "ward", "alpha": 0.5, "k": 5, "values": ["North"]}
+    change_policy(
+        workplace, lambda p: (p["attributes"]["ward"].update(role="sensitive"), p["promises"].append(promise))
+    )
+    assert "North" not in refused("1 of its designated values occur in no record")
+
+
+def test_misspelt_parameters_get_a_question(refused):
+    refused("did you mean 'preset'?", more=("--set", "prest=paper"))
+    refused("did you mean 'mondrian'?", more=("--method", "mondrain"))
+
+
+def test_a_table_without_a_header_shows_nobody(refused, workplace):
+    lines = (workplace / "patients.csv").read_text().splitlines()[1:]
+    (workplace / "patients.csv").write_text("\n".join(lines) + "\n")
+    message = refused("none of the 9 names in the first line is in the policy")
+    assert lines[0].split(",")[0] not in message
+
+
+def test_a_json_key_given_twice_is_an_error(refused, workplace):
+    (workplace / "policy.yaml").unlink()
+    (workplace / "policy.json").write_text('{"version": 1, "version": 1}')
+    (workplace / "policy.yaml").symlink_to("policy.json")
+    refused("policy")
+
+
+@pytest.mark.parametrize("text", ["a: &x [*x]", "? [1]\n: 2", "{" * 3000])
+def test_hostile_policies_end_in_one_line(refused, workplace, text):
+    (workplace / "policy.yaml").write_text(text)
+    refused("policy")
+
+
+@pytest.mark.parametrize("content", [b"\nname,patient\n", b"a\rb\r", b"\x00\x01", b'"' + b"x" * 300_000])
+def test_garbage_ends_in_one_line(refused, workplace, content):
+    (workplace / "patients.csv").write_bytes(content)
+    refused("shoal: ")

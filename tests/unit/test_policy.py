@@ -206,3 +206,20 @@ def test_bare_command_shows_help_and_nothing_else(shoal):
     result = shoal()
     assert "Usage" in result.out + result.err
     assert "shoal: ;" not in result.err
+
+
+def test_proposal_takes_the_number_that_repeats_for_the_person():
+    frame = pl.DataFrame(
+        {"encounter_id": ["1", "2", "3", "4"], "patient_nbr": ["7", "7", "8", "9"], "age": ["1", "2", "3", "4"]}
+    )
+    roles = {n: a["role"] for n, a in yaml.safe_load(propose_for(Table(frame), 2))["attributes"].items()}
+    assert roles == {"encounter_id": "identifier", "patient_nbr": "subject", "age": "quasi"}
+
+
+def test_proposal_sees_dates_missing_values_and_missing_headers():
+    frame = pl.DataFrame({"born": ["2001-02-03", "?", "1999-01-01"], "town": ["a", "b", "NA"]})
+    content = yaml.safe_load(propose_for(Table(frame), 2))
+    assert content["attributes"]["born"]["hierarchy"] == {"dates": ["day", "month", "quarter", "year"]}
+    assert content["missing_values"] == ["", "?", "NA"]
+    with pytest.raises(shoal.InputError, match="look like data"):
+        propose_for(Table(pl.DataFrame({"39": ["50"], "Private": ["Private"]})), 2)

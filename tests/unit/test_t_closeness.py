@@ -19,17 +19,17 @@ from shoal.privacy.t_closeness import TCloseness
 LIMITS = st.sampled_from([0.0, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3, 0.375, 0.4, 0.5, 0.6, 0.75, 1.0])
 
 
-def ground_of(column):
+def ground_of(column, labels):
     if column.distance == "equal":
         return naive.equal_ground(column.values)
     if column.distance == "ordered":
-        return naive.ordered_ground(column.values)
+        return naive.ordered_ground(column.values, set(column.codes[labels >= 0].tolist()))
     return naive.tree_ground(column.hierarchy.parent.tolist(), column.values)
 
 
 def true_distances(classes, name="s"):
     column, truth = classes.sensitive[name], published.plain(classes, name)
-    ground = ground_of(column)
+    ground = ground_of(column, classes.labels)
     return [naive.t_measured(*truth, column.values, ground, which) for which in range(classes.count)]
 
 

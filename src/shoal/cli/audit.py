@@ -27,8 +27,8 @@ def audit(
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
     from shoal.jobs.audit import audit_file
 
-    options.check_outputs(report, output, inputs=[released, original, str(policy)])
     asked = options.policy_with(policy, k, None, None, None)
+    options.check_outputs(report, output, inputs=[released, original, str(policy), *asked.files])
     with shown(quiet) as progress:
         found = audit_file(released, asked, original, output, progress=progress)
         if report is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,7 +26,7 @@ Report = Annotated[Path | None, typer.Option("--report", metavar="FILE.html", he
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no summary.")]
 
 
-def check_outputs(*outputs: Path | str | None, inputs: list[str | None]) -> None:
+def check_outputs(*outputs: Path | str | None, inputs: Sequence[str | None]) -> None:
     """Raises InputError before any work is done where an output can't be written or is a file that is read."""
     for output in outputs:
         if output is None:

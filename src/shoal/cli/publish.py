@@ -29,8 +29,9 @@ def publish(
 
     if output == "-" and as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")
-    options.check_outputs(report, inputs=[input_path, output, certificate_path(output), str(policy)])
     asked = options.policy_with(policy, k, method, settings, seed)
+    others = [input_path, output, certificate_path(output), str(policy), *asked.files]
+    options.check_outputs(report, inputs=others)
     with shown(quiet) as progress:
         outcome = publish_file(input_path, asked, output, progress=progress)
         if report is not None:

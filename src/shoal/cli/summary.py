@@ -26,7 +26,7 @@ def print_summary(certificate: Certificate, written: str | None = None) -> None:
     else:
         lines.append(f"no class: {many}")
     loss = certificate["utility"]["gcp"]
-    untold = "can't be told without the original, which domains or hierarchies follow"
+    untold = "can't be told: domains or hierarchies follow the original, give --original"
     lines.append(f"information loss (gcp) {untold if loss is None else f'{100 * loss:.2f} %'}")
     for fault, count in certificate.get("faults", {}).items():
         if count:

@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import io
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Collection, Iterator
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
@@ -91,20 +93,46 @@ def written_whole(path: str) -> Iterator[Path]:
     target = Path(tempfile.gettempdir()) / "standard-output" if path == STANDARD else Path(path)
     if target.is_dir() or not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
         raise InputError(f"output '{path}': can't be written; name a file in a folder that exists and is writable")
-    draft = target.parent / f".{target.name}.{os.getpid()}.part"
+    # a fresh name that nobody could have prepared, and readable by its owner alone until it is let out
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    os.close(handle)
+    draft = Path(name)
     try:
         yield draft
-        if path == STANDARD:
-            with open(draft, "rb") as file:
-                sys.stdout.buffer.write(file.read())
-            sys.stdout.buffer.flush()
-        else:
-            _sync(draft)
-            os.replace(draft, target)
-            _sync(target.parent)
+        _take_place(draft, target, path)
     finally:
         with suppress(FileNotFoundError):
             draft.unlink()
+
+
+def _take_place(draft: Path, target: Path, path: str) -> None:
+    try:
+        if path == STANDARD:
+            _copy_to_standard_output(draft)
+        else:
+            draft.chmod(0o666 & ~_umask())
+            _sync(draft)
+            os.replace(draft, target)
+            _sync(target.parent)
+    except OSError as failed:
+        raise InputError(f"output '{path}': writing failed ({failed.strerror or 'no room or no right'})") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _copy_to_standard_output(draft: Path) -> None:
+    try:
+        with open(draft, "rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        # what is left in the buffer must not be tried again when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise InputError("standard output: was closed before all was written; keep its reader open") from None
 
 
 def write(frame: pl.DataFrame, draft: Path, kind: str, compressed: bool = False) -> None:
@@ -118,10 +146,15 @@ def write(frame: pl.DataFrame, draft: Path, kind: str, compressed: bool = False)
             else:
                 _write(frame, file, kind)
     except OSError as failed:
-        raise InputError(f"output: writing failed ({failed.strerror}); free some space or name another place") from None
+        why = failed.strerror or "no room or no right"
+        raise InputError(f"output: writing failed ({why}); free some space or name another place") from None
 
 
 def _write(frame: pl.DataFrame, file: BinaryIO, kind: str) -> None:
+    if kind in (".parquet", ".arrow"):
+        # a dictionary would carry along values that no cell shows
+        coded = [name for name, dtype in frame.schema.items() if dtype in (pl.Enum, pl.Categorical)]
+        frame = frame.with_columns(pl.col(name).cast(pl.String) for name in coded)
     if kind == ".parquet":
         frame.write_parquet(file)
     elif kind == ".arrow":
@@ -151,9 +184,12 @@ def _unpacked(content: bytes, path: str) -> bytes:
 
 def _typed(path: str, kind: str) -> pl.DataFrame:
     try:
-        return pl.read_parquet(path) if kind == ".parquet" else pl.read_ipc(path)
+        with open(path, "rb") as file:  # a name is a name, whatever characters it holds
+            frame = pl.read_parquet(file) if kind == ".parquet" else pl.read_ipc(file)
     except pl.exceptions.PolarsError:
         raise InputError(f"file '{path}': is no whole {kind[1:]} file; write it again") from None
+    check_plain(frame, f"file '{path}'")
+    return frame
 
 
 def _parsed(content: bytes | Path, path: str, kind: str, coded: Collection[str]) -> pl.DataFrame:
@@ -170,10 +206,15 @@ def _json_lines(content: bytes, path: str) -> pl.DataFrame:
         frame = pl.read_ndjson(content, infer_schema_length=None) if content.strip() else pl.DataFrame()
     except pl.exceptions.PolarsError:
         raise InputError(f"file '{path}': a line is no JSON object like the others; write one object a line") from None
-    nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
-    if nested:
-        raise InputError(f"file '{path}': columns {', '.join(nested)} hold lists or objects; write plain values")
+    check_plain(frame, f"file '{path}'")
     return frame
+
+
+def check_plain(frame: pl.DataFrame, where: str) -> None:
+    """Raises InputError where a column holds what has no one text: lists, objects, bytes."""
+    odd = [name for name, dtype in frame.schema.items() if dtype.is_nested() or dtype in (pl.Binary, pl.Object)]
+    if odd:
+        raise InputError(f"{where}: columns {', '.join(odd)} hold lists, objects or bytes; give plain values")
 
 
 def _delimited(content: bytes | Path, path: str, kind: str, coded: Collection[str]) -> pl.DataFrame:
@@ -187,17 +228,21 @@ def _delimited(content: bytes | Path, path: str, kind: str, coded: Collection[st
         raise InputError.from_findings(findings)
     try:
         categories = {name: pl.Categorical for name in header if name in coded}
-        frame = pl.read_csv(content, separator=separator, infer_schema=False, schema_overrides=categories)
+        frame = pl.read_csv(content, separator=separator, infer_schema=False, schema_overrides=categories, glob=False)
     except pl.exceptions.PolarsError:
         _check_encoding(content, path)
         _check_rows(content, path, separator, len(header))
         raise InputError(f"file '{path}': can't be read as {kind[1:]}; a quote may be left open") from None
+    if len(header) != frame.width:
+        raise InputError(f"file '{path}': its first line can't be read as column names; begin with the names")
     frame.columns = header  # Polars leaves doubled quotes in names as they are
     # a row that is too short shows as a missing last cell: only then is each row looked at
     if frame.height and frame[frame.columns[-1]].null_count():
         blank = _check_rows(content, path, separator, len(header))
         if blank and len(header) > 1:
-            frame = frame.with_row_index("__row").filter(~pl.col("__row").is_in(blank)).drop("__row")
+            kept = np.ones(frame.height, dtype=bool)
+            kept[blank] = False
+            frame = frame.filter(pl.Series(kept))
     return frame
 
 
@@ -223,12 +268,24 @@ def _header(content: bytes | Path, path: str, kind: str) -> tuple[list[str], str
         start = file.read(1 << 20).decode("utf-8-sig", errors="ignore")
     if not start.strip():
         raise InputError(f"file '{path}': is empty; the first line must name the columns")
-    separator = "\t" if kind == ".tsv" else ","
-    names = next(csv.reader(io.StringIO(start), delimiter=separator))
-    if kind == ".csv" and len(names) == 1 and ";" in names[0]:
-        separator = ";"
-        names = next(csv.reader(io.StringIO(start), delimiter=separator))
-    return names, separator
+    if "\0" in start:
+        raise InputError(f"file '{path}': is not UTF-8 text; save it as UTF-8, or convert it, for instance with iconv")
+    if start.lower().startswith("sep="):
+        raise InputError(f"file '{path}': begins with a spreadsheet's 'sep=' line; remove that line")
+    names = _first_row(start, "\t" if kind == ".tsv" else ",", path)
+    if kind == ".csv" and len(names) == 1:
+        others = [(separator, _first_row(start, separator, path)) for separator in ";\t|"]
+        separator, split = max(others, key=lambda other: len(other[1]))
+        if len(split) > 1:
+            return split, separator
+    return names, "\t" if kind == ".tsv" else ","
+
+
+def _first_row(text: str, separator: str, path: str) -> list[str]:
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    except csv.Error:
+        raise InputError(f"file '{path}': its first line can't be read as column names; check its quotes") from None
 
 
 def _check_rows(content: bytes | Path, path: str, separator: str, columns: int) -> list[int]:
@@ -236,16 +293,19 @@ def _check_rows(content: bytes | Path, path: str, separator: str, columns: int) 
     blank: list[int] = []
     ragged: list[str] = []
     count = 0
-    with io.TextIOWrapper(_opened(content), "utf-8-sig", newline="") as text:
-        reader = csv.reader(text, delimiter=separator)
-        next(reader)
-        for row, cells in enumerate(reader):
-            if not cells:
-                blank.append(row)
-            elif len(cells) != columns:
-                count += 1
-                if len(ragged) < _MOST_NAMED:
-                    ragged.append(str(row + 1))
+    try:
+        with io.TextIOWrapper(_opened(content), "utf-8-sig", newline="") as text:
+            reader = csv.reader(text, delimiter=separator)
+            next(reader)
+            for row, cells in enumerate(reader):
+                if not cells:
+                    blank.append(row)
+                elif len(cells) != columns:
+                    count += 1
+                    if len(ragged) < _MOST_NAMED:
+                        ragged.append(str(row + 1))
+    except csv.Error:
+        raise InputError(f"file '{path}': holds a cell too long to be one; a quote may be left open") from None
     if count:
         more = ", ..." if count > len(ragged) else ""
         raise InputError(

@@ -7,6 +7,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
+from shoal.connectors.files import check_plain
 from shoal.data.table import Table
 from shoal.errors import InputError
 
@@ -19,12 +20,13 @@ def table_of(frame: Any) -> Table:
     repeated = sorted({name for name in eager.columns if eager.columns.count(name) > 1})
     if repeated:
         raise InputError(f"frame: column names {', '.join(map(repr, repeated))} occur twice; rename one")
-    polars = eager.to_polars()
+    try:
+        polars = eager.to_polars()
+    except Exception:  # each kind of frame has its own ways to fail, and their texts may hold values
+        raise InputError("frame: a column mixes kinds of values; give every column one kind") from None
     if not polars.height:
         raise InputError("frame: holds no records; publish a table with at least k people")
-    nested = [name for name, dtype in polars.schema.items() if dtype.is_nested()]
-    if nested:
-        raise InputError(f"frame: columns {', '.join(nested)} hold lists or objects; give plain values")
+    check_plain(polars, "frame")
     return Table(polars)
 
 
@@ -40,4 +42,8 @@ def _eager(frame: Any) -> nw.DataFrame:
     try:
         return nw.from_native(frame, eager_only=True)
     except TypeError:
-        raise InputError("frame: is no pandas, polars or pyarrow table; read the data into one of them") from None
+        raise InputError(
+            "frame: is no pandas, polars or pyarrow table; read the data into one of them, and collect lazy ones"
+        ) from None
+    except nw.exceptions.DuplicateError:
+        raise InputError("frame: a column name occurs twice; rename one") from None

@@ -8,7 +8,9 @@ ranks lead back to the text that was read, so that numbers are published as they
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import polars as pl
@@ -21,6 +23,7 @@ from shoal.data.table import Column, Table
 
 # Positions stay well inside int32, so that differences and a far-off place for missing values fit.
 MOST_POSITIONS = 1 << 29
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 _BLOCK = 1 << 16
 
 
@@ -99,7 +102,13 @@ def _numbers(attribute: Attribute, column: Column, missing: np.ndarray) -> tuple
     bad = ~np.isfinite(values) & ~missing
     if bad.any():
         way_out = "mend them, or list the text under 'missing_values'"
+        if all(_DECIMAL_COMMA.fullmatch(column.cells[i]) for i in np.flatnonzero(bad)):
+            way_out = "they have decimal commas: write points"
         findings.append(finding_about(column, bad, "with text that is no number", way_out))
+    alike = _alike(values, column.cells)
+    if alike.any():
+        way_out = "shorten them, or give a hierarchy"
+        findings.append(finding_about(column, alike, "with numbers of more digits than can be told apart", way_out))
     values[missing] = np.nan
     if attribute.domain is not None:
         low, high = attribute.domain
@@ -107,6 +116,17 @@ def _numbers(attribute: Attribute, column: Column, missing: np.ndarray) -> tuple
         if outside.any():
             findings.append(finding_about(column, outside, "outside its domain", "widen 'domain' or mend the data"))
     return values, findings
+
+
+def _alike(values: np.ndarray, cells: tuple[str, ...]) -> np.ndarray:
+    """(cells,) bool: different numbers that are the same to a computer's 53 bits."""
+    alike = np.zeros(len(values), dtype=bool)
+    order = np.argsort(values, kind="stable")
+    for place in np.flatnonzero(values[order[1:]] == values[order[:-1]]):
+        pair = order[[place, place + 1]]
+        if len({Decimal(cells[i].strip()) for i in pair}) > 1:
+            alike[pair] = True
+    return alike
 
 
 def parse_numbers(cells: tuple[str, ...]) -> np.ndarray:
@@ -153,7 +173,8 @@ def _gaps(column: Column, absent: np.ndarray, where: str) -> list[Finding]:
         return []
     distinct = int(absent.sum())
     what = f"with {distinct} distinct value{'s' if distinct > 1 else ''} missing from its {where}"
-    return [finding_about(column, absent, what, "'shoal policy check --show-values' lists them")]
+    way_out = "'shoal policy check --show-values' lists them; texts that stand for no value go under 'missing_values'"
+    return [finding_about(column, absent, what, way_out)]
 
 
 def finding_about(column: Column, cells: np.ndarray, what: str, way_out: str) -> Finding:
@@ -212,10 +233,14 @@ def encode_subjects(table: Table, schema: Schema) -> tuple[np.ndarray | None, li
     if schema.subject is None:
         return None, []
     column = table.column(schema.subject.name)
-    missing = np.array([cell in schema.missing_values for cell in column.cells])
+    people = [cell.strip() for cell in column.cells]  # blanks around a number make nobody another person
+    missing = np.array([person in schema.missing_values or not person for person in people])
     if missing.any():
         return None, [finding_about(column, missing, "that name no subject", "give every record its person")]
-    return (None if len(column.cells) == table.records else column.codes.astype(np.int32)), []
+    number = {person: i for i, person in enumerate(sorted(set(people)))}
+    if len(number) == table.records:
+        return None, []
+    return np.array([number[person] for person in people], dtype=np.int32)[column.codes], []
 
 
 def encode(table: Table, schema: Schema) -> tuple[EncodedTable | None, list[Finding]]:

@@ -69,6 +69,7 @@ def span_texts(lo: np.ndarray, hi: np.ndarray, encoded: EncodedAttribute, render
     if hierarchy is not None and whole.any():
         leaves = encoded.values.astype(np.int32)
         node[whole] = hierarchy.covering(leaves[lo[whole]], leaves[hi[whole]])
+    head, middle, tail = render.parts
     texts = []
     for i in range(len(lo)):
         if lo[i] == hi[i] or (whole[i] and encoded.values[lo[i]] == encoded.values[hi[i]]):
@@ -78,5 +79,5 @@ def span_texts(lo: np.ndarray, hi: np.ndarray, encoded: EncodedAttribute, render
         elif hierarchy is not None:
             texts.append(hierarchy.labels[node[i]])
         else:
-            texts.append(render.intervals.format(lo=encoded.texts[lo[i]], hi=encoded.texts[hi[i]]))
+            texts.append(f"{head}{encoded.texts[lo[i]]}{middle}{encoded.texts[hi[i]]}{tail}")
     return texts

@@ -104,7 +104,8 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
         lo, hi, whole = np.zeros(len(column.cells)), np.zeros(len(column.cells)), 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
         widths = np.where(hi > lo, (hi - lo) / whole, 0.0) if not np.isnan(whole) else np.where(hi == lo, 0.0, np.nan)
-    widths = np.where(np.isnan(lo), np.nan, widths)
+    backwards = ~(np.isfinite(lo) & np.isfinite(hi) & (lo <= hi))
+    lo, hi, widths = (np.where(backwards, np.nan, part) for part in (lo, hi, widths))
     missing = _is_missing(column, schema)
     lo, hi, widths = lo.copy(), hi.copy(), widths.copy()
     lo[missing], hi[missing], widths[missing] = np.nan, np.nan, 0.0
@@ -158,7 +159,7 @@ def _tree_spans(attribute: Attribute, cells: tuple[str, ...]) -> tuple[np.ndarra
 
 def _ordinal_spans(attribute: Attribute, cells: tuple[str, ...], render: Render) -> tuple[np.ndarray, np.ndarray]:
     place = {label: float(i) for i, label in enumerate(attribute.order or ())}
-    head, middle, tail = _template_parts(render)
+    head, middle, tail = render.parts
     spans = np.full((len(cells), 2), np.nan)
     for i, cell in enumerate(cells):
         if cell in place:
@@ -175,18 +176,12 @@ def _ordinal_spans(attribute: Attribute, cells: tuple[str, ...], render: Render)
 
 def _number_spans(cells: tuple[str, ...], render: Render) -> tuple[np.ndarray, np.ndarray]:
     value = parse_numbers(cells)
-    head, middle, tail = _template_parts(render)
-    number = r"\s*([-+0-9.eE]+)\s*"
+    head, middle, tail = render.parts
+    number = r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
     pattern = f"^{re.escape(head)}{number}{re.escape(middle)}{number}{re.escape(tail)}$"
     ends = pl.Series(cells, dtype=pl.String).str.extract_groups(pattern).struct.unnest()
     lo, hi = (parse_numbers(tuple(ends[name].fill_null("").to_list())) for name in ends.columns)
     return np.where(np.isnan(value), lo, value), np.where(np.isnan(value), hi, value)
-
-
-def _template_parts(render: Render) -> tuple[str, str, str]:
-    head, rest = render.intervals.split("{lo}")
-    middle, tail = rest.split("{hi}")
-    return head, middle, tail
 
 
 def covers(published: PublishedColumn, values: np.ndarray, codes: np.ndarray) -> np.ndarray:

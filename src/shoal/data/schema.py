@@ -65,6 +65,13 @@ class Render:
     suppressed: str = "*"
     order: str = "input"
 
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """What stands before, between and after the two ends of an interval."""
+        head, rest = self.intervals.split("{lo}")
+        middle, tail = rest.split("{hi}")
+        return head, middle, tail
+
 
 @dataclass(frozen=True)
 class Schema:

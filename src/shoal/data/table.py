@@ -18,11 +18,13 @@ class Column:
     """One column: distinct texts in sorted order, and which of them each record holds.
 
     codes: (n,) unsigned. cells: distinct texts, sorted; a missing value (null) reads as "".
+    was_number: whether the column came as numbers, not as text.
     """
 
     name: str
     codes: np.ndarray
     cells: tuple[str, ...]
+    was_number: bool = False
 
     def counts(self) -> np.ndarray:
         """Records per distinct text, (cells,) int64."""
@@ -65,7 +67,7 @@ def encode_text(series: pl.Series) -> Column:
     text = as_text(series)
     cells = text.unique().sort()
     codes = text.cast(pl.Enum(cells)).to_physical().to_numpy()
-    return Column(series.name, codes, tuple(cells.to_list()))
+    return Column(series.name, codes, tuple(cells.to_list()), series.dtype.is_numeric())
 
 
 def _encode_categories(series: pl.Series) -> Column:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,13 @@ class Audited:
     truth: Truth | None
 
 
-def audit(released: Any, policy: Policy, original: Any = None, *, progress: Progress = silent) -> Certificate:
+def audit(
+    released: Any,
+    policy: Policy | str | Path | dict[str, Any],
+    original: Any = None,
+    *,
+    progress: Progress = silent,
+) -> Certificate:
     """What a released frame promises, measured; `certificate.holds` says whether all of it is kept.
 
     With the original (the same records in the same order) people are counted and every cell is
@@ -72,6 +79,7 @@ def audit(released: Any, policy: Policy, original: Any = None, *, progress: Prog
     counted and the certificate's `counted` says so. Raises InputError where the two tables or the
     policy don't fit each other.
     """
+    policy = Policy.of(policy)
     return examine(table_of(released), policy, None if original is None else table_of(original), progress).certificate
 
 
@@ -80,7 +88,7 @@ def examine(released: Table, policy: Policy, original: Table | None, progress: P
     started = time.process_time()
     truth = None
     if original is None:
-        schema, findings = policy.bind_release(released.names)
+        schema, findings = policy.bind_release(released)
     else:
         schema, truth, findings = _bound_to(released, policy, original)
     if schema is None or findings:
@@ -165,9 +173,15 @@ def measure(
         "input": None,
         "output": None,
     }
+    found: dict[str, int] = {}
     if truth is not None:
         progress("comparing with the original")
-        content["faults"] = faults(released, release, schema, truth)
+        found = faults(released, release, schema, truth)
+    kept = policy.wrongly_kept(released, None if truth is None else truth.original)
+    if kept:
+        found["not_removed"] = len(kept)
+    if truth is not None or kept:
+        content["faults"] = found
     return Certificate(content), release
 
 
@@ -187,6 +201,9 @@ def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth |
     if findings:
         raise InputError.from_findings(findings)
     suppressed = is_suppressed(columns, schema.render.suppressed)
+    if truth is not None:
+        # who was not suppressed but shows the mark everywhere is in a class like everybody else
+        suppressed &= truth.aligned(truth.encoded.suppressed)
     labels, count = label_classes(columns, suppressed)
     classes = Classes(labels, count, _subjects(released, schema, truth), sensitive, {c.name: c.codes for c in columns})
     return Release(columns, classes, policy.asked_k, _label(released, schema), _originals(schema, truth))

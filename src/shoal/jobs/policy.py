@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import tomllib
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from shoal.jobs import registry
 
 DEFAULT_METHOD = "rounded-partition"
 ORDERS = ("frequency", "alphabetical")
+PSEUDONYM = re.compile(r"[0-9a-f]{32}")
 
 
 class _Strict(BaseModel):
@@ -175,6 +177,23 @@ class Policy:
             raise InputError.from_findings(findings)
         return policy
 
+    @classmethod
+    def of(cls, policy: Policy | str | Path | dict[str, Any]) -> Policy:
+        """The policy itself, or the one in a file or in plain dicts."""
+        if isinstance(policy, (str, Path)):
+            return cls.load(policy)
+        if isinstance(policy, dict):
+            return cls.from_dict(policy)
+        if not isinstance(policy, Policy):
+            raise InputError("policy: is no policy; give a Policy, the path of one, or its content as dicts")
+        return policy
+
+    @property
+    def files(self) -> list[str]:
+        """The hierarchy tables that it reads."""
+        named = (a.hierarchy for a in self.model.attributes.values())
+        return [str(self.base / name) for name in named if isinstance(name, str)]
+
     def with_k(self, k: int) -> Policy:
         """The same policy with another k: in its k-anonymity promises, or in a new one."""
         promises = [dict(promise) for promise in self.model.promises]
@@ -259,6 +278,12 @@ class Policy:
     def check_columns(self, names: list[str], released: bool = False) -> list[str]:
         """Columns of the data that the policy does not name, and the other way round."""
         declared = self.model.attributes
+        if not set(declared) & set(names):
+            # the names may be data: a table without a header
+            return [
+                f"columns: none of the {len(names)} names in the first line is in the policy; "
+                "put a line that names the columns on top, or give the policy of this table"
+            ]
         unknown = [] if self.model.other is not None else [name for name in names if name not in declared]
         shown = {"quasi", "sensitive", "plain"}
         absent = [
@@ -278,6 +303,35 @@ class Policy:
             )
         return findings
 
+    def _unnamed_columns(self, table: Table) -> list[str]:
+        """A finding where columns that the policy leaves to `other` are named like data: the header is missing."""
+        rest = [name for name in table.names if name not in self.model.attributes]
+        odd = looks_like_data(table, rest)
+        if not odd:
+            return []
+        return [
+            f"columns: {len(odd)} that the policy does not name have names that look like data; "
+            "put a line that names the columns on top, or name these under 'attributes'"
+        ]
+
+    def wrongly_kept(self, released: Table, original: Table | None) -> list[str]:
+        """Columns of a release that the policy removes, or names instead of giving pseudonyms.
+
+        A subject column is left out of account: releases that still hold it are counted in people.
+        """
+        kept = []
+        for name, attribute in self.model.attributes.items():
+            if name not in released.names:
+                continue
+            if attribute.pseudonym is not None:
+                given = set(released.column(name).cells)
+                named = not all(PSEUDONYM.fullmatch(cell) for cell in given)
+                if named or (original is not None and given & set(original.column(name).cells)):
+                    kept.append(name)
+            elif attribute.role in ("identifier", "drop", "time"):
+                kept.append(name)
+        return kept
+
     @property
     def measured(self) -> list[str]:
         """The columns that classes and promises are made of."""
@@ -285,7 +339,7 @@ class Policy:
 
     def bind(self, table: Table) -> tuple[Schema | None, list[str]]:
         """The schema of this table, with domains and hierarchies filled in; or every finding."""
-        findings = self.check_columns(table.names)
+        findings = self.check_columns(table.names) or self._unnamed_columns(table)
         if findings:
             return None, findings
         attributes = []
@@ -294,26 +348,50 @@ class Policy:
             findings += found
             if attribute is not None:
                 attributes.append(attribute)
+        findings += self._mark_findings(attributes)
         return (None, findings) if findings else (self._schema(attributes), [])
 
-    def bind_release(self, names: list[str]) -> tuple[Schema | None, list[str]]:
+    def bind_release(self, released: Table) -> tuple[Schema | None, list[str]]:
         """The schema of a released file whose original is not at hand.
 
         What only the original could tell stays open: a number without a declared domain has none,
         an order or hierarchy that follows the data is None.
         """
-        findings = self.check_columns(names, released=True)
+        findings = self.check_columns(released.names, released=True)
         if findings:
             return None, findings
         attributes = []
-        for name in names:
+        for name in released.names:
             declared = self.model.attributes.get(name)
             opaque = declared is not None and declared.follows_the_data
-            attribute, found = self._bind_attribute(name, None, opaque=opaque)
+            if declared is not None and declared.role == "sensitive":
+                # published as it was, so it tells what it follows
+                attribute, found = self._bind_attribute(name, released.column(name))
+            else:
+                attribute, found = self._bind_attribute(name, None, opaque=opaque)
             findings += found
             if attribute is not None:
                 attributes.append(attribute)
+        findings += self._mark_findings(attributes)
         return (None, findings) if findings else (self._schema(attributes), [])
+
+    def _mark_findings(self, attributes: list[Attribute]) -> list[str]:
+        """The suppression mark must mean suppression and nothing else."""
+        mark, (head, middle, tail) = self.model.render.suppressed, self._render.parts
+        findings = []
+        for a in attributes:
+            tree = a.hierarchy
+            node = tree.node_of_label(mark) if tree is not None and a.role is Role.QUASI else -1
+            is_label = mark in (a.order or ()) or (tree is not None and node >= 0 and node != tree.root)
+            if a.role is Role.QUASI and is_label:
+                findings.append(f"attribute '{a.name}': the suppression mark is one of its labels; choose another mark")
+        if len(mark) > len(head + middle + tail) and mark.startswith(head) and mark.endswith(tail) and middle in mark:
+            findings.append("render: the suppression mark reads like an interval; choose another mark")
+        return findings
+
+    @property
+    def _render(self) -> Render:
+        return Render(self.model.render.intervals, self.model.render.suppressed, self.model.render.order)
 
     def _schema(self, attributes: list[Attribute]) -> Schema:
         model = self.model
@@ -323,7 +401,7 @@ class Policy:
             tuple(attributes),
             Missing(model.missing),
             tuple(model.missing_values),
-            Render(model.render.intervals, model.render.suppressed, model.render.order),
+            self._render,
             label,
         )
 
@@ -339,6 +417,13 @@ class Policy:
             hierarchy = None if opaque else self._hierarchy(name, declared, column)
         except InputError as broken:
             return None, [str(broken.args[0]), *broken.findings]
+        if isinstance(declared.hierarchy, dict) and "prefix" in declared.hierarchy and column is not None:
+            lengths = {len(cell) for cell in column.cells if self.is_value(cell)}
+            if column.was_number and len(lengths) > 1:
+                return None, [
+                    f"attribute '{name}': a prefix hierarchy over a column of numbers, which lost their leading zeros; "
+                    "read the column as text"
+                ]
         attribute = Attribute(
             name,
             Role(declared.role),
@@ -397,6 +482,12 @@ def _promise(promise: dict[str, Any]) -> Any:
     return registry.build(known[model], f"promise '{model}'", {k: v for k, v in promise.items() if k != "model"})
 
 
+def looks_like_data(table: Table, names: list[str]) -> list[str]:
+    """Those columns whose name is a number or also stands in one of their cells."""
+    numeric = np.isfinite(parse_numbers(tuple(names))) if names else []
+    return [n for n, is_number in zip(names, numeric, strict=True) if is_number or n in table.column(n).cells]
+
+
 def _made(name: str, spec: dict[str, Any], values: np.ndarray, column: Column | None) -> Hierarchy:
     """The hierarchy that a maker makes of these values; raises InputError with rows it has no place for."""
     ((kind, argument),) = spec.items()
@@ -444,6 +535,12 @@ def _described(name: str, key: str, implementation: type) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise InputError("policy: names a key a second time; name it once")
+    return dict(pairs)
+
+
 class _UniqueKeys(yaml.SafeLoader):
     """YAML in which a key that is given twice is an error, not the last one's gain."""
 
@@ -453,6 +550,8 @@ def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode, deep: bool = False
     seen: dict[Hashable, Any] = {}
     for key_node, value_node in node.value:
         key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, Hashable):
+            raise InputError(f"policy: line {key_node.start_mark.line + 1} has a list or mapping for a key; use text")
         if key in seen:
             raise InputError(f"policy: line {key_node.start_mark.line + 1} names a key a second time; name it once")
         seen[key] = loader.construct_object(value_node, deep=True)
@@ -473,10 +572,10 @@ def _read(path: Path) -> dict[str, Any]:
         if path.suffix == ".toml":
             content = tomllib.loads(text)
         elif path.suffix == ".json":
-            content = json.loads(text)
+            content = json.loads(text, object_pairs_hook=_unique)
         else:
             content = yaml.load(text, Loader=_UniqueKeys)
-    except (yaml.YAMLError, json.JSONDecodeError, tomllib.TOMLDecodeError) as wrong:
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
         raise InputError(f"policy '{path}': {_where(wrong)} can't be understood; mend the syntax") from None
     if not isinstance(content, dict):
         raise InputError(f"policy '{path}': holds no policy; 'shoal policy init DATA' proposes one")

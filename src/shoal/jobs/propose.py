@@ -14,11 +14,16 @@ import yaml
 from shoal.connectors import files
 from shoal.data.encoding import parse_numbers
 from shoal.data.table import Column, Table
+from shoal.errors import InputError
+from shoal.jobs.policy import looks_like_data
 
 MANY = 50  # distinct texts from which a category can hardly be published without a hierarchy
 
 NAMED_IDENTIFIER = re.compile(r"(^|_)(name|surname|e?mail|phone|mobile|ssn|passport|address|street|iban|url|ip)(_|$)")
-NAMED_SUBJECT = re.compile(r"(^|_)(id|patient|patient_(id|nbr|no)|person|user|subject|customer|member|client)(_|$|id$)")
+NAMED_SUBJECT = re.compile(r"(^|_)(id|nbr|patient|person|user|subject|customer|member|client)(_|$|id$)")
+NAMED_PERSON = re.compile(r"patient|person|user|subject|customer|member|client|people")
+ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
+NO_VALUE = ("", "?", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
 NAMED_ZIP = re.compile(r"zip|post_?code|postal|plz")
 NAMED_SENSITIVE = re.compile(
     r"disease|diagnos|diag_|condition|salary|income|wage|earn|charge|cost|hiv|religion|party|vote|drug|medic|result|"
@@ -38,8 +43,14 @@ def propose(data_path: str, k: int) -> str:
 
 
 def propose_for(table: Table, k: int) -> str:
+    odd = looks_like_data(table, table.names)
+    if odd:
+        raise InputError(
+            f"columns: {len(odd)} of {len(table.names)} have names that look like data; "
+            "put a line that names the columns on top"
+        )
     proposals = {name: _proposal(table.column(name), table.records) for name in table.names}
-    _only_one_subject(proposals)
+    _only_one_subject(proposals, table)
     _at_least_one_quasi(proposals)
     lines = [
         "# A proposal: read every role before you rely on it. Roles: identifier, subject, quasi, sensitive,",
@@ -54,6 +65,9 @@ def propose_for(table: Table, k: int) -> str:
     sensitive = [name for name, p in proposals.items() if p.settings["role"] == "sensitive"]
     for name in sensitive:
         lines.append(f"  # - {{model: l-diversity, attribute: {_scalar(name)}, l: 2, kind: distinct}}")
+    absent = sorted({cell for name in table.names for cell in table.column(name).cells} & set(NO_VALUE[1:]))
+    if absent:
+        lines.append(f"missing_values: {_flow(['', *absent])}  # texts that seem to stand for no value")
     return "\n".join([*lines, "seed: 7", ""])
 
 
@@ -70,14 +84,17 @@ def _flow(content: object) -> str:
 
 def _proposal(column: Column, records: int) -> _Proposal:
     name = re.sub(r"[^a-z0-9]+", "_", column.name.lower())
-    distinct = len(column.cells)
-    numbers = parse_numbers(tuple(cell for cell in column.cells if cell))
+    cells = [cell for cell in column.cells if cell not in NO_VALUE]
+    distinct = len(cells)
+    numbers = parse_numbers(tuple(cells))
     is_number = len(numbers) > 0 and bool(np.isfinite(numbers).all())
     if NAMED_ZIP.search(name):
-        longest = max(len(cell) for cell in column.cells)
+        longest = max(len(cell) for cell in cells or [""])
         return _Proposal(
             {"role": "quasi", "hierarchy": {"prefix": longest}}, "a place; digits are hidden from the right"
         )
+    if cells and all(ISO_DATE.fullmatch(cell) for cell in cells):
+        return _Proposal({"role": "quasi", "hierarchy": {"dates": ["day", "month", "quarter", "year"]}}, "a date")
     if NAMED_IDENTIFIER.search(name):
         return _Proposal({"role": "identifier"}, "by its name it names a person: removed")
     if NAMED_SUBJECT.search(name) and distinct > records / 20:
@@ -106,10 +123,22 @@ def _short(value: float) -> int | float:
     return int(value) if float(value).is_integer() else float(value)
 
 
-def _only_one_subject(proposals: dict[str, _Proposal]) -> None:
-    subjects = [name for name, p in proposals.items() if p.settings["role"] == "subject"]
-    for name in subjects[1:]:
-        proposals[name] = _Proposal({"role": "identifier"}, "a second number of people or things: removed")
+def _only_one_subject(proposals: dict[str, _Proposal], table: Table) -> None:
+    """Of several columns that number something, the one whose values repeat and whose name means a person."""
+    numbering = [name for name, p in proposals.items() if p.settings["role"] == "subject"]
+    if len(numbering) < 2:
+        return
+    likeliest = max(numbering, key=lambda name: (_repeats(table.column(name)), bool(NAMED_PERSON.search(name.lower()))))
+    for name in numbering:
+        proposals[name] = _Proposal(
+            {"role": "identifier"}, "another number of people or things: removed; is it the person?"
+        )
+    others = ", ".join(name for name in numbering if name != likeliest)
+    proposals[likeliest] = _Proposal({"role": "subject"}, f"the people that k counts, or is that {others}? Removed")
+
+
+def _repeats(column: Column) -> bool:
+    return bool((column.counts() > 1).any())
 
 
 def _at_least_one_quasi(proposals: dict[str, _Proposal]) -> None:

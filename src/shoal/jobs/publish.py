@@ -6,6 +6,8 @@ read > bind > encode > partition > repair > recode > write > read back > audit >
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,9 @@ from shoal.algorithms.table.repair import repair
 from shoal.connectors import files
 from shoal.connectors.frames import like, table_of
 from shoal.data.certificate import Certificate
-from shoal.data.classes import Classes
+from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.encoding import EncodedTable, encode
+from shoal.data.hierarchies.doctor import Fault, Finding
 from shoal.data.recoding import Recoding
 from shoal.data.release import Release
 from shoal.data.schema import Role, Schema
@@ -66,13 +69,14 @@ class Outcome:
     draft: Draft
 
 
-def publish(frame: Any, policy: Policy, *, progress: Progress = silent) -> Publication:
+def publish(frame: Any, policy: Policy | str | Path | dict[str, Any], *, progress: Progress = silent) -> Publication:
     """One release of a pandas, polars or pyarrow frame; the same kind of frame comes back.
 
     Every promise of the policy holds on `data`, measured on its cells; raises InputError,
     InfeasibleError or PromiseError and returns nothing otherwise.
     """
     started = time.process_time()
+    policy = Policy.of(policy)
     draft = prepare(table_of(frame), policy, progress)
     published = Table(draft.frame)
     certificate, release = measure(published, draft.schema, policy, draft.truth, progress)
@@ -87,13 +91,13 @@ def publish_file(input_path: str, policy: Policy, output_path: str, *, progress:
     The release is audited from the bytes that were written before they take their place.
     """
     started = time.process_time()
-    _check_paths(input_path, output_path)
+    _check_paths(input_path, output_path, policy)
     kind = files.format_of(output_path)
     progress("reading the table")
     table, digest = _read(input_path, policy)
     draft = prepare(table, policy, progress)
     del table  # the quasi-identifiers' cells are no longer needed
-    with files.written_whole(output_path) as path:
+    with _unproved_removed(output_path), files.written_whole(output_path) as path:
         progress("writing the release")
         files.write(draft.frame, path, kind, compressed=output_path.endswith(".gz"))
         progress("reading the release back")
@@ -118,12 +122,28 @@ def certificate_path(output_path: str) -> str:
     return f"{output_path}.certificate.json"
 
 
-def _check_paths(input_path: str, output_path: str) -> None:
-    if files.STANDARD in (input_path, output_path):
+@contextmanager
+def _unproved_removed(output_path: str) -> Iterator[None]:
+    """Where the release can't take its place after all, its certificate does not stay alone."""
+    proof = Path(certificate_path(output_path))
+    before = proof.stat().st_ino if proof.exists() else None
+    try:
+        yield
+    except BaseException:
+        if proof.exists() and proof.stat().st_ino != before:
+            proof.unlink()
+        raise
+
+
+def _check_paths(input_path: str, output_path: str, policy: Policy) -> None:
+    """Raises InputError where an output would overwrite what is read."""
+    if output_path == files.STANDARD:
         return
-    here, there = Path(input_path), Path(output_path)
-    if there.exists() and here.exists() and there.samefile(here):
-        raise InputError(f"output '{output_path}': is the input; name another file, the original is never overwritten")
+    read = [Path(name) for name in (input_path, *policy.files) if name != files.STANDARD]
+    for output in (Path(output_path), Path(certificate_path(output_path))):
+        if any(output.exists() and name.exists() and output.samefile(name) for name in read):
+            what = "the input" if output.exists() and output.samefile(read[0]) else "a file that the policy reads"
+            raise InputError(f"output '{output}': is {what}; name another file, nothing that is read is overwritten")
 
 
 def prepare(table: Table, policy: Policy, progress: Progress = silent) -> Draft:
@@ -131,6 +151,9 @@ def prepare(table: Table, policy: Policy, progress: Progress = silent) -> Draft:
     method = policy.build_method("publish")
     promises = policy.build_promises()
     progress("checking the data against the policy")
+    if policy.model.render.order == "shuffled":
+        # ties are broken by what records hold, so that nothing of the input's order is left
+        table = Table(table.frame[_by_content(table.frame)])
     fitting, found = bind(table, policy)
     if fitting is None:
         raise InputError.from_findings(found)
@@ -192,10 +215,28 @@ def bind(table: Table, policy: Policy) -> tuple[Bound | None, list[Any]]:
         findings += more
         if column is not None:
             sensitive[attribute.name] = column
+    findings += _undesignated(policy, sensitive)
     if encoded is None or findings:
         return None, findings
     labels = np.zeros(table.records, dtype=np.int32)
     return Bound(schema, encoded, Classes(labels, 1, encoded.subjects, sensitive)), []
+
+
+def _undesignated(policy: Policy, sensitive: dict[str, SensitiveColumn]) -> list[Finding]:
+    """Values that a promise designates and nobody has nor could have: a misspelt one would protect nothing."""
+    findings = []
+    for promise in policy.build_promises():
+        for name in promise.attributes if getattr(promise, "values", ()) else ():
+            if name not in sensitive:
+                continue
+            lost = tuple(value for value in promise.values if sensitive[name].place_of(value) is None)
+            if lost:
+                message = (
+                    f"promise '{promise.model}': {len(lost)} of its designated values occur in no record of '{name}' "
+                    "as they are written; mend them, or leave them out"
+                )
+                findings.append(Finding(Fault.POLICY, name, len(lost), message, lost))
+    return findings
 
 
 def _must_withhold(promises: list[Any], classes: Classes, encoded: EncodedTable) -> bool:
@@ -229,15 +270,21 @@ def _recoded(table: Table, schema: Schema, encoded: EncodedTable, recoding: Reco
 
 def _mixed(frame: pl.DataFrame, seed: int) -> np.ndarray:
     """An order of the rows that follows from what they show alone: the seed, which is published, does not undo it."""
-    by_content = frame.select(pl.arg_sort_by(frame.columns)).to_series().to_numpy()
-    return by_content[np.random.default_rng([seed, 1]).permutation(frame.height)]
+    return _by_content(frame)[np.random.default_rng([seed, 1]).permutation(frame.height)]
+
+
+def _by_content(frame: pl.DataFrame) -> np.ndarray:
+    """Rows in the order of what they show as text; which of several equal rows comes first shows nowhere."""
+    text = frame.select(pl.all().cast(pl.String))
+    return text.select(pl.arg_sort_by(text.columns)).to_series().to_numpy()
 
 
 def _starred(series: pl.Series, rows: np.ndarray, mark: str) -> pl.Series:
     """The column without the values of these rows: the mark in text, no value in other types."""
-    hidden = pl.Series(rows)
+    if series.dtype in (pl.Categorical, pl.Enum):
+        series = series.cast(pl.String)
     star = pl.Series([mark if series.dtype == pl.String else None], dtype=series.dtype)
-    return series.zip_with(~hidden, star.new_from_index(0, len(series)))
+    return series.zip_with(~pl.Series(rows), star.new_from_index(0, len(series)))
 
 
 def _complete(certificate: Certificate, policy: Policy, draft: Draft, started: float) -> Certificate:

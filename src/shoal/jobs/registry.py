@@ -11,8 +11,9 @@ import dataclasses
 import importlib
 import pkgutil
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import entry_points
 from types import ModuleType
@@ -92,7 +93,7 @@ def method(name: str, verb: str) -> Method:
     known = methods()
     if name not in known or known[name].verb != verb:
         fitting = ", ".join(m.name for m in known.values() if m.verb == verb)
-        raise InputError(f"method '{name}': not a method of '{verb}'; choose one of {fitting}")
+        raise InputError(f"method '{name}': not a method of '{verb}'; {meant(name, known)}choose one of {fitting}")
     return known[name]
 
 
@@ -100,7 +101,7 @@ def build(implementation: type, label: str, given: dict[str, Any]) -> Any:
     """The frozen dataclass with these parameters; raises InputError with every unknown or unfit one."""
     known = {p.name: p for p in parameters_of(implementation)}
     findings = [
-        f"{label}: unknown parameter '{name}'; it takes {', '.join(known) or 'none'}"
+        f"{label}: unknown parameter '{name}'; {meant(name, known)}it takes {', '.join(known) or 'none'}"
         for name in given
         if name not in known
     ]
@@ -118,6 +119,12 @@ def build(implementation: type, label: str, given: dict[str, Any]) -> Any:
     if findings:
         raise InputError.from_findings(findings)
     return implementation(**values)
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The known name that is nearest to a misspelt one, as a question; nothing where none is near."""
+    near = get_close_matches(name, list(known), n=1, cutoff=0.7)
+    return f"did you mean '{near[0]}'? " if near else ""
 
 
 def fit(parameter: Parameter, value: Any) -> Any:

@@ -32,7 +32,7 @@ def write_sample(name: str, n: int, seed: int, output: str) -> list[str]:
         return ["standard output"]
     policy = Path(output).parent / f"{Path(output).name.split('.')[0]}.policy.yaml"
     if policy.exists():
-        return [output]
+        return [output, f"left {policy} as it was"]
     with files.written_whole(str(policy)) as draft:
         draft.write_text(known[name].POLICY)
     return [output, str(policy)]

@@ -59,32 +59,37 @@ class OrderedDistance:
     |pairs * C - size * G|. Between two values of the class C stands still and G rises, so prefix
     sums of G give the sum over such a run, once the place is known where size * G passes pairs * C.
 
-    sums: (m + 1,) int64, sums of G before each value. value_at: (pairs,) int32, value of the i-th
-    pair in ascending order.
+    place: (values,) int64, the place of each value among those that occur in the table. sums: (m + 1,)
+    int64, sums of G before each place. value_at: (pairs,) int32, place of the i-th pair in ascending order.
     """
 
     pairs: int
     span: int
+    place: np.ndarray
     sums: np.ndarray
     value_at: np.ndarray
 
     @classmethod
     def of(cls, frequencies: np.ndarray) -> OrderedDistance:
+        occurs = frequencies > 0  # a value that only suppressed records have must not stretch the scale
+        place = np.cumsum(occurs) - 1
+        frequencies = frequencies[occurs]
         values = len(frequencies)
         sums = np.concatenate(([0], np.cumsum(np.cumsum(frequencies))))
         value_at = np.repeat(np.arange(values, dtype=np.int32), frequencies)
-        return cls(int(frequencies.sum()), max(values - 1, 1), sums, value_at)
+        return cls(int(frequencies.sum()), max(values - 1, 1), place, sums, value_at)
 
     def cost(self, counts: ValueCounts, dtype: type) -> np.ndarray:
         total = counts.total()
         size = np.repeat(total, counts.distinct)
         level = self.pairs * self._cumulative(counts)
-        start, end = counts.value, self._ends(counts)
+        start = self.place[counts.value]
+        end = self._ends(start, counts)
         passes = np.clip(self.value_at[-(-level // size) - 1], start, end)
         below, above = self.sums[passes] - self.sums[start], self.sums[end] - self.sums[passes]
         runs = level.astype(dtype) * (2 * passes - start - end) + size.astype(dtype) * (above - below)
         occupied = counts.distinct > 0
-        first = counts.value[counts.starts[:-1][occupied]]
+        first = start[counts.starts[:-1][occupied]]
         before: np.ndarray = np.zeros(counts.classes, dtype=dtype)
         before[occupied] = total[occupied].astype(dtype) * self.sums[first]
         return before + counts.sums(runs)
@@ -94,10 +99,10 @@ class OrderedDistance:
         running = np.concatenate(([0], np.cumsum(counts.count)))
         return running[1:] - np.repeat(running[counts.starts[:-1]], counts.distinct)
 
-    def _ends(self, counts: ValueCounts) -> np.ndarray:
-        """The next value of the same class, else the last of the table."""
-        ends = np.empty_like(counts.value)
-        ends[:-1] = counts.value[1:]
+    def _ends(self, start: np.ndarray, counts: ValueCounts) -> np.ndarray:
+        """The next place of the same class, else the last of the table."""
+        ends = np.empty_like(start)
+        ends[:-1] = start[1:]
         ends[counts.starts[1:][counts.distinct > 0] - 1] = len(self.sums) - 2
         return ends
 

@@ -26,7 +26,8 @@ class SquaredError:
         if not release.originals:
             return None
         classes = release.classes
-        return sum(_error(values, classes.labels, classes.count) for values in release.originals.values())
+        with np.errstate(over="ignore", invalid="ignore"):  # beyond any float there is no figure to give
+            return sum(_error(values, classes.labels, classes.count) for values in release.originals.values())
 
 
 def _error(values: np.ndarray, labels: np.ndarray, count: int) -> float:

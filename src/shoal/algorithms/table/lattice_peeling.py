@@ -6,8 +6,8 @@ known as local recoding by iteration (Prasser, Bild, Eicher, Spengler, Kuhn: ARX
 vector at each turn but take all of them once, by ascending mean loss:
 
 1. Every attribute has levels: a hierarchy's own (the highest node above a leaf that stands no higher than l),
-   the values and 32, 16, 8, 4, 2, 1 equal bins of the range for a linear attribute. A vector's loss is the
-   mean loss of its nodes over the records of the table.
+   the values and 32, 24, 16, 12, 8, 6, 4, 3, 2, 1 equal bins of the range for a linear attribute. A vector's
+   loss is the mean loss of its nodes over the records of the table.
 2. Under each vector the records that are still there are grouped by their nodes. A group that keeps every
    promise becomes a class and leaves.
 3. What is left in the end has fewer than k people, or breaks a promise together: each record of it joins the
@@ -31,14 +31,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from shoal.algorithms.table.repair import repair
-from shoal.algorithms.table.segments import require_people, rows_of, rule_cutter, split_by_level
+from shoal.algorithms.table.segments import costs_of, require_people, rows_of, rule_cutter, split_by_level
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InputError
-from shoal.kernels import class_refinement, cuts, peeling, rounded_cut
+from shoal.kernels import class_refinement, cuts, nearest_class, peeling, rounded_cut
 from shoal.protocols import Promises
 
-BINS = (32, 16, 8, 4, 2, 1)  # of a linear attribute's range
+BINS = (32, 24, 16, 12, 8, 6, 4, 3, 2, 1)  # of a linear attribute's range
 LARGEST_LATTICE = 200_000  # vectors written down; above, levels are dropped
 MOST_STEPS = 1_000_000_000  # units times vectors: about ten seconds
 EXACT_ROWS = 512  # classes up to here are cut by exact prices, as in the rounded partition
@@ -113,8 +113,8 @@ class LatticePeeling:
         partition = _with_leftovers(matrix, units, group, promises)  # step 3
         if matrix.subjects is not None or promises.beyond_k:
             return _cut_where_promises_hold(matrix, partition, promises)
-        order = np.lexsort((units.of_record, partition.labels))
-        rows = rows_of(matrix)[order]
+        partition = _side_by_side(matrix, partition)
+        rows = rows_of(matrix)[np.lexsort((units.of_record, partition.labels))]
         costs = _costs(matrix)
         starts = _cut(rows, partition, promises.k, costs)  # step 4
         self._refine(rows, starts, costs)  # step 5
@@ -326,6 +326,21 @@ def _distinct(ranks: np.ndarray, radices: list[int]) -> tuple[np.ndarray, np.nda
         reach *= radix
     _, first, of_record, amounts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
     return first, of_record, amounts
+
+
+def _side_by_side(matrix: Matrix, partition: Partition) -> Partition:
+    """The same classes, numbered so that near ones have near numbers: by halving at the medians of their middles.
+
+    Refining looks for partners among near numbers only.
+    """
+    lo, hi, _ = nearest_class.boxes(matrix.codes, partition.labels, partition.count)
+    count, d = lo.shape
+    middles = np.column_stack([lo + (hi.astype(np.int64) - lo) // 2, np.arange(count)]).astype(np.int32)
+    ends, nobody, no_history = np.empty(count, np.int64), np.zeros(0, np.int64), np.zeros((0, d), np.int32)
+    cuts.split_to_end(middles, d, cuts.HALVES, 1, 1, *costs_of(matrix), nobody, no_history, ends)
+    number = np.empty(count, dtype=np.int32)
+    number[middles[:, d]] = np.arange(count, dtype=np.int32)
+    return Partition(number[partition.labels], count)
 
 
 def _cut(rows: np.ndarray, partition: Partition, k: int, costs: np.ndarray) -> np.ndarray:
