@@ -223,3 +223,15 @@ def test_proposal_sees_dates_missing_values_and_missing_headers():
     assert content["missing_values"] == ["", "?", "NA"]
     with pytest.raises(shoal.InputError, match="look like data"):
         propose_for(Table(pl.DataFrame({"39": ["50"], "Private": ["Private"]})), 2)
+
+
+@pytest.mark.parametrize(
+    ("hierarchy", "method"), [({"tree": {"a": ["x", "y"], "b": ["z"]}}, "lattice-peeling"), (None, "rounded-partition")]
+)
+def test_without_a_named_method_the_kind_of_attributes_chooses(hierarchy, method):
+    town = {"role": "quasi"} | ({"hierarchy": hierarchy} if hierarchy else {})
+    content = {"version": 1, "attributes": {"town": town}, "promises": [{"model": "k-anonymity", "k": 2}]}
+    frame = pl.DataFrame({"town": ["x", "y", "z", "z"]})
+    assert shoal.publish(frame, content).certificate["method"]["name"] == method
+    named = content | {"method": {"name": "mondrian"}}
+    assert shoal.publish(frame, named).certificate["method"]["name"] == "mondrian"

@@ -148,7 +148,7 @@ def _check_paths(input_path: str, output_path: str, policy: Policy) -> None:
 
 def prepare(table: Table, policy: Policy, progress: Progress = silent) -> Draft:
     """The release as it would be published; not yet measured."""
-    method = policy.build_method("publish")
+    policy.build_method("publish")  # a method that can't be is told before the data is looked at
     promises = policy.build_promises()
     progress("checking the data against the policy")
     if policy.model.render.order == "shuffled":
@@ -158,6 +158,8 @@ def prepare(table: Table, policy: Policy, progress: Progress = silent) -> Draft:
     if fitting is None:
         raise InputError.from_findings(found)
     schema, encoded = fitting.schema, fitting.encoded
+    policy = policy.with_default_method(schema)
+    method = policy.build_method("publish")
     matrix = encoded.matrix()
     kept = ~encoded.suppressed
     everybody = fitting.published(matrix.subjects)
