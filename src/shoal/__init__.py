@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from shoal.data.certificate import Certificate
     from shoal.data.hierarchies.hierarchy import Hierarchy
     from shoal.jobs.audit import audit
+    from shoal.jobs.compare import Comparison, compare
     from shoal.jobs.policy import Policy
     from shoal.jobs.publish import Publication, publish
 
@@ -26,16 +27,19 @@ from shoal.version import VERSION as __version__
 # Names that pull in NumPy, Polars or Numba are found when they are first asked for.
 _WHERE = {
     "Certificate": "shoal.data.certificate",
+    "Comparison": "shoal.jobs.compare",
     "Hierarchy": "shoal.data.hierarchies.hierarchy",
     "Policy": "shoal.jobs.policy",
     "Publication": "shoal.jobs.publish",
     "audit": "shoal.jobs.audit",
+    "compare": "shoal.jobs.compare",
     "publish": "shoal.jobs.publish",
 }
 
 __all__ = [
     "Certificate",
     "CheckpointError",
+    "Comparison",
     "Hierarchy",
     "InfeasibleError",
     "InputError",
@@ -48,6 +52,7 @@ __all__ = [
     "ShoalError",
     "__version__",
     "audit",
+    "compare",
     "publish",
 ]
 

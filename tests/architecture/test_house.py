@@ -47,8 +47,8 @@ def test_nothing_inside_imports_the_front_door():
 
 def test_public_names():
     assert sorted(shoal.__all__) == sorted(
-        "Certificate CheckpointError Hierarchy InfeasibleError InputError LedgerError MissingExtraError PartyError "
-        "Policy PromiseError Publication ShoalError __version__ audit publish".split()
+        "Certificate CheckpointError Comparison Hierarchy InfeasibleError InputError LedgerError MissingExtraError "
+        "PartyError Policy PromiseError Publication ShoalError __version__ audit compare publish".split()
     )
     for name in shoal.__all__:
         assert getattr(shoal, name) is not None

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import typer
 
-from shoal.cli import audit, methods, policy, publish, reproduce, sample
+from shoal.cli import audit, compare, methods, policy, publish, reproduce, sample
 from shoal.errors import ShoalError
 from shoal.version import VERSION
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 )
 app.command("publish")(publish.publish)
 app.command("audit")(audit.audit)
+app.command("compare")(compare.compare)
 app.command("methods")(methods.methods)
 app.command("reproduce")(reproduce.reproduce)
 app.command("sample")(sample.sample)

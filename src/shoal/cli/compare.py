@@ -1,0 +1,75 @@
+"""shoal compare"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.progress import shown
+from shoal.errors import InfeasibleError, InputError
+
+METHODS = (
+    "Methods parted by commas, each with parameters of its own if need be: mondrian:cut=nearest. All that publish a "
+    "table when left out."
+)
+
+
+def compare(
+    input_path: Annotated[str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")],
+    policy: options.PolicyFile,
+    methods: Annotated[str | None, typer.Option("--methods", metavar="NAME[:PARAM=VALUE],...", help=METHODS)] = None,
+    ks: Annotated[str, typer.Option("--ks", metavar="K,K,...", help="Values of k.")] = "5,10,25,50",
+    output: Annotated[str | None, typer.Option("-o", "--output", help="The rows as JSON; '-' prints them.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", hidden=True, help="Not here: see --methods.")] = None,
+    seed: options.Seed = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON instead of the table.")] = False,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Write the table and its curves as a page.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Compare methods and values of k on one table: loss, risk, time and every promise, measured. Publishes nothing.
+
+    Exit status 1 when a release would break a promise, 3 when no method reaches any k.
+    """
+    from shoal.jobs.compare import compare_file
+    from shoal.jobs.compare_table import as_text, faults, reasons
+
+    if settings:
+        raise InputError("--set: does not say of which method; write --methods mondrian:cut=nearest")
+    if output == "-":
+        output, as_json = None, True
+    asked = options.policy_with(policy, None, None, None, seed)
+    options.check_outputs(report, output, inputs=[input_path, str(policy), *asked.files])
+    options.check_outputs(report, inputs=[output])
+    with shown(quiet) as progress:
+        found = compare_file(input_path, asked, _names(methods), _numbers(ks), output, progress=progress)
+        if report is not None:
+            from shoal.jobs.compare_report import write_comparison
+
+            progress("drawing the report")
+            write_comparison(found, report)
+    typer.echo(found.to_json() if as_json else as_text(found), nl=False)
+    if not found.releases:
+        raise InfeasibleError("no method reaches any of these k", reasons(found))
+    raise typer.Exit(1 if faults(found) else 0)
+
+
+def _names(methods: str | None) -> list[str] | None:
+    return None if methods is None else methods.split(",")
+
+
+def _numbers(ks: str) -> list[int]:
+    """The numbers of a list; raises InputError with every item that is none."""
+    items = [item.strip() for item in ks.split(",")]
+    findings = [
+        f"--ks '{item}': is no whole number; write for instance --ks 5,10,50"
+        for item in items
+        if not (item.isascii() and item.isdigit() and len(item) < 10)
+    ]
+    if findings:
+        raise InputError.from_findings(findings)
+    return [int(item) for item in items]

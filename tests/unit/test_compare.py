@@ -1,0 +1,355 @@
+"""Which method, which k, at what loss: the figures of a publish, side by side."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from test_report import Page
+
+import shoal as front_door
+from shoal.errors import InfeasibleError, InputError
+from shoal.jobs import registry
+from shoal.jobs.compare import compare
+from shoal.jobs.compare_report import render
+from shoal.jobs.compare_table import as_text, columns, faults
+from shoal.jobs.policy import Policy
+from shoal.jobs.publish import publish
+
+MONDRIANS = ["mondrian", "mondrian:cut=nearest:trees=children"]
+
+
+@pytest.fixture
+def compared(sample_table, sample_policy):
+    return compare(sample_table, sample_policy, MONDRIANS, [5, 20])
+
+
+# What is measured
+
+
+@pytest.mark.parametrize("changes", [{}, {"render": {"order": "shuffled"}}, {"label": "disease", "seed": 3}])
+def test_every_row_has_the_figures_of_a_publish_with_the_same_settings(sample_table, sample_policy, changes):
+    policy = Policy.from_dict(sample_policy | changes)
+    found = compare(sample_table, policy, ["mondrian", "mondrian:cut=nearest", "top-down-greedy"], [20, 5])
+    assert [(row.label, row.k) for row in found.rows] == [
+        (label, k) for k in (5, 20) for label in ("mondrian", "mondrian:cut=nearest", "top-down-greedy")
+    ]
+    for row in found.rows:
+        alone = publish(sample_table, policy.with_k(row.k).with_method(row.method, row.settings)).certificate
+        for key in ("records", "subjects", "counted", "classes", "promises", "utility", "risk", "faults"):
+            assert row.certificate[key] == alone[key], (row.label, row.k, key)
+        assert row.parameters == alone["method"]["parameters"]
+
+
+def test_suppressed_records_are_those_of_a_publish(sample_table, sample_policy):
+    table = sample_table.with_columns(age=pl.when(pl.int_range(600) < 3).then(None).otherwise("age"))
+    policy = Policy.from_dict(sample_policy | {"missing": "suppress"})
+    (row,) = compare(table, policy, ["mondrian"], [5]).rows
+    alone = publish(table, policy.with_k(5).with_method("mondrian", {})).certificate
+    assert row.as_dict()["suppressed"] == alone["records"]["suppressed"] == 3
+    assert row.certificate["utility"] == alone["utility"]
+    assert "suppr." in [column.title for column in columns(compare(table, policy, ["mondrian"], [5]))]
+
+
+def test_pandas_and_arrow_frames_give_the_same_figures(compared, sample_table, sample_policy):
+    for frame in (sample_table.to_pandas(), sample_table.to_arrow()):
+        assert figures(compare(frame, sample_policy, MONDRIANS, [5, 20])) == figures(compared)
+
+
+def test_the_same_policy_data_and_seed_give_the_same_figures_but_for_time(compared, sample_table, sample_policy):
+    assert figures(compare(sample_table, sample_policy, MONDRIANS, [5, 20])) == figures(compared)
+
+
+def test_the_table_is_encoded_once(sample_table, sample_policy, monkeypatch):
+    from shoal.jobs import compare as job
+
+    calls = []
+    monkeypatch.setattr(job, "bind", lambda *given, bind=job.bind: calls.append(1) or bind(*given))
+    compare(sample_table, sample_policy, MONDRIANS, [5, 10, 20])
+    assert len(calls) == 1
+
+
+def test_all_methods_that_publish_a_table_are_compared_when_none_is_named(sample_table, sample_policy):
+    found = compare(sample_table, sample_policy, ks=[10])
+    assert list(found.methods) == [m.name for m in registry.methods().values() if m.verb == "publish"]
+    assert all(row.holds for row in found.rows)
+
+
+def test_the_policys_own_method_keeps_the_policys_parameters(sample_table, sample_policy):
+    policy = sample_policy | {"method": {"name": "mondrian", "cut": "nearest"}}
+    found = compare(sample_table, policy, ["mondrian", "mondrian-relaxed", "mondrian:trees=children"], [10])
+    assert found.methods == ("mondrian:cut=nearest", "mondrian-relaxed", "mondrian:cut=nearest:trees=children")
+
+
+def test_stages_are_named(sample_table, sample_policy):
+    stages: list[str] = []
+    compare(sample_table, sample_policy, ["mondrian"], [5, 10], progress=stages.append)
+    assert stages[-2:] == ["k=5 mondrian", "k=10 mondrian"]
+
+
+def figures(comparison) -> list[dict]:
+    return [{k: v for k, v in row.as_dict().items() if k != "seconds"} for row in comparison.rows]
+
+
+# What can't be, and what is broken
+
+
+def test_a_k_that_no_release_reaches_is_a_row_with_its_reason(sample_table, sample_policy):
+    found = compare(sample_table, sample_policy, ["mondrian", "top-down-greedy"], [10, 601])
+    assert [row.holds for row in found.rows] == [True, True, None, None]
+    assert "the nearest that holds is k = " in found.rows[2].reason
+    assert set(found.rows[2].as_dict()) == set(found.rows[0].as_dict())
+    assert "no release at k=601, every method: promise 'k-anonymity'" in as_text(found)
+    assert found.ranked(601) == []
+
+
+def test_a_method_that_refuses_does_not_stop_the_others(sample_table, sample_policy, monkeypatch):
+    def refuse(*_):
+        raise InfeasibleError("this one can't", ["and says why"])
+
+    monkeypatch.setattr(registry.methods()["mondrian-relaxed"].implementation, "partition", refuse)
+    found = compare(sample_table, sample_policy, ["mondrian", "mondrian-relaxed"], [10])
+    assert [row.reason for row in found.rows] == [None, "this one can't; and says why"]
+    assert "no release at k=10, mondrian-relaxed: this one can't" in as_text(found)
+
+
+@pytest.fixture
+def broken(sample_table, sample_policy, monkeypatch):
+    """A comparison of a release that the repair left as a bad method made it."""
+    from shoal.data.partition import Partition
+    from shoal.jobs import compare as job
+
+    pairs = Partition.of((np.arange(600) // 2).astype(np.int32))
+    monkeypatch.setattr(job, "repair", lambda *_: pairs)
+    return compare(sample_table, sample_policy, ["mondrian"], [10])
+
+
+def test_a_broken_promise_is_shown_and_not_ranked(broken):
+    (row,) = broken.rows
+    assert row.holds is False
+    assert broken.ranked(10) == []
+    assert any(
+        fault.startswith("k=10, mondrian: k-anonymity does not hold: asked 10, measured") for fault in faults(broken)
+    )
+    assert "BROKEN" in as_text(broken)
+    page = Page(render(broken))
+    assert "1 of 1 releases break a promise" in page.text
+    assert "no release" in page.text  # nothing to rank
+
+
+# What is asked
+
+
+@pytest.mark.parametrize(
+    ("methods", "told"),
+    [
+        ([], "no list of methods"),
+        ("mondrian", "no list of methods"),
+        (["mondrain"], "did you mean 'mondrian'"),
+        (["mondrian:cut"], "'cut' is no PARAM=VALUE"),
+        (["mondrian:=nearest"], "is no PARAM=VALUE"),
+        (["mondrian:cut=median:cut=nearest"], "sets a parameter twice"),
+        (["mondrian:cut=sideways"], "parameter 'cut' must be one of"),
+        (["mondrian:cute=nearest"], "unknown parameter 'cute'; did you mean 'cut'"),
+        (["mondrian", "mondrian:cut=median"], "'mondrian:cut=median' is asked for twice"),
+    ],
+)
+def test_methods_that_are_none(sample_table, sample_policy, methods, told):
+    with pytest.raises(InputError, match=re.escape(told)):
+        compare(sample_table, sample_policy, methods, [5])
+
+
+@pytest.mark.parametrize(
+    ("ks", "told"),
+    [
+        ([], "none is named"),
+        ([1], "1 is no whole number of 2 or more"),
+        ([2.5], "2.5 is no whole number"),
+        ([True], "no whole number"),
+        ([5, 10, 5], "5 is asked for twice"),
+    ],
+)
+def test_ks_that_are_none(sample_table, sample_policy, ks, told):
+    with pytest.raises(InputError, match=re.escape(told)):
+        compare(sample_table, sample_policy, ["mondrian"], ks)
+
+
+def test_everything_that_is_wrong_with_a_list_is_told_at_once(sample_table, sample_policy):
+    with pytest.raises(InputError) as told:
+        compare(sample_table, sample_policy, ["mondrain", "mondrian:cut=x"], [5])
+    assert len(told.value.findings) == 1
+    with pytest.raises(InputError) as told:
+        compare(sample_table, sample_policy, ["mondrian"], [1, 5, 5, 0])
+    assert len(told.value.findings) == 2
+
+
+# The command
+
+
+COMMAND = ("compare", "patients.csv", "-p", "policy.yaml", "--methods", "mondrian,mondrian:cut=nearest", "--ks", "5,20")
+
+
+def test_the_table_has_a_line_per_method_and_k_in_aligned_columns(workplace, shoal):
+    done = shoal(*COMMAND, "-q")
+    assert done.status == 0
+    head, *lines = done.out.split("\n\n")[0].splitlines()
+    assert [line.split()[:2] for line in lines] == [[m, k] for k in ("5", "20") for m in COMMAND[5].split(",")]
+    assert head.startswith("method ")
+    assert "k-anonymity" in head
+    assert "l-diversity(disease)" in head
+    ends = [m.end() for m in re.finditer(r"\S+(?: \S+)*", head)][1:]
+    for line in lines:
+        assert {m.end() for m in re.finditer(r"\S+", line)} >= set(ends)
+    assert "least loss (gcp) k=5: mondrian" in done.out
+    assert done.err == ""
+    assert sorted(path.name for path in workplace.iterdir()) == ["patients.csv", "policy.yaml"]
+
+
+def test_json_on_the_screen_and_in_a_file_are_the_same_comparison(workplace, shoal):
+    done = shoal(*COMMAND, "--json", "-o", "rows.json", "--seed", "11")
+    assert done.out == (workplace / "rows.json").read_text()
+    assert json.loads(shoal(*COMMAND, "-o", "-").out)["rows"]
+    found = json.loads(done.out)
+    assert found["schema"] == "shoal.comparison/1"
+    assert found["seed"] == 11
+    assert [(row["label"], row["k"]) for row in found["rows"]] == [
+        (m, k) for k in (5, 20) for m in COMMAND[5].split(",")
+    ]
+    for row in found["rows"]:
+        assert {"gcp", "generalized_loss", "discernibility", "average_class_size", "classification"} <= set(row)
+        assert {"squared_error", "classes", "max_class", "prosecutor_max", "prosecutor_mean", "marketer"} <= set(row)
+        assert [p["asked"] for p in row["promises"]] == [row["k"], 3]
+        assert row["seconds"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--set", "cut=nearest"), "write --methods mondrian:cut=nearest"),
+        (("--ks", "5,x"), "--ks 'x': is no whole number"),
+        (("--ks", ""), "is no whole number"),
+        (("--ks", "9" * 5000), "is no whole number"),
+        (("--methods", ""), "not a method of 'publish'"),
+        (("-o", "nowhere/rows.json"), "can't be written"),
+        (("-o", "patients.csv"), "is also another file"),
+        (("-o", "same", "--report", "same"), "is also another file"),
+    ],
+)
+def test_what_can_not_be_asked_ends_with_2_and_leaves_nothing(workplace, shoal, options, told):
+    done = shoal(*COMMAND, *options)
+    assert done.status == 2
+    assert told in done.err
+    assert sorted(path.name for path in workplace.iterdir()) == ["patients.csv", "policy.yaml"]
+
+
+def test_some_k_out_of_reach_ends_with_0_all_of_them_with_3(workplace, shoal):
+    assert shoal(*COMMAND, "--ks", "5,5000").status == 0
+    done = shoal(*COMMAND, "--ks", "5000", "--report", "report.html")
+    assert done.status == 3
+    assert "no release at k=5000" in done.out
+    assert "the nearest that holds is k = " in done.err
+    assert "No method reaches any of these k" in Page((workplace / "report.html").read_text()).text
+
+
+def test_a_broken_promise_ends_with_1_after_the_table_is_shown(workplace, shoal, monkeypatch, broken):
+    monkeypatch.setattr("shoal.jobs.compare.compare_file", lambda *_, **__: broken)
+    done = shoal(*COMMAND)
+    assert done.status == 1
+    assert "BROKEN k=10, mondrian: k-anonymity does not hold" in done.out
+
+
+def test_ctrl_c_ends_with_130_and_leaves_nothing(workplace, shoal, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shoal.jobs.compare._row", interrupted)
+    done = shoal(*COMMAND, "-o", "rows.json", "--report", "report.html")
+    assert done.status == 130
+    assert sorted(path.name for path in workplace.iterdir()) == ["patients.csv", "policy.yaml"]
+
+
+# The page
+
+
+@pytest.fixture
+def page(compared) -> str:
+    return render(compared)
+
+
+def test_the_page_needs_nothing_but_itself(page):
+    assert not re.search(r"https?://|//[a-z]|@import|url\((?!#)", page)
+    read = Page(page)
+    assert all(target.startswith("#") for target in read.loaded)
+    assert not {"script", "img", "link", "iframe", "object", "embed"} & set(read.tags)
+    assert {target[1:] for target in read.loaded} <= set(read.ids)
+    assert set(re.findall(r"url\(#([^)]+)\)", page)) <= set(read.ids)
+    assert len(read.ids) == len(set(read.ids))
+
+
+def test_the_page_has_the_table_and_a_described_chart_of_loss_crowd_risk_and_time(page, compared):
+    text = Page(page).text
+    for row in compared.rows:
+        for column in columns(compared):
+            assert column.text(row) in text
+    charts = re.findall(r"<svg [^>]*>.*?</svg>", page, re.DOTALL)
+    assert len(charts) == 4
+    for chart in charts:
+        assert 'role="img"' in chart
+        assert all(method in chart for method in compared.methods)
+
+
+def test_the_page_is_the_same_for_the_same_measures(page, compared):
+    assert render(compared) == page
+
+
+def test_the_command_on_the_page_asks_for_the_same_comparison(workplace, shoal):
+    shoal(*COMMAND, "--report", "report.html", "--seed", "5")
+    text = Page((workplace / "report.html").read_text()).text
+    assert f"shoal compare INPUT -p POLICY --methods {COMMAND[5]} --ks 5,20 --seed 5" in text
+
+
+def test_one_k_and_ks_side_by_side_are_drawn(sample_table, sample_policy):
+    for ks in ([7], [50, 51, 52]):
+        assert render(compare(sample_table, sample_policy, ["mondrian"], ks)).count("<svg") == 4
+
+
+def test_no_two_curves_look_alike():
+    from shoal.jobs.compare_report import _style
+
+    looks = [str(_style(i)) for i in range(40)]
+    assert len(set(looks)) == len(looks)
+    assert all(_style(i)["marker"] != _style(j)["marker"] for i, j in pairwise(range(40)))
+
+
+def test_neither_page_nor_rows_hold_a_value_of_the_data(tmp_path, shoal, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame(
+        {
+            "who": [f"person-{i}-x" for i in range(80)],
+            "age": rng.integers(7_000_000, 7_900_000, 80),
+            "town": rng.choice(["Xanthippe", "Yggdrasil", "Zzyzx"], 80),
+            "ill": rng.choice(["qwert-flu", "qwert-cold"], 80),
+        }
+    )
+    table.write_csv("people.csv")
+    attributes = {"who": {"role": "subject"}, "age": {"role": "quasi", "type": "number"}, "town": {"role": "quasi"}}
+    attributes["ill"] = {"role": "sensitive"}
+    promises = [{"model": "k-anonymity", "k": 5}, {"model": "l-diversity", "attribute": "ill", "l": 2}]
+    content = {"version": 1, "attributes": attributes, "promises": promises}
+    (tmp_path / "policy.json").write_text(json.dumps(content))
+    done = shoal("compare", "people.csv", "-p", "policy.json", "--methods", "mondrian", "--ks", "5,999",
+                 "--report", "r.html", "-o", "r.json")  # fmt: skip
+    assert done.status == 0
+    for text in (done.out, done.err, (tmp_path / "r.html").read_text(), (tmp_path / "r.json").read_text()):
+        for name in table.columns:
+            assert not any(str(value) in text for value in table[name].unique())
+
+
+def test_it_is_a_public_name(sample_table, sample_policy):
+    found = front_door.compare(sample_table, sample_policy, ["mondrian"], [10])
+    assert isinstance(found, front_door.Comparison)
