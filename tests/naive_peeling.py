@@ -9,7 +9,7 @@ from itertools import product
 from naive_peers import Holds, Records, people, span_cost
 from shoal.data.matrix import Matrix
 
-BINS = (32, 16, 8, 4, 2, 1)
+BINS = (32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
 
 Cells = list[list[int]]
 """For each level, the cell of each record: a node of a hierarchy, or the number of a bin."""

@@ -40,14 +40,14 @@ from shoal.protocols import Promises
 
 BINS = (32, 24, 16, 12, 8, 6, 4, 3, 2, 1)  # of a linear attribute's range
 LARGEST_LATTICE = 200_000  # vectors written down; above, levels are dropped
-MOST_STEPS = 1_000_000_000  # units times vectors: about ten seconds
+MOST_STEPS = 500_000_000  # units times vectors: up to ten seconds
 EXACT_ROWS = 512  # classes up to here are cut by exact prices, as in the rounded partition
 RULES = (rounded_cut.SAME, True, True, rounded_cut.TIES_LEXICOGRAPHIC)
 LEAST_SHARE = 1 / 16
 
 FULL_RECORDS = 100_000  # refine=auto: full up to here,
 LIGHT_RECORDS = 1_000_000  # light up to here, none above
-REFINEMENTS = {"light": (64, 2, 1), "full": (1024, 8, 3)}  # classes in a run, near classes, rounds
+REFINEMENTS = {"light": (64, 2, 1), "full": (2048, 8, 3)}  # classes in a run, near classes, rounds
 
 
 class Level(NamedTuple):
