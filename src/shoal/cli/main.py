@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -47,7 +48,13 @@ def main(
 
 def run() -> NoReturn:
     """The `shoal` command: runs it and ends with the exit status that the contract fixes."""
+    for stop in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        signal.signal(stop, _interrupt)  # ends like Ctrl-C: nothing half-written stays
     sys.exit(status_of(sys.argv[1:]))
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def status_of(arguments: list[str]) -> int:
