@@ -23,9 +23,12 @@ class Column:
 def columns(comparison: Comparison) -> list[Column]:
     """The figures that some release has and that tell something, every promise included."""
     releases = comparison.releases
-    measures = [_measure(*known) for known in MEASURES if any(row.score(known[1]) is not None for row in releases)]
+    loss, risk, others = (
+        [_measure(*known) for known in group if any(row.score(known[1]) is not None for row in releases)]
+        for group in (LOSS, RISK, OTHERS)
+    )
     suppressed = [SUPPRESSED] if any(SUPPRESSED.text(row) not in ("0", NONE) for row in releases) else []
-    return [*measures, *SIZES, *suppressed, *_promises(comparison), SECONDS]
+    return [*loss, *_promises(comparison), *risk, *SIZES, *suppressed, *others, SECONDS]
 
 
 def reasons(comparison: Comparison) -> list[str]:
@@ -138,7 +141,10 @@ def _title(promise: dict[str, Any]) -> str:
     return promise["model"] + (f"({','.join(over)})" if over else "")
 
 
-MEASURES: tuple[tuple[str, str, Callable[[float | None], str], str], ...] = (
+Measure = tuple[str, str, Callable[[float | None], str], str]
+"""Title, name, how it is shown, and what it means."""
+
+LOSS: tuple[Measure, ...] = (
     (
         "gcp",
         "gcp",
@@ -147,13 +153,19 @@ MEASURES: tuple[tuple[str, str, Callable[[float | None], str], str], ...] = (
         "0 % is the original, 100 % is nothing.",
     ),
     ("loss", "generalized_loss", percent, "Generalized loss: the same, against the range that occurs in the release."),
+)
+RISK: tuple[Measure, ...] = (
+    ("max risk", "prosecutor_max", percent, "The prosecutor's greatest chance to pick a person's record."),
+    ("mean risk", "prosecutor_mean", percent, "The same on average over all people; the marketer's risk, too."),
+)
+OTHERS: tuple[Measure, ...] = (
+    ("avg size", "average_class_size", _ratio, "Mean class size, divided by the k asked for. 1 is the best possible."),
     (
         "discernibility",
         "discernibility",
         _whole,
         "Every record counts as many as can't be told apart from it; suppressed ones count the whole table.",
     ),
-    ("avg size", "average_class_size", _ratio, "Mean class size, divided by the k asked for. 1 is the best possible."),
     (
         "classif.",
         "classification",
@@ -166,8 +178,6 @@ MEASURES: tuple[tuple[str, str, Callable[[float | None], str], str], ...] = (
         _whole,
         "Sum of squares that is lost when every numeric quasi-identifier is replaced by the mean of its class.",
     ),
-    ("max risk", "prosecutor_max", percent, "The prosecutor's greatest chance to pick a person's record."),
-    ("mean risk", "prosecutor_mean", percent, "The same on average over all people; the marketer's risk, too."),
 )
 SIZES = (
     Column("classes", "Classes of people who look alike.", _size("count")),
