@@ -6,7 +6,6 @@ read > bind > encode, once; then for every k and every method: partition > repai
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,21 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from shoal.algorithms.table.repair import repair
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.data.recoding import Recoding
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.jobs import registry
 from shoal.jobs.audit import Progress, Truth, measure, silent
 from shoal.jobs.policy import Policy
-from shoal.jobs.publish import Bound, _by_content, _mixed, _must_withhold, _recoded, bind
-from shoal.privacy.promises import BoundPromises, nearest_feasible
+from shoal.jobs.publish import Bound, bind, find_classes, ordered, recode
 from shoal.version import VERSION
 
 SCHEMA = "shoal.comparison/1"
@@ -280,8 +276,7 @@ class _Ground:
 
     @classmethod
     def of(cls, table: Table, policy: Policy) -> _Ground:
-        if policy.model.render.order == "shuffled":  # as a publish: nothing of the input's order decides a tie
-            table = Table(table.frame[_by_content(table.frame)])
+        table = ordered(table, policy)
         fitting, found = bind(table, policy)
         if fitting is None:
             raise InputError.from_findings(found)
@@ -308,43 +303,21 @@ class _Ground:
 
     def certificate(self, policy: Policy, partition: Partition) -> Certificate:
         """What readers of this partition's release would see, measured."""
-        schema, encoded = self.fitting.schema, self.fitting.encoded
-        labels = np.full(self.table.records, -1, dtype=np.int32)
-        labels[~encoded.suppressed] = partition.labels
-        withheld = _must_withhold(policy.build_promises(), self.fitting.everybody, encoded)
-        recoding = Recoding.of(labels, partition.count, encoded.attributes)
-        frame = _recoded(self.table, schema, encoded, recoding, withheld)
-        rows = _mixed(frame, policy.model.seed) if schema.render.order == "shuffled" else None
-        published = Table(frame if rows is None else frame[rows])
-        return measure(published, schema, policy, Truth(self.table, encoded, rows))[0]
+        frame, rows = recode(self.table, self.fitting, partition, policy)
+        return measure(Table(frame), self.fitting.schema, policy, Truth(self.table, self.fitting.encoded, rows))[0]
 
 
 def _row(ground: _Ground, policy: Policy, k: int) -> Row:
     """The policy's method at this k; a method that refuses says why."""
-    method = policy.build_method("publish")
-    used = {p.name: getattr(method, p.name) for p in registry.method(policy.method_name, "publish").parameters}
-    row = Row(policy.method_name, policy.method_settings, used, k)
+    row = Row(policy.method_name, policy.method_settings, policy.method_parameters, k)
     try:
-        partition, seconds = _partition(ground.matrix, ground.everybody, policy)
+        partition, seconds = find_classes(ground.matrix, ground.everybody, policy)
     except (InfeasibleError, InputError) as refused:
         return replace(row, reason="; ".join([str(refused.args[0]), *refused.findings]))
     return replace(row, certificate=ground.certificate(policy, partition), seconds=seconds)
 
 
-def _partition(matrix: Matrix, everybody: Classes, policy: Policy) -> tuple[Partition, float]:
-    """The classes that a publish finds, and its CPU seconds; raises InfeasibleError where there are none."""
-    promises = policy.build_promises()
-    findings = nearest_feasible(promises, everybody)
-    if findings:
-        raise InfeasibleError(findings[0], findings[1:])
-    bound = BoundPromises(promises, everybody)
-    method, rng = policy.build_method("publish"), np.random.default_rng(policy.model.seed)
-    started = time.process_time()
-    partition = repair(matrix, method.partition(matrix, bound, rng), bound)
-    return partition, time.process_time() - started
-
-
 def _warm_up(ground: _Ground, policy: Policy, k: int) -> None:
     """Runs the method on some records, so that nothing compiles or loads while time is taken."""
     with suppress(InfeasibleError, InputError):  # the row itself will say so
-        _partition(*ground.first(max(WARM_UP, 4 * k)), policy)
+        find_classes(*ground.first(max(WARM_UP, 4 * k)), policy)

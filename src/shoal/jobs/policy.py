@@ -244,6 +244,12 @@ class Policy:
         found = registry.method(self.method_name, verb)
         return registry.build(found.implementation, f"method '{found.name}'", self.method_settings)
 
+    @property
+    def method_parameters(self) -> dict[str, Any]:
+        """Every parameter of the method with the value that it takes."""
+        method = self.build_method("publish")
+        return {p.name: getattr(method, p.name) for p in registry.method(self.method_name, "publish").parameters}
+
     def build_promises(self) -> list[Any]:
         """The promises, as measuring instruments."""
         return [_promise(promise) for promise in self.model.promises]

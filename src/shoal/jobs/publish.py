@@ -22,13 +22,14 @@ from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.encoding import EncodedTable, encode
 from shoal.data.hierarchies.doctor import Fault, Finding
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
 from shoal.data.recoding import Recoding
 from shoal.data.release import Release
 from shoal.data.schema import Role, Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError, PromiseError
-from shoal.jobs import registry
 from shoal.jobs.audit import Progress, Truth, measure, silent
 from shoal.jobs.policy import Policy
 from shoal.jobs.pseudonyms import pseudonyms
@@ -149,44 +150,60 @@ def _check_paths(input_path: str, output_path: str, policy: Policy) -> None:
 def prepare(table: Table, policy: Policy, progress: Progress = silent) -> Draft:
     """The release as it would be published; not yet measured."""
     policy.build_method("publish")  # a method that can't be is told before the data is looked at
-    promises = policy.build_promises()
     progress("checking the data against the policy")
-    if policy.model.render.order == "shuffled":
-        # ties are broken by what records hold, so that nothing of the input's order is left
-        table = Table(table.frame[_by_content(table.frame)])
+    table = ordered(table, policy)
     fitting, found = bind(table, policy)
     if fitting is None:
         raise InputError.from_findings(found)
     schema, encoded = fitting.schema, fitting.encoded
     policy = policy.with_default_method(schema)
-    method = policy.build_method("publish")
     matrix = encoded.matrix()
-    kept = ~encoded.suppressed
     everybody = fitting.published(matrix.subjects)
+    progress(f"finding classes by {policy.method_name}")
+    partition, seconds = find_classes(matrix, everybody, policy)
+    table = table.without([attribute.name for attribute in schema.quasi])
+    progress("recoding")
+    frame, rows = recode(table, fitting, partition, policy)
+    method = {"name": policy.method_name, "parameters": policy.method_parameters}
+    reasons = {"missing quasi-identifier": int(encoded.suppressed.sum())} if encoded.suppressed.any() else {}
+    return Draft(frame, schema, Truth(table, encoded, rows), method, reasons, seconds)
+
+
+def ordered(table: Table, policy: Policy) -> Table:
+    """The table as methods see it: as it came, or by content where the release is to be shuffled."""
+    if policy.model.render.order == "input":
+        return table
+    # ties are broken by what records hold, so that nothing of the input's order is left
+    return Table(table.frame[_by_content(table.frame)])
+
+
+def find_classes(matrix: Matrix, everybody: Classes, policy: Policy) -> tuple[Partition, float]:
+    """The classes, every promise kept, and the CPU seconds it took; raises InfeasibleError where there are none."""
+    promises = policy.build_promises()
     findings = nearest_feasible(promises, everybody)
     if findings:
         raise InfeasibleError(findings[0], findings[1:])
     bound = BoundPromises(promises, everybody)
-    progress(f"finding classes by {policy.method_name}")
+    method, rng = policy.build_method("publish"), np.random.default_rng(policy.model.seed)
     started = time.process_time()
-    partition = method.partition(matrix, bound, np.random.default_rng(policy.model.seed))
-    partition = repair(matrix, partition, bound)
-    seconds = time.process_time() - started
-    table = table.without([attribute.name for attribute in schema.quasi])
-    progress("recoding")
+    partition = repair(matrix, method.partition(matrix, bound, rng), bound)
+    return partition, time.process_time() - started
+
+
+def recode(
+    table: Table, fitting: Bound, partition: Partition, policy: Policy
+) -> tuple[pl.DataFrame, np.ndarray | None]:
+    """The published frame and, where it is shuffled, the row of the table behind each of its rows."""
+    encoded = fitting.encoded
     labels = np.full(table.records, -1, dtype=np.int32)
-    labels[kept] = partition.labels
-    withheld = _must_withhold(promises, fitting.everybody, encoded)
+    labels[~encoded.suppressed] = partition.labels
+    withheld = _must_withhold(policy.build_promises(), fitting.everybody, encoded)
     recoding = Recoding.of(labels, partition.count, encoded.attributes)
-    frame = _recoded(table, schema, encoded, recoding, withheld)
-    rows = None
-    if schema.render.order == "shuffled":
-        rows = _mixed(frame, policy.model.seed)
-        frame = frame[rows]
-    used = {p.name: getattr(method, p.name) for p in registry.method(policy.method_name, "publish").parameters}
-    reasons = {"missing quasi-identifier": int(encoded.suppressed.sum())} if encoded.suppressed.any() else {}
-    named = {"name": policy.method_name, "parameters": used}
-    return Draft(frame, schema, Truth(table, encoded, rows), named, reasons, seconds)
+    frame = _recoded(table, fitting.schema, encoded, recoding, withheld)
+    if fitting.schema.render.order == "input":
+        return frame, None
+    rows = _mixed(frame, policy.model.seed)
+    return frame[rows], rows
 
 
 @dataclass(frozen=True)
