@@ -41,6 +41,7 @@ from shoal.protocols import Promises
 BINS = (32, 24, 16, 12, 8, 6, 4, 3, 2, 1)  # of a linear attribute's range
 LARGEST_LATTICE = 200_000  # vectors written down; above, levels are dropped
 MOST_STEPS = 500_000_000  # units times vectors: up to ten seconds
+MOST_ASKED = 1_000_000_000  # records times vectors where more than k is promised: about as long
 EXACT_ROWS = 512  # classes up to here are cut by exact prices, as in the rounded partition
 RULES = (rounded_cut.SAME, True, True, rounded_cut.TIES_LEXICOGRAPHIC)
 LEAST_SHARE = 1 / 16
@@ -107,8 +108,7 @@ class LatticePeeling:
             raise InputError(f"method '{self.name}': the policy has no quasi-identifier to partition on")
         units = units_of(matrix)
         levels = [levels_of(matrix, j, values) for j, values in enumerate(units.values)]  # step 1
-        most = max(1, min(self.vectors, MOST_STEPS // len(units.rows)))
-        vectors = vectors_of(levels, units, most)
+        vectors = vectors_of(levels, units, self._most_vectors(matrix, units, promises))
         group = _peel(units, levels, vectors, promises)  # step 2
         partition = _with_leftovers(matrix, units, group, promises)  # step 3
         if matrix.subjects is not None or promises.beyond_k:
@@ -121,6 +121,11 @@ class LatticePeeling:
         labels = np.empty(matrix.records, dtype=np.int32)
         labels[rows[:, -1]] = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
         return Partition(labels, len(starts) - 1)
+
+    def _most_vectors(self, matrix: Matrix, units: Units, promises: Promises) -> int:
+        """As many as asked for, fewer on tables where they would take long; the same on any computer."""
+        asked = MOST_ASKED // matrix.records if promises.beyond_k else self.vectors
+        return max(1, min(self.vectors, MOST_STEPS // len(units.rows), asked))
 
     def _refine(self, rows: np.ndarray, starts: np.ndarray, costs: np.ndarray) -> None:
         """Local search over the finished classes, in place."""
