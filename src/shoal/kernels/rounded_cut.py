@@ -18,8 +18,11 @@ SAME, CROSS, PROPORTIONAL = 0, 1, 2
 TIES_BY_ROW, TIES_LEXICOGRAPHIC = 0, 1
 DEEPEST = 4096  # far above any depth that cuts of at least a fiftieth can reach
 
-# helpers are called from compiled code only; without wrappers for Python they compile faster
+# Half the compile time of a kernel goes into its helpers, allocations and wrappers. So helpers, called from compiled
+# code only, have no wrappers, all work space is allocated in Python, and rows of a matrix are passed by their number. A
+# counter that a helper takes starts as `x - x`: for a literal 0 the helper would be compiled a second time.
 inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+outer = njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 
 
 @inner
@@ -56,11 +59,10 @@ def _swap(rows, i, j):
 
 
 @inner
-def _pivot(rows, a, b, column, rank):
+def _pivot(rows, a, b, column, rank, sample):
     """A value of the column near the given rank: that rank's share of a small strided sample."""
     m = b - a
     size = 1 if m < 16 else (7 if m < 512 else 31)
-    sample = np.empty(31, dtype=np.int32)
     for s in range(size):
         value = rows[a + (2 * s + 1) * m // (2 * size), column]
         t = s
@@ -72,84 +74,87 @@ def _pivot(rows, a, b, column, rank):
 
 
 @inner
-def _select(rows, a, b, cut, order):
-    """Moves rows so that [a, cut) precede [cut, b) in the order of these columns, first column first."""
-    for column in order:
-        equal = False
-        while not equal and a < cut < b:
-            pivot = _pivot(rows, a, b, column, cut)
-            low, i, high = a, a, b
-            while i < high:
-                value = rows[i, column]
-                if value < pivot:
-                    _swap(rows, i, low)
-                    low += 1
-                    i += 1
-                elif value > pivot:
+def _select(rows, a, b, cut, dim, order, used, sample):
+    """Moves rows so that [a, cut) precede [cut, b) in the order of column `dim`, then of `used` columns of `order`."""
+    column = dim
+    t = 0
+    while a < cut < b:
+        pivot = _pivot(rows, a, b, column, cut, sample)
+        low, i, high = a, a, b
+        while i < high:
+            value = rows[i, column]
+            if value < pivot:
+                _swap(rows, i, low)
+                low += 1
+                i += 1
+            elif value > pivot:
+                high -= 1
+                while high > i and rows[high, column] > pivot:
                     high -= 1
-                    while high > i and rows[high, column] > pivot:
-                        high -= 1
-                    _swap(rows, i, high)
-                else:
-                    i += 1
-            if cut < low:
-                b = low
-            elif cut > high:
-                a = high
+                _swap(rows, i, high)
             else:
-                a, b = low, high
-                equal = True
-        if a >= cut or cut >= b:
-            return
+                i += 1
+        if cut < low:
+            b = low
+        elif cut > high:
+            a = high
+        else:  # rows equal here: the next column decides
+            a = low
+            b = high
+            if t < used and order[t] == dim:
+                t += 1
+            if t >= used:
+                return
+            column = order[t]
+            t += 1
 
 
 @inner
-def _bounds(rows, a, b, lo, hi):
-    d = lo.shape[0]
+def _weigh(rows, a, b, bounds, losses, costs):
+    """Fills in the loss of rows a..b on each attribute; returns the widest attribute."""
+    d = losses.shape[0]
     for j in range(d):
-        lo[j] = rows[a, j]
-        hi[j] = rows[a, j]
+        bounds[0, j] = rows[a, j]
+        bounds[1, j] = rows[a, j]
     for i in range(a + 1, b):
         for j in range(d):
             v = rows[i, j]
-            if v < lo[j]:
-                lo[j] = v
-            elif v > hi[j]:
-                hi[j] = v
+            if v < bounds[0, j]:
+                bounds[0, j] = v
+            elif v > bounds[1, j]:
+                bounds[1, j] = v
+    for j in range(d):
+        losses[j] = span_loss(bounds[0, j], bounds[1, j], j, costs)
+    return _widest(losses)
 
 
 @inner
-def _tie_order(losses, first, ties, order):
-    """Columns that decide who goes first: the cut's own, then the widest, then the record number."""
+def _tie_order(losses, ties, order):
+    """Columns that decide between tied rows: the widest attributes first, then the record number; how many."""
     d = losses.shape[0]
-    if ties == TIES_BY_ROW:
-        order[0] = first
-        order[1] = d
-        return 2
     used = 0
-    for j in range(d):
-        if j != first:
-            t = used
+    if ties == TIES_LEXICOGRAPHIC:
+        for j in range(d):
+            t = j
             while t > 0 and losses[order[t - 1]] < losses[j]:
                 order[t] = order[t - 1]
                 t -= 1
             order[t] = j
-            used += 1
-    for t in range(used, 0, -1):
-        order[t] = order[t - 1]
-    order[0] = first
-    order[d] = d
-    return d + 1
+        used = d
+    order[used] = d
+    return used + 1
 
 
 @inner
-def _sort_stable(values, index, other, counts):
-    """Sorts positions `index` by values[position], stable, a byte at a time; `other` is scratch."""
-    m = index.shape[0]
-    lo = values[index[0]]
+def _sort_list(block, lists, m, j, to, other, counts):
+    """Sorts the last list by attribute j, stable, a byte at a time, into list `to`; `other` is scratch."""
+    last = lists.shape[0] - 1
+    lo = block[j, lists[last, 0]]
     hi = lo
     for i in range(m):
-        v = values[index[i]]
+        p = lists[last, i]
+        lists[to, i] = p
+        v = block[j, p]
         if v < lo:
             lo = v
         elif v > hi:
@@ -160,127 +165,117 @@ def _sort_stable(values, index, other, counts):
         for v in range(257):
             counts[v] = 0
         for i in range(m):
-            counts[(((values[index[i]] - lo) >> shift) & 255) + 1] += 1
+            counts[(((block[j, lists[to, i]] - lo) >> shift) & 255) + 1] += 1
         for v in range(256):
             counts[v + 1] += counts[v]
         for i in range(m):
-            p = index[i]
-            v = ((values[p] - lo) >> shift) & 255
+            p = lists[to, i]
+            v = ((block[j, p] - lo) >> shift) & 255
             other[counts[v]] = p
             counts[v] += 1
         for i in range(m):
-            index[i] = other[i]
+            lists[to, i] = other[i]
         shift += 8
 
 
 @inner
-def _sorted_lists(rows, a, reach, ties, losses, block, lists, other, counts):
+def _sorted_lists(rows, a, reach, m, order, used, block, lists, other, counts):
     """Copies m rows spread evenly over the `reach` rows from a, attribute-major, and sorts them by each attribute.
 
-    block: (d + 1, m) int32, filled: the codes, and the records' numbers last. lists: (d + 1, m) int32, filled:
-    positions sorted by one attribute, ties by the tie order; list d holds the tie order itself.
+    order: the `used` columns that decide between tied rows. block, lists: (d + 1, at least m) int32, filled: the
+    codes, and the records' numbers last; positions sorted by one attribute, and last in the order of ties.
     """
-    m = block.shape[1]
     d = block.shape[0] - 1
-    order = np.empty(d + 1, dtype=np.int64)
-    used = _tie_order(losses, _widest(losses), ties, order)
     for i in range(m):
         r = a + i * reach // m
         for j in range(d + 1):
             block[j, i] = rows[r, j]
         lists[d, i] = i
-    first = 1 if ties == TIES_BY_ROW else used - 1
-    for t in range(first + d):
-        # first the tie order, its least column first; then a list for every attribute
-        j = d if ties == TIES_BY_ROW else order[max(used - 2 - t, 0)]
-        to = d
-        if t >= first:
-            j = t - first
-            to = j
-            for i in range(m):
-                lists[j, i] = lists[d, i]
-        _sort_stable(block[j], lists[to], other, counts)
+    for t in range(used):  # the column that decides least first; after all d attributes the rows are in order
+        if order[used - 1 - t] < d or used == 1:
+            _sort_list(block, lists, m, order[used - 1 - t], d, other, counts)
+    for j in range(d):
+        _sort_list(block, lists, m, j, j, other, counts)
 
 
 @inner
-def _prices(block, index, backward, k, rem, low, high, active, lo, hi, prices, costs):
-    """Rows times loss of the first c rows of this order, for every admissible c of low..high, into prices[c].
+def _prices(block, lists, j, s, e, backward, k, rem, low, high, active, used, bounds, prices, costs):
+    """Rows times loss of the first c rows of s..e in list j, for every admissible c of low..high, into prices[c].
 
-    backward: of the last m - c rows instead, added to what prices[c] holds.
-    A cut of c of m rows is admissible when c mod k <= m mod k = rem: then both sides together still
-    hold m // k classes. low and high are 1..m-1.
+    backward: of the other rows instead, from the last, added to what prices[c] holds. active: the `used` attributes
+    that have a loss. A cut of c of m rows is admissible when c mod k <= m mod k = rem: then both sides together
+    still hold m // k classes. low and high are 1..m-1.
     """
-    m = index.shape[0]
-    used = active.shape[0]
-    step, r = 1, index[0]
+    m = e - s
+    step = 1
+    at = s
+    place = 0
     stop = high
     if backward:
-        step, r = -1, index[m - 1]
+        step = -1
+        at = e - 1
+        place = m % k
         stop = m - low
+    r = lists[j, at]
     for t in range(used):
-        lo[t] = block[active[t], r]
-        hi[t] = lo[t]
+        v = block[active[t], r]
+        bounds[0, t] = v
+        bounds[1, t] = v
     loss = 0.0
     changed = False
-    at = 0 if step == 1 else m - 1
-    place = 0 if step == 1 else m % k
-    for i in range(stop):
-        r = index[at]
+    for i in range(1, stop + 1):
+        r = lists[j, at]
         at += step
         for t in range(used):
             v = block[active[t], r]
-            if v < lo[t]:
-                lo[t] = v
+            if v < bounds[0, t]:
+                bounds[0, t] = v
                 changed = True
-            elif v > hi[t]:
-                hi[t] = v
+            elif v > bounds[1, t]:
+                bounds[1, t] = v
                 changed = True
         place += step
         if place == k:
             place = 0
         elif place < 0:
             place = k - 1
-        c = i + 1 if step == 1 else at + 1
+        c = m - i if backward else i
         if place <= rem and low <= c <= high:
             if changed:
                 loss = 0.0
                 for t in range(used):
-                    loss += span_loss(lo[t], hi[t], active[t], costs)
+                    loss += span_loss(bounds[0, t], bounds[1, t], active[t], costs)
                 changed = False
-            if step == 1:
-                prices[c] = loss * c
+            if backward:
+                prices[c] += loss * i
             else:
-                prices[c] += loss * (m - c)
+                prices[c] = loss * i
 
 
 @inner
-def _cheapest_cuts(block, lists, s, e, k, rem, low, high, one, losses, found, costs):
+def _cheapest_cuts(block, lists, s, e, k, rem, low, high, one, losses, found, prices, active, bounds, costs):
     """Cheapest admissible cut on each attribute, over rows s..e of its list; (price, rows) into `found`.
 
     one: the only attribute to try, or -1 for all. An attribute without loss is not tried: price inf.
+    Returns the attribute of the cheapest.
     """
     d = losses.shape[0]
-    active = np.empty(d, dtype=np.int64)
-    lo = np.empty(d, dtype=np.int32)
-    hi = np.empty(d, dtype=np.int32)
-    prices = np.empty(high + 1)
-    used = 0
+    used = s - s
     for j in range(d):
         if block[j, lists[j, s]] < block[j, lists[j, e - 1]]:
             active[used] = j
             used += 1
-    rising = e > s
     for j in range(d):
         found[j, 0] = np.inf
         found[j, 1] = low
-        if losses[j] == 0.0 or not (one < 0 or j == one):
-            continue
-        for backward in (not rising, rising):
-            _prices(block, lists[j, s:e], backward, k, rem, low, high, active[:used], lo, hi, prices, costs)
-        for c in range(low, high + 1):
-            if c % k <= rem and prices[c] < found[j, 0]:
-                found[j, 0] = prices[c]
-                found[j, 1] = c
+        if losses[j] > 0.0 and (one < 0 or j == one):
+            for way in range(2):
+                _prices(block, lists, j, s, e, way > 0, k, rem, low, high, active, used, bounds, prices, costs)
+            for c in range(low, high + 1):
+                if c % k <= rem and prices[c] < found[j, 0]:
+                    found[j, 0] = prices[c]
+                    found[j, 1] = c
+    return _least(found)
 
 
 @inner
@@ -323,12 +318,14 @@ def _divide(block, lists, s, e, dim, c, flags, other):
 
 
 @inner
-def _position(rows, a, b, dim, share, sample, below, above, k, window):
-    """Rows on the low side of a sampled cut: a share of the node, or all rows up to `below` if `above` differs."""
+def _position(rows, a, b, dim, share, sample, block, lists, k, window):
+    """Rows on the low side of a sampled cut: its share of the node, or between values all rows up to the lower."""
     m = b - a
+    below = block[dim, lists[dim, share - 1]]
+    above = block[dim, lists[dim, share]]
     target = share * m // sample
     if below < above:
-        target = a - a
+        target = 0
         for i in range(a, b):
             if rows[i, dim] <= below:
                 target += 1
@@ -336,7 +333,22 @@ def _position(rows, a, b, dim, share, sample, below, above, k, window):
     return min(max(target, low), m - low)
 
 
-@njit(nogil=True, cache=True)
+def _work_space(d, size):
+    """What nodes of up to `size` rows of d attributes need, in the order in which the functions below take it."""
+    return (
+        np.empty((d + 1, size), dtype=np.int32),  # block
+        np.empty((d + 1, size), dtype=np.int32),  # lists
+        np.empty(max(size, 31), dtype=np.int32),  # other
+        np.empty(257, dtype=np.int64),  # counts
+        np.empty(size + 1),  # prices
+        np.empty((d, 2)),  # found
+        np.empty((2, d), dtype=np.int32),  # bounds
+        np.empty(d, dtype=np.int64),  # active
+        np.empty(d),  # losses
+        np.empty(d + 1, dtype=np.int64),  # order
+    )
+
+
 def cut_large(rows, k, rules, block, sample, window, costs):
     """Cuts nodes of more than `block` rows, in place; returns where each node starts, and n at the end.
 
@@ -347,126 +359,133 @@ def cut_large(rows, k, rules, block, sample, window, costs):
     sample: rows on which a node's cuts are priced, at most `block`; 0: never priced, widest and `sizes` decide.
     window: least share of the rows on either side.
     """
-    sizes, admissible, best, ties = rules
-    n = rows.shape[0]
-    d = rows.shape[1] - 1
-    starts = np.empty(n // k + 1, dtype=np.int64)
-    held = np.empty((d + 1, sample), dtype=np.int32)
-    lists = np.empty((d + 1, sample), dtype=np.int32)
-    other = np.empty(sample, dtype=np.int32)
-    counts = np.empty(257, dtype=np.int64)
-    found = np.empty((d, 2))
-    lo = np.empty(d, dtype=np.int32)
-    hi = np.empty(d, dtype=np.int32)
-    losses = np.empty(d)
-    order = np.empty(d + 1, dtype=np.int64)
+    starts = np.empty(len(rows) // k + 1, dtype=np.int64)
     stack = np.empty((DEEPEST, 2), dtype=np.int64)
-    stack[0, 0], stack[0, 1] = 0, n
+    space = _work_space(rows.shape[1] - 1, sample)
+    nodes = _cut_large(rows, k, *rules, block, sample, window, costs, starts, stack, *space)
+    return starts[: nodes + 1]
+
+
+@outer
+def _cut_large(
+    rows, k, sizes, admissible, best, ties, limit, sample, window, costs, starts, stack,
+    block, lists, other, counts, prices, found, bounds, active, losses, order,
+):  # fmt: skip
+    n = rows.shape[0]
+    stack[0, 0] = 0
+    stack[0, 1] = n
     top = 1
-    used = 0
+    nodes = 0
     while top > 0:
         top -= 1
-        a, b = stack[top, 0], stack[top, 1]
+        a = stack[top, 0]
+        b = stack[top, 1]
         m = b - a
-        if m <= block:
-            starts[used] = a
-            used += 1
+        if m <= limit:
+            starts[nodes] = a
+            nodes += 1
             continue
-        _bounds(rows, a, b, lo, hi)
-        for j in range(d):
-            losses[j] = span_loss(lo[j], hi[j], j, costs)
-        dim, c = _widest(losses), lower_size(m, k, sizes)
+        dim = _weigh(rows, a, b, bounds, losses, costs)
+        used = _tie_order(losses, ties, order)
+        c = lower_size(m, k, sizes)
         if sample > 0 and losses[dim] > 0.0:
-            _sorted_lists(rows, a, m, ties, losses, held, lists, other, counts)
+            _sorted_lists(rows, a, m, sample, order, used, block, lists, other, counts)
             low = max(int(sample * window), 1)
             high = sample - low
             if not admissible:
                 low = max(c * sample // m, 1)
                 high = low
             one = -1 if best else dim
-            _cheapest_cuts(held, lists, m - m, sample, m // m, m - m, low, high, one, losses, found, costs)
-            dim = _least(found)
+            dim = _cheapest_cuts(
+                block, lists, m - m, sample, m // m, m - m, low, high, one,
+                losses, found, prices, active, bounds, costs,
+            )  # fmt: skip
             if admissible:
                 at = int(found[dim, 1])
-                below, above = held[dim, lists[dim, at - 1]], held[dim, lists[dim, at]]
-                c = _position(rows, a, b, dim, at, sample, below, above, k, window)
-                over, rem = c % k, m % k
+                c = _position(rows, a, b, dim, at, sample, block, lists, k, window)
+                over = c % k
+                rem = m % k
                 if over > rem:  # to the nearest admissible size
                     c += rem - over if over - rem <= k - over else k - over
-        _select(rows, a, b, a + c, order[: _tie_order(losses, dim, ties, order)])
-        stack[top, 0], stack[top, 1] = a + c, b
-        stack[top + 1, 0], stack[top + 1, 1] = a, a + c
+        _select(rows, a, b, a + c, dim, order, used, other)
+        stack[top, 0] = a + c
+        stack[top, 1] = b
+        stack[top + 1, 0] = a
+        stack[top + 1, 1] = a + c
         top += 2
-    starts[used] = n
-    return starts[: used + 1]
+    starts[nodes] = n
+    return nodes
 
 
-@njit(nogil=True, cache=True)
 def cut_small(rows, nodes, k, rules, window, costs):
     """Cuts nodes that fit the cache into classes, every cut priced exactly; returns where each class starts.
 
     nodes: where each node starts, and n at the end; rules, window and costs as for `cut_large`.
     """
-    sizes, admissible, best, ties = rules
-    n = rows.shape[0]
-    d = rows.shape[1] - 1
-    longest = 0
-    for node in range(nodes.shape[0] - 1):
-        longest = max(longest, nodes[node + 1] - nodes[node])
-    starts = np.empty(n // k + 1, dtype=np.int64)
-    other = np.empty(longest, dtype=np.int32)
-    flags = np.empty(longest, dtype=np.bool_)
-    counts = np.empty(257, dtype=np.int64)
-    found = np.empty((d, 2))
-    lo = np.empty(d, dtype=np.int32)
-    hi = np.empty(d, dtype=np.int32)
-    losses = np.empty(d)
+    longest = int(np.diff(nodes).max())
+    starts = np.empty(len(rows) // k + 1, dtype=np.int64)
     stack = np.empty((DEEPEST, 2), dtype=np.int64)
-    used = 0
+    flags = np.empty(longest, dtype=np.bool_)
+    space = _work_space(rows.shape[1] - 1, longest)
+    classes = _cut_small(rows, nodes, k, *rules, window, costs, starts, stack, flags, *space)
+    return starts[: classes + 1]
+
+
+@outer
+def _cut_small(
+    rows, nodes, k, sizes, admissible, best, ties, window, costs, starts, stack, flags,
+    block, lists, other, counts, prices, found, bounds, active, losses, order,
+):  # fmt: skip
+    d = losses.shape[0]
+    classes = 0
     for node in range(nodes.shape[0] - 1):
         a = nodes[node]
         m = nodes[node + 1] - a
-        block = np.empty((d + 1, m), dtype=np.int32)
-        lists = np.empty((d + 1, m), dtype=np.int32)
-        _bounds(rows, a, a + m, lo, hi)
-        for j in range(d):
-            losses[j] = span_loss(lo[j], hi[j], j, costs)
-        _sorted_lists(rows, a, m, ties, losses, block, lists, other, counts)
-        stack[0, 0], stack[0, 1] = 0, m
+        _weigh(rows, a, a + m, bounds, losses, costs)
+        used = _tie_order(losses, ties, order)
+        _sorted_lists(rows, a, m, m, order, used, block, lists, other, counts)
+        stack[0, 0] = 0
+        stack[0, 1] = m
         top = 1
         while top > 0:
             top -= 1
-            s, e = stack[top, 0], stack[top, 1]
+            s = stack[top, 0]
+            e = stack[top, 1]
             size = e - s
             if size < 2 * k:
-                starts[used] = a + s
-                used += 1
+                starts[classes] = a + s
+                classes += 1
                 continue
             for j in range(d):
-                least, most = block[j, lists[j, s]], block[j, lists[j, e - 1]]
-                losses[j] = span_loss(least, most, j, costs)
-            dim, c = _widest(losses), lower_size(size, k, sizes)
+                losses[j] = span_loss(block[j, lists[j, s]], block[j, lists[j, e - 1]], j, costs)
+            dim = _widest(losses)
+            c = lower_size(size, k, sizes)
             if losses[dim] > 0.0:
                 low = max(int(size * window), k)
                 high = size - low
                 rem = size % k
                 if not admissible:
-                    low, high, rem = c, c, k - 1
-                _cheapest_cuts(block, lists, s, e, k, rem, low, high, -1 if best else dim, losses, found, costs)
-                dim = _least(found)
+                    low = c
+                    high = c
+                    rem = k - 1
+                one = -1 if best else dim
+                dim = _cheapest_cuts(
+                    block, lists, s, e, k, rem, low, high, one, losses, found, prices, active, bounds, costs
+                )
                 c = int(found[dim, 1])
             _divide(block, lists, s, e, dim, c, flags, other)
-            stack[top, 0], stack[top, 1] = s + c, e
-            stack[top + 1, 0], stack[top + 1, 1] = s, s + c
+            stack[top, 0] = s + c
+            stack[top, 1] = e
+            stack[top + 1, 0] = s
+            stack[top + 1, 1] = s + c
             top += 2
         for i in range(m):
             for j in range(d + 1):
                 rows[a + i, j] = block[j, lists[0, i]]
-    starts[used] = n
-    return starts[: used + 1]
+    starts[classes] = rows.shape[0]
+    return classes
 
 
-@njit(nogil=True, cache=True)
 def cut_once(rows, begin, end, attempt, k, quota, rules, block, window, costs):
     """Proposes one cut for each of these nodes, in place: rows on the low side, 0 where none is left to try.
 
@@ -475,28 +494,28 @@ def cut_once(rows, begin, end, attempt, k, quota, rules, block, window, costs):
     as for `cut_large`). k: least rows on a side. quota: rows to count as one class while two of them fit.
     Nodes above `block` rows are priced on a strided sample of so many rows.
     """
-    sizes, admissible, best, ties = rules
-    d = rows.shape[1] - 1
-    low_rows = np.zeros(begin.shape[0], dtype=np.int64)
-    other = np.empty(block, dtype=np.int32)
-    counts = np.empty(257, dtype=np.int64)
-    lo = np.empty(d, dtype=np.int32)
-    hi = np.empty(d, dtype=np.int32)
-    losses = np.empty(d)
-    order = np.empty(d + 1, dtype=np.int64)
-    found = np.empty((d, 2))
+    low_rows = np.zeros(len(begin), dtype=np.int64)
+    space = _work_space(rows.shape[1] - 1, block)
+    _cut_once(rows, begin, end, attempt, k, quota, *rules, block, window, costs, low_rows, *space)
+    return low_rows
+
+
+@outer
+def _cut_once(
+    rows, begin, end, attempt, k, quota, sizes, admissible, best, ties, limit, window, costs, low_rows,
+    block, lists, other, counts, prices, found, bounds, active, losses, order,
+):  # fmt: skip
+    d = losses.shape[0]
     for node in range(begin.shape[0]):
-        a, b = begin[node], end[node]
+        a = begin[node]
+        b = end[node]
         m = b - a
         if m < 2 * k:
             continue
-        _bounds(rows, a, b, lo, hi)
-        for j in range(d):
-            losses[j] = span_loss(lo[j], hi[j], j, costs)
-        size = min(m, block)
-        held = np.empty((d + 1, size), dtype=np.int32)
-        lists = np.empty((d + 1, size), dtype=np.int32)
-        _sorted_lists(rows, a, m, ties, losses, held, lists, other, counts)
+        dim = _weigh(rows, a, b, bounds, losses, costs)
+        used = _tie_order(losses, ties, order)
+        size = min(m, limit)
+        _sorted_lists(rows, a, m, size, order, used, block, lists, other, counts)
         unit = quota if m >= 2 * quota else k
         c = lower_size(m, unit, sizes)
         low = max(int(size * window), k if size == m else k // k)
@@ -507,8 +526,11 @@ def cut_once(rows, begin, end, attempt, k, quota, rules, block, window, costs):
         step = unit if size == m and admissible else k // k
         for j in range(d):
             found[j, 0] = np.inf
-        if losses[_widest(losses)] > 0.0:
-            _cheapest_cuts(held, lists, m - m, size, step, m % step, low, high, m - m - 1, losses, found, costs)
+        if losses[dim] > 0.0:
+            _cheapest_cuts(
+                block, lists, m - m, size, step, m % step, low, high, m - m - 1,
+                losses, found, prices, active, bounds, costs,
+            )  # fmt: skip
         for j in range(d):
             if not best and found[j, 0] < np.inf:
                 found[j, 0] = -losses[j]
@@ -519,10 +541,8 @@ def cut_once(rows, begin, end, attempt, k, quota, rules, block, window, costs):
             if admissible:
                 c = int(found[dim, 1])
                 if size < m:
-                    below, above = held[dim, lists[dim, c - 1]], held[dim, lists[dim, c]]
-                    c = _position(rows, a, b, dim, c, size, below, above, k, window)
+                    c = _position(rows, a, b, dim, c, size, block, lists, k, window)
         elif attempt[node] > 0:
             continue
-        _select(rows, a, b, a + c, order[: _tie_order(losses, dim, ties, order)])
+        _select(rows, a, b, a + c, dim, order, used, other)
         low_rows[node] = c
-    return low_rows
