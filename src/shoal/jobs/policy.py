@@ -215,15 +215,13 @@ class Policy:
     def with_default_method(self, schema: Schema) -> Policy:
         """The same policy; where it names no method, with the one that loses less on such a table.
 
-        Lattice peeling where most quasi-identifiers have a hierarchy of more than one step, else the
-        rounded partition (measured in benchmarks/quality).
+        Lattice peeling where some quasi-identifier has a hierarchy of more than one step, else the
+        rounded partition.
         """
         if self.model.method is not None:
             return self
-        stepped = sum(a.hierarchy is not None and a.hierarchy.height > 1 for a in schema.quasi)
-        return self._with(
-            method={"name": DEFAULT_OVER_HIERARCHIES if 2 * stepped > len(schema.quasi) else DEFAULT_METHOD}
-        )
+        stepped = any(a.hierarchy is not None and a.hierarchy.height > 1 for a in schema.quasi)
+        return self._with(method={"name": DEFAULT_OVER_HIERARCHIES if stepped else DEFAULT_METHOD})
 
     def with_seed(self, seed: int) -> Policy:
         return self._with(seed=seed)
