@@ -31,7 +31,7 @@ def in_blocks(matrix: Matrix, points: np.ndarray, targets: Targets, block: int, 
         return cluster(points, who, targets)
     labels = np.full(matrix.records, -1, dtype=np.int32)
     count = 0
-    for rows in blocks_of(points, targets, most):
+    for rows in blocks_of(points, targets, most, k):
         people = np.unique(who[rows], return_inverse=True)[1].astype(np.int32) if len(who) else who
         own = cluster(np.ascontiguousarray(points[:, rows]), people, targets.at(rows))
         labels[rows] = own + count
@@ -39,8 +39,11 @@ def in_blocks(matrix: Matrix, points: np.ndarray, targets: Targets, block: int, 
     return labels
 
 
-def blocks_of(points: np.ndarray, targets: Targets, most: int) -> list[np.ndarray]:
-    """The rows of each block, rising; none has more than `most`."""
+def blocks_of(points: np.ndarray, targets: Targets, most: int, size: int) -> list[np.ndarray]:
+    """The rows of each block, rising; none has more than `most`, at least 4 * size.
+
+    All blocks but one hold a multiple of `size`, so that they make no fewer classes than the whole would.
+    """
     waiting, blocks = [np.arange(points.shape[1])], []
     stricter = replace(targets, limit=targets.limit / 2)
     while waiting:
@@ -48,22 +51,23 @@ def blocks_of(points: np.ndarray, targets: Targets, most: int) -> list[np.ndarra
         if len(rows) <= most:
             blocks.append(rows)
             continue
-        upper = _upper_half(points[:, rows], stricter.at(rows))
-        waiting += [rows[~upper], rows[upper]]
+        half = len(rows) // 2 // size * size
+        chosen = _half(np.ascontiguousarray(points[:, rows]), stricter.at(rows), half)
+        waiting += [rows[~chosen], rows[chosen]]
     return blocks
 
 
-def _upper_half(points: np.ndarray, targets: Targets) -> np.ndarray:
-    """Which records go to the second half, (n,) bool."""
+def _half(points: np.ndarray, targets: Targets, half: int) -> np.ndarray:
+    """Which records go to a part of `half` records, (n,) bool."""
     records = points.shape[1]
     for j in np.argsort(-points.var(axis=1), kind="stable"):
-        upper = np.zeros(records, dtype=bool)
-        upper[np.argsort(points[j], kind="stable")[records // 2 :]] = True
+        chosen = np.zeros(records, dtype=bool)
+        chosen[np.argsort(points[j], kind="stable")[:half]] = True
         if not len(targets.limit):
-            return upper
-        excess = close_classes.excesses(upper.astype(np.int32), 2, *targets.arrays)
+            return chosen
+        excess = close_classes.excesses(chosen.astype(np.int32), 2, *targets.arrays)
         if (excess <= 0).all():
-            return upper
-    upper = np.zeros(records, dtype=bool)
-    upper[np.lexsort((points[0], *targets.place.T))[1::2]] = True
-    return upper
+            return chosen
+    chosen = np.zeros(records, dtype=bool)
+    chosen[np.lexsort((points[0], *targets.place.T))[np.arange(half) * records // half]] = True
+    return chosen

@@ -90,3 +90,30 @@ def _arrays_of(target: Closeness) -> tuple[int, int, np.ndarray, np.ndarray, int
     covered = np.append(frequencies, frequencies.sum())
     edge = np.append(np.ones(values), 0)
     return 1, values + 1, np.concatenate((covered, edge)), np.append(np.full(values, values), -1), 1
+
+
+def least_size(targets: Targets, k: int, records: int) -> int:
+    """The least size from k on at which no attribute excludes that a class is close enough.
+
+    In a class of g records every share is a multiple of 1/g. So its distance is at least the sum of
+    what each cumulative share of the table (ordered) or share below a node (tree) lies from the
+    nearest multiple; for ordered values that are all different it is (n + g)(n - g) / (4n(n - 1)g) and
+    somewhat more where n is no multiple of g (Soria-Comas and others 2015, proposition 1).
+    """
+    size = max(k, 1)
+    while size < records:
+        if all(_least_distance(targets, s, size) <= targets.limit[s] for s in range(len(targets.limit))):
+            return size
+        size += max(1, size // 32)
+    return records
+
+
+def _least_distance(targets: Targets, s: int, size: int) -> float:
+    tree, first, values, _, pairs, span = targets.shape[s].tolist()
+    if tree:
+        share = targets.table[first : first + values] * size / pairs
+        apart = np.abs(share - np.rint(share)) * targets.table[first + values : first + 2 * values] / 2
+    else:
+        share = np.diff(targets.table[first : first + values + 1]) * size / pairs
+        apart = np.abs(share - np.rint(share))
+    return max(float(apart.sum()) / (size * span) - 1e-9, 0.0)
