@@ -120,11 +120,7 @@ def test_all_faults_are_told_at_once_and_no_message_tells_a_label():
         ["<leaf i>", "<other root>"],
     ]
     findings = diagnose(rows, "job")
-    assert {finding.kind for finding in findings} == set(Fault) - {Fault.POLICY} - {
-        Fault.NO_ROWS,
-        Fault.GAP,
-        Fault.MISFIT,
-    }
+    assert {finding.kind for finding in findings} == set(Fault) - {Fault.POLICY} - {Fault.NO_ROWS, Fault.GAP, Fault.MISFIT}
     for finding in findings:
         assert not any(value in repr(finding) for value in finding.values)
         assert "<" not in finding.message

@@ -25,6 +25,7 @@ inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=T
 TREE, FIRST, VALUES, STEP, PAIRS, SPAN = range(6)
 COUNT, MARK, GAIN = range(3)
 CHUNK = 1024
+FEW = 16  # records are sorted, not bucketed, where values are so many times as many
 ENOUGH = 1e-12  # distances are compared as floats; rounding must not fail a class
 
 
@@ -723,11 +724,19 @@ def _try_tree(y, members, ids, cost, excess, stamp, s, scratch, place, shape, ta
 
 @inner
 def _chain(place, s, labels, head, later, shape):
-    """Links the records of every class in rising order of their values: bucketed, then from the greatest down."""
+    """Links the records of every class in rising order of their values: from the greatest down."""
     n = len(labels)
+    if n * FEW < shape[s, VALUES]:
+        order = _ordered(place, s, n)
+        for at in range(n - 1, -1, -1):
+            i = order[at]
+            if labels[i] >= 0:
+                later[i] = head[labels[i]]
+                head[labels[i]] = i
+        return
     bucket = np.full(shape[s, VALUES], -1, np.int32)
     before = np.empty(n, np.int32)
-    for i in range(n):
+    for i in range(n - 1, -1, -1):
         before[i] = bucket[place[i, s]]
         bucket[place[i, s]] = i
     for value in range(shape[s, VALUES] - 1, -1, -1):
@@ -737,6 +746,24 @@ def _chain(place, s, labels, head, later, shape):
                 later[i] = head[labels[i]]
                 head[labels[i]] = i
             i = before[i]
+
+
+@inner
+def _ordered(place, s, n):
+    """The records in rising order of their values, by Shell's sort."""
+    order = np.arange(n)
+    gap = 1
+    while 3 * gap + 1 < n:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for e in range(gap, n):
+            i, at = order[e], e
+            while at >= gap and place[order[at - gap], s] > place[i, s]:
+                order[at] = order[at - gap]
+                at -= gap
+            order[at] = i
+        gap //= 3
+    return order
 
 
 @inner

@@ -54,11 +54,12 @@ def exchange(rows, who, k, labels, classes, near, weight, rounds, place, shape, 
     cost = np.zeros((several, classes), np.int64)
     counts = np.zeros((2, len(table)), np.int64)
     excess = np.empty(classes)
+    turns, turn_at = _turns(start, classes, shape, step)
     changed, seen = np.ones(classes, np.int64), np.zeros(near.shape, np.int64)
     for c in range(classes):
         _set_mean(rows, members, start, c, means)
         excess[c] = _lacking(who, k, members, start, c, -1, -1) + _settle(
-            members, start, c, values, sums, rank, cost, counts, place, shape, table, step, limit
+            members, start, c, values, sums, rank, cost, turns, turn_at, counts, place, shape, table, step, limit
         )
     clock = 1
     for _ in range(rounds):
@@ -72,7 +73,7 @@ def exchange(rows, who, k, labels, classes, near, weight, rounds, place, shape, 
                 while True:
                     found, x, y = _best_exchange(
                         rows, who, k, members, start, a, b, clock, means, values, sums, rank, cost, excess,
-                        weight, counts, place, shape, table, step, limit,
+                        weight, turns, turn_at, counts, place, shape, table, step, limit,
                     )  # fmt: skip
                     if not found:
                         break
@@ -83,7 +84,21 @@ def exchange(rows, who, k, labels, classes, near, weight, rounds, place, shape, 
                     for c in (np.int64(a), b):
                         _set_mean(rows, members, start, c, means)
                         excess[c] = _lacking(who, k, members, start, c, -1, -1) + _settle(
-                            members, start, c, values, sums, rank, cost, counts, place, shape, table, step, limit
+                            members,
+                            start,
+                            c,
+                            values,
+                            sums,
+                            rank,
+                            cost,
+                            turns,
+                            turn_at,
+                            counts,
+                            place,
+                            shape,
+                            table,
+                            step,
+                            limit,
                         )
                     clock += 1
                     changed[a] = clock
@@ -218,10 +233,10 @@ def _excess_of_chain(head, later, c, size, extra, place, shape, table, step, lim
                     following, waiting = np.int64(place[extra, s]), False
                 else:
                     following, i = np.int64(place[i, s]), later[s, i]
-                cost += _run(level, value, following, whole, s, shape, table, step)
+                cost += _run(level, _passes(level, whole, s, shape, step), value, following, whole, s, shape, table)
                 value = following
                 level += 1
-            cost += _run(level, value, shape[s, VALUES], whole, s, shape, table, step)
+            cost += _run(level, _passes(level, whole, s, shape, step), value, shape[s, VALUES], whole, s, shape, table)
         result += max(0.0, _distance(cost, max(whole, 1), s, shape) - limit[s] - ENOUGH)
     return result
 
@@ -238,7 +253,7 @@ def _set_mean(rows, members, start, c, means):
 @inner
 def _best_exchange(
     rows, who, k, members, start, a, b, clock, means, values, sums, rank, cost, excess, weight,
-    counts, place, shape, table, step, limit,
+    turns, turn_at, counts, place, shape, table, step, limit,
 ):  # fmt: skip
     """The exchange between classes a and b that gains most: found, which member of a, which of b."""
     d = rows.shape[1]
@@ -263,12 +278,44 @@ def _best_exchange(
                 _load(members, start, b, counts[1], place, shape, step, 1)
                 loaded = True
             after = _excess_if(
-                members, start, a, r, s, values, sums, rank, cost, counts[0], place, shape, table, step, limit
+                members,
+                start,
+                a,
+                r,
+                s,
+                values,
+                sums,
+                rank,
+                cost,
+                turns,
+                turn_at,
+                counts[0],
+                place,
+                shape,
+                table,
+                step,
+                limit,
             )
             if gain + weight * (now - after) <= best:
                 continue
             after += _excess_if(
-                members, start, b, s, r, values, sums, rank, cost, counts[1], place, shape, table, step, limit
+                members,
+                start,
+                b,
+                s,
+                r,
+                values,
+                sums,
+                rank,
+                cost,
+                turns,
+                turn_at,
+                counts[1],
+                place,
+                shape,
+                table,
+                step,
+                limit,
             )
             after += _lacking(who, k, members, start, a, r, s) + _lacking(who, k, members, start, b, s, r)
             gain += weight * (now - after)
@@ -319,18 +366,44 @@ def _distance(cost, size, s, shape):
 
 
 @inner
-def _run(level, first, last, size, s, shape, table, step):
-    """Sum over the values first..last-1 of |pairs * level - size * G|."""
-    passes = last
-    if level <= 0:
-        passes = first
-    elif level < size:
-        index = (shape[s, PAIRS] * level + size - 1) // size - 1
-        passes = min(max(np.int64(step[shape[s, STEP] + index]), first), last)
+def _run(level, passes, first, last, size, s, shape, table):
+    """Sum over the values first..last-1 of |pairs * level - size * G|, which turns at the value `passes`."""
+    passes = min(max(passes, first), last)
     begin = shape[s, FIRST]
     below = table[begin + passes] - table[begin + first]
     above = table[begin + last] - table[begin + passes]
     return shape[s, PAIRS] * level * (2 * passes - first - last) + size * (above - below)
+
+
+@inner
+def _passes(level, size, s, shape, step):
+    """The first value at which size * G reaches pairs * level."""
+    if level <= 0:
+        return np.int64(0)
+    if level >= size:
+        return shape[s, VALUES]
+    return np.int64(step[shape[s, STEP] + (shape[s, PAIRS] * level + size - 1) // size - 1])
+
+
+@inner
+def _turns(start, classes, shape, step):
+    """`_passes` of all levels -1..size + 1 for every size that occurs, and where each size has them."""
+    largest = 0
+    for c in range(classes):
+        largest = max(largest, start[c + 1] - start[c])
+    turn_at, whole = np.full(largest + 1, -1, np.int64), 0
+    for c in range(classes):
+        size = start[c + 1] - start[c]
+        if turn_at[size] < 0:
+            turn_at[size] = whole + 1
+            whole += size + 3
+    turns = np.zeros((shape.shape[0], whole), np.int64)
+    for size in range(largest + 1):
+        if turn_at[size] > 0:
+            for s in range(shape.shape[0]):
+                for level in range(-1, size + 2) if shape[s, TREE] == 0 else range(0):
+                    turns[s, turn_at[size] + level] = _passes(level, size, s, shape, step)
+    return turns, turn_at
 
 
 @inner
@@ -341,7 +414,7 @@ def _surplus(count, size, s, node, shape, table):
 
 
 @inner
-def _settle(members, start, c, values, sums, rank, cost, counts, place, shape, table, step, limit):
+def _settle(members, start, c, values, sums, rank, cost, turns, turn_at, counts, place, shape, table, step, limit):
     """Orders the values of class c, sums its runs, and returns its excess."""
     size, base = start[c + 1] - start[c], start[c] + 2 * c
     result = 0.0
@@ -357,8 +430,9 @@ def _settle(members, start, c, values, sums, rank, cost, counts, place, shape, t
                 for j in range(size + 1):
                     sums[s, level, base + j] = running
                     running += _run(
-                        j + level - 1, values[s, base + j], values[s, base + j + 1], size, s, shape, table, step
-                    )
+                        j + level - 1, turns[s, turn_at[size] + j + level - 1],
+                        values[s, base + j], values[s, base + j + 1], size, s, shape, table,
+                    )  # fmt: skip
                 sums[s, level, base + size + 1] = running
             cost[s, c] = sums[s, 1, base + size + 1]
         result += max(0.0, _distance(cost[s, c], size, s, shape) - limit[s] - ENOUGH)
@@ -407,7 +481,9 @@ def _cost_of_tree(members, start, c, s, counts, place, shape, table, step):
 
 
 @inner
-def _excess_if(members, start, c, out, new, values, sums, rank, cost, counts, place, shape, table, step, limit):
+def _excess_if(
+    members, start, c, out, new, values, sums, rank, cost, turns, turn_at, counts, place, shape, table, step, limit
+):
     """The excess of class c with record `new` instead of its member `out`."""
     size, base = start[c + 1] - start[c], start[c] + 2 * c
     result = 0.0
@@ -416,15 +492,18 @@ def _excess_if(members, start, c, out, new, values, sums, rank, cost, counts, pl
             change = _change_in_tree(place[out, s], place[new, s], size, s, counts, shape, table, step)
         else:
             change = _change_in_order(
-                rank[s, out], place[new, s], values[s], sums[s], base, size, s, shape, table, step
+                rank[s, out], place[new, s], values[s], sums[s], base, size, turns[s], turn_at[size], s, shape, table
             )
         result += max(0.0, _distance(cost[s, c] + change, size, s, shape) - limit[s] - ENOUGH)
     return result
 
 
 @inner
-def _change_in_order(r, new, values, sums, base, size, s, shape, table, step):
-    """How the cost changes when the member of rank r is replaced by a record at place `new`."""
+def _change_in_order(r, new, values, sums, base, size, turns, at, s, shape, table):
+    """How the cost changes when the member of rank r is replaced by a record at place `new`.
+
+    turns, at: `_passes` of level l for this size is turns[at + l].
+    """
     y = np.int64(new)
     low, high = 0, size
     while low < high:
@@ -436,10 +515,12 @@ def _change_in_order(r, new, values, sums, base, size, s, shape, table, step):
     p = low  # so many members are at or below y
     if r <= p:
         begin = values[base + p]
-        moved = _run(p - 1, begin, y, size, s, shape, table, step) - _run(p, begin, y, size, s, shape, table, step)
+        moved = _run(p - 1, turns[at + p - 1], begin, y, size, s, shape, table)
+        moved -= _run(p, turns[at + p], begin, y, size, s, shape, table)
         return moved + sums[0, base + p] - sums[0, base + r] - sums[1, base + p] + sums[1, base + r]
     end = values[base + p + 1]
-    moved = _run(p + 1, y, end, size, s, shape, table, step) - _run(p, y, end, size, s, shape, table, step)
+    moved = _run(p + 1, turns[at + p + 1], y, end, size, s, shape, table)
+    moved -= _run(p, turns[at + p], y, end, size, s, shape, table)
     return moved + sums[2, base + r] - sums[2, base + p + 1] - sums[1, base + r] + sums[1, base + p + 1]
 
 

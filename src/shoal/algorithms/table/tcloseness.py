@@ -38,6 +38,10 @@ TRADE_OFF, MUST = 5e3, 5e7
 """What an excess of 1 weighs, in mean squared errors of a record: at first, and where it has to go."""
 
 
+SETTLED = 500
+"""Exchanging ends where a round moves less than one record in so many."""
+
+
 @dataclass(frozen=True)
 class TCloseness:
     """t-closeness by exchange between classes."""
@@ -131,7 +135,7 @@ class _Search:
             excess, moved = exchange.exchange(
                 self.rows, self.who, self.k, labels, classes, near, weight * self.unit, 2, *self.targets.arrays
             )
-            if not moved:
+            if moved * SETTLED <= self.points.shape[1]:
                 break
         return excess
 
