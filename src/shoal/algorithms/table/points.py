@@ -44,21 +44,22 @@ def points_of(matrix: Matrix, scale: str) -> np.ndarray:
     return np.ascontiguousarray(np.concatenate(blocks))
 
 
-def sensitive_points(columns: tuple[SensitiveColumn, ...], rows: int) -> np.ndarray:
+def sensitive_points(columns: tuple[SensitiveColumn, ...], place: np.ndarray) -> np.ndarray:
     """The sensitive attributes as points, (coordinates, n) float64; each has variance 1 in all.
 
-    Numbers are themselves, ordinals their places; hierarchies and plain categories as trees.
+    place: (n, attributes), the value of each record. Numbers are themselves, ordinals their places;
+    hierarchies and plain categories as trees.
     """
-    blocks = [np.zeros((1, rows))]
-    for column in columns:
+    blocks = [np.zeros((1, len(place)))]
+    for s, column in enumerate(columns):
         if column.distance == "ordered":
-            block = _numbers_of(column)[column.codes][None, :]
+            block = _numbers_of(column)[place[:, s]][None, :]
         elif column.distance == "hierarchical" and column.hierarchy is not None:
             tree = column.hierarchy
-            block = tree_coordinates(column.codes, tree.parent, tree.levels / max(tree.height, 1))
+            block = tree_coordinates(place[:, s], tree.parent, tree.levels / max(tree.height, 1))
         else:
             parent = np.append(np.full(column.values, column.values), -1)
-            block = tree_coordinates(column.codes, parent, np.append(np.zeros(column.values), 1.0))
+            block = tree_coordinates(place[:, s], parent, np.append(np.zeros(column.values), 1.0))
         blocks.append(_standardised(block))
     return np.ascontiguousarray(np.concatenate(blocks[1:] or blocks))
 

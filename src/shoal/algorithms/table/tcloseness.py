@@ -51,7 +51,7 @@ class TCloseness:
 
     scale: str = field(default="deviation", metadata=SCALE)
     neighbours: int = field(
-        default=32,
+        default=16,
         metadata={
             "help": "nearest classes that a class exchanges records with: more is slower and loses less",
             "low": 1,
@@ -61,7 +61,7 @@ class TCloseness:
         default=30,
         metadata={"help": "times that all classes look for exchanges at most, each time anew with near ones", "low": 1},
     )
-    block: int = field(default=1 << 17, metadata=BLOCK)
+    block: int = field(default=1 << 15, metadata=BLOCK)
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """Classes of at least `promises.k` people within t; merged where exchanges could not get there."""

@@ -43,7 +43,7 @@ class TClosenessKFirst:
 
     scale: str = field(default="deviation", metadata=SCALE)
     candidates: int = field(default=0, metadata=CANDIDATES)
-    block: int = field(default=0, metadata=BLOCK)
+    block: int = field(default=1 << 14, metadata=BLOCK)
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """Classes of at least `promises.k` people within t where swapping got them there, else merged."""

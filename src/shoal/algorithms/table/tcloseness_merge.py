@@ -38,7 +38,7 @@ class TClosenessMerge:
     )
 
     scale: str = field(default="deviation", metadata=SCALE)
-    block: int = field(default=0, metadata=BLOCK)
+    block: int = field(default=1 << 17, metadata=BLOCK)
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """Classes of at least `promises.k` people, merged until they are close enough."""
