@@ -9,7 +9,7 @@ k' = ceil(n / (2(n - 1)t + 1)) brings within t; merging sees to everything else.
 Paper: k'                          Here: subsets
 Reading: where n mod k' reaches floor(n / k'), k' grows by their quotient, as in the authors' tool; what
 is left then is in the middle run, and one class each takes one of these records more.
-Reading: one sensitive attribute orders the records, the first that is asked for; the classes merge
+Reading: one sensitive attribute orders the records, the first that is asked for and varies; the classes merge
 where another one, repeated values or the middle run break t.
 """
 
@@ -53,13 +53,19 @@ class TClosenessTFirst:
 
         def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
             records = points.shape[1]
-            place, t = (
-                (targets.place[:, 0], float(targets.limit[0])) if len(targets.limit) else (np.zeros(records), 1.0)
-            )
+            place, t = _ordering(targets)
             count = subsets(records, k, t)
             return close_classes.from_subsets(points, _in_runs(place, count), count, count // 2)
 
         return merged(points, in_blocks(matrix, points, targets, self.block, k, cluster), targets)
+
+
+def _ordering(targets: Targets) -> tuple[np.ndarray, float]:
+    """The first sensitive attribute that varies, and its t; nothing to keep apart where none does."""
+    for s in range(len(targets.limit)):
+        if np.ptp(targets.place[:, s]) > 0:
+            return targets.place[:, s], float(targets.limit[s])
+    return np.zeros(len(targets.place), dtype=np.int32), 1.0
 
 
 def subsets(records: int, k: int, t: float) -> int:
