@@ -25,6 +25,7 @@ inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=T
 TREE, FIRST, VALUES, STEP, PAIRS, SPAN = range(6)
 COUNT, MARK, GAIN = range(3)
 CHUNK = 1024
+LAZY = 6  # candidates that are looked for one by one before the rest is ordered as a heap
 FEW = 16  # records are sorted, not bucketed, where values are so many times as many
 ENOUGH = 1e-12  # distances are compared as floats; rounding must not fail a class
 
@@ -480,28 +481,42 @@ def _bring_closer(
         return
     values, rank = np.empty((several, size + 2), np.int64), np.empty((several, size), np.int64)
     sums = np.zeros((several, 3, size + 2), np.int64)
+    turns = np.zeros((several, size + 3), np.int64)
+    for s in range(several):
+        for level in range(-1, size + 2) if shape[s, TREE] == 0 else range(0):
+            turns[s, level + 1] = _passes(level, size, s, shape, step)
     cost, excess = np.zeros(several, np.int64), np.empty(size)
-    current = _measure(members, ids, values, rank, sums, cost, scratch, place, shape, table, step, limit)
+    current = _measure(members, ids, values, rank, sums, turns, cost, scratch, place, shape, table, step, limit)
     if current > ENOUGH:
         centre = np.empty(near.shape[0])
         heap = np.empty(count, np.int64)
         if follow:
             _mean(members, near, centre)
             _distances(near, count, centre, distance)
-        held = _waiting(heap, gone, tried, turn, count, distance)
+        held, lazy = _waiting(heap, gone, tried, turn, count), LAZY
         tries = 0
         while current > ENOUGH and held > 0 and tries < most:
-            candidate = heap[0]
+            at = 0
+            if lazy > 0:
+                at = _nearest_waiting(heap, held, distance)
+                lazy -= 1
+            candidate = heap[at]
             held -= 1
-            heap[0] = heap[held]
-            _sink_nearest(heap, 0, held, distance)
+            heap[at] = heap[held]
+            if lazy == 0:
+                _heap_up(heap, held, distance)
+                lazy = -1
+            elif lazy < 0:
+                _sink_nearest(heap, 0, held, distance)
             tries += 1
             tried[candidate] = turn
             stamp = (np.int64(turn) << 32) + tries
-            _try(
-                candidate, members, ids, values, rank, sums, cost, excess, stamp, scratch,
+            helps = _try(
+                candidate, members, ids, values, rank, sums, turns, cost, excess, current, stamp, scratch,
                 place, shape, table, step, limit,
             )  # fmt: skip
+            if not helps:
+                continue
             best = _best_replacement(candidate, members, ids, who, excess)
             if best < 0 or not excess[best] < current:
                 continue
@@ -509,11 +524,11 @@ def _bring_closer(
             gone[members[best]], tried[members[best]] = False, turn
             gone[candidate] = True
             members[best] = candidate
-            current = _measure(members, ids, values, rank, sums, cost, scratch, place, shape, table, step, limit)
+            current = _measure(members, ids, values, rank, sums, turns, cost, scratch, place, shape, table, step, limit)
             if follow and current > ENOUGH:
                 _mean(members, near, centre)
                 _distances(near, count, centre, distance)
-                held = _waiting(heap, gone, tried, turn, count, distance)
+                held, lazy = _waiting(heap, gone, tried, turn, count), LAZY
     _uncount(members, ids, scratch, place, shape, step)
 
 
@@ -527,16 +542,30 @@ def _mean(members, near, centre):
 
 
 @inner
-def _waiting(heap, gone, tried, turn, count, distance):
-    """The positions left that were not tried yet, as a heap whose nearest is on top; how many."""
+def _waiting(heap, gone, tried, turn, count):
+    """The positions left that were not tried yet, in any order; how many."""
     held = 0
     for i in range(count):
         if not gone[i] and tried[i] != turn:
             heap[held] = i
             held += 1
+    return held
+
+
+@inner
+def _nearest_waiting(heap, held, distance):
+    best = 0
+    for at in range(1, held):
+        if _is_farther(heap[best], heap[at], distance):
+            best = at
+    return best
+
+
+@inner
+def _heap_up(heap, held, distance):
+    """Orders the waiting positions as a heap whose nearest is on top."""
     for at in range(held // 2 - 1, -1, -1):
         _sink_nearest(heap, at, held, distance)
-    return held
 
 
 @inner
@@ -557,7 +586,7 @@ def _best_replacement(candidate, members, ids, who, excess):
 
 
 @inner
-def _measure(members, ids, values, rank, sums, cost, scratch, place, shape, table, step, limit):
+def _measure(members, ids, values, rank, sums, turns, cost, scratch, place, shape, table, step, limit):
     """Prepares the class for `_try` and returns its excess; counts its records in the trees."""
     size = len(members)
     result = -1.0
@@ -576,7 +605,8 @@ def _measure(members, ids, values, rank, sums, cost, scratch, place, shape, tabl
                 running = np.int64(0)
                 for j in range(size + 1):
                     sums[s, level, j] = running
-                    running += _run(j + level - 1, values[s, j], values[s, j + 1], size, s, shape, table, step)
+                    turn = turns[s, j + level]
+                    running += _run(j + level - 1, turn, values[s, j], values[s, j + 1], size, s, shape, table)
                 sums[s, level, size + 1] = running
             cost[s] = sums[s, 1, size + 1]
         result = max(result, _distance(cost[s], size, s, shape) - limit[s])
@@ -606,18 +636,23 @@ def _sort_places(members, ids, s, values, rank, place, last):
 
 
 @inner
-def _run(level, first, last, size, s, shape, table, step):
-    """Sum over the values first..last-1 of |pairs * level - size * G|."""
-    passes = last
-    if level <= 0:
-        passes = first
-    elif level < size:
-        index = (shape[s, PAIRS] * level + size - 1) // size - 1
-        passes = min(max(np.int64(step[shape[s, STEP] + index]), first), last)
+def _run(level, passes, first, last, size, s, shape, table):
+    """Sum over the values first..last-1 of |pairs * level - size * G|, which turns at the value `passes`."""
+    passes = min(max(passes, first), last)
     start = shape[s, FIRST]
     below = table[start + passes] - table[start + first]
     above = table[start + last] - table[start + passes]
     return shape[s, PAIRS] * level * (2 * passes - first - last) + size * (above - below)
+
+
+@inner
+def _passes(level, size, s, shape, step):
+    """The first value at which size * G reaches pairs * level."""
+    if level <= 0:
+        return np.int64(0)
+    if level >= size:
+        return shape[s, VALUES]
+    return np.int64(step[shape[s, STEP] + (shape[s, PAIRS] * level + size - 1) // size - 1])
 
 
 @inner
@@ -661,39 +696,60 @@ def _uncount(members, ids, scratch, place, shape, step):
 
 
 @inner
-def _try(candidate, members, ids, values, rank, sums, cost, excess, stamp, scratch, place, shape, table, step, limit):
-    """The excess of the class with each member replaced by the candidate in turn, (size,)."""
-    for e in range(len(members)):
+def _try(
+    candidate, members, ids, values, rank, sums, turns, cost, excess, current, stamp, scratch,
+    place, shape, table, step, limit,
+):  # fmt: skip
+    """The excess of the class with each member replaced by the candidate in turn, (size,).
+
+    Returns whether any may be below the current one; the attribute that is farthest now is tried first,
+    as no replacement helps that doesn't help there.
+    """
+    size, several = len(members), len(limit)
+    lead = 0
+    for s in range(several):
+        if _distance(cost[s], size, s, shape) - limit[s] == current:
+            lead = s
+    for e in range(size):
         excess[e] = -1.0
-    for s in range(len(limit)):
+    for turn in range(several):
+        s = (lead + turn) % several
         y = np.int64(place[ids[candidate], s])
         if shape[s, TREE] == 1:
             _try_tree(y, members, ids, cost[s], excess, stamp, s, scratch, place, shape, table, step, limit)
         else:
-            _try_ordered(y, values[s], rank[s], sums[s], cost[s], excess, s, shape, table, step, limit)
+            _try_ordered(y, values, rank, sums, turns, cost[s], excess, s, shape, table, limit)
+        least = excess[0]
+        for e in range(1, size):
+            least = min(least, excess[e])
+        if not least < current:
+            return False
+    return True
 
 
 @inner
-def _try_ordered(y, values, rank, sums, cost, excess, s, shape, table, step, limit):
-    size = len(rank)
+def _try_ordered(y, values, rank, sums, turns, cost, excess, s, shape, table, limit):
+    size = rank.shape[1]
     low, high = 0, size
     while low < high:
         middle = (low + high + 1) // 2
-        if values[middle] <= y:
+        if values[s, middle] <= y:
             low = middle
         else:
             high = middle - 1
     p = low  # so many members are at or below y
-    left = _run(p - 1, values[p], y, size, s, shape, table, step) - _run(p, values[p], y, size, s, shape, table, step)
-    end = values[p + 1]
-    right = _run(p + 1, y, end, size, s, shape, table, step) - _run(p, y, end, size, s, shape, table, step)
+    begin, end = values[s, p], values[s, p + 1]
+    left = _run(p - 1, turns[s, p], begin, y, size, s, shape, table)
+    left -= _run(p, turns[s, p + 1], begin, y, size, s, shape, table)
+    right = _run(p + 1, turns[s, p + 2], y, end, size, s, shape, table)
+    right -= _run(p, turns[s, p + 1], y, end, size, s, shape, table)
+    left += cost - sums[s, 1, p] + sums[s, 0, p]
+    right += cost + sums[s, 1, p + 1] - sums[s, 2, p + 1]
+    whole, most = np.float64(shape[s, PAIRS]) * size * shape[s, SPAN], limit[s]
     for e in range(size):
-        r = rank[e]
-        if r <= p:
-            change = left + sums[0, p] - sums[0, r] - sums[1, p] + sums[1, r]
-        else:
-            change = right + sums[2, r] - sums[2, p + 1] - sums[1, r] + sums[1, p + 1]
-        excess[e] = max(excess[e], _distance(cost + change, size, s, shape) - limit[s])
+        r = rank[s, e]
+        after = left + sums[s, 1, r] - sums[s, 0, r] if r <= p else right + sums[s, 2, r] - sums[s, 1, r]
+        excess[e] = max(excess[e], after / whole - most)
 
 
 @inner
@@ -799,11 +855,11 @@ def _excess_of_chains(head, later, c, size, place, shape, table, step, limit, co
             while i >= 0:
                 value = np.int64(place[i, s])
                 if value > at:
-                    cost += _run(level, at, value, size, s, shape, table, step)
+                    cost += _run(level, _passes(level, size, s, shape, step), at, value, size, s, shape, table)
                     at = value
                 level += 1
                 i = later[s, i]
-            cost += _run(level, at, shape[s, VALUES], size, s, shape, table, step)
+            cost += _run(level, _passes(level, size, s, shape, step), at, shape[s, VALUES], size, s, shape, table)
         result = max(result, _distance(cost, max(size, 1), s, shape) - limit[s])
     return result
 
