@@ -13,6 +13,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from shoal.data.classes import Classes
+from shoal.data.closeness import Closeness
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -27,6 +28,13 @@ class Promises(Protocol):
 
     beyond_k: bool
     """Whether anything has to be asked besides k."""
+
+    @property
+    def closeness(self) -> tuple[Closeness, ...]:
+        """What every t-closeness promise asks of each of its attributes; empty without one.
+
+        For methods that build classes towards it; only `hold` decides whether a class is close enough.
+        """
 
     def hold(self, labels: np.ndarray, count: int) -> np.ndarray:
         """For each class 0..count-1, whether every monotone promise holds; (count,) bool.

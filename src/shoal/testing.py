@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from shoal.data.closeness import Closeness
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -24,6 +25,7 @@ class OnlyK:
     """The simplest promises: k distinct subjects in every class."""
 
     beyond_k = False
+    closeness: tuple[Closeness, ...] = ()
 
     def __init__(self, matrix: Matrix, k: int) -> None:
         self.k = k

@@ -20,6 +20,7 @@ class SensitiveColumn:
     values: how many places there are; for numbers and ordinals every place below it occurs.
     distance: `equal`, `ordered` or `hierarchical`: how far apart two values are for t-closeness.
     labels: text of each place, for promises that name values; not needed where a hierarchy has them.
+    numbers: (values,) float64, the number behind each place of a numeric attribute, missing ones infinite.
     """
 
     name: str
@@ -28,6 +29,7 @@ class SensitiveColumn:
     distance: str = "equal"
     hierarchy: Hierarchy | None = None
     labels: tuple[str, ...] = ()
+    numbers: np.ndarray | None = None
 
     def place_of(self, label: str) -> int | None:
         """The place of a value given by its text, None where it does not occur."""

@@ -44,4 +44,5 @@ def encode_sensitive(
     distinct, first, places = np.unique(place, return_index=True, return_inverse=True)
     labels = tuple(column.cells[i] for i in first)
     places = places.astype(np.int32)[column.codes]
-    return SensitiveColumn(attribute.name, places, len(distinct), distance, labels=labels), []
+    numbers = distinct if attribute.kind is Kind.NUMBER else None
+    return SensitiveColumn(attribute.name, places, len(distinct), distance, labels=labels, numbers=numbers), []

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from shoal.data.classes import Classes
+from shoal.data.closeness import Closeness
 from shoal.privacy.feasibility import nearest_feasible
 from shoal.protocols import PrivacyModel
 
@@ -36,6 +38,13 @@ class BoundPromises:
         self.k = max([1, *(_least_subjects(model, several_records) for model in models)])
         people_only = all(getattr(model, "counts_people_only", False) for model in asked)
         self.beyond_k = several_records or not people_only
+        self._asked = asked
+
+    @cached_property
+    def closeness(self) -> tuple[Closeness, ...]:
+        """What every t-closeness promise asks of each of its attributes."""
+        asked = [model for model in self._asked if hasattr(model, "closeness")]
+        return tuple(target for model in asked for target in model.closeness(self.template))
 
     def hold(self, labels: np.ndarray, count: int) -> np.ndarray:
         """For each class 0..count-1, whether every monotone promise holds; (count,) bool.

@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.classes import Classes
+from shoal.data.closeness import Closeness
 from shoal.privacy.earth_mover import Distance, distance_to
 from shoal.privacy.exact import NEARLY, ROOM, sign
 from shoal.privacy.parameters import as_written, decimal, names
@@ -60,17 +61,21 @@ class TCloseness(Promise):
         distances = self._distances(table)
         return lambda classes: self._judge(classes, distances)[1]
 
-    def _distances(self, table: Classes) -> dict[str, Distance]:
-        """To the distribution of every attribute among all records that are in a class."""
+    def closeness(self, table: Classes) -> tuple[Closeness, ...]:
+        """What is asked of each attribute, for methods that build classes towards it."""
         everybody = Classes(np.where(table.labels >= 0, 0, -1), 1, table.subjects, table.sensitive)
-        distances = {}
+        asked = []
         for name in self.attributes:
             column = sensitive_column(table, name)
             counts = value_counts(everybody, name)
             frequencies = np.zeros(max(column.values, 1), dtype=np.int64)
             frequencies[counts.value] = counts.count
-            distances[name] = distance_to(column, frequencies)
-        return distances
+            asked.append(Closeness(column, frequencies, self.t))
+        return tuple(asked)
+
+    def _distances(self, table: Classes) -> dict[str, Distance]:
+        """To the distribution of every attribute among all records that are in a class."""
+        return {asked.column.name: distance_to(asked.column, asked.frequencies) for asked in self.closeness(table)}
 
     def _judge(self, classes: Classes, distances: Mapping[str, Distance]) -> tuple[np.ndarray, np.ndarray]:
         measured, holds = np.zeros(classes.count), np.ones(classes.count, dtype=bool)

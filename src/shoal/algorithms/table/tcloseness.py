@@ -1,0 +1,164 @@
+"""t-closeness by exchange: classes as small as t allows, which then trade records to become compact.
+
+Ours, not from a paper. Methods that gather near records first (k-anonymity first) lose where t is
+tight, methods that spread every class over the sensitive values (k-means++ clustering, t-closeness
+first) lose where t is loose. This one starts spread, where t holds, and lets pairs of classes exchange
+records as long as the squared error falls and t still holds: it ends as compact as t allows.
+Promise: every class holds k people and is within t of the whole table on every sensitive attribute.
+1. The size of classes is the least that the sensitive values allow: k, or more where even the best
+   conceivable class of that size is too far (on each attribute, every cumulative share of a class of
+   g records is a multiple of 1/g).
+2. Records are cut into cells by their quasi-identifiers while cells stay within half of t, and dealt
+   to the classes of their cell in the order of a sensitive attribute.
+3. Classes exchange records while squared error + weight * excess falls; the excess is the sum of what
+   distances exceed t by. The change of both takes O(1), whatever the size of class and table.
+4. Where many classes still fail, classes start larger; where few do, the worst are dissolved: each of
+   their records joins the class where it costs least, and the exchange goes on.
+Without t-closeness among the promises, MDAV's classes are improved by exchange.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.algorithms.table.blocks import BLOCK, blocks_of, in_blocks
+from shoal.algorithms.table.points import SCALE, points_of
+from shoal.algorithms.table.segments import require_people
+from shoal.algorithms.table.targets import Targets, least_size, targets_of
+from shoal.algorithms.table.tcloseness_merge import merged
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.kernels import close_classes, exchange
+from shoal.protocols import Promises
+
+TRADE_OFF, MUST = 5e3, 5e7
+"""What an excess of 1 weighs, in mean squared errors of a record: at first, and where it has to go."""
+
+
+SETTLED = 500
+"""Exchanging ends where a round moves less than one record in so many."""
+
+
+@dataclass(frozen=True)
+class TCloseness:
+    """t-closeness by exchange between classes."""
+
+    name: ClassVar[str] = "tcloseness"
+    paper: ClassVar[str] = "Shoal's own: t-closeness for several sensitive attributes by exchange between classes."
+
+    scale: str = field(default="deviation", metadata=SCALE)
+    neighbours: int = field(
+        default=16,
+        metadata={
+            "help": "nearest classes that a class exchanges records with: more is slower and loses less",
+            "low": 1,
+        },
+    )
+    rounds: int = field(
+        default=30,
+        metadata={"help": "times that all classes look for exchanges at most, each time anew with near ones", "low": 1},
+    )
+    block: int = field(default=1 << 15, metadata=BLOCK)
+
+    def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
+        """Classes of at least `promises.k` people within t; merged where exchanges could not get there."""
+        require_people(matrix, promises)
+        points, targets = points_of(matrix, self.scale), targets_of(promises, matrix.records)
+
+        def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
+            return _Search(self, points, who, promises.k, targets, rng).classes()
+
+        return merged(points, in_blocks(matrix, points, targets, self.block, promises.k, cluster), targets)
+
+
+class _Search:
+    """One search for the classes of a block."""
+
+    def __init__(
+        self,
+        method: TCloseness,
+        points: np.ndarray,
+        who: np.ndarray,
+        k: int,
+        targets: Targets,
+        rng: np.random.Generator,
+    ) -> None:
+        self.method, self.points, self.who, self.k, self.targets, self.rng = method, points, who, k, targets, rng
+        self.rows = np.ascontiguousarray(points.T)
+        self.unit = max(float(points.var(axis=1).sum()), 1e-300)
+
+    def classes(self) -> np.ndarray:
+        """The class of each record, numbered from 0; some may still be too far."""
+        records = self.points.shape[1]
+        if not len(self.targets.limit):
+            labels = close_classes.around_extremes(self.points, self.who, self.k, 0, *self.targets.arrays)
+            self._exchange(labels, MUST)
+            return labels
+        size = least_size(self.targets, self.k, records)
+        while 2 * size <= records:
+            labels = self._spread(size)
+            excess = self._exchange(labels, TRADE_OFF, patience=4)
+            if 4 * (excess > 0).sum() <= len(excess):
+                return self._mended(labels)
+            size += max(1, size // 16)
+        return np.zeros(records, dtype=np.int32)
+
+    def _spread(self, size: int) -> np.ndarray:
+        """Step 2: classes of `size` or one more, each spread over the values of a sensitive attribute."""
+        labels = np.empty(self.points.shape[1], dtype=np.int32)
+        count = 0
+        for rows in blocks_of(self.points, self.targets, 8 * size, size):
+            own = _dealt(self.targets.place[rows, 0], max(len(rows) // size, 1), self.rng)
+            labels[rows] = own + count
+            count += int(own.max()) + 1
+        return labels
+
+    def _mended(self, labels: np.ndarray) -> np.ndarray:
+        """Steps 3 and 4: exchange until nothing is gained, dissolving the worst classes while any fails."""
+        self._exchange(labels, TRADE_OFF)
+        while True:
+            excess = self._exchange(labels, MUST)
+            failing = np.argsort(-excess, kind="stable")[: (int((excess > 0).sum()) + 1) // 2]
+            if not len(failing) or len(excess) == 1:
+                return labels
+            labels = self._dissolved(labels, failing)
+
+    def _exchange(self, labels: np.ndarray, weight: float, patience: int = 0) -> np.ndarray:
+        """Changes the labels until a round moves nobody, or `patience` rounds have passed; the excess of each class."""
+        classes = int(labels.max()) + 1
+        q = min(self.method.neighbours, max(classes - 1, 1))
+        for _ in range(patience or self.method.rounds):
+            near = exchange.near_classes(self.rows, labels, classes, q)
+            excess, moved = exchange.exchange(
+                self.rows, self.who, self.k, labels, classes, near, weight * self.unit, 2, *self.targets.arrays
+            )
+            if moved * SETTLED <= self.points.shape[1]:
+                break
+        return excess
+
+    def _dissolved(self, labels: np.ndarray, failing: np.ndarray) -> np.ndarray:
+        kept = np.ones(int(labels.max()) + 1, dtype=bool)
+        kept[failing] = False
+        number = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+        labels = number[labels]
+        exchange.hand_out(self.rows, labels, int(kept.sum()), MUST * self.unit, *self.targets.arrays)
+        return labels
+
+
+def _dealt(place: np.ndarray, classes: int, rng: np.random.Generator) -> np.ndarray:
+    """Deals the records in order of their values: a class gets one of each run of `classes`, drawn at random.
+
+    The run in the middle takes what the division leaves, so that it moves no class far.
+    """
+    records = len(place)
+    each, spare = divmod(records, classes)
+    order = np.argsort(place, kind="stable")
+    labels = np.empty(records, dtype=np.int32)
+    ends = np.cumsum([classes + (spare if run == each // 2 else 0) for run in range(each)])
+    for begin, end in zip(np.concatenate(([0], ends[:-1])), ends, strict=True):
+        deal = np.concatenate((rng.permutation(classes), rng.permutation(classes)[: end - begin - classes]))
+        labels[order[begin:end]] = rng.permutation(deal)
+    return labels

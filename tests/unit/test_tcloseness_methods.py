@@ -1,0 +1,226 @@
+"""The clustering methods, asked for t-closeness: their promises, odd tables, and Census."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import naive_clustering
+import shoal
+from clustering_cases import Case, cases, classes_of
+from peer_cases import SHARED
+from shoal.algorithms.table.blocks import blocks_of
+from shoal.algorithms.table.mdav import Mdav
+from shoal.algorithms.table.points import points_of
+from shoal.algorithms.table.repair import repair
+from shoal.algorithms.table.tcloseness import TCloseness
+from shoal.algorithms.table.tcloseness_fcm import TClosenessFcm
+from shoal.algorithms.table.tcloseness_k_first import TClosenessKFirst
+from shoal.algorithms.table.tcloseness_kmeanspp import TClosenessKMeansPP, squared_error
+from shoal.algorithms.table.tcloseness_merge import TClosenessMerge
+from shoal.algorithms.table.tcloseness_t_first import TClosenessTFirst
+from shoal.data.classes import SensitiveColumn
+from shoal.data.matrix import Matrix
+from shoal.errors import InfeasibleError
+from shoal.testing import OnlyK
+
+METHODS = [
+    TClosenessMerge(),
+    TClosenessKFirst(),
+    TClosenessTFirst(),
+    TClosenessKMeansPP(),
+    TClosenessKMeansPP(leftovers="spread"),
+    TClosenessFcm(),
+    TCloseness(),
+    TCloseness(scale="range"),
+]
+every_method = pytest.mark.parametrize("method", METHODS, ids=str)
+
+
+def run(method, case: Case, k: int, seed: int = 0):
+    return method.partition(case.matrix, case.promises(k), np.random.default_rng(seed))
+
+
+def case_of(values: list[list[int]], t: float, points: np.ndarray | None = None) -> Case:
+    columns = []
+    for s, column in enumerate(values):
+        distinct, codes = np.unique(column, return_inverse=True)
+        columns.append(SensitiveColumn(f"s{s}", codes.astype(np.int32), len(distinct), "ordered"))
+    n = len(values[0])
+    points = np.stack([np.arange(n) * 7 % 9, np.arange(n) % 8]).astype(float) if points is None else points
+    return Case(points, tuple(columns), tuple(t for _ in columns))
+
+
+@every_method
+@given(cases(least=4, attributes=3), st.integers(2, 4))
+@settings(max_examples=60, deadline=None)
+def test_every_class_has_k_people_and_is_close_enough_without_repair(method, case, k):
+    partition = run(method, case, k)
+    promises = case.promises(k)
+    classes = classes_of(partition.labels)
+    assert sorted(r for members in classes for r in members) == list(range(case.records))
+    assert min(map(len, classes)) >= k
+    assert all(naive_clustering.excess(case.asked, members) <= 1e-9 for members in classes)
+    assert promises.hold(partition.labels, partition.count).all()
+
+
+@every_method
+@given(cases(least=6), st.integers(2, 3), st.data())
+@settings(max_examples=40, deadline=None)
+def test_people_with_several_records_are_hidden_among_k_after_the_repair(method, case, k, data):
+    drawn = data.draw(st.lists(st.integers(0, case.records), min_size=case.records, max_size=case.records))
+    subjects = np.unique(drawn, return_inverse=True)[1].astype(np.int32)
+    assume(subjects.max() + 1 >= k)
+    matrix = Matrix.from_columns(case.points.T.astype(int), [8.0] * len(case.points), subjects)
+    promises = case.promises(k, subjects)
+    partition = repair(matrix, method.partition(matrix, promises, np.random.default_rng(0)), promises)
+    assert promises.hold(partition.labels, partition.count).all()
+
+
+@every_method
+def test_t_of_1_asks_nothing_beyond_k(method):
+    sizes = run(method, case_of([list(range(60))], 1.0), 5).sizes()
+    assert sizes.min() == 5
+    assert len(sizes) >= (11 if getattr(method, "leftovers", "") == "spread" else 12)
+
+
+@every_method
+def test_a_constant_sensitive_attribute_is_always_close(method):
+    sizes = run(method, case_of([[3] * 60, [4] * 60], 0.0), 5).sizes()
+    assert sizes.min() == 5
+    assert len(sizes) >= 11
+
+
+@every_method
+def test_t_of_0_ends_in_one_class_where_no_part_is_a_replica(method):
+    assert run(method, case_of([list(range(31))], 0.0), 4).count == 1
+
+
+def test_t_of_0_finds_replicas_where_exchange_can_reach_them():
+    case = case_of([[0, 1] * 20], 0.0)
+    assert run(TCloseness(), case, 2).count > 1
+
+
+@every_method
+@pytest.mark.parametrize("n", [5, 7, 9])
+def test_fewer_than_two_classes_worth_of_records_are_one_class(method, n):
+    assert run(method, case_of([list(range(n))], 0.3), 5).count == 1
+
+
+@every_method
+def test_fewer_people_than_k_are_infeasible(method):
+    with pytest.raises(InfeasibleError):
+        run(method, case_of([list(range(4))], 0.3), 5)
+
+
+@every_method
+def test_ties_everywhere_make_classes_all_the_same(method):
+    case = case_of([[0, 1, 2, 3] * 15], 0.3, np.zeros((2, 60)))
+    partition = run(method, case, 4)
+    assert partition.sizes().min() >= 4
+    assert case.promises(4).hold(partition.labels, partition.count).all()
+
+
+@every_method
+def test_the_same_seed_gives_the_same_classes(method):
+    rng = np.random.default_rng(5)
+    case = case_of([rng.integers(0, 40, 90).tolist(), rng.integers(0, 9, 90).tolist()], 0.2)
+    assert run(method, case, 4, seed=1).labels.tolist() == run(method, case, 4, seed=1).labels.tolist()
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_what_is_published_is_within_t(method, sample_table, sample_policy):
+    sensitive = [name for name, a in sample_policy["attributes"].items() if a["role"] == "sensitive"]
+    promises = [{"model": "k-anonymity", "k": 4}, {"model": "t-closeness", "attributes": sensitive, "t": 0.25}]
+    settings_of = {field.name: getattr(method, field.name) for field in fields(method)}
+    policy = sample_policy | {"promises": promises, "method": {"name": method.name, **settings_of}}
+    published = shoal.publish(sample_table, shoal.Policy.from_dict(policy))
+    assert published.certificate.holds
+
+
+def test_promises_tell_what_t_closeness_asks_of_each_attribute():
+    case = case_of([[2, 2, 5, 9], [1, 1, 1, 7]], 0.25)
+    asked = case.promises(2).closeness
+    assert [(a.column.name, a.t, a.frequencies.tolist()) for a in asked] == [
+        ("s0", 0.25, [2, 1, 1]),
+        ("s1", 0.25, [3, 1]),
+    ]
+    assert case_of([[1, 2, 3]], 0.5).promises(2).k == 2
+
+
+def test_the_best_of_fifty_runs_is_at_least_as_good_as_one():
+    rng = np.random.default_rng(2)
+    case = case_of([rng.integers(0, 99, 120).tolist()], 0.1)
+    points = points_of(case.matrix, "deviation")
+    once, best = (run(TClosenessKMeansPP(preset=preset), case, 5) for preset in ("once", "paper"))
+    assert squared_error(points, best) <= squared_error(points, once)
+
+
+@given(cases(least=40, most=60), st.integers(1, 4))
+@settings(max_examples=30, deadline=None)
+def test_blocks_part_the_table_and_stay_within_half_of_t_or_are_dealt(case, k):
+    blocks = blocks_of(case.points, case.targets, 8 * k, k)
+    assert sorted(np.concatenate(blocks).tolist()) == list(range(case.records))
+    assert sum(len(rows) % k > 0 for rows in blocks) <= 1
+    assert max(map(len, blocks)) <= 8 * k
+
+
+@every_method
+def test_blocks_lose_no_promise(method):
+    rng = np.random.default_rng(3)
+    case = case_of([rng.integers(0, 500, 400).tolist(), rng.integers(0, 5, 400).tolist()], 0.15)
+    partition = run(replace(method, block=80), case, 5)
+    assert partition.sizes().min() >= 5
+    assert case.promises(5).hold(partition.labels, partition.count).all()
+
+
+def test_without_t_closeness_exchange_improves_mdav():
+    rng = np.random.default_rng(4)
+    matrix = Matrix.from_columns(rng.integers(0, 1000, (300, 3)), [999.0] * 3)
+    points = points_of(matrix, "deviation")
+    ours, theirs = (m.partition(matrix, OnlyK(matrix, 4), rng) for m in (TCloseness(), Mdav()))
+    assert ours.sizes().tolist() == theirs.sizes().tolist()
+    assert squared_error(points, ours) < squared_error(points, theirs)
+
+
+@pytest.fixture(scope="module")
+def census() -> pl.DataFrame:
+    path = SHARED / "casc" / "census.csv"
+    if not path.exists():
+        pytest.skip(f"Census is not at {path}; set SHOAL_DATA to a folder that has it")
+    return pl.read_csv(path)
+
+
+def census_case(census: pl.DataFrame, t: float, sensitive: tuple[str, ...] = ("FEDTAX", "FICA")) -> Case:
+    columns = []
+    for name in sensitive:
+        values, codes = np.unique(census[name].to_numpy(), return_inverse=True)
+        columns.append(
+            SensitiveColumn(name, codes.astype(np.int32), len(values), "ordered", numbers=values.astype(float))
+        )
+    points = census.select("TAXINC", "POTHVAL").to_numpy().T.astype(float)
+    return Case(points, tuple(columns), tuple(t for _ in columns))
+
+
+@pytest.mark.parametrize(("k", "t"), [(5, 0.1), (5, 0.3), (10, 0.05), (10, 0.2), (20, 0.15), (30, 0.25)])
+def test_on_census_ours_has_smaller_classes_and_loses_less_than_either_paper(census, k, t):
+    case = census_case(census, t)
+    points = points_of(case.matrix, "deviation")
+    ours, kmeanspp, k_first = (
+        run(method, case, k) for method in (TCloseness(), TClosenessKMeansPP(preset="paper"), TClosenessKFirst())
+    )
+    assert case.promises(k).hold(ours.labels, ours.count).all()
+    assert ours.count >= max(kmeanspp.count, k_first.count)
+    assert squared_error(points, ours) < min(squared_error(points, kmeanspp), squared_error(points, k_first))
+
+
+@pytest.mark.parametrize("sensitive", ["FEDTAX", "FICA"])
+@pytest.mark.parametrize("t", [0.05, 0.15])
+def test_on_census_with_one_sensitive_attribute_classes_are_no_larger_than_those_of_t_first(census, sensitive, t):
+    case = census_case(census, t, (sensitive,))
+    assert run(TCloseness(), case, 5).count >= run(TClosenessTFirst(), case, 5).count
