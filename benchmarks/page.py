@@ -56,7 +56,7 @@ def _losses(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     for values in dict.fromkeys(row["values"] for row in rows):
         chosen = [row for row in rows if row["values"] == values]
         ks = list(dict.fromkeys(row["k"] for row in chosen))
-        yield f"### Every method, {values} values" if values == "ordered" else f"### Every method, over {values}"
+        yield f"### By method, {values} values" if values == "ordered" else f"### By method, over {values}"
         yield ""
         yield "| method | " + " | ".join(f"gcp %, k = {k}" for k in ks) + " |"
         yield "|---" * (len(ks) + 1) + "|"

@@ -73,7 +73,7 @@ def measure(asked: Asked) -> Result:
             f"anonypy is slow, so it is tried once on {LARGER:,} records and not beyond; a peer that is not done "
             f"after {MOST_WALL:g} s is stopped.",
             "The ratio takes the first call of our process, which reads compiled kernels from disk; later calls are "
-            "given, too. Our call includes the audit.",
+            "given, too. Imports are timed on neither side. Our call includes the audit.",
             "For scale, not of this run, one million records, whole process, measured by this project: ARX's local "
             "recoding 12 to 52 CPU s, a Mondrian in pure Python 26, anonypy 296.",
         ],
