@@ -8,9 +8,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
+from hypothesis import HealthCheck, settings
 
 from shoal.cli.main import status_of
 from shoal.samples import patients
+
+# how long an example takes says nothing: machines are shared, and kernels compile on their first call
+settings.register_profile("shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shoal")
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("SHOAL_DATA") or ROOT.parent / "shared" / "data")

@@ -32,7 +32,10 @@ def test_excess_of_classes_is_the_cheapest_transport_beyond_t(case, data):
     for c, members in enumerate(classes_of(labels)):
         assert found[c] == naive_clustering.excess(case.asked, members)
     for column, asked in zip(case.columns, case.asked, strict=True):
-        ground = {"equal": naive.equal_ground, "ordered": naive.ordered_ground}.get(column.distance)
+        ground = {
+            "equal": naive.equal_ground,
+            "ordered": lambda places: naive.ordered_ground(places, range(places)),
+        }.get(column.distance)
         truth = ground(asked.count) if ground else naive.tree_ground(list(asked.parent), asked.count)
         table = naive.shares(set(enumerate(asked.values)), asked.count)
         for members in classes_of(labels):

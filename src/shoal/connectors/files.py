@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import io
 import os
+import secrets
 import shutil
 import sys
 import tempfile
@@ -94,10 +95,9 @@ def written_whole(path: str) -> Iterator[Path]:
     if target.is_dir() or not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
         raise InputError(f"output '{path}': can't be written; name a file in a folder that exists and is writable")
     # a fresh name that nobody could have prepared, and readable by its owner alone until it is let out
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    os.close(handle)
-    draft = Path(name)
+    draft = target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
     try:
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield draft
         _take_place(draft, target, path)
     finally:
