@@ -106,3 +106,18 @@ def test_a_hundred_thousand_failing_classes_are_repaired_in_seconds_all_equal_or
     after = repair(matrix, Partition.of(np.arange(100_000, dtype=np.int32)), Sizes(10))
     assert after.sizes().min() >= 10
     assert time.process_time() - begun < 60
+
+
+class NeverFour(JustK):
+    """Holds for classes of any size but four: not monotone, as promises are where classes share subjects."""
+
+    def hold(self, labels, count):
+        return np.array([len(np.flatnonzero(labels == c)) != 4 for c in range(count)])
+
+
+def test_classes_that_read_as_one_are_judged_as_one_where_subjects_are_shared():
+    """Two classes of the same person with equal cells hold each, and their union may not."""
+    matrix = Matrix.from_columns(np.array([[0], [1], [0], [1], [7], [8]]), [9.0], np.array([0, 1, 0, 1, 2, 3]))
+    partition = Partition.of(np.array([0, 0, 1, 1, 2, 2]))
+    repaired = repair(matrix, partition, NeverFour(matrix, 2, beyond_k=True))
+    assert repaired.labels.tolist() == [0] * 6

@@ -7,6 +7,8 @@ Nearest: least loss added by the box of both, weighted by records; ties to the l
 In one round a failing class may join a class that holds, however many others do, or make a pair
 with one failing class; then all merged classes are measured once. So a table where nearly every
 class fails takes about as many rounds as doublings, not as many as there are classes.
+Classes whose cells are equal are one class to whoever reads the release. A union of classes that hold
+holds unless they share subjects; where subjects have several records, such classes are judged together.
 """
 
 from __future__ import annotations
@@ -34,7 +36,25 @@ def repair(matrix: Matrix, partition: Partition, promises: Promises) -> Partitio
 
     Suppressed records stay suppressed. Raises InfeasibleError when one class of everybody fails.
     """
-    return merge_failing(matrix, partition, promises.hold)
+    partition = merge_failing(matrix, partition, promises.hold)
+    while matrix.subjects is not None and promises.beyond_k:
+        united = _as_read(matrix, partition)
+        if united.count == partition.count or promises.hold(united.labels, united.count).all():
+            break
+        partition = merge_failing(matrix, united, promises.hold)
+    return partition
+
+
+def _as_read(matrix: Matrix, partition: Partition) -> Partition:
+    """Classes that show the same cells as one: equal bounds, or the same node of a hierarchy over them."""
+    lo, hi, _ = nearest_class.boxes(matrix.codes, partition.labels, partition.count)
+    for j in np.flatnonzero(matrix.base >= 0):
+        node = matrix.base[j] + lo[:, j]
+        while (short := matrix.last[node] < hi[:, j]).any():
+            node[short] = matrix.parent[node[short]]
+        lo[:, j], hi[:, j] = node, node
+    number = np.unique(np.concatenate((lo, hi), axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    return Partition.of(np.where(partition.labels >= 0, number[partition.labels], -1))
 
 
 def merge_failing(matrix: Matrix, partition: Partition, hold: Hold) -> Partition:
