@@ -47,7 +47,7 @@ class Contender:
 def contenders() -> Iterator[Contender]:
     """Every table method with its defaults, and with the paper's settings where it has a preset for them."""
     for method in registry.methods().values():
-        if method.verb != "publish":
+        if method.verb != "publish" or method.recodes_globally:
             continue
         yield Contender(method.name, {})
         if any(p.name == "preset" and "paper" in (p.choices or ()) for p in method.parameters):

@@ -8,16 +8,25 @@ are made.
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Mapping
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.data.closeness import Closeness
+from shoal.data.cut import Cut
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.release import Release
+
+
+class Qid(NamedTuple):
+    """A count of people that is asked. attributes: quasi-identifiers whose combinations count; none means all."""
+
+    attributes: tuple[str, ...]
+    k: int
 
 
 class Promises(Protocol):
@@ -36,12 +45,28 @@ class Promises(Protocol):
         For methods that build classes towards it; only `hold` decides whether a class is close enough.
         """
 
-    def hold(self, labels: np.ndarray, count: int) -> np.ndarray:
+    @property
+    def qids(self) -> tuple[Qid, ...]:
+        """Every count of people that is asked, for methods that know the cells while they work.
+
+        Unless `beyond_k`, counting the records of each is all there is to ask.
+        """
+
+    @property
+    def relative(self) -> bool:
+        """Whether some promise compares a class with all records that are in a class."""
+
+    def hold(self, labels: np.ndarray, count: int, quasi: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
         """For each class 0..count-1, whether every monotone promise holds; (count,) bool.
 
         labels: (n,) int32, class of each record of the matrix, -1 for records to leave out.
+        quasi: (n,) codes of the cells of each quasi-identifier, where they are known: a promise over some
+        of them is then judged on these alone. Without, it is judged on the classes, which is stricter.
         Counts distinct subjects, so it is the last word on k as well.
         """
+
+    def among(self, kept: np.ndarray) -> Promises:
+        """The same promises with these records for the whole table; kept: (n,) bool."""
 
 
 class Partitioner(Protocol):
@@ -54,6 +79,25 @@ class Partitioner(Protocol):
         """Classes of at least `promises.k` records; raises InfeasibleError when n < k.
 
         Where `promises.beyond_k`, classes that still fail are merged by the shared repair.
+        """
+
+
+class Recoder(Protocol):
+    """Global recoding: generalizes every value of an attribute the same way in all records."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+
+    def cut(
+        self,
+        matrix: Matrix,
+        promises: Promises,
+        rng: np.random.Generator,
+        progress: Callable[[str], None] = lambda stage: None,
+    ) -> Cut:
+        """Spans and suppressed records under which every promise holds; raises InfeasibleError where there are none.
+
+        No repair follows. progress takes the name of each stage.
         """
 
 

@@ -9,31 +9,46 @@ A check raises AssertionError that names what was broken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
 from shoal.data.closeness import Closeness
+from shoal.data.cut import Cut
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
-from shoal.protocols import Partitioner
+from shoal.protocols import Partitioner, Qid, Recoder
 
 
 class OnlyK:
-    """The simplest promises: k distinct subjects in every class."""
+    """The simplest promises: k distinct subjects in every class, over each of some sets of attributes."""
 
-    beyond_k = False
     closeness: tuple[Closeness, ...] = ()
+    relative = False
 
-    def __init__(self, matrix: Matrix, k: int) -> None:
-        self.k = k
+    def __init__(self, matrix: Matrix, k: int, qids: tuple[Qid, ...] | None = None) -> None:
+        self.qids = (Qid((), k),) if qids is None else qids
+        self.k = max(qid.k for qid in self.qids)
         self._subjects = np.arange(matrix.records) if matrix.subjects is None else matrix.subjects
         self.beyond_k = matrix.subjects is not None
 
-    def hold(self, labels: np.ndarray, count: int) -> np.ndarray:
-        return np.array([len(set(self._subjects[labels == c].tolist())) >= self.k for c in range(count)], dtype=bool)
+    def hold(self, labels: np.ndarray, count: int, quasi: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        return np.array([all(self._enough(labels == c, labels, q, quasi) for q in self.qids) for c in range(count)])
+
+    def among(self, kept: np.ndarray) -> OnlyK:
+        return self
+
+    def _enough(
+        self, members: np.ndarray, labels: np.ndarray, qid: Qid, quasi: Mapping[str, np.ndarray] | None
+    ) -> bool:
+        """Whether enough people share the members' cells of the attributes that the count is about."""
+        if qid.attributes and quasi is not None and members.any():
+            one = np.flatnonzero(members)[0]
+            alike = [quasi[name] == quasi[name][one] for name in qid.attributes]
+            members = np.logical_and.reduce([labels >= 0, *alike])
+        return len(set(self._subjects[members].tolist())) >= qid.k
 
 
 def check_partitioner(method: Partitioner, matrix: Matrix, k: int, seed: int = 0) -> Partition | None:
@@ -69,6 +84,47 @@ def check_partition(partition: Partition, records: int) -> None:
     assert partition.labels.shape == (records,)
     assert partition.labels.dtype == np.int32
     assert np.array_equal(np.unique(partition.labels), np.arange(partition.count))
+
+
+def check_recoder(method: Recoder, matrix: Matrix, promises: OnlyK, seed: int = 0) -> Cut | None:
+    """Every promise kept by the cells that the cut shows, the same again with the same seed, the matrix untouched.
+
+    Returns the cut, None where there are too few people and the method says so.
+    """
+    before = matrix.codes.copy()
+    build: Callable[[], Cut] = lambda: method.cut(matrix, promises, np.random.default_rng(seed))  # noqa: E731
+    if matrix.people < promises.k:
+        try:
+            build()
+        except InfeasibleError:
+            return None
+        raise AssertionError(f"{method.name}: {matrix.people} people and k = {promises.k} must raise InfeasibleError")
+    first, again = build(), build()
+    assert np.array_equal(matrix.codes, before), f"{method.name}: changed the matrix it was given"
+    assert np.array_equal(first.turn(), again.turn()), f"{method.name}: the same seed suppressed other records"
+    labels, count, cells = cells_of(first, matrix)
+    for one, other in zip(first.cuts, again.cuts, strict=True):
+        assert len(one.starts) == matrix.attributes
+        for j, (starts, same) in enumerate(zip(one.starts, other.starts, strict=True)):
+            assert np.array_equal(starts, same), f"{method.name}: the same seed gave another cut"
+            ascends = starts[0] == 0 and (np.diff(starts) > 0).all()
+            assert ascends, f"{method.name}: spans of attribute {j} don't ascend from 0"
+    assert promises.hold(labels, count, cells).all(), f"{method.name}: a class breaks a promise"
+    return first
+
+
+def cells_of(cut: Cut, matrix: Matrix) -> tuple[np.ndarray, int, dict[str, np.ndarray]]:
+    """Class of each record by equal cells (-1 suppressed), how many there are, and the cells by attribute."""
+    turn = cut.turn()
+    columns = np.zeros((matrix.records, matrix.attributes), dtype=np.int64)
+    for number, one in enumerate(cut.cuts):
+        rows = turn == number
+        for j in range(matrix.attributes):
+            columns[rows, j] = one.spans(j, matrix.codes[rows, j]) + (number << 32)
+    names = matrix.names or tuple(f"a{j}" for j in range(matrix.attributes))
+    labels = np.full(matrix.records, -1, dtype=np.int32)
+    distinct, labels[turn >= 0] = np.unique(columns[turn >= 0], axis=0, return_inverse=True)
+    return labels, len(distinct), {name: columns[:, j] for j, name in enumerate(names)}
 
 
 def small_matrices(seed: int = 0) -> Iterator[Matrix]:

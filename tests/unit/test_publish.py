@@ -18,7 +18,7 @@ import shoal as library
 from shoal.jobs import registry
 from shoal.jobs.publish import certificate_path
 
-TABLE_METHODS = [m.name for m in registry.methods().values() if m.verb == "publish"]
+TABLE_METHODS = [m.name for m in registry.methods().values() if m.verb == "publish" and not m.recodes_globally]
 
 
 def policy_of(content: dict, **changes) -> library.Policy:

@@ -8,6 +8,7 @@ ranks lead back to the text that was read, so that numbers are published as they
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
@@ -56,6 +57,16 @@ class EncodedAttribute:
         """(texts,) float64, the number, place or leaf behind each code; NaN for missing values."""
         none = np.full(len(self.texts) - self.present, np.nan)
         return np.append(self.values, none)[self.rank_of_code]
+
+    @property
+    def end(self) -> int:
+        """The last position that a value may have."""
+        return self.reach.leaves - 1 if isinstance(self.reach, Hierarchy) else int(self.reach + 1e-6)
+
+    @property
+    def missing(self) -> int:
+        """The position of missing values, -1 where there are none."""
+        return int(self.positions[-1]) if self.present < len(self.positions) else -1
 
     def is_missing(self) -> np.ndarray:
         """(n,) bool, which records hold no value."""
@@ -168,6 +179,37 @@ def _unit(values: np.ndarray, width: float) -> float:
     return width / MOST_POSITIONS if width > 0 else 1.0
 
 
+def span_ends(encoded: EncodedAttribute, start: int, end: int) -> tuple[str, str]:
+    """The two ends of a span of positions of a linear attribute, on the grid of its domain.
+
+    They follow from the domain and the number of decimals alone, not from which values occur.
+    """
+    attribute = encoded.attribute
+    if attribute.kind is Kind.ORDINAL:
+        order = attribute.order or ()
+        return order[start], order[end]
+    low, high = linear_domain(attribute, encoded.values)
+    unit = _unit(encoded.values, high - low)
+    if end >= encoded.end:
+        end = math.ceil((high - low) / unit)
+    decimals = next((d for d in range(7) if unit == 10.0**-d), None)
+    if decimals is None:  # positions are rounded values: the span's ends, and half a step for the rounding
+        ends = low + (start - 1) * unit, low + (end + 1) * unit
+        return _number_text(max(ends[0], low)), _number_text(min(ends[1], high))
+    # the multiples of the unit that are rounded to `start` and `end`
+    least = math.ceil((low + (start - 0.5) * unit) / unit - 1e-6)
+    greatest = math.floor((low + (end + 0.5) * unit) / unit + 1e-6)
+    lo, hi = (Decimal(number).scaleb(-decimals) for number in (least, greatest))
+    return (
+        _number_text(low) if lo <= Decimal(str(low)) else format(lo, "f"),
+        _number_text(high) if hi >= Decimal(str(high)) else format(hi, "f"),
+    )
+
+
+def _number_text(number: float) -> str:
+    return str(int(number)) if number == int(number) else format(Decimal(str(number)), "f")
+
+
 def _gaps(column: Column, absent: np.ndarray, where: str) -> list[Finding]:
     if not absent.any():
         return []
@@ -202,8 +244,8 @@ class EncodedTable:
     def records(self) -> int:
         return len(self.suppressed)
 
-    def matrix(self) -> Matrix:
-        """The records that are not suppressed, in input order."""
+    def matrix(self, label: np.ndarray | None = None) -> Matrix:
+        """The records that are not suppressed, in input order. label: (n,) class of each record of the table."""
         kept = np.flatnonzero(~self.suppressed)
         everything = len(kept) == self.records
         codes = np.empty((len(kept), len(self.attributes)), dtype=np.int32)
@@ -219,6 +261,8 @@ class EncodedTable:
             subjects=_dense(self.subjects, None if everything else kept),
             weights=[encoded.attribute.weight for encoded in self.attributes],
             names=tuple(encoded.attribute.name for encoded in self.attributes),
+            missing=[encoded.missing for encoded in self.attributes],
+            label=label if label is None or everything else label[kept],
         )
 
 

@@ -10,7 +10,7 @@ is a pair of bounds (lo, hi) on every attribute:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,6 +30,13 @@ class Matrix:
     width: (nodes,) float64. Loss of the node, `weight * (leaves - 1) / (leaves(root) - 1)`.
     subjects: (n,) int32 dense person numbers 0..people-1, or None when every record is its own person.
 
+    first, level: (nodes,) int32. First leaf code covered; how high the node stands in the hierarchy's table.
+    heights: (d,) int32, generalization levels above the values; 1 (nothing but the whole) for linear attributes.
+    reach: (d,) float64. Linear: width of the domain in units of code; 0 for trees.
+    missing: (d,) int32, code of a missing value, -1 where none is missing. It is a tree's last leaf, right
+        under the root, and lies beyond all values of a linear attribute.
+    label: (n,) int32, the class of each record for methods that keep it predictable, or None.
+
     The loss of span (lo, hi) on tree attribute j: start at node base[j] + lo and climb `parent`
     until `last[node] >= hi`; the loss is `width[node]`.
     """
@@ -42,6 +49,12 @@ class Matrix:
     width: np.ndarray
     subjects: np.ndarray | None = None
     names: tuple[str, ...] = ()
+    first: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    level: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    heights: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    reach: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    missing: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    label: np.ndarray | None = None
 
     @property
     def records(self) -> int:
@@ -66,27 +79,35 @@ class Matrix:
         subjects: np.ndarray | None = None,
         weights: list[float] | None = None,
         names: tuple[str, ...] = (),
+        missing: list[int] | None = None,
+        label: np.ndarray | None = None,
     ) -> Matrix:
         """A matrix from codes and, for each attribute, its domain width in code units or its hierarchy.
 
         codes: (n, d) integers. ranges: d entries; a number is the width of a linear domain (0 means
-        that the attribute never costs anything), a Hierarchy makes it a tree attribute.
+        that the attribute never costs anything), a Hierarchy makes it a tree attribute. missing: codes of
+        missing values, -1 where none is missing.
         """
         d = len(ranges)
         weight = weights or [1.0] * d
         scale = np.zeros(d)
         base = np.full(d, -1, dtype=np.int32)
-        parents, lasts, widths = [], [], []
+        heights, reach = np.ones(d, dtype=np.int32), np.zeros(d)
+        parents, firsts, lasts, widths, levels = [], [], [], [], []
         nodes = 0
         for j, span in enumerate(ranges):
             if isinstance(span, Hierarchy):
                 base[j] = nodes
                 parents.append(np.where(span.parent < 0, -1, span.parent + nodes))
+                firsts.append(span.first)
                 lasts.append(span.last)
+                levels.append(span.levels)
+                heights[j] = span.height
                 widths.append(weight[j] * span.widths())
                 nodes += len(span.parent)
             else:
                 scale[j] = weight[j] / span if span > 0 else 0.0
+                reach[j] = span
         return cls(
             codes=np.ascontiguousarray(codes, dtype=np.int32),
             scale=scale,
@@ -96,7 +117,45 @@ class Matrix:
             width=_joined(widths, np.float64),
             subjects=None if subjects is None else np.ascontiguousarray(subjects, dtype=np.int32),
             names=names,
+            first=_joined(firsts, np.int32),
+            level=_joined(levels, np.int32),
+            heights=heights,
+            reach=reach,
+            missing=np.full(d, -1, dtype=np.int32) if missing is None else np.array(missing, dtype=np.int32),
+            label=None if label is None else np.ascontiguousarray(label, dtype=np.int32),
         )
+
+    def is_tree(self, j: int) -> bool:
+        return bool(self.base[j] >= 0)
+
+    def leaves(self, j: int) -> int:
+        """How many leaves tree attribute j has, a missing value included."""
+        root = self.base[j]
+        while self.parent[root] >= 0:
+            root = self.parent[root]
+        return int(self.last[root]) + 1
+
+    def nodes_at(self, j: int, level: int) -> np.ndarray:
+        """The highest node above each leaf of tree j that stands no higher than `level`; (leaves,) int32."""
+        node = np.arange(self.base[j], self.base[j] + self.leaves(j), dtype=np.int32)
+        while True:
+            up = self.parent[node]
+            climbs = (up >= 0) & (self.level[up] <= level)
+            if not climbs.any():
+                return node
+            node = np.where(climbs, up, node)
+
+    def starts_at(self, j: int, level: int) -> np.ndarray:
+        """First codes of the spans of attribute j at a level, 0 the values and `heights[j]` the whole; int32.
+
+        A linear attribute keeps each value in a span of its own at level 0.
+        """
+        if level >= self.heights[j]:
+            return np.zeros(1, dtype=np.int32)
+        if self.is_tree(j):
+            return np.unique(self.first[self.nodes_at(j, level)])
+        values = np.unique(self.codes[:, j])
+        return np.unique(np.concatenate(([0], values, values + 1))).astype(np.int32)
 
 
 def _joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What every class publishes: one span per class and quasi-identifier, written as text."""
+"""What is published: spans written as text, of every class (local) or of every value (global recoding)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from shoal.data.encoding import EncodedAttribute
+from shoal.data.cut import Cut
+from shoal.data.encoding import EncodedAttribute, span_ends
+from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.schema import Render
 
 
@@ -36,6 +38,11 @@ class Recoding:
             np.maximum.at(hi[:, j], members, ranks)
         return cls(labels, lo, hi)
 
+    @property
+    def suppressed(self) -> np.ndarray:
+        """(n,) bool."""
+        return self.labels < 0
+
     def column(self, j: int, encoded: EncodedAttribute, render: Render) -> pl.Series:
         """The published cells of attribute j: the value where the class agrees on it, else its span."""
         ranks = len(encoded.texts)
@@ -50,6 +57,80 @@ class Recoding:
         labelled = [text for text in distinct if text]
         cells = pl.Series(encoded.attribute.name, [text or None for text in distinct], dtype=pl.Enum(labelled))
         return cells.gather(cell_of_class[self.labels])
+
+
+@dataclass(frozen=True)
+class GlobalRecoding:
+    """Global recoding of n records.
+
+    texts: for each cut, for each attribute, the published text of each rank.
+    turn: (n,) int32, which of the cuts each record shows, -1 where it is suppressed.
+    """
+
+    texts: tuple[tuple[tuple[str, ...], ...], ...]
+    turn: np.ndarray
+
+    @classmethod
+    def of(cls, cut: Cut, turn: np.ndarray, attributes: tuple[EncodedAttribute, ...], render: Render) -> GlobalRecoding:
+        """The recoding by a cut and those that follow it. turn: (n,) of `Cut.turn`, -1 for suppressed records."""
+        texts = tuple(
+            tuple(rank_texts(one, j, encoded, render) for j, encoded in enumerate(attributes)) for one in cut.cuts
+        )
+        return cls(texts, turn)
+
+    @property
+    def suppressed(self) -> np.ndarray:
+        """(n,) bool."""
+        return self.turn < 0
+
+    def column(self, j: int, encoded: EncodedAttribute, render: Render) -> pl.Series:
+        """The published cells of attribute j."""
+        distinct: dict[str, int] = {}
+        tables = [[distinct.setdefault(text, len(distinct)) for text in texts[j]] for texts in self.texts]
+        mark = distinct.setdefault(render.suppressed, len(distinct))
+        # the last row is what -1, a suppressed record, leads to
+        cell = np.array([*tables, [mark] * len(encoded.texts)], dtype=np.uint32)
+        labelled = [text for text in distinct if text]
+        cells = pl.Series(encoded.attribute.name, [text or None for text in distinct], dtype=pl.Enum(labelled))
+        return cells.gather(cell[self.turn, encoded.ranks])
+
+
+def rank_texts(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> tuple[str, ...]:
+    """The published text of each rank of attribute j under a cut."""
+    starts, level = cut.starts[j], None if cut.levels is None else cut.levels[j]
+    # ranks ascend by position, so those of a span stand side by side
+    span = cut.spans(j, encoded.positions)
+    used, first = np.unique(span, return_index=True)
+    last = np.append(first[1:], len(span)) - 1
+    labels = None if level is None or not isinstance(encoded.reach, Hierarchy) else encoded.reach.labels_at(level)
+    texts: list[str] = []
+    for number, lo, hi in zip(used.tolist(), first.tolist(), last.tolist(), strict=True):
+        end = min(int(starts[number + 1]) - 1, encoded.end) if number + 1 < len(starts) else encoded.end
+        texts += [_cut_text(encoded, int(starts[number]), end, lo, hi, labels, render)] * (hi - lo + 1)
+    return tuple(texts)
+
+
+def _cut_text(
+    encoded: EncodedAttribute, start: int, end: int, lo: int, hi: int, labels: np.ndarray | None, render: Render
+) -> str:
+    """The text of a span of positions in which the ranks lo..hi lie. labels: of the leaves, if one level has them."""
+    if lo >= encoded.present:
+        return encoded.texts[lo]
+    if hi >= encoded.present:
+        return render.suppressed  # some have a value and some have none: nothing narrower covers both
+    if isinstance(encoded.reach, Hierarchy):
+        if labels is not None:
+            return str(labels[start])
+        return encoded.reach.labels[int(encoded.reach.covering(np.array([start]), np.array([end]))[0])]
+    if start >= end and encoded.values[lo] == encoded.values[hi]:
+        return encoded.texts[lo]
+    return _interval(encoded, start, end, render)
+
+
+def _interval(encoded: EncodedAttribute, start: int, end: int, render: Render) -> str:
+    head, middle, tail = render.parts
+    ends = span_ends(encoded, start, end)
+    return ends[0] if ends[0] == ends[1] else f"{head}{ends[0]}{middle}{ends[1]}{tail}"
 
 
 def _distinct(numbers: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:

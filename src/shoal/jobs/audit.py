@@ -41,11 +41,13 @@ class Truth:
     """What the owner knows about the published records, in the order they were published.
 
     rows: (n,) row of the original behind each published record.
+    suppressed: (n,) bool, records of the original that are in no class; None where that is not known.
     """
 
     original: Table
     encoded: EncodedTable
     rows: np.ndarray | None = None
+    suppressed: np.ndarray | None = None
 
     def aligned(self, values: np.ndarray) -> np.ndarray:
         return values if self.rows is None else values[self.rows]
@@ -203,10 +205,19 @@ def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth |
     suppressed = is_suppressed(columns, schema.render.suppressed)
     if truth is not None:
         # who was not suppressed but shows the mark everywhere is in a class like everybody else
-        suppressed &= truth.aligned(truth.encoded.suppressed)
+        suppressed &= truth.aligned(_given_up(truth, suppressed, policy))
     labels, count = label_classes(columns, suppressed)
     classes = Classes(labels, count, _subjects(released, schema, truth), sensitive, {c.name: c.codes for c in columns})
     return Release(columns, classes, policy.asked_k, _label(released, schema), _originals(schema, truth))
+
+
+def _given_up(truth: Truth, marked: np.ndarray, policy: Policy) -> np.ndarray:
+    """Records of the original that are in no class; (n,) bool. marked: those that show the mark everywhere."""
+    if truth.suppressed is not None:
+        return truth.suppressed
+    if policy.recodes_globally and not marked.all():
+        return np.ones(len(marked), dtype=bool)  # its method suppresses what would be too small a class
+    return truth.encoded.suppressed
 
 
 def _people_known(released: Table, schema: Schema, truth: Truth | None) -> bool:

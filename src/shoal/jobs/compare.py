@@ -20,12 +20,13 @@ from shoal.connectors import files
 from shoal.connectors.frames import table_of
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
+from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.jobs import registry
-from shoal.jobs.audit import Progress, Truth, measure, silent
+from shoal.jobs.audit import Progress, measure, silent
 from shoal.jobs.policy import Policy
 from shoal.jobs.publish import Bound, bind, find_classes, ordered, recode
 from shoal.version import VERSION
@@ -281,7 +282,7 @@ class _Ground:
         if fitting is None:
             raise InputError.from_findings(found)
         rest = table.without([attribute.name for attribute in fitting.schema.quasi])
-        return cls(rest, fitting, fitting.encoded.matrix())
+        return cls(rest, fitting, fitting.matrix())
 
     @cached_property
     def everybody(self) -> Classes:
@@ -298,23 +299,24 @@ class _Ground:
         subjects = self.matrix.subjects
         if subjects is not None:
             subjects = np.unique(subjects[kept], return_inverse=True)[1].astype(np.int32)
-        matrix = replace(self.matrix, codes=self.matrix.codes[kept].copy(), subjects=subjects)
+        label = None if self.matrix.label is None else self.matrix.label[kept]
+        matrix = replace(self.matrix, codes=self.matrix.codes[kept].copy(), subjects=subjects, label=label)
         return matrix, self.everybody.only(kept, subjects)
 
-    def certificate(self, policy: Policy, partition: Partition) -> Certificate:
-        """What readers of this partition's release would see, measured."""
-        frame, rows = recode(self.table, self.fitting, partition, policy)
-        return measure(Table(frame), self.fitting.schema, policy, Truth(self.table, self.fitting.encoded, rows))[0]
+    def certificate(self, policy: Policy, found: Partition | Cut) -> Certificate:
+        """What readers of such a release would see, measured."""
+        recoded = recode(self.table, self.fitting, found, policy)
+        return measure(Table(recoded.frame), self.fitting.schema, policy, recoded.truth)[0]
 
 
 def _row(ground: _Ground, policy: Policy, k: int) -> Row:
     """The policy's method at this k; a method that refuses says why."""
     row = Row(policy.method_name, policy.method_settings, policy.method_parameters, k)
     try:
-        partition, seconds = find_classes(ground.matrix, ground.everybody, policy)
+        found, seconds = find_classes(ground.matrix, ground.everybody, policy)
     except (InfeasibleError, InputError) as refused:
         return replace(row, reason="; ".join([str(refused.args[0]), *refused.findings]))
-    return replace(row, certificate=ground.certificate(policy, partition), seconds=seconds)
+    return replace(row, certificate=ground.certificate(policy, found), seconds=seconds)
 
 
 def _warm_up(ground: _Ground, policy: Policy, k: int) -> None:

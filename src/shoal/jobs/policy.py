@@ -243,6 +243,12 @@ class Policy:
         return registry.build(found.implementation, f"method '{found.name}'", self.method_settings)
 
     @property
+    def recodes_globally(self) -> bool:
+        """Whether it names a method that generalizes every value the same way in all records."""
+        known = registry.methods().get(self.method_name) if self.model.method is not None else None
+        return known is not None and known.recodes_globally
+
+    @property
     def method_parameters(self) -> dict[str, Any]:
         """Every parameter of the method with the value that it takes."""
         method = self.build_method("publish")

@@ -1,6 +1,7 @@
 """Publish: one table, once, proved on what was published or withheld.
 
 read > bind > encode > partition > repair > recode > write > read back > audit > let out
+                     > cut ------------------> recode
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from shoal.connectors import files
 from shoal.connectors.frames import like, table_of
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes, SensitiveColumn
+from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedTable, encode
 from shoal.data.hierarchies.doctor import Fault, Finding
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.data.recoding import Recoding
+from shoal.data.recoding import GlobalRecoding, Recoding
 from shoal.data.release import Release
-from shoal.data.schema import Role, Schema
+from shoal.data.schema import Render, Role, Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError, PromiseError
@@ -157,16 +159,20 @@ def prepare(table: Table, policy: Policy, progress: Progress = silent) -> Draft:
         raise InputError.from_findings(found)
     schema, encoded = fitting.schema, fitting.encoded
     policy = policy.with_default_method(schema)
-    matrix = encoded.matrix()
+    matrix = fitting.matrix()
     everybody = fitting.published(matrix.subjects)
     progress(f"finding classes by {policy.method_name}")
-    partition, seconds = find_classes(matrix, everybody, policy)
+    classes, seconds = find_classes(matrix, everybody, policy, progress)
     table = table.without([attribute.name for attribute in schema.quasi])
     progress("recoding")
-    frame, rows = recode(table, fitting, partition, policy)
+    recoded = recode(table, fitting, classes, policy)
     method = {"name": policy.method_name, "parameters": policy.method_parameters}
     reasons = {"missing quasi-identifier": int(encoded.suppressed.sum())} if encoded.suppressed.any() else {}
-    return Draft(frame, schema, Truth(table, encoded, rows), method, reasons, seconds)
+    if isinstance(classes, Cut):
+        method["account"] = dict(classes.account)
+        given_up = int((classes.turn() < 0).sum())
+        reasons |= {"suppressed by the method": given_up} if given_up else {}
+    return Draft(recoded.frame, schema, recoded.truth, method, reasons, seconds)
 
 
 def ordered(table: Table, policy: Policy) -> Table:
@@ -177,8 +183,13 @@ def ordered(table: Table, policy: Policy) -> Table:
     return Table(table.frame[_by_content(table.frame)])
 
 
-def find_classes(matrix: Matrix, everybody: Classes, policy: Policy) -> tuple[Partition, float]:
-    """The classes, every promise kept, and the CPU seconds it took; raises InfeasibleError where there are none."""
+def find_classes(
+    matrix: Matrix, everybody: Classes, policy: Policy, progress: Progress = silent
+) -> tuple[Partition | Cut, float]:
+    """The classes, every promise kept, and the CPU seconds it took; raises InfeasibleError where there are none.
+
+    A method that recodes globally finds a cut, which tells the classes.
+    """
     promises = policy.build_promises()
     findings = nearest_feasible(promises, everybody)
     if findings:
@@ -186,33 +197,77 @@ def find_classes(matrix: Matrix, everybody: Classes, policy: Policy) -> tuple[Pa
     bound = BoundPromises(promises, everybody)
     method, rng = policy.build_method("publish"), np.random.default_rng(policy.model.seed)
     started = time.process_time()
-    partition = repair(matrix, method.partition(matrix, bound, rng), bound)
-    return partition, time.process_time() - started
+    found: Partition | Cut
+    if callable(getattr(method, "cut", None)):
+        _require_covered(promises, matrix)
+        found = method.cut(matrix, bound, rng, progress)
+    else:
+        found = repair(matrix, method.partition(matrix, bound, rng), bound)
+    return found, time.process_time() - started
 
 
-def recode(
-    table: Table, fitting: Bound, partition: Partition, policy: Policy
-) -> tuple[pl.DataFrame, np.ndarray | None]:
-    """The published frame and, where it is shuffled, the row of the table behind each of its rows."""
+def _require_covered(promises: list[Any], matrix: Matrix) -> None:
+    """Raises InputError where some quasi-identifier is in no promise: a cut would publish it as it is."""
+    if any(promise.model != "k-anonymity" or not promise.attributes for promise in promises):
+        return
+    covered = {name for promise in promises for name in promise.attributes}
+    left = [name for name in matrix.names if name not in covered]
+    if left:
+        raise InputError.from_findings(
+            [
+                f"attribute '{name}': is a quasi-identifier and in no k-anonymity promise, so it would be published as "
+                "it is; add it to a promise, or give it the role 'plain'"
+                for name in left
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class Recoded:
+    """The published frame, and what the owner knows about its rows."""
+
+    frame: pl.DataFrame
+    truth: Truth
+
+
+def recode(table: Table, fitting: Bound, found: Partition | Cut, policy: Policy) -> Recoded:
+    """The release as it would be published, shuffled where the policy says so."""
     encoded = fitting.encoded
-    labels = np.full(table.records, -1, dtype=np.int32)
-    labels[~encoded.suppressed] = partition.labels
-    withheld = _must_withhold(policy.build_promises(), fitting.everybody, encoded)
-    recoding = Recoding.of(labels, partition.count, encoded.attributes)
+    recoding = _recoding(found, encoded, fitting.schema.render)
+    suppressed = recoding.suppressed
+    withheld = _must_withhold(policy.build_promises(), fitting.everybody, suppressed)
     frame = _recoded(table, fitting.schema, encoded, recoding, withheld)
     if fitting.schema.render.order == "input":
-        return frame, None
+        return Recoded(frame, Truth(table, encoded, None, suppressed))
     rows = _mixed(frame, policy.model.seed)
-    return frame[rows], rows
+    return Recoded(frame[rows], Truth(table, encoded, rows, suppressed))
+
+
+def _recoding(found: Partition | Cut, encoded: EncodedTable, render: Render) -> Recoding | GlobalRecoding:
+    """What was found for the records that have all values, carried to the whole table."""
+    of_record = np.full(encoded.records, -1, dtype=np.int32)
+    if isinstance(found, Cut):
+        of_record[~encoded.suppressed] = found.turn()
+        return GlobalRecoding.of(found, of_record, encoded.attributes, render)
+    of_record[~encoded.suppressed] = found.labels
+    return Recoding.of(of_record, found.count, encoded.attributes)
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A table that fits its policy. everybody: all records, suppressed ones too, in one class."""
+    """A table that fits its policy. everybody: all records, suppressed ones too, in one class.
+
+    label: (n,) what the classification metric predicts, or None.
+    """
 
     schema: Schema
     encoded: EncodedTable
     everybody: Classes
+    label: np.ndarray | None = None
+
+    def matrix(self) -> Matrix:
+        """The records that are not suppressed."""
+        return self.encoded.matrix(self.label)
 
     def published(self, subjects: np.ndarray | None) -> Classes:
         """The records that are not suppressed, in one class. subjects: theirs, numbered densely."""
@@ -238,7 +293,8 @@ def bind(table: Table, policy: Policy) -> tuple[Bound | None, list[Any]]:
     if encoded is None or findings:
         return None, findings
     labels = np.zeros(table.records, dtype=np.int32)
-    return Bound(schema, encoded, Classes(labels, 1, encoded.subjects, sensitive)), []
+    label = None if schema.label is None else table.column(schema.label).codes
+    return Bound(schema, encoded, Classes(labels, 1, encoded.subjects, sensitive), label), []
 
 
 def _undesignated(policy: Policy, sensitive: dict[str, SensitiveColumn]) -> list[Finding]:
@@ -258,19 +314,21 @@ def _undesignated(policy: Policy, sensitive: dict[str, SensitiveColumn]) -> list
     return findings
 
 
-def _must_withhold(promises: list[Any], classes: Classes, encoded: EncodedTable) -> bool:
+def _must_withhold(promises: list[Any], classes: Classes, suppressed: np.ndarray) -> bool:
     """Whether the suppressed records must hide their sensitive values, too.
 
     Who lies in no published class is known to be among the suppressed; they are safe only if they
     keep the promises as a class of their own.
     """
-    if not encoded.suppressed.any():
+    if not suppressed.any():
         return False
-    labels = np.where(encoded.suppressed, 0, -1).astype(np.int32)
+    labels = np.where(suppressed, 0, -1).astype(np.int32)
     return not BoundPromises(promises, classes).hold(labels, 1)[0]
 
 
-def _recoded(table: Table, schema: Schema, encoded: EncodedTable, recoding: Recoding, withheld: bool) -> pl.DataFrame:
+def _recoded(
+    table: Table, schema: Schema, encoded: EncodedTable, recoding: Recoding | GlobalRecoding, withheld: bool
+) -> pl.DataFrame:
     """The published columns, in the order of the input."""
     place = {e.attribute.name: j for j, e in enumerate(encoded.attributes)}
     columns = []
@@ -281,7 +339,7 @@ def _recoded(table: Table, schema: Schema, encoded: EncodedTable, recoding: Reco
         elif attribute.role is Role.IDENTIFIER:
             columns.append(pseudonyms(table.frame[attribute.name]))
         elif attribute.role is Role.SENSITIVE and withheld:
-            columns.append(_starred(table.frame[attribute.name], encoded.suppressed, schema.render.suppressed))
+            columns.append(_starred(table.frame[attribute.name], recoding.suppressed, schema.render.suppressed))
         else:
             columns.append(table.frame[attribute.name])
     return pl.DataFrame(columns)

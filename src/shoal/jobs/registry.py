@@ -51,6 +51,11 @@ class Method:
     def parameters(self) -> tuple[Parameter, ...]:
         return parameters_of(self.implementation)
 
+    @property
+    def recodes_globally(self) -> bool:
+        """Whether it finds a cut, not a partition."""
+        return callable(getattr(self.implementation, "cut", None))
+
 
 @cache
 def methods() -> dict[str, Method]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -11,7 +11,8 @@ import numpy as np
 from shoal.data.classes import Classes
 from shoal.data.closeness import Closeness
 from shoal.privacy.feasibility import nearest_feasible
-from shoal.protocols import PrivacyModel
+from shoal.privacy.promise import Promise
+from shoal.protocols import PrivacyModel, Qid
 
 __all__ = ["BoundPromises", "nearest_feasible"]
 
@@ -39,6 +40,26 @@ class BoundPromises:
         people_only = all(getattr(model, "counts_people_only", False) for model in asked)
         self.beyond_k = several_records or not people_only
         self._asked = asked
+        self._models = tuple(models)
+
+    @cached_property
+    def qids(self) -> tuple[Qid, ...]:
+        """Every count of people that is asked; no class can do without the people of the last one."""
+        asked = [model for model in self._models if getattr(model, "counts_people_only", False)]
+        others = [model for model in self._models if not getattr(model, "counts_people_only", False)]
+        several = self.template.subjects is not None
+        least = max([1, *(_least_subjects(model, several) for model in others)])
+        counted = [Qid(tuple(getattr(model, "attributes", ())), _least_subjects(model, several)) for model in asked]
+        return (*counted, *([Qid((), least)] if least > 1 or not counted else []))
+
+    @cached_property
+    def relative(self) -> bool:
+        """Whether some promise compares a class with all records that are in a class."""
+        return any(hasattr(model, "against") and type(model).against is not Promise.against for model in self._asked)
+
+    def among(self, kept: np.ndarray) -> BoundPromises:
+        """The same promises with these records for the whole table."""
+        return BoundPromises(self._models, replace(self.template, labels=np.where(kept, self.template.labels, -1)))
 
     @cached_property
     def closeness(self) -> tuple[Closeness, ...]:
@@ -46,13 +67,13 @@ class BoundPromises:
         asked = [model for model in self._asked if hasattr(model, "closeness")]
         return tuple(target for model in asked for target in model.closeness(self.template))
 
-    def hold(self, labels: np.ndarray, count: int) -> np.ndarray:
+    def hold(self, labels: np.ndarray, count: int, quasi: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
         """For each class 0..count-1, whether every monotone promise holds; (count,) bool.
 
         labels: (n,) integers, class of each record of the table, -1 for records to leave out. A class
-        without records holds nothing.
+        without records holds nothing. quasi: (n,) codes of the cells by attribute, where they are known.
         """
-        classes = _labelled(self.template, labels, count)
+        classes = _labelled(self.template, labels, count, quasi or {})
         result = np.bincount(classes.labels, minlength=count) > 0
         for check in self._checks:
             result &= check(classes)
@@ -67,11 +88,11 @@ def _least_subjects(model: PrivacyModel, several_records: bool) -> int:
     return int(model.least_subjects(several_records)) if hasattr(model, "least_subjects") else 1
 
 
-def _labelled(table: Classes, labels: np.ndarray, count: int) -> Classes:
+def _labelled(table: Classes, labels: np.ndarray, count: int, quasi: Mapping[str, np.ndarray]) -> Classes:
     """The labelled records only, as classes."""
     kept = np.flatnonzero(labels >= 0)
     if len(kept) == len(labels):
-        return replace(table, labels=labels, count=count)
+        return replace(table, labels=labels, count=count, quasi=quasi)
     subjects = None if table.subjects is None else table.subjects[kept]
     sensitive = {name: replace(column, codes=column.codes[kept]) for name, column in table.sensitive.items()}
-    return Classes(labels[kept], count, subjects, sensitive)
+    return Classes(labels[kept], count, subjects, sensitive, {name: codes[kept] for name, codes in quasi.items()})

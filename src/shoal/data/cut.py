@@ -1,0 +1,59 @@
+"""How every value of every quasi-identifier is generalized: global recoding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shoal.data.matrix import Matrix
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Spans of codes, the same for all records of a matrix: whoever has a code of a span shows that span.
+
+    starts: for each attribute, int32, the first code of every span, ascending from 0; a span ends
+        before the next one starts, the last one behind all codes. A set of nodes that covers every
+        leaf of a hierarchy once is the sorted list of their first leaves.
+    suppressed: (n,) bool, records that show the suppression mark in every quasi-identifier.
+    levels: (d,) where every attribute is generalized to one level of its hierarchy, else None. A span
+        then bears the label of that column of the hierarchy's table.
+    then: another cut for the records that this one suppresses, in their order; None if there is none.
+    account: what the search can say about itself; numbers and names of attributes, never a value.
+    """
+
+    starts: tuple[np.ndarray, ...]
+    suppressed: np.ndarray
+    levels: tuple[int, ...] | None = None
+    then: Cut | None = None
+    account: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def at_levels(
+        cls, matrix: Matrix, levels: tuple[int, ...], suppressed: np.ndarray | None = None, **more: Any
+    ) -> Cut:
+        """Full-domain generalization: every attribute at one level of its hierarchy."""
+        if suppressed is None:
+            suppressed = np.zeros(matrix.records, dtype=bool)
+        starts = tuple(matrix.starts_at(j, level) for j, level in enumerate(levels))
+        return cls(starts, suppressed, levels, **more)
+
+    def spans(self, j: int, codes: np.ndarray) -> np.ndarray:
+        """The number of the span that each code of attribute j lies in; (len(codes),) int32."""
+        return (np.searchsorted(self.starts[j], codes, side="right") - 1).astype(np.int32)
+
+    @property
+    def cuts(self) -> list[Cut]:
+        """This cut and all that follow it."""
+        return [self, *(self.then.cuts if self.then is not None else [])]
+
+    def turn(self) -> np.ndarray:
+        """Which of `cuts` each record shows, -1 where it is suppressed in the end; (n,) int32."""
+        shown = np.where(self.suppressed, -1, 0).astype(np.int32)
+        if self.then is not None:
+            later = self.then.turn()
+            shown[self.suppressed] = np.where(later < 0, -1, later + 1)
+        return shown
