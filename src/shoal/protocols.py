@@ -17,6 +17,7 @@ from shoal.data.classes import Classes
 from shoal.data.closeness import Closeness
 from shoal.data.cut import Cut
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.release import Release
@@ -98,6 +99,33 @@ class Recoder(Protocol):
         """Spans and suppressed records under which every promise holds; raises InfeasibleError where there are none.
 
         No repair follows. progress takes the name of each stage.
+        """
+
+
+class Republisher(Protocol):
+    """Re-publication: places the records of the next release so that it is safe beside all earlier ones."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    covers: ClassVar[str]
+    """What a release holds: `increment`, or `table` where everything is published again."""
+
+    needs: ClassVar[str]
+    """What it must know of records that are published: `nothing`, the `boxes` of their classes, or the `originals`."""
+
+    guards: ClassVar[str]
+    """What keeps its releases safe together: `cells`, k people who were always in the same classes, or `signatures`."""
+
+    changes: ClassVar[bool]
+    """Whether people may leave, or come with a changed record."""
+
+    way_out: ClassVar[str]
+    """The nearest safe way where its release would break the history, in a sentence."""
+
+    def publish(self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator) -> Placement:
+        """A class that keeps every promise for every record of the matrix, or -1 where it has to wait.
+
+        increment: the new records; with `needs = originals`, all records of the table.
         """
 
 

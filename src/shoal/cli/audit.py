@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from shoal.cli import options
 from shoal.cli.progress import shown
-from shoal.cli.summary import print_summary
+from shoal.cli.summary import print_history, print_summary
+from shoal.errors import InputError
 
 
 def audit(
-    released: Annotated[str, typer.Argument(metavar="RELEASED", help="The released table, ours or not.")],
-    policy: options.PolicyFile,
+    released: Annotated[
+        str | None, typer.Argument(metavar="RELEASED", help="The released table, ours or not; none with --ledger.")
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option("-p", "--policy", help="The policy (YAML, JSON or TOML); a ledger has its own.")
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option("--ledger", metavar="DIR", help="Audit all releases of a ledger, alone and together.")
+    ] = None,
     original: Annotated[
         str | None, typer.Option("--original", help="The table it was made of: counts people and checks every cell.")
     ] = None,
@@ -27,6 +37,11 @@ def audit(
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
     from shoal.jobs.audit import audit_file
 
+    if ledger is not None:
+        _refuse_beside_ledger({"RELEASED": released, "--policy": policy, "--original": original})
+        raise typer.Exit(_audit_ledger(ledger, k, output, as_json, report, quiet))
+    if released is None or policy is None:
+        raise InputError("audit: needs RELEASED and --policy, or --ledger; see 'shoal audit --help'")
     asked = options.policy_with(policy, k, None, None, None)
     options.check_outputs(report, output, inputs=[released, original, str(policy), *asked.files])
     with shown(quiet) as progress:
@@ -51,3 +66,33 @@ def audit(
     elif not quiet:
         print_summary(certificate)
     raise typer.Exit(0 if certificate.holds else 1)
+
+
+def _refuse_beside_ledger(given: dict[str, object]) -> None:
+    beside = [name for name, value in given.items() if value is not None]
+    if beside:
+        raise InputError(
+            f"audit --ledger: takes no {' and no '.join(beside)}; a ledger holds its releases and its policy"
+        )
+
+
+def _audit_ledger(
+    ledger: Path, k: int | None, output: str | None, as_json: bool, report: Path | None, quiet: bool
+) -> int:
+    """Audits a whole ledger; the exit status."""
+    from shoal.jobs.history import audit_ledger, write_found
+
+    options.check_outputs(report, output, inputs=[])
+    with shown(quiet) as progress:
+        found = audit_ledger(ledger, k=k, progress=progress)
+        if report is not None:
+            from shoal.jobs.history_report import write_history_report
+
+            write_history_report(found, report)
+    if output is not None:
+        write_found(found, output)
+    if as_json:
+        typer.echo(json.dumps(found.report(), indent=2))
+    elif not quiet:
+        print_history(found)
+    return 0 if found.holds else 1

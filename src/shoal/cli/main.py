@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from shoal.cli import audit, compare, methods, policy, publish, reproduce, sample
+from shoal.cli import audit, compare, ledger, methods, policy, publish, reproduce, republish, sample
 from shoal.errors import ShoalError
 from shoal.version import VERSION
 
@@ -25,12 +25,14 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.command("publish")(publish.publish)
+app.command("republish")(republish.republish)
 app.command("audit")(audit.audit)
 app.command("compare")(compare.compare)
 app.command("methods")(methods.methods)
 app.command("reproduce")(reproduce.reproduce)
 app.command("sample")(sample.sample)
 app.add_typer(policy.app, name="policy")
+app.add_typer(ledger.app, name="ledger")
 
 
 def _version(asked: bool) -> None:

@@ -38,13 +38,25 @@ def check_outputs(*outputs: Path | str | None, inputs: Sequence[str | None]) -> 
             raise InputError(f"output '{path}': is also another file of this command; name a file of its own")
 
 
-def policy_with(path: Path, k: int | None, method: str | None, settings: list[str] | None, seed: int | None) -> Policy:
-    """The policy in the file with the command's overrides; raises InputError."""
+def policy_with(
+    path: Path,
+    k: int | None,
+    method: str | None,
+    settings: list[str] | None,
+    seed: int | None,
+    default_method: str | None = None,
+) -> Policy:
+    """The policy in the file with the command's overrides; raises InputError.
+
+    default_method: the verb's own, where neither the command nor the policy names one.
+    """
     from shoal.jobs.policy import Policy
 
     policy = Policy.load(path)
     if k is not None:
         policy = policy.with_k(k)
+    if method is None and policy.model.method is None:
+        method = default_method
     if method is not None or settings:
         policy = policy.with_method(method, _parsed(settings or []))
     return policy if seed is None else policy.with_seed(seed)

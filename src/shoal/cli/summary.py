@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from shoal.data.certificate import Certificate
+
+if TYPE_CHECKING:
+    from shoal.jobs.history import LedgerAudit
 
 
 def print_summary(certificate: Certificate, written: str | None = None) -> None:
@@ -31,6 +35,26 @@ def print_summary(certificate: Certificate, written: str | None = None) -> None:
     for fault, count in certificate.get("faults", {}).items():
         if count:
             lines.append(f"{count} records are {fault} against the original: DOES NOT HOLD")
+    print("\n".join(lines), file=sys.stderr)
+
+
+def print_history(found: LedgerAudit) -> None:
+    """What the audit of a ledger found, a line for each release and each finding, on standard error."""
+    lines = [f"{finding}: DOES NOT HOLD" for finding in found.damage]
+    for release in found.releases:
+        broken = [promise["model"] for promise in release.certificate["promises"] if not promise["holds"]]
+        loss = release.certificate["utility"]["gcp"]
+        lines.append(
+            f"release {release.number:04d}: {release.certificate['records']['out']} records, "
+            f"{release.certificate['classes']['count']} classes, "
+            + (f"gcp {100 * loss:.2f} %, " if loss is not None else "")
+            + (f"{', '.join(broken)} DOES NOT HOLD" if broken else "all promises hold")
+        )
+        lines += [f"  {told}" for told in release.told]
+    if not found.knows_people:
+        lines.append("the private part is not there: rows were counted, and releases compared by their boxes alone")
+    if not found.damage:
+        lines.append("history: holds" if found.holds else "history: DOES NOT HOLD")
     print("\n".join(lines), file=sys.stderr)
 
 

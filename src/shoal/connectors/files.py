@@ -50,10 +50,11 @@ def format_of(path: str) -> str:
     raise InputError(f"file '{path}': unknown format; use one of {', '.join(FORMATS)}")
 
 
-def read(path: str, coded: Collection[str] = ()) -> Source:
+def read(path: str, coded: Collection[str] = (), *, may_be_empty: bool = False) -> Source:
     """The table in a file, or on standard input for `-`; raises InputError with what is wrong and where.
 
     coded: columns of which few distinct values are expected: text is then held once per value.
+    may_be_empty: whether a header without records is a table, too.
     """
     kind = format_of(path)
     if path == STANDARD:
@@ -61,7 +62,7 @@ def read(path: str, coded: Collection[str] = ()) -> Source:
         source = Source(_parsed(content, path, kind, coded), hashlib.sha256(content).hexdigest())
     else:
         source = read_as(path, kind, coded)
-    if not source.frame.height:
+    if not source.frame.height and not may_be_empty:
         raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
     return source
 

@@ -17,6 +17,7 @@ class Role(StrEnum):
     SENSITIVE = "sensitive"  # an attacker wants it; published as it is
     PLAIN = "plain"  # neither; published as it is
     TIME = "time"  # arrival in a stream; removed
+    OPERATION = "operation"  # insert, update or delete, in an increment; removed
     DROP = "drop"  # removed
 
 

@@ -44,7 +44,7 @@ class _Strict(BaseModel):
 class AttributePolicy(_Strict):
     """What one column is for."""
 
-    role: Literal["identifier", "subject", "quasi", "sensitive", "plain", "time", "drop"]
+    role: Literal["identifier", "subject", "quasi", "sensitive", "plain", "time", "operation", "drop"]
     type: Literal["number", "ordinal", "category"] | None = Field(
         None, description="How values relate; by default number where a domain, ordinal where an order is given."
     )
@@ -223,6 +223,12 @@ class Policy:
         stepped = any(a.hierarchy is not None and a.hierarchy.height > 1 for a in schema.quasi)
         return self._with(method={"name": DEFAULT_OVER_HIERARCHIES if stepped else DEFAULT_METHOD})
 
+    def with_shuffled_rows(self) -> Policy:
+        """The same policy; rows are shuffled unless it says otherwise, as releases of a series are."""
+        if "order" in self.model.render.model_fields_set:
+            return self
+        return self._with(render=self.model.render.model_dump(exclude_unset=True) | {"order": "shuffled"})
+
     def with_seed(self, seed: int) -> Policy:
         return self._with(seed=seed)
 
@@ -251,8 +257,12 @@ class Policy:
     @property
     def method_parameters(self) -> dict[str, Any]:
         """Every parameter of the method with the value that it takes."""
-        method = self.build_method("publish")
-        return {p.name: getattr(method, p.name) for p in registry.method(self.method_name, "publish").parameters}
+        return self.parameters_for("publish")
+
+    def parameters_for(self, verb: str) -> dict[str, Any]:
+        """Every parameter of the verb's method with the value that it takes."""
+        method = self.build_method(verb)
+        return {p.name: getattr(method, p.name) for p in registry.method(self.method_name, verb).parameters}
 
     def build_promises(self) -> list[Any]:
         """The promises, as measuring instruments."""
@@ -261,7 +271,15 @@ class Policy:
     @property
     def subject(self) -> str | None:
         """The column that names the person, None where every record is its own."""
-        return next((name for name, a in self.model.attributes.items() if a.role == "subject"), None)
+        return self._with_role("subject")
+
+    @property
+    def operation(self) -> str | None:
+        """The column that says what an increment does with a record, None where all are new."""
+        return self._with_role("operation")
+
+    def _with_role(self, role: str) -> str | None:
+        return next((name for name, a in self.model.attributes.items() if a.role == role), None)
 
     @property
     def asked_k(self) -> int | None:
@@ -275,6 +293,8 @@ class Policy:
         findings = []
         if sum(a.role == "subject" for a in attributes.values()) > 1:
             findings.append("policy: more than one subject; exactly one column names the person")
+        if sum(a.role == "operation" for a in attributes.values()) > 1:
+            findings.append("policy: more than one operation; one column says what an increment does with its records")
         if not any(a.role == "quasi" for a in attributes.values()):
             findings.append("policy: no quasi-identifier; give at least one attribute the role 'quasi'")
         if self.model.label is not None and self.model.label not in attributes:
@@ -352,7 +372,7 @@ class Policy:
                 named = not all(PSEUDONYM.fullmatch(cell) for cell in given)
                 if named or (original is not None and given & set(original.column(name).cells)):
                     kept.append(name)
-            elif attribute.role in ("identifier", "drop", "time"):
+            elif attribute.role in ("identifier", "drop", "time", "operation"):
                 kept.append(name)
         return kept
 

@@ -1,0 +1,113 @@
+"""CRP: the next release of a growing table is the increment alone, in classes of near records.
+
+Li, Liu, Cai, Zhou. Computer Engineering and Science 38(11):2191-2196, 2016. Algorithm 1.
+Promise: what was published stays as it is, byte by byte, so no later version of a record is more specific; and the
+increment gives floor(n / k) classes of k to 2k - 1 people each, where every person has one record.
+Paper: dT, LF, L                   Here: increment, records left, records in a class
+       C, k_i                      centre, one over the attribute's domain, times the policy's weight
+Reading: the impact factors k_i are not given. We take a fixed domain, never that of the increment, so that distances
+mean the same in every release; the weight stands inside the square, as in equation 1.
+Reading: the first centre is not given: the record farthest from the mean of the increment, or see `first`.
+Reading: the algorithm jumps from step 7 to 9. The fewer than k people who are left join the class with the nearest
+mean, one by one, as long as it has fewer than 2k - 1.
+Reading: attributes that are no numbers become coordinates in which the squared distance of two leaves is the squared
+width of the lowest node over both; nothing is said of them but that they must be converted.
+Ours, not the paper's: `cluster` takes another way to find the classes, `block` clusters large increments in parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.algorithms.republication.rebuild import ONE_SHOT
+from shoal.algorithms.table.blocks import BLOCK, in_blocks
+from shoal.algorithms.table.points import points_of
+from shoal.algorithms.table.repair import repair
+from shoal.algorithms.table.segments import require_people
+from shoal.algorithms.table.targets import Targets, targets_for
+from shoal.data.ledger_view import LedgerView, Placement
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.kernels import farthest_first
+from shoal.protocols import Promises
+
+PAPER = "paper"
+
+
+@dataclass(frozen=True)
+class Crp:
+    """Clustering-based re-publication. Draws a random number only for `first=random`."""
+
+    name: ClassVar[str] = "crp"
+    paper: ClassVar[str] = (
+        "Li, Liu, Cai, Zhou. A wearable data re-dissemination method based on K-anonymity clustering. "
+        "Computer Engineering and Science 38(11), 2016."
+    )
+    covers: ClassVar[str] = "increment"
+    needs: ClassVar[str] = "nothing"
+    guards: ClassVar[str] = "cells"
+    changes: ClassVar[bool] = False
+    way_out: ClassVar[str] = "Leave out the records of people who were published before."
+
+    first: str = field(
+        default="farthest",
+        metadata={
+            "help": "the first centre: the record farthest from the mean, the first one, or one that is drawn",
+            "choices": ("farthest", "first", "random"),
+        },
+    )
+    cluster: str = field(
+        default=PAPER,
+        metadata={
+            "help": "who finds the classes of the increment: the paper's own steps, or a method for tables",
+            "choices": (PAPER, *ONE_SHOT),
+        },
+    )
+    block: int = field(default=1 << 17, metadata=BLOCK)
+
+    def publish(self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator) -> Placement:
+        """Classes of at least `promises.k` people, every promise kept; all of them new."""
+        require_people(increment, promises)
+        if self.cluster == PAPER:
+            partition = self._partition(increment, promises.k, rng)
+        else:
+            partition = ONE_SHOT[self.cluster]().partition(increment, promises, rng)
+        partition = repair(increment, partition, promises)
+        return Placement(partition.labels, partition.count)
+
+    def _partition(self, increment: Matrix, k: int, rng: np.random.Generator) -> Partition:
+        def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
+            labels = farthest_first.around_far_centres(points, who, k, self._first_centre(points, rng))  # steps 3 to 7
+            return _with_leftovers(points, who, labels, k)  # step 8
+
+        nothing = targets_for((), increment.records)
+        return Partition.of(in_blocks(increment, points_of(increment, "range"), nothing, self.block, k, cluster))
+
+    def _first_centre(self, points: np.ndarray, rng: np.random.Generator) -> int:
+        if self.first == "first":
+            return 0
+        if self.first == "random":
+            return int(rng.integers(points.shape[1]))
+        return int(((points - points.mean(axis=1, keepdims=True)) ** 2).sum(axis=0).argmax())
+
+
+def _with_leftovers(points: np.ndarray, who: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
+    """Step 8: each record left joins the class with the nearest mean that holds fewer than 2k - 1 people."""
+    left = np.flatnonzero(labels < 0)
+    if not len(left):
+        return labels
+    count = int(labels.max()) + 1
+    kept = labels >= 0
+    sizes = np.bincount(labels[kept], minlength=count)
+    means = np.stack([np.bincount(labels[kept], row[kept], count) for row in points]) / sizes
+    people = sizes if not len(who) else np.array([len(set(who[labels == c].tolist())) for c in range(count)])
+    for i in left:
+        distance = ((means - points[:, i : i + 1]) ** 2).sum(axis=0)
+        distance[people >= 2 * k - 1] = np.inf
+        c = int(distance.argmin())
+        people[c] += not len(who) or who[i] not in who[labels == c]
+        labels[i] = c
+    return labels

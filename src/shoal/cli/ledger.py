@@ -1,0 +1,41 @@
+"""shoal ledger"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli import options
+
+app = typer.Typer(help="Read and verify a ledger of releases.", no_args_is_help=True)
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The ledger.")]
+
+
+@app.command("verify")
+def verify(ledger: Folder, quiet: options.Quiet = False) -> None:
+    """Check the chain of hashes: a changed, missing or reordered release is named; exit status 1."""
+    from shoal.jobs.ledger import verified
+
+    releases, head = verified(ledger)
+    if not quiet:
+        print(f"{releases} releases follow each other as they were published; the last is {head}", file=sys.stderr)
+
+
+@app.command("export")
+def export(
+    ledger: Folder,
+    output: Annotated[str, typer.Option("-o", "--output", help="The table; '-' writes CSV to standard output.")],
+    release: Annotated[
+        int | None, typer.Option("--release", metavar="N", help="As of this release; else the last.")
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write the whole published table as of a release."""
+    from shoal.jobs.ledger import export_table
+
+    records, number = export_table(ledger, output, release)
+    if not quiet:
+        print(f"wrote {records} records as of release {number:04d}", file=sys.stderr)

@@ -1,0 +1,275 @@
+"""The history of a ledger: every release by itself, and each against all that were before it.
+
+Reads published files as anybody would, and the private part for who is who. Without a private part it says what
+boxes alone tell an attacker.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.connectors import files
+from shoal.data.certificate import Certificate
+from shoal.data.classes import Classes
+from shoal.data.release import Release
+from shoal.data.schema import Role, Schema
+from shoal.data.table import Table
+from shoal.errors import InputError, LedgerError
+from shoal.jobs import ledger_policy
+from shoal.jobs.audit import Progress, measure, silent
+from shoal.jobs.ledger_rows import Identities
+from shoal.jobs.policy import Policy
+from shoal.privacy.history import CELLS, Finding, Issue, KnownPeople, Past, compare, compare_boxes, signature_sets
+from shoal.privacy.promises import BoundPromises
+from shoal.state.ledger import DATA, Ledger
+
+MEANINGS = {
+    "cells": "fewer people than k share both of their classes",
+    "all cells": "fewer people than k share all of their classes",
+    "departures": "fewer people than k left a class together",
+    "specificity": "later cells are narrower than earlier ones",
+    "unchanged": "records show other values than before and are no updates",
+    "signatures": "the class of a record shows another set of sensitive values than before",
+    "forward and cross": "two classes of a person have fewer than k records in common",
+    "backward": "fewer than k records of a new person's class can be new",
+    "known people": "people of earlier releases are published again",
+    "boxes": "classes of two releases meet and share fewer than k records",
+}
+
+
+@dataclass(frozen=True)
+class ReleaseAudit:
+    """What was found on one release: its own promises, and its part in the history."""
+
+    number: int
+    certificate: Certificate
+    findings: Sequence[Finding]
+
+    @property
+    def told(self) -> list[str]:
+        """Every finding that breaks the history, in a line each."""
+        return [words(finding) for finding in self.findings if finding.breaks]
+
+
+@dataclass(frozen=True)
+class LedgerAudit:
+    """What was found on a whole ledger. damage: what the chain of hashes finds; nothing is measured then."""
+
+    releases: Sequence[ReleaseAudit]
+    damage: Sequence[str] = ()
+    knows_people: bool = True
+
+    @property
+    def holds(self) -> bool:
+        return not self.damage and all(
+            r.certificate.holds and not any(f.breaks for f in r.findings) for r in self.releases
+        )
+
+    def report(self) -> dict[str, Any]:
+        """As JSON states it."""
+        return {
+            "schema": "shoal.history/1",
+            "holds": self.holds,
+            "damage": list(self.damage),
+            "counted": "subjects" if self.knows_people else "rows",
+            "releases": [
+                {
+                    "release": r.number,
+                    "covers": r.certificate.get("covers"),
+                    "records": r.certificate["records"]["out"],
+                    "classes": r.certificate["classes"],
+                    "promises": r.certificate["promises"],
+                    "utility": r.certificate["utility"],
+                    "findings": [finding.report() for finding in r.findings],
+                }
+                for r in self.releases
+            ],
+        }
+
+
+def audit_ledger(path: str | Path, *, k: int | None = None, progress: Progress = silent) -> LedgerAudit:
+    """Every check on every release of a ledger, from the published files; raises LedgerError where there is none."""
+    ledger = Ledger.at(path)
+    progress("verifying the chain")
+    damage = ledger.verify()
+    if damage:
+        return LedgerAudit([], damage)
+    policy = ledger_policy.of(ledger)
+    policy = policy if k is None else policy.with_k(k)
+    tables = [n for n in ledger.releases() if ledger.certificate(n).get("covers") == "table"]
+    chain = Chain(ledger, policy, last_table=max(tables, default=0))
+    audits = []
+    for number in ledger.releases():
+        progress(f"release {number}: auditing")
+        audits.append(chain.audit(number))
+    return LedgerAudit(audits, knows_people=chain.knows_people)
+
+
+def write_found(found: LedgerAudit, output: str) -> None:
+    """Everything that was found, as JSON, whole or not at all."""
+    with files.written_whole(output) as draft:
+        draft.write_text(json.dumps(found.report(), indent=2) + "\n")
+
+
+@dataclass
+class Chain:
+    """The releases of a ledger, taken in one after the other.
+
+    last_table: the last release of the whole table; behind it, rows need not be remembered.
+    """
+
+    ledger: Ledger
+    policy: Policy
+    past: Past = field(default_factory=Past)
+    known: KnownPeople = field(default_factory=KnownPeople)
+    taken: int = 0
+    last_table: int = 0
+
+    @property
+    def knows_people(self) -> bool:
+        return bool(self.ledger.steps())
+
+    def audit(self, number: int) -> ReleaseAudit:
+        """The next release by itself and against those before it."""
+        stated = self.ledger.certificate(number)
+        frame, identities = self._read(number)
+        certificate, release, schema = measured(frame, identities, self.policy)
+        covers, guards = stated.get("covers", "increment"), stated.get("guards", CELLS)
+        findings = self._take(number, covers, guards, frame, release, schema, identities)
+        return ReleaseAudit(number, certificate.extended(covers=covers), findings)
+
+    def next(
+        self,
+        number: int,
+        method: Any,
+        release: Release,
+        frame: pl.DataFrame,
+        schema: Schema,
+        identities: Identities,
+    ) -> list[Finding]:
+        """What a release that is not let out yet gives away beside all earlier ones.
+
+        An increment leaves the rest as it is, so that nothing of the past has to be read for it.
+        """
+        if method.covers == "table":
+            self.last_table = number
+            while self.taken < number - 1:
+                self.audit(self.taken + 1)
+        return self._take(number, method.covers, method.guards, frame, release, schema, identities)
+
+    def _read(self, number: int) -> tuple[pl.DataFrame, Identities | None]:
+        frame = files.read_as(self.ledger.folder(number) / DATA, ".csv", self.policy.measured).frame
+        if not self.knows_people:
+            return frame, None
+        identities = Identities.read(self.ledger.step_of(number))
+        if len(identities.records) != frame.height:
+            raise LedgerError(f"release {number:04d}: the private part remembers another number of rows; restore it")
+        return frame, identities
+
+    def _take(
+        self,
+        number: int,
+        covers: str,
+        guards: str,
+        frame: pl.DataFrame,
+        release: Release,
+        schema: Schema,
+        identities: Identities | None,
+    ) -> list[Finding]:
+        self.taken = number
+        real = np.ones(frame.height, dtype=bool) if identities is None else identities.is_real
+        findings = []
+        if identities is not None and identities.subjects is not None:
+            again = self.known.meet(identities.subjects[real])
+            if covers == "increment":
+                findings.append(Finding("known people", (1, number), again, again > 0))
+        if number > self.last_table:
+            return findings
+        issue = _issue(number, frame, release, schema, identities, real, len(self.past.label))
+        if covers == "increment" or number == 1:
+            self.past.append(issue)
+            return findings
+        if identities is None:
+            return compare_boxes(self.past, issue, self.policy.asked_k or 2)
+        template = _only(release.classes, real)
+        hold = BoundPromises(self.policy.build_promises(), template).hold
+        return compare(self.past, issue, hold, self.policy.asked_k or 2, guards)
+
+
+def measured(frame: pl.DataFrame, identities: Identities | None, policy: Policy) -> tuple[Certificate, Release, Schema]:
+    """A published release as an audit finds it; people are counted where the private part tells who they are."""
+    subject = policy.subject
+    if subject is not None and identities is not None and identities.subjects is not None:
+        frame = frame.with_columns(pl.Series(subject, identities.subjects))
+    table = Table(frame)
+    schema, findings = policy.bind_release(table)
+    if schema is None:
+        raise InputError.from_findings(findings)
+    certificate, release = measure(table, schema, policy, None)
+    return certificate, release, schema
+
+
+def _issue(
+    number: int,
+    frame: pl.DataFrame,
+    release: Release,
+    schema: Schema,
+    identities: Identities | None,
+    real: np.ndarray,
+    following: int,
+) -> Issue:
+    labels, count = release.classes.labels, release.classes.count
+    lo, hi = (np.full((count, len(release.columns)), np.nan) for _ in range(2))
+    kept = labels >= 0
+    for j, column in enumerate(release.columns):
+        # all rows of a class show the same cell
+        lo[labels[kept], j], hi[labels[kept], j] = column.lo[column.codes[kept]], column.hi[column.codes[kept]]
+    rest = _hashes(frame, [a.name for a in schema.published if a.role is not Role.QUASI])
+    values = _hashes(frame, [a.name for a in schema.sensitive])
+    signatures = signature_sets(labels, values, count)
+    if identities is None:
+        records, subjects = following + np.arange(frame.height), None
+    else:
+        records = identities.records
+        subjects = None if identities.subjects is None else identities.subjects[real]
+    return Issue(number, records[real], labels[real], lo, hi, rest[real], signatures, subjects)
+
+
+def _hashes(frame: pl.DataFrame, names: list[str]) -> np.ndarray:
+    """(n,) uint64, equal where a row shows the same text in all of these columns."""
+    if not names:
+        return np.zeros(frame.height, dtype=np.uint64)
+    return frame.select(pl.col(names).cast(pl.String).fill_null("")).hash_rows().to_numpy()
+
+
+def _only(classes: Classes, real: np.ndarray) -> Classes:
+    return classes if real.all() else classes.only(real, None if classes.subjects is None else classes.subjects[real])
+
+
+def stated(findings: Sequence[Finding], allowed: bool) -> dict[str, Any]:
+    """The history as a certificate states it. allowed: whether it breaks and was let out all the same."""
+    return {
+        "holds": not any(f.breaks for f in findings),
+        "allowed": allowed,
+        "findings": [f.report() for f in findings],
+    }
+
+
+def verdict(broken: Sequence[Finding], method: Any) -> tuple[str, list[str]]:
+    """Why a release is withheld, and the nearest way that is safe."""
+    first, *more = (words(finding) for finding in broken)
+    return f"{first}; the release is withheld, the ledger is as it was. {method.way_out}", more
+
+
+def words(finding: Finding) -> str:
+    """A finding in one line."""
+    first, last = finding.releases
+    what = MEANINGS.get(finding.check, finding.check)
+    return f"history, releases {first:04d} and {last:04d}, {finding.check}: {finding.people} people; {what}"

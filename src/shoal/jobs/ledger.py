@@ -1,0 +1,55 @@
+"""Ledger: the whole published table as of a release, and the chain of hashes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from shoal.connectors import files
+from shoal.errors import InputError, LedgerError
+from shoal.state.ledger import CERTIFICATE, DATA, GENESIS, Ledger, sha256_of
+
+
+def verified(path: str | Path) -> tuple[int, str]:
+    """How many releases a ledger has, and the hash that the next one will follow; raises LedgerError."""
+    ledger = Ledger.at(path)
+    findings = ledger.verify()
+    if findings:
+        raise LedgerError(f"ledger '{path}': {findings[0]}; restore it from a copy", findings[1:])
+    releases = ledger.releases()
+    last = ledger.folder(releases[-1]) / CERTIFICATE if releases else ledger.path / GENESIS
+    return len(releases), sha256_of(last)
+
+
+def export_table(path: str | Path, output: str, release: int | None = None) -> tuple[int, int]:
+    """Writes the whole published table as of a release, whole or not at all; its records, and the release."""
+    ledger = Ledger.at(path)
+    verified(path)
+    releases = ledger.releases()
+    if not releases:
+        raise InputError(f"ledger '{path}': has no release yet; nothing to export")
+    number = releases[-1] if release is None else release
+    if number not in releases:
+        raise InputError(f"ledger '{path}': has no release {number}; it has 1 to {releases[-1]}")
+    table = table_as_of(ledger, number)
+    kind = files.format_of(output)
+    with files.written_whole(output) as draft:
+        files.write(table, draft, kind, compressed=output.endswith(".gz"))
+    return table.height, number
+
+
+def parts_of(ledger: Ledger, number: int) -> list[int]:
+    """The releases that make up the table as of one: the last of a whole table, and the increments behind it."""
+    parts: list[int] = []
+    for release in range(number, 0, -1):
+        parts.insert(0, release)
+        if ledger.certificate(release).get("covers") == "table":
+            break
+    return parts
+
+
+def table_as_of(ledger: Ledger, number: int) -> pl.DataFrame:
+    """All published rows as of a release, as text."""
+    parts = [files.read_as(ledger.folder(part) / DATA, ".csv").frame for part in parts_of(ledger, number)]
+    return pl.concat([part.select(parts[0].columns) for part in parts])

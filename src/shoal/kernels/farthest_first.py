@@ -1,0 +1,150 @@
+"""Classes around centres that lie far apart: the nearest records to a centre, then the farthest is the next.
+
+points: (coordinates, n) float64, C-contiguous. Ties go to the lower record.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[call-overload]
+
+TILE = 1024  # records whose distances stay in the nearest cache while they are looked through
+
+
+@njit(nogil=True, cache=True)
+def around_far_centres(points, who, k, first):
+    """The class of each record, (n,) int32, -1 for those left when fewer than k people are.
+
+    A class is a centre and the records nearest to it until it holds k people; the centre of the next is the
+    record farthest from this one. Distances are squared. who: (n,) int32 people, empty where each record is its own.
+    One pass over what is left for each class.
+    """
+    d, n = points.shape
+    left_points, ids = points.copy(), np.arange(n)
+    labels, distance = np.full(n, -1, np.int32), np.empty(n)
+    records_of = np.zeros(int(who.max()) + 1 if len(who) else 0, np.int64)
+    for person in who:
+        records_of[person] += 1
+    people, left, classes, centre = len(records_of) if len(who) else n, n, 0, first
+    best, stamp = np.empty(len(records_of)), np.zeros(len(records_of), np.int64)
+    origin, held = np.empty(d), np.empty(k, np.int64)
+    while people >= k and left > 0:
+        for j in range(d):
+            origin[j] = left_points[j, centre]
+        _measure(left_points, origin, left, distance)
+        distance[centre] = -1.0  # nearer than any other, equal ones too
+        if len(who):
+            _first_of_each_person(distance, ids, who, left, best, stamp, classes + 1)
+        limit, last = _reach_of_k(distance, ids, who, left, best, k, held)
+        i = 0
+        while i < left:  # the records within reach leave; the last ones take their places
+            if distance[i] > limit or (distance[i] == limit and ids[i] > last):
+                i += 1
+                continue
+            labels[ids[i]] = classes
+            if len(who) == 0:
+                people -= 1
+            else:
+                records_of[who[ids[i]]] -= 1
+                people -= records_of[who[ids[i]]] == 0
+            left -= 1
+            ids[i], distance[i] = ids[left], distance[left]
+            for j in range(d):
+                left_points[j, i] = left_points[j, left]
+        classes += 1
+        centre = _farthest(distance, ids, left)
+    return labels
+
+
+@inner
+def _measure(points, origin, left, distance):
+    for start in range(0, left, TILE):
+        end = min(start + TILE, left)
+        for i in range(start, end):
+            distance[i] = 0.0
+        for j in range(points.shape[0]):
+            at = origin[j]
+            for i in range(start, end):
+                apart = points[j, i] - at
+                distance[i] += apart * apart
+
+
+@inner
+def _first_of_each_person(distance, ids, who, left, best, stamp, turn):
+    """The distance at which each person is met first."""
+    for i in range(left):
+        person = who[ids[i]]
+        if stamp[person] != turn or distance[i] < best[person]:
+            stamp[person], best[person] = turn, distance[i]
+
+
+@inner
+def _reach_of_k(distance, ids, who, left, best, k, held):
+    """How far the k-th person is: the distance, and the highest record id of those at that distance that are in.
+
+    held: room for the k nearest so far, as a heap with the farthest on top.
+    """
+    count = 0
+    for i in range(left):
+        if count == k and distance[i] > distance[held[0]]:
+            continue
+        if len(who) and (distance[i] > best[who[ids[i]]] or _is_met(i, distance, ids, who, held, count)):
+            continue
+        if count < k:
+            held[count] = i
+            count += 1
+            _rise(held, count - 1, distance, ids)
+        elif _is_nearer(i, held[0], distance, ids):
+            held[0] = i
+            _fall(held, count, distance, ids)
+    return distance[held[0]], ids[held[0]]
+
+
+@inner
+def _is_met(i, distance, ids, who, held, count):
+    """Whether a record of the same person, as near, is held; the lower record then stands for the person."""
+    for at in range(count):
+        other = held[at]
+        if who[ids[other]] == who[ids[i]]:
+            if ids[i] < ids[other]:
+                held[at] = i
+                for back in range(count):  # the heap's order may have changed: build it again
+                    _rise(held, back, distance, ids)
+            return True
+    return False
+
+
+@inner
+def _is_nearer(a, b, distance, ids):
+    return distance[a] < distance[b] or (distance[a] == distance[b] and ids[a] < ids[b])
+
+
+@inner
+def _rise(held, at, distance, ids):
+    while at > 0 and _is_nearer(held[(at - 1) // 2], held[at], distance, ids):
+        held[at], held[(at - 1) // 2] = held[(at - 1) // 2], held[at]
+        at = (at - 1) // 2
+
+
+@inner
+def _fall(held, count, distance, ids):
+    at = 0
+    while 2 * at + 1 < count:
+        child = 2 * at + 1
+        if child + 1 < count and _is_nearer(held[child], held[child + 1], distance, ids):
+            child += 1
+        if not _is_nearer(held[at], held[child], distance, ids):
+            break
+        held[at], held[child] = held[child], held[at]
+        at = child
+
+
+@inner
+def _farthest(distance, ids, left):
+    farthest = 0
+    for i in range(1, left):
+        if distance[i] > distance[farthest] or (distance[i] == distance[farthest] and ids[i] < ids[farthest]):
+            farthest = i
+    return farthest

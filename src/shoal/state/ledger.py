@@ -1,0 +1,418 @@
+"""The ledger: an append-only chain of releases, and beside it what only their owner may see.
+
+    DIR/ledger.json, policy.json, hierarchies/       what every release is measured against
+    DIR/0001/data.csv, certificate.json, ...         a release; its certificate holds the hash of the one before
+    DIR.private/key                                  the key of the subject tokens
+    DIR.private/000001/state.json, rows.parquet, ... a step: what an accepted increment left to remember
+
+Promise: releases 1..N are whole and follow each other, whatever instant a process is killed at. A release
+is published by one rename. Its private step takes its place before that and is marked after it, so that a step
+without mark and without release never happened, and a mark without release is a release that was taken away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import LedgerError
+
+SCHEMA = "shoal.ledger/1"
+PRIVATE_SCHEMA = "shoal.ledger-private/1"
+GENESIS, POLICY, HIERARCHIES = "ledger.json", "policy.json", "hierarchies"
+DATA, CERTIFICATE = "data.csv", "certificate.json"
+STATE, MARK, KEY, LOCK = "state.json", "published", "key", "lock"
+DRAFT = ".part"
+KEY_BYTES = 32
+
+_RELEASE = re.compile(r"\d{4,}")
+_STEP = re.compile(r"\d{6,}")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What an accepted increment left in the private part.
+
+    release: the release it became, None where its records wait. inputs: hashes of all increments so far, with
+    the release that each led to. records: how many records were ever published. files: hashes by name; those in
+    `passing` are removed once a later step has taken their place.
+    """
+
+    number: int = 0
+    previous: str = ""
+    release: int | None = None
+    releases: int = 0
+    head: str = ""
+    records: int = 0
+    inputs: tuple[tuple[str, int | None], ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    passing: tuple[str, ...] = ()
+
+    def release_of(self, digest: str) -> tuple[bool, int | None]:
+        """Whether an increment with this hash was accepted before, and the release that it led to."""
+        known = dict(self.inputs)
+        return digest in known, known.get(digest)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Two folders to write the next step into; they take their places in `commit`."""
+
+    published: Path
+    private: Path
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A folder of releases, and its private part beside it."""
+
+    path: Path
+
+    @classmethod
+    def at(cls, path: str | Path) -> Ledger:
+        """The ledger in a folder; raises LedgerError where there is none."""
+        ledger = cls(Path(path))
+        if not ledger.exists:
+            raise LedgerError(f"ledger '{path}': is no ledger; 'shoal republish' begins one")
+        return ledger
+
+    @classmethod
+    def begin(cls, path: Path, policy: str, hierarchies: Mapping[str, bytes]) -> Ledger:
+        """A new ledger under this policy (JSON text), whole or not there; the folder may exist if it is empty."""
+        ledger = cls(path)
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise LedgerError(f"ledger '{path}': the folder holds other things; name a new or an empty one")
+        if ledger.steps():
+            raise LedgerError(f"ledger '{path}': is missing, its private part is there; restore it, or begin another")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = _new_folder(path.parent, path.name)
+        try:
+            files = {POLICY: policy.encode(), **{f"{HIERARCHIES}/{name}": text for name, text in hierarchies.items()}}
+            for name, content in files.items():
+                (draft / name).parent.mkdir(exist_ok=True)
+                (draft / name).write_bytes(content)
+            hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+            (draft / GENESIS).write_text(_json({"schema": SCHEMA, "files": hashes}))
+            _open_to_readers(draft)
+            _take_place(draft, path)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        return ledger
+
+    @property
+    def exists(self) -> bool:
+        return (self.path / GENESIS).is_file()
+
+    @property
+    def private(self) -> Path:
+        """The private part: a sibling, so that the ledger's own folder can be handed on as it is."""
+        return self.path.with_name(f"{self.path.name}.private")
+
+    # Reading
+
+    def releases(self) -> list[int]:
+        """The numbers of the releases that are there, rising."""
+        return _numbers(self.path, _RELEASE)
+
+    def folder(self, release: int) -> Path:
+        return self.path / f"{release:04d}"
+
+    def certificate(self, release: int) -> dict[str, Any]:
+        """The certificate of a release; raises LedgerError where it can't be read."""
+        content = _read_json(self.folder(release) / CERTIFICATE)
+        if content is None:
+            raise LedgerError(f"release {release:04d}: its certificate is missing or damaged; restore it from a copy")
+        return content
+
+    def steps(self) -> list[int]:
+        return _numbers(self.private, _STEP)
+
+    def step_folder(self, number: int) -> Path:
+        return self.private / f"{number:06d}"
+
+    def step(self, number: int) -> Step:
+        """A step of the private part; raises LedgerError where it can't be read."""
+        content = _read_json(self.step_folder(number) / STATE)
+        if content is None or content.pop("schema", None) != PRIVATE_SCHEMA:
+            raise LedgerError(f"private step {number:06d}: is missing or damaged; restore it from a copy")
+        inputs = tuple((digest, release) for digest, release in content.pop("inputs"))
+        return Step(**{**content, "inputs": inputs, "passing": tuple(content["passing"])})
+
+    def last_step(self) -> Step:
+        """The last step that happened; an empty one where none has."""
+        for number in reversed(self.steps()):
+            if self._happened(number):
+                return self.step(number)
+        return Step(head=sha256_of(self.path / GENESIS))
+
+    def step_of(self, release: int) -> Path:
+        """The folder of the private step that led to a release; raises LedgerError where it is lost."""
+        for number in reversed(self.steps()):
+            if (self.step_folder(number) / STATE).is_file() and self.step(number).release == release:
+                return self.step_folder(number)
+        raise LedgerError(f"release {release:04d}: its private step is missing; restore the private part")
+
+    @property
+    def key(self) -> bytes:
+        """The key of the subject tokens; made once."""
+        path = self.private / KEY
+        if not path.exists():
+            draft = path.with_name(f"{KEY}{DRAFT}")
+            draft.write_bytes(secrets.token_bytes(KEY_BYTES))
+            draft.chmod(0o600)
+            _sync(draft)
+            os.replace(draft, path)
+            _sync(self.private)
+        return path.read_bytes()
+
+    # Appending
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One process at a time appends; what a killed one left half done is removed first."""
+        import fcntl
+
+        self.private.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(self.private / LOCK, "a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._sweep()
+            yield
+
+    def check_end(self) -> None:
+        """Raises LedgerError where the last release is not the one that the private part remembers.
+
+        Looks at the end of the chain alone, so that an append costs the same however long the ledger is.
+        """
+        step, releases = self.last_step(), self.releases()
+        if releases != list(range(1, step.releases + 1)):
+            raise LedgerError(*_first_and_rest(self.verify()))
+        end = self.folder(step.releases) / CERTIFICATE if step.releases else self.path / GENESIS
+        if sha256_of(end) != step.head or (step.releases and self._data_findings(step.releases)):
+            raise LedgerError(*_first_and_rest(self.verify()))
+
+    @contextmanager
+    def draft(self) -> Iterator[Draft]:
+        """Two folders for the next step; removed if they did not take their places."""
+        published, private = _new_folder(self.path, "release"), _new_folder(self.private, "step")
+        try:
+            yield Draft(published, private)
+        finally:
+            shutil.rmtree(published, ignore_errors=True)
+            shutil.rmtree(private, ignore_errors=True)
+
+    def commit(self, draft: Draft, digest: str, records: int, passing: tuple[str, ...], publishes: bool) -> Step:
+        """Puts the draft in its place: with its release, or as a step whose records wait.
+
+        digest: hash of the increment. records: how many the ledger has published then. passing: the private
+        files that the next step replaces.
+        """
+        before = self.last_step()
+        release = before.releases + 1 if publishes else None
+        head = sha256_of(draft.published / CERTIFICATE) if publishes else before.head
+        previous = sha256_of(self.step_folder(before.number) / STATE) if before.number else before.head
+        step = Step(
+            before.number + 1, previous, release, before.releases + int(publishes), head, records,
+            (*before.inputs, (digest, release)),
+            {path.name: sha256_of(path) for path in sorted(draft.private.iterdir())}, passing,
+        )  # fmt: skip
+        (draft.private / STATE).write_text(_json({"schema": PRIVATE_SCHEMA, **vars(step)}))
+        _take_place(draft.private, self.step_folder(step.number))
+        if release is not None:
+            _open_to_readers(draft.published)
+            _take_place(draft.published, self.folder(release))
+        self._mark(step.number)
+        self._sweep()
+        return step
+
+    def _mark(self, number: int) -> None:
+        mark = self.step_folder(number) / MARK
+        mark.touch()
+        _sync(mark)
+        _sync(mark.parent)
+
+    def _happened(self, number: int) -> bool:
+        """Whether a step counts: marked, or its release is there."""
+        if (self.step_folder(number) / MARK).exists():
+            return True
+        step = self.step(number)
+        return step.release is None or self.folder(step.release).is_dir()
+
+    def _sweep(self) -> None:
+        """Removes drafts, a last step that never happened, and files that a later step has replaced."""
+        for folder in (self.path, self.private):
+            for left in (*folder.glob(f".*{DRAFT}"), *folder.parent.glob(f".{folder.name}.*{DRAFT}")):
+                shutil.rmtree(left, ignore_errors=True)
+        steps = self.steps()
+        if steps and not self._happened(steps[-1]):
+            # renamed first: half a folder must not look like a step
+            gone = self.private / f".{steps[-1]:06d}{DRAFT}"
+            os.rename(self.step_folder(steps[-1]), gone)
+            shutil.rmtree(gone)
+        elif steps:
+            self._mark(steps[-1])
+            for number in steps[-2:-1]:
+                for name in self.step(number).passing:
+                    (self.step_folder(number) / name).unlink(missing_ok=True)
+
+    # Verifying
+
+    def verify(self) -> list[str]:
+        """Everything that is damaged, missing, added or out of order, each named; empty where all is whole."""
+        findings = self._genesis_findings()
+        releases = self.releases()
+        expected = max([*releases, self._remembered()])
+        before: str | None = sha256_of(self.path / GENESIS)
+        for release in range(1, expected + 1):
+            if release not in releases:
+                findings.append(f"release {release:04d}: is missing")
+                before = None
+                continue
+            findings += self._release_findings(release, before)
+            before = sha256_of(self.folder(release) / CERTIFICATE)
+        return findings + (self._private_findings() if self.private.is_dir() else [])
+
+    def _genesis_findings(self) -> list[str]:
+        genesis = _read_json(self.path / GENESIS)
+        if genesis is None or genesis.get("schema") != SCHEMA or not isinstance(genesis.get("files"), dict):
+            return [f"{GENESIS}: is missing or damaged"]
+        return [
+            f"{name}: is missing or was changed"
+            for name, digest in genesis["files"].items()
+            if sha256_of(self.path / name) != digest
+        ]
+
+    def _remembered(self) -> int:
+        """How many releases the private part says there are."""
+        try:
+            return self.last_step().releases if self.private.is_dir() else 0
+        except LedgerError:
+            return 0
+
+    def _release_findings(self, release: int, before: str | None) -> list[str]:
+        name, content = f"release {release:04d}", _read_json(self.folder(release) / CERTIFICATE)
+        if content is None or not isinstance(content.get("ledger"), dict):
+            return [f"{name}: its certificate is missing or damaged"]
+        link = content["ledger"]
+        if link.get("release") != release:
+            return [f"{name}: is out of order, its certificate says release {link.get('release')}"]
+        findings = self._data_findings(release)
+        if before is not None and link.get("previous") != before:
+            what = f"release {release - 1:04d}" if release > 1 else GENESIS
+            findings.append(f"{name}: does not follow {what} as it is; one of the two was changed or replaced")
+        return findings
+
+    def _data_findings(self, release: int) -> list[str]:
+        """What is wrong with a release's files against its certificate."""
+        content = _read_json(self.folder(release) / CERTIFICATE) or {}
+        stated = {DATA: (content.get("output") or {}).get("sha256"), **(content.get("ledger") or {}).get("files", {})}
+        findings = [
+            f"release {release:04d}: {name} is missing or was changed"
+            for name, digest in stated.items()
+            if sha256_of(self.folder(release) / name) != digest
+        ]
+        added = sorted(p.name for p in self.folder(release).iterdir() if p.name not in {*stated, CERTIFICATE})
+        return findings + [f"release {release:04d}: {name} is no part of it" for name in added]
+
+    def _private_findings(self) -> list[str]:
+        """What is wrong with the private part: its chain of steps, its files, and what it remembers of releases."""
+        steps, findings = self.steps(), []
+        key = self.private / KEY
+        if steps and (not key.is_file() or key.stat().st_size != KEY_BYTES):
+            findings.append("private key: is missing or damaged")
+        before: str | None = sha256_of(self.path / GENESIS)
+        last = max(steps, default=0)
+        for number in range(1, last + 1):
+            name = f"private step {number:06d}"
+            try:
+                step = self.step(number)
+            except (LedgerError, TypeError, ValueError, KeyError):
+                findings.append(f"{name}: is missing or damaged")
+                before = None
+                continue
+            if number == last and not self._happened(number):
+                break
+            if before is not None and step.previous != before:
+                findings.append(f"{name}: does not follow the one before; one of the two was changed or replaced")
+            before = sha256_of(self.step_folder(number) / STATE)
+            kept = [file for file in step.files if number == last or file not in step.passing]
+            findings += [
+                f"{name}: {file} is missing or was changed"
+                for file in kept
+                if sha256_of(self.step_folder(number) / file) != step.files[file]
+            ]
+            if step.release is not None and sha256_of(self.folder(step.release) / CERTIFICATE) not in (step.head, ""):
+                findings.append(f"release {step.release:04d}: is not the one that the private part remembers")
+        return findings
+
+
+def sha256_of(path: Path) -> str:
+    """The hash of a file; empty where it can't be read."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def _first_and_rest(findings: list[str]) -> tuple[str, list[str]]:
+    found = findings or ["the ledger: is not as its private part remembers it"]
+    return f"ledger is damaged: {found[0]}; restore it from a copy, nothing was appended", found[1:]
+
+
+def _json(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, indent=1) + "\n"
+
+
+def _read_json(path: Path) -> dict[str, Any] | None:
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _numbers(folder: Path, name: re.Pattern[str]) -> list[int]:
+    if not folder.is_dir():
+        return []
+    return sorted(int(entry.name) for entry in folder.iterdir() if name.fullmatch(entry.name) and entry.is_dir())
+
+
+def _new_folder(parent: Path, name: str) -> Path:
+    folder = parent / f".{name}.{secrets.token_hex(8)}{DRAFT}"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def _open_to_readers(folder: Path) -> None:
+    """A draft is its owner's alone; what is published follows the owner's own rule for new files."""
+    mask = os.umask(0)
+    os.umask(mask)
+    folder.chmod(0o777 & ~mask)
+    for path in folder.rglob("*"):
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
+
+
+def _take_place(draft: Path, place: Path) -> None:
+    """All of a folder on disk, then there by one rename, then the rename on disk."""
+    for path in draft.rglob("*"):
+        _sync(path)
+    _sync(draft)
+    os.rename(draft, place)
+    _sync(place.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

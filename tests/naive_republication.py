@@ -1,0 +1,79 @@
+"""Plain twins of what re-publication does: slow, from the papers' words, sharing no code with the source."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def crp_classes(points: np.ndarray, who: list[int], k: int, first: int) -> list[int]:
+    """CRP's steps 3 to 7: the class of each record, -1 for those left. points: (n, d)."""
+    left, labels, centre, number = set(range(len(points))), [-1] * len(points), first, 0
+    while len({who[i] for i in left}) >= k:
+        distance = {i: sum((a - b) ** 2 for a, b in zip(points[i], points[centre], strict=True)) for i in left}
+        nearest = sorted(left - {centre}, key=lambda i: (distance[i], i))
+        group, people = [centre], {who[centre]}
+        for i in nearest:
+            if len(people) == k:
+                break
+            group.append(i)
+            people.add(who[i])
+        for i in group:
+            labels[i] = number
+        number += 1
+        left -= set(group)
+        if left:
+            centre = min(left, key=lambda i: (-distance[i], i))
+    return labels
+
+
+def with_leftovers(points: np.ndarray, who: list[int], labels: list[int], k: int) -> list[int]:
+    """Step 8: the nearest mean of the classes as they were, while fewer than 2k - 1 people are in."""
+    labels = list(labels)
+    count = max(labels) + 1
+    means = [np.mean([points[i] for i in range(len(points)) if labels[i] == c], axis=0) for c in range(count)]
+    for i in [i for i, label in enumerate(labels) if label < 0]:
+        room = [c for c in range(count) if len({who[j] for j, at in enumerate(labels) if at == c}) < 2 * k - 1]
+        labels[i] = min(room, key=lambda c: (float(((means[c] - points[i]) ** 2).sum()), c))
+    return labels
+
+
+def cells(histories: list[dict[int, int]]) -> dict[tuple, set[int]]:
+    """Records by all the classes that they were ever in; a history is record -> class, absent ones left out."""
+    everybody = set().union(*histories)
+    found: dict[tuple, set[int]] = {}
+    for record in everybody:
+        found.setdefault(tuple(history.get(record) for history in histories), set()).add(record)
+    return found
+
+
+def mappings(first: list[tuple], second: list[tuple]):
+    """Every way in which the rows of the first release can be rows of the second: equal values, boxes that meet.
+
+    A row is (class, box, value); a box is a tuple of (lo, hi).
+    """
+
+    def fits(a: tuple, b: tuple) -> bool:
+        return a[2] == b[2] and all(l1 <= h2 and l2 <= h1 for (l1, h1), (l2, h2) in zip(a[1], b[1], strict=True))
+
+    def extend(i: int, used: tuple[int, ...]):
+        if i == len(first):
+            yield used
+            return
+        for j in range(len(second)):
+            if j not in used and fits(first[i], second[j]):
+                yield from extend(i + 1, (*used, j))
+
+    yield from extend(0, ())
+
+
+def forward_and_cross(first: list[tuple], second: list[tuple], g1: int, g2: int) -> int:
+    """The most records that two classes can share in any mapping: |g1| - F at best, |g2| - C at best."""
+    return max(
+        sum(row[0] == g1 and second[j][0] == g2 for row, j in zip(first, mapping, strict=True))
+        for mapping in mappings(first, second)
+    )
+
+
+def backward(first: list[tuple], second: list[tuple], g2: int) -> int:
+    """The fewest records of a later class that are old in any mapping: no count of B may exceed it."""
+    return min(sum(second[j][0] == g2 for j in mapping) for mapping in mappings(first, second))

@@ -1,0 +1,58 @@
+"""Increments of invented wearers, and ledgers made of them, for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from shoal.jobs.policy import Policy
+from shoal.jobs.republish import Appended, republish_file
+
+POLICY = {
+    "version": 1,
+    "attributes": {
+        "who": {"role": "subject"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
+        "height": {"role": "quasi", "type": "number", "domain": [120, 220]},
+        "sex": {"role": "quasi"},
+        "activity": {"role": "sensitive"},
+        "beat": {"role": "plain"},
+    },
+    "promises": [{"model": "k-anonymity", "k": 4}],
+    "seed": 3,
+}
+
+
+def wearers(n: int, seed: int, prefix: str | None = None) -> pl.DataFrame:
+    """n people, everybody with one record; other seeds are other people."""
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "who": [f"{prefix or seed}-{i}" for i in range(n)],
+            "age": rng.integers(15, 80, n),
+            "height": np.clip(rng.normal(172, 11, n), 130, 210).astype(int),
+            "sex": rng.choice(["f", "m"], n),
+            "activity": rng.choice(["walk", "sit", "stand", "lie"], n),
+            "beat": rng.integers(50, 120, n),
+        }
+    )
+
+
+def policy(method: str = "crp", k: int = 4, **parameters) -> Policy:
+    return Policy.from_dict(POLICY).with_k(k).with_method(method, parameters)
+
+
+def append(ledger: Path, frame: pl.DataFrame, asked: Policy | None = None, **options) -> Appended:
+    """Republishes a frame by way of a file beside the ledger."""
+    path = ledger.parent / "increment.csv"
+    frame.write_csv(path)
+    return republish_file(str(path), asked or policy(), ledger, **options)
+
+
+def grown(ledger: Path, releases: int = 3, n: int = 30, asked: Policy | None = None, **options) -> Path:
+    """A ledger of that many releases of n people each."""
+    for seed in range(1, releases + 1):
+        append(ledger, wearers(n, seed), asked, **options)
+    return ledger

@@ -1,0 +1,90 @@
+"""CRP: floor(n / k) classes of k to 2k - 1 people, found as the paper's steps say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from naive_republication import crp_classes, with_leftovers
+from shoal.algorithms.republication.crp import Crp, _with_leftovers
+from shoal.data.ledger_view import LedgerView
+from shoal.data.matrix import Matrix
+from shoal.errors import InfeasibleError
+from shoal.kernels import farthest_first
+from shoal.testing import OnlyK, small_matrices
+
+
+@st.composite
+def increments(draw):
+    n, d = draw(st.integers(2, 30)), draw(st.integers(1, 3))
+    points = np.array(draw(st.lists(st.lists(st.integers(0, 6), min_size=d, max_size=d), min_size=n, max_size=n)))
+    who = draw(st.lists(st.integers(0, n // 2), min_size=n, max_size=n)) if draw(st.booleans()) else list(range(n))
+    who = np.unique(who, return_inverse=True)[1].astype(np.int32)
+    return points.astype(float), who, draw(st.integers(2, 5)), draw(st.integers(0, n - 1))
+
+
+@given(increments())
+def test_classes_are_those_of_the_papers_steps(drawn):
+    points, who, k, first = drawn
+    kernel = farthest_first.around_far_centres(np.ascontiguousarray(points.T), who, k, first)
+    assert kernel.tolist() == crp_classes(points, who.tolist(), k, first)
+
+
+@given(increments())
+def test_people_with_one_record_need_not_be_named(drawn):
+    points, _, k, first = drawn
+    numbered, nobody = np.arange(len(points), dtype=np.int32), np.zeros(0, dtype=np.int32)
+    columns = np.ascontiguousarray(points.T)
+    named = farthest_first.around_far_centres(columns, numbered, k, first)
+    assert named.tolist() == farthest_first.around_far_centres(columns, nobody, k, first).tolist()
+
+
+@given(increments())
+def test_leftovers_join_the_nearest_class_with_room(drawn):
+    points, who, k, first = drawn
+    labels = crp_classes(points, who.tolist(), k, first)
+    if max(labels) < 0:
+        return
+    columns = np.ascontiguousarray(points.T)
+    found = _with_leftovers(columns, who, np.array(labels, dtype=np.int32), k)
+    assert found.tolist() == with_leftovers(points, who.tolist(), labels, k)
+
+
+@given(st.integers(2, 400), st.integers(2, 12), st.integers(0, 5))
+def test_as_many_classes_as_k_fits_into_the_increment_none_of_2k(n, k, seed):
+    rng = np.random.default_rng(seed)
+    matrix = Matrix.from_columns(rng.integers(0, 9, (n, 3)), [8.0] * 3)
+    if n < k:
+        return
+    placed = Crp().publish(matrix, LedgerView(), OnlyK(matrix, k), rng)
+    sizes = np.bincount(placed.labels)
+    assert placed.count == len(sizes) == n // k
+    assert sizes.min() >= k
+    assert sizes.max() < 2 * k
+
+
+def test_fewer_people_than_k_are_refused():
+    matrix = Matrix.from_columns(np.zeros((3, 1)), [1.0])
+    with pytest.raises(InfeasibleError):
+        Crp().publish(matrix, LedgerView(), OnlyK(matrix, 4), np.random.default_rng(0))
+
+
+def test_blocks_keep_the_number_of_classes():
+    rng = np.random.default_rng(3)
+    matrix = Matrix.from_columns(rng.integers(0, 1000, (5000, 4)), [999.0] * 4)
+    whole = Crp(block=0).publish(matrix, LedgerView(), OnlyK(matrix, 7), rng)
+    parts = Crp(block=600).publish(matrix, LedgerView(), OnlyK(matrix, 7), rng)
+    assert whole.count == parts.count == 5000 // 7
+    assert np.bincount(parts.labels).min() >= 7
+
+
+@pytest.mark.parametrize("first", ["farthest", "first", "random"])
+def test_every_small_matrix_gives_classes_of_k_people(first):
+    for matrix in small_matrices():
+        for k in (2, 3):
+            if matrix.people >= k:
+                promises = OnlyK(matrix, k)
+                placed = Crp(first=first).publish(matrix, LedgerView(), promises, np.random.default_rng(1))
+                assert promises.hold(placed.labels, placed.count).all()

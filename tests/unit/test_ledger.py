@@ -1,0 +1,148 @@
+"""The chain of releases: whatever is damaged, missing, added or out of order is found and named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from republish_cases import append, grown, policy, wearers
+from shoal.errors import LedgerError
+from shoal.jobs.ledger import verified
+from shoal.state.ledger import Ledger
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory) -> Path:
+    """Three releases, and people who wait."""
+    path = grown(tmp_path_factory.mktemp("ledger") / "wearers")
+    append(path, wearers(2, 9))
+    return path
+
+
+@pytest.fixture
+def ledger(original, tmp_path) -> Path:
+    """A copy to damage."""
+    shutil.copytree(original, tmp_path / "L")
+    shutil.copytree(original.with_name("wearers.private"), tmp_path / "L.private")
+    return tmp_path / "L"
+
+
+def files_of(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*") if p.is_file() and p.name not in ("lock", "published"))
+
+
+def test_a_whole_ledger_verifies(ledger):
+    releases, head = verified(ledger)
+    assert releases == 3
+    assert len(head) == 64
+
+
+def test_every_changed_byte_of_every_file_is_found(ledger):
+    for folder in (ledger, ledger.with_name("L.private")):
+        for path in files_of(folder):
+            if path.name == "key":
+                continue  # a key of its length can't be told from another
+            content = path.read_bytes()
+            path.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+            assert Ledger.at(ledger).verify() if path.name != "ledger.json" else not_verified(ledger), path
+            path.write_bytes(content)
+    assert Ledger.at(ledger).verify() == []
+
+
+def not_verified(ledger: Path) -> bool:
+    try:
+        return bool(Ledger.at(ledger).verify())
+    except LedgerError:
+        return True
+
+
+def test_every_missing_file_is_found(ledger):
+    for folder in (ledger, ledger.with_name("L.private")):
+        for path in files_of(folder):
+            content = path.read_bytes()
+            path.unlink()
+            assert not_verified(ledger), path
+            path.write_bytes(content)
+
+
+@pytest.mark.parametrize("release", ["0001", "0002", "0003"])
+def test_a_missing_release_is_named(ledger, release):
+    shutil.rmtree(ledger / release)
+    assert f"release {release}: is missing" in Ledger.at(ledger).verify()[0]
+
+
+def test_a_missing_last_release_is_found_by_a_later_append(ledger):
+    shutil.rmtree(ledger / "0003")
+    with pytest.raises(LedgerError, match="0003: is missing"):
+        append(ledger, wearers(30, 4))
+    assert Ledger.at(ledger).releases() == [1, 2]
+
+
+def test_reordered_releases_are_named(ledger):
+    (ledger / "0001").rename(ledger / "x")
+    (ledger / "0002").rename(ledger / "0001")
+    (ledger / "x").rename(ledger / "0002")
+    findings = Ledger.at(ledger).verify()
+    assert any("release 0001: is out of order" in finding for finding in findings)
+    assert any("release 0002: is out of order" in finding for finding in findings)
+
+
+def test_an_added_release_or_file_is_named(ledger):
+    shutil.copytree(ledger / "0003", ledger / "0004")
+    assert any("release 0004" in finding for finding in Ledger.at(ledger).verify())
+    shutil.rmtree(ledger / "0004")
+    (ledger / "0002" / "more.csv").write_text("a\n1\n")
+    assert Ledger.at(ledger).verify() == ["release 0002: more.csv is no part of it"]
+
+
+def test_a_release_that_was_replaced_with_its_certificate_is_found(ledger, tmp_path):
+    """A whole other release, consistent in itself, does not follow the one before."""
+    other = grown(tmp_path / "other", releases=2, asked=policy(k=5))
+    shutil.rmtree(ledger / "0002")
+    shutil.copytree(other / "0002", ledger / "0002")
+    findings = Ledger.at(ledger).verify()
+    assert any("0002: does not follow release 0001" in finding for finding in findings)
+    assert any("0003: does not follow release 0002" in finding for finding in findings)
+
+
+def test_the_published_part_alone_can_be_verified(ledger):
+    shutil.rmtree(ledger.with_name("L.private"))
+    assert verified(ledger)[0] == 3
+
+
+def test_nothing_is_appended_to_a_ledger_whose_end_is_damaged(ledger):
+    data = ledger / "0003" / "data.csv"
+    data.write_bytes(data.read_bytes()[:-1])
+    with pytest.raises(LedgerError, match=r"0003: data\.csv"):
+        append(ledger, wearers(30, 4))
+
+
+def test_nothing_is_appended_without_the_private_part(ledger):
+    shutil.rmtree(ledger.with_name("L.private"))
+    with pytest.raises(LedgerError, match="private part"):
+        append(ledger, wearers(30, 4))
+
+
+def test_published_files_of_earlier_releases_never_change(tmp_path):
+    ledger = grown(tmp_path / "L", releases=1)
+    before = {path: path.read_bytes() for path in files_of(ledger)}
+    for seed in (2, 3, 4):
+        append(ledger, wearers(25, seed))
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_folder_with_other_things_is_no_ledger(tmp_path):
+    (tmp_path / "L").mkdir()
+    (tmp_path / "L" / "notes.txt").write_text("mine")
+    with pytest.raises(LedgerError, match="holds other things"):
+        append(tmp_path / "L", wearers(30, 1))
+    assert [p.name for p in (tmp_path / "L").iterdir()] == ["notes.txt"]
+
+
+def test_certificates_link_to_the_one_before(ledger):
+    links = [json.loads((ledger / f"000{n}" / "certificate.json").read_text())["ledger"] for n in (1, 2, 3)]
+    assert [link["release"] for link in links] == [1, 2, 3]
+    assert len({link["previous"] for link in links}) == 3

@@ -1,0 +1,204 @@
+"""Republish: what an increment becomes, what waits, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from republish_cases import POLICY, append, grown, policy, wearers
+from shoal.errors import InputError, LedgerError, PromiseError
+from shoal.jobs.history import audit_ledger
+from shoal.jobs.ledger import export_table
+from shoal.jobs.policy import Policy
+
+
+@pytest.mark.parametrize("method", ["crp", "static-1"])
+def test_an_increment_is_a_release_of_its_own(tmp_path, method):
+    ledger = grown(tmp_path / "L", asked=policy(method))
+    found = audit_ledger(ledger)
+    assert found.holds
+    assert [r.certificate["records"]["out"] for r in found.releases] == [30, 30, 30]
+    assert all(r.certificate["promises"][0]["measured"] >= 4 for r in found.releases)
+    certificate = json.loads((ledger / "0002" / "certificate.json").read_text())
+    assert certificate["covers"] == "increment"
+    assert certificate["verb"] == "republish"
+    assert certificate["faults"] == {"uncovered": 0, "changed": 0}
+
+
+def test_no_subject_is_named_in_the_published_or_the_private_part(tmp_path):
+    append(tmp_path / "L", wearers(30, 1, prefix="PERSON"))
+    append(tmp_path / "L", wearers(2, 2, prefix="WAITING"))
+    files = [p for p in (*tmp_path.glob("L/**/*"), *tmp_path.glob("L.private/**/*")) if p.is_file()]
+    assert len(files) > 8
+    for path in files:
+        content = path.read_bytes()
+        assert b"PERSON" not in content, path
+        assert b"WAITING" not in content, path
+
+
+def test_fewer_than_k_wait_and_are_published_with_the_next(tmp_path):
+    ledger = tmp_path / "L"
+    waiting = append(ledger, wearers(3, 1))
+    assert (waiting.release, waiting.waiting) == (None, 3)
+    done = append(ledger, wearers(3, 2))
+    assert (done.release, done.waiting) == (1, 0)
+    assert done.certificate["records"]["out"] == 6
+    assert append(ledger, wearers(2, 3)).waiting == 2
+    assert append(ledger, wearers(1, 4)).waiting == 3
+    assert append(ledger, wearers(1, 5)).certificate["records"]["out"] == 4
+    assert audit_ledger(ledger).holds
+
+
+def test_whoever_waits_may_come_again_before_being_published(tmp_path):
+    ledger = tmp_path / "L"
+    append(ledger, wearers(3, 1))
+    again = wearers(3, 1).with_columns(pl.lit("run").alias("activity"))
+    assert append(ledger, again).release is None, "still three people, with two records each"
+    done = append(ledger, wearers(1, 2))
+    assert done.certificate["records"]["out"] == 7
+    assert done.certificate["subjects"] == 4
+
+
+def test_an_empty_increment_changes_nothing(tmp_path):
+    ledger = grown(tmp_path / "L", releases=1)
+    done = append(ledger, wearers(0, 2).cast(pl.String))
+    assert (done.release, done.waiting) == (None, 0)
+    assert sorted(p.name for p in ledger.with_name("L.private").iterdir()) == ["000001", "key", "lock"]
+
+
+def test_the_same_increment_is_not_published_twice(tmp_path):
+    ledger = grown(tmp_path / "L", releases=2)
+    again = append(ledger, wearers(30, 1))
+    assert again.repeated
+    assert again.release == 1
+    assert len(audit_ledger(ledger).releases) == 2
+
+
+def test_people_of_earlier_releases_are_refused_and_counted(tmp_path):
+    ledger = grown(tmp_path / "L", releases=2)
+    mixed = pl.concat([wearers(20, 5), wearers(30, 1).head(3)])
+    with pytest.raises(PromiseError, match="3 people of the increment are in earlier releases"):
+        append(ledger, mixed)
+    assert audit_ledger(ledger).holds
+    assert len(audit_ledger(ledger).releases) == 2
+
+
+def test_static_2_is_withheld_unless_leaks_are_allowed(tmp_path):
+    ledger, asked = tmp_path / "L", policy("static-2")
+    append(ledger, wearers(40, 1), asked)
+    with pytest.raises(PromiseError, match="withheld") as withheld:
+        append(ledger, wearers(40, 2), asked)
+    assert any("specificity" in finding for finding in withheld.value.findings)
+    assert "crp" in str(withheld.value)
+    done = append(ledger, wearers(40, 2), asked, allow_leaks=True)
+    assert done.certificate["history"]["allowed"] is True
+    assert done.certificate["history"]["holds"] is False
+    assert done.certificate["covers"] == "table"
+    assert done.certificate["records"]["out"] == 80
+    found = audit_ledger(ledger)
+    assert not found.holds
+    assert done.certificate["history"]["findings"] == [f.report() for f in found.releases[1].findings]
+
+
+def test_leaks_that_are_allowed_and_absent_are_not_claimed(tmp_path):
+    done = append(tmp_path / "L", wearers(40, 1), policy("static-2"), allow_leaks=True)
+    assert done.certificate["history"] == {"holds": True, "allowed": False, "findings": []}
+
+
+def test_the_table_as_of_a_release_is_what_was_published_until_then(tmp_path):
+    ledger = grown(tmp_path / "L", releases=3, n=20)
+    for release in (1, 2, 3):
+        out = tmp_path / "t.csv"
+        assert export_table(ledger, str(out), release) == (20 * release, release)
+        parts = [pl.read_csv(ledger / f"{r:04d}" / "data.csv") for r in range(1, release + 1)]
+        assert pl.read_csv(out).equals(pl.concat(parts))
+
+
+def test_a_whole_table_takes_the_place_of_what_was_before_it(tmp_path):
+    ledger, asked = tmp_path / "L", policy("static-2")
+    for seed in (1, 2):
+        append(ledger, wearers(20, seed), asked, allow_leaks=True)
+    append(ledger, wearers(20, 3))  # an increment behind it
+    assert export_table(ledger, str(tmp_path / "t.csv"))[0] == 60
+    assert export_table(ledger, str(tmp_path / "t.csv"), 2)[0] == 40
+
+
+def test_the_same_increments_give_the_same_bytes_in_any_row_order(tmp_path):
+    for name, reverse in (("A", False), ("B", True)):
+        for seed in (1, 2):
+            frame = wearers(30, seed)
+            append(tmp_path / name, frame.reverse() if reverse else frame)
+    for release in ("0001", "0002"):
+        a, b = (tmp_path / name / release / "data.csv" for name in "AB")
+        assert a.read_bytes() == b.read_bytes()
+
+
+def changed(**attributes) -> Policy:
+    content = json.loads(json.dumps(POLICY))
+    for name, settings in attributes.items():
+        content["attributes"][name].update(settings)
+    return Policy.from_dict(content)
+
+
+def test_a_ledger_keeps_its_policy(tmp_path):
+    ledger = grown(tmp_path / "L", releases=1)
+    for other in (policy(k=3), changed(age={"domain": [0, 90]}), changed(beat={"role": "drop"})):
+        with pytest.raises(LedgerError, match="was begun under a policy with other"):
+            append(ledger, wearers(30, 2), other)
+    assert len(audit_ledger(ledger).releases) == 1
+
+
+def test_numbers_need_a_domain_that_stays(tmp_path):
+    content = json.loads(json.dumps(POLICY))
+    del content["attributes"]["age"]["domain"]
+    with pytest.raises(InputError, match="'age': a series of releases needs one fixed domain"):
+        append(tmp_path / "L", wearers(30, 1), Policy.from_dict(content))
+    assert not (tmp_path / "L").exists()
+
+
+def test_a_lower_k_asked_of_the_audit_is_its_own(tmp_path):
+    ledger = grown(tmp_path / "L", releases=1)
+    assert audit_ledger(ledger, k=3).holds
+    assert not audit_ledger(ledger, k=9).holds
+
+
+def test_people_are_counted_who_have_several_records(tmp_path):
+    one, two = wearers(20, 1), wearers(20, 1).with_columns(pl.lit("run").alias("activity"))
+    append(tmp_path / "L", pl.concat([one, two]))
+    found = audit_ledger(tmp_path / "L").releases[0].certificate
+    assert (found["records"]["out"], found["subjects"]) == (40, 20)
+    assert found["promises"][0]["measured"] >= 4
+
+
+def test_without_the_private_part_rows_are_counted_and_boxes_compared(tmp_path):
+    ledger, asked = tmp_path / "L", policy("static-2")
+    for seed in (1, 2):
+        append(ledger, wearers(40, seed), asked, allow_leaks=True)
+    ledger.with_name("L.private").rename(tmp_path / "elsewhere")
+    found = audit_ledger(ledger)
+    assert not found.knows_people
+    assert [f.check for f in found.releases[1].findings] == ["boxes"]
+    assert not found.holds
+
+
+def test_commands_append_verify_export_and_audit(tmp_path, shoal, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("p.json").write_text(json.dumps(POLICY))
+    wearers(30, 1).write_csv("a.csv")
+    wearers(2, 2).write_csv("b.csv")
+    assert shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L").status == 0
+    waits = shoal("republish", "b.csv", "-p", "p.json", "--ledger", "L")
+    assert waits.status == 0
+    assert "2 records wait" in waits.err
+    assert "nothing was done" in shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L").err
+    assert "1 releases follow" in shoal("ledger", "verify", "L").err
+    assert shoal("ledger", "export", "L", "-o", "t.csv").status == 0
+    assert shoal("audit", "--ledger", "L").status == 0
+    assert json.loads(shoal("audit", "--ledger", "L", "--json").out)["holds"] is True
+    assert shoal("audit", "--ledger", "L", "-p", "p.json").status == 2
+    (tmp_path / "L" / "0001" / "data.csv").write_text("gone")
+    assert shoal("ledger", "verify", "L").status == 1
+    assert shoal("audit", "--ledger", "L").status == 1
