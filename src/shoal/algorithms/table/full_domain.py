@@ -18,7 +18,8 @@ more than LARGEST nodes) or the `budget` ends the search, the outcome is the bes
 
 Reading: a record that is suppressed costs what it would cost at the root of every hierarchy (loss, precision,
 entropy, ambiguity), the whole table (discernibility), nothing of its own (`discernibility-star` and
-height); all suppressed records are one class more for the average class size.
+height); all suppressed records are one class more for the average class size. Classes of too few people are suppressed
+first, then those that break another promise, the whole table being who is left, until none does.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.lattice import METRICS, Classes, Judged, Lattice, Node, levels_given
+from shoal.algorithms.table.lattice import METRICS, Classes, Judged, Lattice, Node, account, levels_given
 from shoal.algorithms.table.segments import require_people
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
@@ -70,8 +71,8 @@ class FullDomain:
     search: str = field(
         default="auto",
         metadata={
-            "help": "optimal looks at every node that may be best; the other two climb or descend step by step; auto is "
-            "optimal, and both of the others where there are more than 2,000,000 nodes",
+            "help": "optimal looks at every node that may be best; the other two climb or descend step by step; auto "
+            "is optimal, and both of the others where there are more than 2,000,000 nodes",
             "choices": SEARCHES,
         },
     )
@@ -103,10 +104,11 @@ class FullDomain:
     ) -> Cut:
         lattice = Lattice(matrix, promises, self.metric, limit, low, high)
         found = _Search(lattice, clock).run(self.search)
-        if found.node is None:
+        if found.node is None or found.judged is None:
             raise InfeasibleError(_nothing_found(self, lattice))
         suppressed = lattice.suppressed(found.node)
-        cut = Cut.at_levels(matrix, found.node, suppressed, account=found.account(lattice))
+        told = account(lattice, found.node, found.judged, found.bound == found.score) | {"bound": found.bound}
+        cut = Cut.at_levels(matrix, found.node, suppressed, account=told)
         if not rounds or not suppressed.any():
             return cut
         return replace(cut, then=self._again(matrix, promises, suppressed, low, high, rounds, clock))
@@ -151,7 +153,7 @@ class FullDomain:
 
 def _nothing_found(method: FullDomain, lattice: Lattice) -> str:
     way_out = "raise 'maximum' or 'suppression'" if method.maximum else "raise 'suppression' or relax the promises"
-    return f"method '{method.name}': no level of the hierarchies keeps every promise with what may be suppressed; {way_out}"
+    return f"method '{method.name}': no levels keep every promise with what may be suppressed; {way_out}"
 
 
 class _Clock:
@@ -165,36 +167,26 @@ class _Clock:
     def over(self) -> bool:
         return self._budget is not None and time.monotonic() - self._started > self._budget
 
-    def tell(self, left: Callable[[], int], of: int, best: float) -> None:
+    def tell(self, left: Callable[[], np.ndarray] | int, of: int, best: float) -> None:
         now = time.monotonic()
         if now - self._told > TOLD_EVERY:
             self._told = now
             found = f", best so far {best:.6g}" if np.isfinite(best) else ""
-            self._progress(f"searching the lattice: {left():,} of {of:,} nodes left{found}")
+            what, count = ("steps", left) if isinstance(left, int) else ("nodes", int(left().sum()))
+            self._progress(f"searching the lattice: {count:,} of {of:,} {what} left{found}")
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Found:
-    """The best node so far. bound: no node can score less."""
+    """The best node so far. bound: no node can score less; the score itself where that is proven."""
 
     node: Node | None = None
-    score: float = np.inf
-    suppressed: int = 0
-    proven: bool = False
+    judged: Judged | None = None
     bound: float | None = None
 
-    def account(self, lattice: Lattice) -> dict[str, Any]:
-        assert self.node is not None
-        return {
-            "levels": dict(zip(lattice.matrix.names, self.node, strict=True)),
-            "metric": lattice.metric,
-            "score": self.score,
-            "suppressed": self.suppressed,
-            "proven": self.proven,
-            "bound": self.score if self.proven else self.bound,
-            "nodes": lattice.nodes,
-            "judged": lattice.judged,
-        }
+    @property
+    def score(self) -> float:
+        return np.inf if self.judged is None else self.judged.score
 
 
 class _Search:
@@ -216,6 +208,7 @@ class _Search:
                 "or give 'minimum' and 'maximum' levels"
             )
         if search in ("top-down", "bottom-up") or large:
+            self._judge(self.top)
             if search != "bottom-up":
                 self._descend(self.top)
             if search != "top-down":
@@ -230,11 +223,12 @@ class _Search:
         if classes is None:
             classes = self.kept.classes(place)
         judged = self.lattice.judge(classes, node, self.best.score - ROUNDING)
-        if judged.suppressed <= self.lattice.limit and not judged.failing.all():
-            better = judged.score < self.best.score - ROUNDING
-            if better or (self.best.node is None):
-                self.best = replace(self.best, node=node, score=judged.score, suppressed=judged.suppressed)
+        if self._holds(judged) and judged.score < self.best.score - ROUNDING:
+            self.best = _Found(node, judged)
         return judged
+
+    def _holds(self, judged: Judged) -> bool:
+        return judged.suppressed <= self.lattice.limit and not judged.failing.all()
 
     def node(self, place: Place) -> Node:
         return tuple(int(low + step) for low, step in zip(self.lattice.low, place, strict=True))
@@ -250,8 +244,7 @@ class _Search:
         if self.lattice.limit and not self.clock.over:
             self._everywhere()
         left = self._left()
-        self.best.proven = not left.any()
-        self.best.bound = float(self.bounds[left].min()) if left.any() else None
+        self.best = replace(self.best, bound=float(self.bounds[left].min()) if left.any() else self.best.score)
 
     def _left(self) -> np.ndarray:
         """Nodes that may still be best; bool of the lattice's shape."""
@@ -282,7 +275,7 @@ class _Search:
         """
         left = int(self._left().sum())
         while left and not self.clock.over:
-            self.clock.tell(lambda: int(self._left().sum()), self.lattice.nodes, self.best.score)
+            self.clock.tell(self._left, self.lattice.nodes, self.best.score)
             bounds = np.where(self._left(), self.bounds, np.inf)
             path = self._path(tuple(int(step) for step in np.unravel_index(bounds.argmin(), bounds.shape)))
             if self.lattice.limit:
@@ -319,7 +312,7 @@ class _Search:
         stack = [(self.origin, 0, self.lattice.bottom)]
         while stack and not self.clock.over:
             place, turn, classes = stack.pop()
-            self.clock.tell(lambda: int(self._left().sum()), self.lattice.nodes, self.best.score)
+            self.clock.tell(self._left, self.lattice.nodes, self.best.score)
             if self.open[place] and self.bounds[place] < self.best.score - ROUNDING:
                 classes, _ = self.lattice.rolled_up(classes, self.node(place))
                 self._look(place, classes)
@@ -343,8 +336,10 @@ class _Search:
         place, classes = self.origin, self.lattice.bottom
         here = self._judge(place, classes)
         while not self.clock.over:
-            steps = [(up, self._judge(up, self.lattice.rolled_up(classes, self.node(up))[0])) for up in self._steps(place, 1)]
-            holds = here.suppressed <= self.lattice.limit
+            steps = [
+                (up, self._judge(up, self.lattice.rolled_up(classes, self.node(up))[0])) for up in self._steps(place, 1)
+            ]
+            holds = self._holds(here)
             if not steps or (holds and min(judged.score for _, judged in steps) >= here.score - ROUNDING):
                 break
             before = here
@@ -358,9 +353,9 @@ class _Search:
         """Downwards by the step that costs least, while the promises hold and the score gets better."""
         here = self._judge(place)
         while not self.clock.over:
-            self.clock.tell(lambda: sum(place), sum(self.top), self.best.score)
+            self.clock.tell(sum(place), sum(self.top), self.best.score)
             steps = [(down, self._judge(down)) for down in self._steps(place, -1)]
-            holding = [(judged.score, down) for down, judged in steps if judged.suppressed <= self.lattice.limit]
+            holding = [(judged.score, down) for down, judged in steps if self._holds(judged)]
             if not holding or min(holding)[0] >= here.score - ROUNDING:
                 return
             place = min(holding)[1]
@@ -384,7 +379,7 @@ def _price(before: Judged, after: Judged, holds: bool) -> float:
 
 
 class _Kept:
-    """Classes of nodes that were looked at, to make those of coarser nodes from; no more than ROOM times the bottom's."""
+    """Classes of nodes that were looked at, for coarser ones to be rolled up; at most ROOM times the bottom's."""
 
     def __init__(self, lattice: Lattice) -> None:
         self._lattice = lattice

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -185,6 +185,13 @@ class Lattice:
             suppressed, floor, penalty = self._measured(classes, node, failing)
         return Judged(classes, failing, suppressed, floor, penalty, counted, least)
 
+    def too_small(self, node: Node, attributes: tuple[int, ...]) -> int:
+        """Records in classes that are too small for the counts over these attributes alone, or over some of them."""
+        self.judged += 1
+        used = np.isin(np.arange(len(node)), attributes)
+        classes, _ = self.rolled_up(self.bottom, node, used)
+        return int(classes.size[self._too_few(classes, node, used)].sum())
+
     def suppressed(self, node: Node) -> np.ndarray:
         """Who is suppressed at a node; (n,) bool."""
         classes, class_of = self.rolled_up(self.bottom, node)
@@ -197,24 +204,24 @@ class Lattice:
 
     def cells(self, node: Node) -> dict[str, np.ndarray]:
         """Cells of each quasi-identifier at a node, by name; (n,) int32."""
-        return {
-            name: self.levels.at(j, node[j])[self.levels.codes[:, j]] for j, name in enumerate(self.matrix.names)
-        }
+        return {name: self.levels.at(j, node[j])[self.levels.codes[:, j]] for j, name in enumerate(self.matrix.names)}
 
     def _measured(self, classes: Classes, node: Node, failing: np.ndarray) -> tuple[int, float, float]:
         """Suppressed records, floor and penalty."""
         suppressed = int(classes.size[failing].sum())
         return suppressed, *self._costs.of(classes, node, failing, suppressed)
 
-    def _too_few(self, classes: Classes, node: Node) -> np.ndarray:
+    def _too_few(self, classes: Classes, node: Node, used: np.ndarray | None = None) -> np.ndarray:
         """Classes without enough records for some count of people; (c,) bool.
 
-        Who is suppressed is missing in the counts over other attributes, so those are taken again.
+        Who is suppressed is missing in the counts over other attributes, so those are taken again. used: (d,)
+        bool, attributes that tell the classes apart; counts over others are not asked, except over all.
         """
         over_all = max((q.k for q in self.promises.qids if len(q.attributes) in (0, len(node))), default=1)
         failing = classes.size < over_all
-        parts = [q for q in self.promises.qids if 0 < len(q.attributes) < len(node)]
-        groups = [self.rolled_up(classes, node, np.isin(self.matrix.names, q.attributes))[1] for q in parts]
+        over = {q: np.isin(self.matrix.names, q.attributes) for q in self.promises.qids}
+        parts = [q for q in over if over[q].any() and not over[q].all() and (used is None or used[over[q]].all())]
+        groups = [self.rolled_up(classes, node, over[q])[1] for q in parts]
         while parts:
             before = int(failing.sum())
             for qid, group in zip(parts, groups, strict=True):
@@ -350,13 +357,28 @@ def _nodes(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
 _TABLES = {"loss": _losses, "precision": _precision, "entropy": _entropies, "ambiguity": _breadths}
 
 
+def account(lattice: Lattice, node: Node, judged: Judged, proven: bool = False) -> dict[str, Any]:
+    """What a search says about the node it chose. proven: whether no other scores less."""
+    return {
+        "levels": dict(zip(lattice.matrix.names, node, strict=True)),
+        "metric": lattice.metric,
+        "score": judged.score,
+        "suppressed": judged.suppressed,
+        "proven": proven,
+        "nodes": lattice.nodes,
+        "judged": lattice.judged,
+    }
+
+
 def levels_given(method: str, parameter: str, given: tuple[str, ...], matrix: Matrix) -> Mapping[int, int]:
     """Levels by attribute from `name:level` texts; raises InputError with every one that doesn't fit."""
     found, findings = {}, []
     for text in given:
         name, _, level = text.rpartition(":")
         if name not in matrix.names or not level.strip().isdecimal():
-            findings.append(f"method '{method}': parameter '{parameter}' must list quasi-identifier:level, such as age:2")
+            findings.append(
+                f"method '{method}': parameter '{parameter}' must list quasi-identifier:level, such as age:2"
+            )
             continue
         j = matrix.names.index(name)
         if int(level) > matrix.heights[j]:

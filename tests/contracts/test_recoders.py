@@ -1,0 +1,60 @@
+"""The same battery for every method of global recoding from the registry, plug-ins included."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_partitioners import variants
+
+import shoal
+from shoal.jobs import registry
+from shoal.protocols import Qid
+from shoal.testing import OnlyK, check_recoder, small_matrices
+from strategies import policies_with_tables
+
+METHODS = [m for m in registry.methods().values() if m.verb == "publish" and m.recodes_globally]
+VARIANTS = [variant for method in METHODS for variant in variants(method)]
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_battery(variant):
+    for matrix in small_matrices():
+        matrix = replace(matrix, names=tuple(f"a{j}" for j in range(matrix.attributes)))
+        for k in (2, 3, 10):
+            check_recoder(variant, matrix, OnlyK(matrix, k))
+        if matrix.attributes > 1:
+            check_recoder(variant, matrix, OnlyK(matrix, 0, (Qid(("a0",), 2), Qid(("a1",), 3))))
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_published_table_keeps_every_promise_and_covers_the_truth(method, data):
+    """A policy and table of any kind end in a release that an audit with the original finds faultless, or in none."""
+    content, frame = data.draw(policies_with_tables())
+    settings = {"name": method.name}
+    if any(p.name == "suppression" for p in method.parameters):
+        settings["suppression"] = data.draw(st.sampled_from([0.0, 0.3, 1.0]))
+    policy = shoal.Policy.from_dict(content | {"method": settings, "label": "ill"})
+    try:
+        published = shoal.publish(frame, policy)
+    except shoal.InfeasibleError:
+        return
+    in_order = content["render"]["order"] == "input"
+    certificate = shoal.audit(published.data, policy, frame) if in_order else published.certificate
+    assert certificate.holds
+    assert certificate["faults"] == {"uncovered": 0, "changed": 0}
+    assert len(published.data) == len(frame)
+    assert certificate["records"]["suppressed"] == int((published.classes < 0).sum())
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+def test_parameters_have_help_and_defaults_within_their_limits(method):
+    for parameter in method.parameters:
+        assert parameter.help, parameter.name
+        assert not parameter.required, parameter.name
+        if parameter.default is not None:
+            registry.fit(parameter, parameter.default)

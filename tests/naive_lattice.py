@@ -1,0 +1,112 @@
+"""Every node of a small lattice, one by one, in plain Python: what full-domain searches are compared with."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+
+from shoal.data.classes import Classes
+
+
+class Column:
+    """One attribute. rows: value -> labels from the value to the root; weight: of its loss."""
+
+    def __init__(self, name, rows, values, weight=1.0):
+        self.name, self.rows, self.values, self.weight = name, rows, values, weight
+        self.height = len(next(iter(rows.values()))) - 1
+        self.leaves = len(rows)
+
+    def cell(self, value, level):
+        """Names repeat over levels here and there, so a cell is told by the leaves it covers, too."""
+        return frozenset(other for other in self.rows if self.rows[other][level] == self.rows[value][level])
+
+
+def nodes(columns, low=None, high=None):
+    low = low or [0] * len(columns)
+    high = high or [c.height for c in columns]
+    return product(*(range(a, b + 1) for a, b in zip(low, high, strict=True)))
+
+
+def cells(columns, node):
+    return list(
+        zip(*([c.cell(v, level) for v in c.values] for c, level in zip(columns, node, strict=True)), strict=True)
+    )
+
+
+def suppressed(columns, node, models, subjects=None, sensitive=None):
+    """Who is suppressed: first classes of too few people, then all that fail, until none that is left does."""
+    gone = np.zeros(len(columns[0].values), dtype=bool)
+    counts = [model for model in models if model.model == "k-anonymity"]
+    for asked in [counts, models] if counts else [models]:
+        gone = without_failing(columns, node, asked, gone, subjects, sensitive)
+    return gone
+
+
+def without_failing(columns, node, models, gone, subjects, sensitive):
+    shown, gone = cells(columns, node), gone.copy()
+    while not gone.all():
+        number = {}
+        labels = np.array([-1 if g else number.setdefault(s, len(number)) for s, g in zip(shown, gone, strict=True)])
+        quasi = {}
+        for j, column in enumerate(columns):
+            codes = {}
+            quasi[column.name] = np.array([codes.setdefault(s[j], len(codes)) for s in shown])
+        classes = Classes(labels, len(number), subjects, sensitive or {}, quasi)
+        holds = np.logical_and.reduce([model.holds(classes) for model in models])
+        failing = (labels >= 0) & ~holds[labels]
+        if not failing.any():
+            return gone
+        gone |= failing
+    return gone
+
+
+def score(columns, node, gone, metric, k):
+    """The metric as its source defines it, from the cells of every record."""
+    shown, n = cells(columns, node), len(gone)
+    sizes = Counter(shown)
+    kept = Counter(s for s, g in zip(shown, gone, strict=True) if not g)
+    if metric == "discernibility":
+        return sum(size**2 for size in kept.values()) + n * int(gone.sum())
+    if metric == "discernibility-star":
+        return sum(size**2 for size in sizes.values())
+    if metric == "average-class-size":
+        return n / (len(kept) + bool(gone.any())) / k
+    if metric == "height":
+        return sum(node)
+    if metric == "ambiguity":
+        whole = math.prod(c.leaves for c in columns)
+        return sum(whole if g else math.prod(len(cell) for cell in s) for s, g in zip(shown, gone, strict=True)) / n
+    spent, most = 0.0, 0.0
+    for c, level in zip(columns, node, strict=True):
+        count = Counter(c.values)
+        weight = c.weight if c.leaves > 1 else 0.0
+        for value, g in zip(c.values, gone, strict=True):
+            at = c.height if g else level
+            covered = c.cell(value, at)
+            if metric == "loss":
+                cost, root = (len(covered) - 1) / max(c.leaves - 1, 1), 1.0
+            elif metric == "precision":
+                cost, root = at / c.height, 1.0
+            else:
+                bits = lambda leaves, v=value, counted=count: math.log2(sum(counted[x] for x in leaves) / counted[v])  # noqa: E731
+                cost, root = bits(covered), bits(c.rows)
+            spent += weight * cost
+            most += weight * root
+    return spent / most if most else 0.0
+
+
+def optimum(columns, models, metric, share, k, low=None, high=None, **more):
+    """The least score of all nodes that suppress no more than the share and keep somebody; None where there is none."""
+    best = None
+    n = len(columns[0].values)
+    for node in nodes(columns, low, high):
+        gone = suppressed(columns, node, models, **more)
+        if gone.sum() > Fraction(str(share)) * n or gone.all():
+            continue
+        found = score(columns, node, gone, metric, k)
+        best = found if best is None else min(best, found)
+    return best

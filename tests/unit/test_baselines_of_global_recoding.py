@@ -1,0 +1,58 @@
+"""Datafly and Incognito: what their papers say, and Incognito as optimal as trying every node."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_full_domain import SHARES, bound, tables
+
+import naive_lattice
+from shoal.algorithms.table.datafly import Datafly
+from shoal.algorithms.table.full_domain import FullDomain
+from shoal.algorithms.table.incognito import Incognito
+from shoal.algorithms.table.lattice import METRICS
+from shoal.errors import InfeasibleError
+from shoal.privacy import KAnonymity, LDiversity
+
+
+@settings(max_examples=150, deadline=None)
+@given(tables(), st.sampled_from(METRICS), SHARES, st.booleans())
+def test_incognito_finds_the_least_score_of_all_nodes(table, metric, share, diverse):
+    columns, matrix, sensitive = table
+    models = [KAnonymity(2), LDiversity("s", 2)] if diverse else [KAnonymity(2)]
+    promises = bound(models, matrix, sensitive)
+    best = naive_lattice.optimum(columns, models, metric, share, 2, sensitive=sensitive)
+    if best is None:
+        with pytest.raises(InfeasibleError):
+            Incognito(metric, share).cut(matrix, promises, np.random.default_rng(0))
+    else:
+        cut = Incognito(metric, share).cut(matrix, promises, np.random.default_rng(0))
+        assert cut.account["score"] == pytest.approx(best, abs=1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables(), st.integers(2, 4))
+def test_datafly_raises_the_attribute_with_most_values_until_k_records_stand_out(table, k):
+    columns, matrix, sensitive = table
+    if matrix.records < k:
+        return
+    cut = Datafly().cut(matrix, bound([KAnonymity(k)], matrix, sensitive), np.random.default_rng(0))
+    limit = min(k, matrix.records - k)
+    node = [0] * len(columns)
+    while naive_lattice.suppressed(columns, node, [KAnonymity(k)]).sum() > limit:
+        raisable = [j for j, c in enumerate(columns) if node[j] < c.height]
+        node[max(raisable, key=lambda j: (len({columns[j].cell(v, node[j]) for v in columns[j].values}), -j))] += 1
+    assert list(cut.levels) == node
+    assert np.array_equal(cut.suppressed, naive_lattice.suppressed(columns, node, [KAnonymity(k)]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables())
+def test_full_domain_is_never_worse_than_datafly_with_as_many_suppressed(table):
+    _columns, matrix, sensitive = table
+    promises = bound([KAnonymity(2)], matrix, sensitive)
+    greedy = Datafly(0.2).cut(matrix, promises, np.random.default_rng(0))
+    best = FullDomain("loss", 0.2).cut(matrix, promises, np.random.default_rng(0))
+    assert best.account["score"] <= greedy.account["score"] + 1e-9

@@ -1,0 +1,252 @@
+"""Full-domain generalization against every node of the lattice, tried one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive_lattice
+from shoal.algorithms.table.full_domain import FullDomain
+from shoal.algorithms.table.lattice import METRICS, Lattice
+from shoal.data.classes import Classes, SensitiveColumn
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.matrix import Matrix
+from shoal.errors import InfeasibleError, InputError
+from shoal.privacy import (
+    AlphaKAnonymity,
+    BoundPromises,
+    KAnonymity,
+    LDiversity,
+    PSensitiveKAnonymity,
+    TCloseness,
+)
+
+# inner nodes that look like leaves or are integers, a root that is not `*`, uneven trees written as padded rows
+TREES = [
+    [["a", "1", "Any"], ["b", "1", "Any"], ["c", "2", "Any"], ["d", "2", "Any"]],
+    [["1", "2", "*"], ["3", "2", "*"], ["4", "5", "*"]],
+    [["x", "x", "g", "*"], ["y", "h", "g", "*"], ["z", "h", "g", "*"], ["w", "w", "w", "*"], ["v", "i", "w2", "*"]],
+    [["p", "*"], ["q", "*"], ["r", "*"]],
+    [["one", "all"]],
+]
+OTHERS = [
+    LDiversity("s", 2),
+    LDiversity("s", 2, "entropy"),
+    LDiversity("s", 2, "recursive", 2.0),
+    TCloseness("s", 0.3),
+    AlphaKAnonymity("s", 0.6, 2),
+    PSensitiveKAnonymity("s", 2, 2),
+]
+
+
+@st.composite
+def tables(draw, most=24):
+    """Columns with hierarchies, the matrix that the method sees, and a sensitive value each."""
+    records = draw(st.integers(2, most))
+    trees = draw(st.lists(st.sampled_from(TREES), min_size=1, max_size=3))
+    columns, codes, hierarchies, weights = [], [], [], []
+    for j, rows in enumerate(trees):
+        tree = Hierarchy.from_paths(rows)
+        weight = draw(st.sampled_from([1.0, 2.0, 0.5]))
+        values = draw(st.lists(st.sampled_from([row[0] for row in rows]), min_size=records, max_size=records))
+        columns.append(naive_lattice.Column(f"q{j}", {row[0]: row for row in rows}, values, weight))
+        codes.append(tree.leaf_codes(values))
+        hierarchies.append(tree)
+        weights.append(weight)
+    names = tuple(c.name for c in columns)
+    matrix = Matrix.from_columns(np.column_stack(codes), hierarchies, weights=weights, names=names)
+    secret = np.array(draw(st.lists(st.integers(0, 2), min_size=records, max_size=records)), dtype=np.int32)
+    return columns, matrix, {"s": SensitiveColumn("s", secret, 3, labels=("u", "v", "w"))}
+
+
+def bound(models, matrix, sensitive):
+    return BoundPromises(models, Classes(np.zeros(matrix.records, np.int32), 1, matrix.subjects, sensitive))
+
+
+def found_and_best(method, models, columns, matrix, sensitive):
+    """The score that the method says, and the least of all nodes; None where there is no node."""
+    promises = bound(models, matrix, sensitive)
+    best = naive_lattice.optimum(
+        columns, models, method.metric, method.suppression, promises.k, subjects=matrix.subjects, sensitive=sensitive
+    )
+    try:
+        cut = method.cut(matrix, promises, np.random.default_rng(0))
+    except InfeasibleError:
+        return None, best
+    node = tuple(cut.levels)
+    gone = naive_lattice.suppressed(columns, node, models, matrix.subjects, sensitive)
+    assert np.array_equal(gone, cut.suppressed)
+    assert cut.account["suppressed"] == gone.sum()
+    assert cut.account["score"] == pytest.approx(
+        naive_lattice.score(columns, node, gone, method.metric, promises.k), abs=1e-9
+    )
+    assert cut.account["proven"]
+    return cut.account["score"], best
+
+
+SHARES = st.sampled_from([0.0, 0.1, 0.3, 1.0])
+
+
+@settings(max_examples=400, deadline=None)
+@given(tables(), st.sampled_from(METRICS), SHARES, st.integers(2, 4))
+def test_the_score_is_the_least_of_all_nodes(table, metric, share, k):
+    columns, matrix, sensitive = table
+    if matrix.records < k:
+        return
+    found, best = found_and_best(FullDomain(metric, share), [KAnonymity(k)], columns, matrix, sensitive)
+    assert (found is None) == (best is None)
+    assert found is None or found == pytest.approx(best, abs=1e-9)
+
+
+@settings(max_examples=400, deadline=None)
+@given(tables(16), st.sampled_from(METRICS), SHARES, st.sampled_from(OTHERS), st.booleans())
+def test_with_any_other_promise_too(table, metric, share, other, people):
+    columns, matrix, sensitive = table
+    models = [KAnonymity(2), other] if people else [other]
+    found, best = found_and_best(FullDomain(metric, share), models, columns, matrix, sensitive)
+    assert (found is None) == (best is None)
+    assert found is None or found == pytest.approx(best, abs=1e-9)
+
+
+@settings(max_examples=200, deadline=None)
+@given(tables(), st.sampled_from(METRICS), SHARES, st.integers(2, 3), st.integers(2, 4))
+def test_with_counts_over_some_attributes_each(table, metric, share, k, other):
+    columns, matrix, sensitive = table
+    names = [c.name for c in columns]
+    models = [KAnonymity(k, tuple(names[:1])), KAnonymity(other, tuple(names[-2:]))]
+    if matrix.records < max(k, other):
+        return
+    found, best = found_and_best(FullDomain(metric, share), models, columns, matrix, sensitive)
+    assert (found is None) == (best is None)
+    assert found is None or found == pytest.approx(best, abs=1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables(), st.sampled_from(["loss", "discernibility"]), SHARES, st.data())
+def test_with_people_who_have_several_records(table, metric, share, data):
+    columns, matrix, sensitive = table
+    given_people = st.lists(st.integers(0, 6), min_size=matrix.records, max_size=matrix.records)
+    people = np.unique(data.draw(given_people), return_inverse=True)[1].astype(np.int32)
+    matrix = Matrix(**{**matrix.__dict__, "subjects": people})
+    if matrix.people < 2:
+        return
+    found, best = found_and_best(FullDomain(metric, share), [KAnonymity(2)], columns, matrix, sensitive)
+    assert (found is None) == (best is None)
+    assert found is None or found == pytest.approx(best, abs=1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables(), st.data())
+def test_every_node_bounds_those_below_and_above_it(table, data):
+    """What the search closes nodes by: floors rise, and what suppression adds at a node is added below it."""
+    _columns, matrix, sensitive = table
+    metric = data.draw(st.sampled_from(METRICS))
+    lattice = Lattice(matrix, bound([KAnonymity(2)], matrix, sensitive), metric, matrix.records)
+    coarse = tuple(data.draw(st.integers(0, int(h))) for h in matrix.heights)
+    fine = tuple(data.draw(st.integers(0, level)) for level in coarse)
+    below, _ = lattice.rolled_up(lattice.bottom, fine)
+    above, _ = lattice.rolled_up(below, coarse)
+    one, other = lattice.judge(below, fine), lattice.judge(above, coarse)
+    assert np.array_equal(above.first, lattice.rolled_up(lattice.bottom, coarse)[0].first)
+    assert one.floor <= other.floor + 1e-9
+    assert one.suppressed >= other.suppressed
+    assert lattice.floors()[fine] <= one.floor + 1e-9
+    if metric != "average-class-size":
+        assert one.score >= one.floor + other.penalty - 1e-9
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables(), st.sampled_from(["bottom-up", "top-down"]), SHARES)
+def test_step_by_step_searches_keep_the_promises_and_never_beat_the_optimum(table, search, share):
+    _columns, matrix, sensitive = table
+    promises = bound([KAnonymity(2)], matrix, sensitive)
+    cut = FullDomain("loss", share, search=search).cut(matrix, promises, np.random.default_rng(0))
+    best = FullDomain("loss", share).cut(matrix, promises, np.random.default_rng(0))
+    assert not cut.account["proven"]
+    assert cut.account["score"] >= best.account["score"] - 1e-9
+    assert cut.suppressed.sum() <= share * matrix.records
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables(), st.data())
+def test_levels_stay_between_minimum_and_maximum(table, data):
+    columns, matrix, sensitive = table
+    low = [data.draw(st.integers(0, c.height)) for c in columns]
+    high = [data.draw(st.integers(a, c.height)) for a, c in zip(low, columns, strict=True)]
+    texts = [tuple(f"{c.name}:{level}" for c, level in zip(columns, ends, strict=True)) for ends in (low, high)]
+    method = FullDomain("loss", 0.2, minimum=texts[0], maximum=texts[1])
+    best = naive_lattice.optimum(columns, [KAnonymity(2)], "loss", 0.2, 2, low, high)
+    promises = bound([KAnonymity(2)], matrix, sensitive)
+    if best is None:
+        with pytest.raises(InfeasibleError, match="maximum"):
+            method.cut(matrix, promises, np.random.default_rng(0))
+    else:
+        cut = method.cut(matrix, promises, np.random.default_rng(0))
+        assert cut.account["score"] == pytest.approx(best, abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables(), st.integers(2, 3))
+def test_further_rounds_only_save_records(table, k):
+    _columns, matrix, sensitive = table
+    if matrix.records < k:
+        return
+    promises = bound([KAnonymity(k)], matrix, sensitive)
+    once = FullDomain("loss", 1.0).cut(matrix, promises, np.random.default_rng(0))
+    often = FullDomain("loss", 1.0, rounds=5).cut(matrix, promises, np.random.default_rng(0))
+    assert (often.turn() >= 0).sum() >= (once.turn() >= 0).sum()
+    assert np.array_equal(often.turn() == 0, once.turn() == 0)
+
+
+def wide(attributes, records=200):
+    rng = np.random.default_rng(1)
+    tree = Hierarchy.from_paths([[f"{i}", f"{i // 2}x", f"{i // 4}y", "*"] for i in range(8)])
+    codes = rng.integers(0, 8, (records, attributes)) // rng.integers(1, 5, attributes)
+    names = tuple(f"q{j}" for j in range(attributes))
+    return Matrix.from_columns(codes, [tree] * attributes, names=names)
+
+
+def test_a_lattice_too_large_to_search_is_climbed_and_descended_and_said_so():
+    matrix = wide(24)
+    promises = bound([KAnonymity(3)], matrix, {})
+    cut = FullDomain("loss", 0.1).cut(matrix, promises, np.random.default_rng(0))
+    assert cut.account["nodes"] == 4**24
+    assert not cut.account["proven"]
+    assert cut.suppressed.sum() <= 20
+    with pytest.raises(InputError, match="too many for search 'optimal'"):
+        FullDomain("loss", 0.1, search="optimal").cut(matrix, promises, np.random.default_rng(0))
+
+
+def test_a_spent_budget_ends_with_the_best_so_far_and_a_bound():
+    matrix = wide(7)
+    promises = bound([KAnonymity(3)], matrix, {})
+    cut = FullDomain("loss", 1.0, budget=0.0).cut(matrix, promises, np.random.default_rng(0))
+    full = FullDomain("loss", 1.0).cut(matrix, promises, np.random.default_rng(0))
+    assert not cut.account["proven"]
+    assert full.account["proven"]
+    assert cut.account["bound"] <= full.account["score"] <= cut.account["score"]
+
+
+def test_progress_tells_how_many_nodes_are_left(monkeypatch):
+    monkeypatch.setattr("shoal.algorithms.table.full_domain.TOLD_EVERY", 0.0)
+    said = []
+    matrix = wide(5)
+    FullDomain("loss", 0.3).cut(matrix, bound([KAnonymity(3)], matrix, {}), np.random.default_rng(0), said.append)
+    assert said
+    assert all("of 1,024 nodes left" in text for text in said)
+
+
+def test_levels_that_no_attribute_has_are_refused_all_at_once():
+    matrix = wide(2)
+    with pytest.raises(InputError) as wrong:
+        FullDomain(minimum=("q0:9", "zip:1", "q1")).cut(matrix, bound([KAnonymity(2)], matrix, {}), None)
+    assert len(wrong.value.findings) == 2
+
+
+def test_rounds_are_refused_where_a_promise_looks_at_the_whole_table():
+    matrix = wide(2)
+    secret = {"s": SensitiveColumn("s", np.zeros(200, np.int32), 1)}
+    with pytest.raises(InputError, match="rounds"):
+        FullDomain(rounds=1).cut(matrix, bound([TCloseness("s", 0.2)], matrix, secret), None)
