@@ -349,140 +349,132 @@ def _work_space(d, size):
     )
 
 
-def cut_large(rows, k, rules, block, sample, window, costs):
-    """Cuts nodes of more than `block` rows, in place; returns where each node starts, and n at the end.
+def cut(rows, nodes, k, rules, block, sample, window, costs):
+    """Cuts nodes into classes, in place; returns where each class starts, and n at the end.
 
-    rules: (sizes, admissible, best, ties): SAME, CROSS or PROPORTIONAL; whether any admissible cut may be
+    nodes: (nodes + 1,) int64, where each starts, and n. rules: (sizes, admissible, best, ties): SAME, CROSS or PROPORTIONAL; whether any admissible cut may be
     chosen, the cheapest, or only the one of `sizes`; whether every attribute is tried, or only the
     widest; TIES_BY_ROW or TIES_LEXICOGRAPHIC.
-    block: at least 2 * k - 1; with exactly that, the nodes are the classes.
-    sample: rows on which a node's cuts are priced, at most `block`; 0: never priced, widest and `sizes` decide.
+    block: nodes up to so many rows are priced exactly, in the cache; 0: none is.
+    sample: rows on which the cuts of larger nodes are priced; 0: never priced, widest and `sizes` decide.
     window: least share of the rows on either side.
     """
-    starts = np.empty(len(rows) // k + 1, dtype=np.int64)
+    starts = np.empty(len(rows) // k + len(nodes), dtype=np.int64)
     stack = np.empty((DEEPEST, 2), dtype=np.int64)
-    space = _work_space(rows.shape[1] - 1, sample)
-    nodes = _cut_large(rows, k, *rules, block, sample, window, costs, starts, stack, *space)
-    return starts[: nodes + 1]
-
-
-@outer
-def _cut_large(
-    rows, k, sizes, admissible, best, ties, limit, sample, window, costs, starts, stack,
-    block, lists, other, counts, prices, found, bounds, active, losses, order,
-):  # fmt: skip
-    n = rows.shape[0]
-    stack[0, 0] = 0
-    stack[0, 1] = n
-    top = 1
-    nodes = 0
-    while top > 0:
-        top -= 1
-        a = stack[top, 0]
-        b = stack[top, 1]
-        m = b - a
-        if m <= limit:
-            starts[nodes] = a
-            nodes += 1
-            continue
-        dim = _weigh(rows, a, b, bounds, losses, costs)
-        used = _tie_order(losses, ties, order)
-        c = lower_size(m, k, sizes)
-        if sample > 0 and losses[dim] > 0.0:
-            _sorted_lists(rows, a, m, sample, order, used, block, lists, other, counts)
-            low = max(int(sample * window), 1)
-            high = sample - low
-            if not admissible:
-                low = max(c * sample // m, 1)
-                high = low
-            one = -1 if best else dim
-            dim = _cheapest_cuts(
-                block, lists, m - m, sample, m // m, m - m, low, high, one,
-                losses, found, prices, active, bounds, costs,
-            )  # fmt: skip
-            if admissible:
-                at = int(found[dim, 1])
-                c = _position(rows, a, b, dim, at, sample, block, lists, k, window)
-                over = c % k
-                rem = m % k
-                if over > rem:  # to the nearest admissible size
-                    c += rem - over if over - rem <= k - over else k - over
-        _select(rows, a, b, a + c, dim, order, used, other)
-        stack[top, 0] = a + c
-        stack[top, 1] = b
-        stack[top + 1, 0] = a
-        stack[top + 1, 1] = a + c
-        top += 2
-    starts[nodes] = n
-    return nodes
-
-
-def cut_small(rows, nodes, k, rules, window, costs):
-    """Cuts nodes that fit the cache into classes, every cut priced exactly; returns where each class starts.
-
-    nodes: where each node starts, and n at the end; rules, window and costs as for `cut_large`.
-    """
-    longest = int(np.diff(nodes).max())
-    starts = np.empty(len(rows) // k + 1, dtype=np.int64)
-    stack = np.empty((DEEPEST, 2), dtype=np.int64)
-    flags = np.empty(longest, dtype=np.bool_)
-    space = _work_space(rows.shape[1] - 1, longest)
-    classes = _cut_small(rows, nodes, k, *rules, window, costs, starts, stack, flags, *space)
+    flags = np.empty(block, dtype=np.bool_)
+    space = _work_space(rows.shape[1] - 1, max(sample, block))
+    classes = _cut(rows, nodes, k, *rules, block, sample, window, costs, starts, stack, flags, *space)
     return starts[: classes + 1]
 
 
 @outer
-def _cut_small(
-    rows, nodes, k, sizes, admissible, best, ties, window, costs, starts, stack, flags,
+def _cut(
+    rows, nodes, k, sizes, admissible, best, ties, limit, sample, window, costs, starts, stack, flags,
     block, lists, other, counts, prices, found, bounds, active, losses, order,
 ):  # fmt: skip
-    d = losses.shape[0]
-    classes = 0
+    classes = nodes.shape[0] - nodes.shape[0]
     for node in range(nodes.shape[0] - 1):
-        a = nodes[node]
-        m = nodes[node + 1] - a
-        _weigh(rows, a, a + m, bounds, losses, costs)
-        used = _tie_order(losses, ties, order)
-        _sorted_lists(rows, a, m, m, order, used, block, lists, other, counts)
-        stack[0, 0] = 0
-        stack[0, 1] = m
+        stack[0, 0] = nodes[node]
+        stack[0, 1] = nodes[node + 1]
         top = 1
         while top > 0:
             top -= 1
-            s = stack[top, 0]
-            e = stack[top, 1]
-            size = e - s
-            if size < 2 * k:
-                starts[classes] = a + s
+            a = stack[top, 0]
+            b = stack[top, 1]
+            m = b - a
+            if m < 2 * k:
+                starts[classes] = a
                 classes += 1
                 continue
-            for j in range(d):
-                losses[j] = span_loss(block[j, lists[j, s]], block[j, lists[j, e - 1]], j, costs)
-            dim = _widest(losses)
-            c = lower_size(size, k, sizes)
-            if losses[dim] > 0.0:
-                low = max(int(size * window), k)
-                high = size - low
-                rem = size % k
+            dim = _weigh(rows, a, b, bounds, losses, costs)
+            used = _tie_order(losses, ties, order)
+            if m <= limit:
+                classes = _cut_block(
+                    rows, a, b, k, sizes, admissible, best, window, costs, starts, classes, stack, top, flags,
+                    block, lists, other, counts, prices, found, bounds, active, losses, order, used,
+                )  # fmt: skip
+                continue
+            c = lower_size(m, k, sizes)
+            if sample > 0 and losses[dim] > 0.0:
+                _sorted_lists(rows, a, m, sample, order, used, block, lists, other, counts)
+                low = max(int(sample * window), 1)
+                high = sample - low
                 if not admissible:
-                    low = c
-                    high = c
-                    rem = k - 1
+                    low = max(c * sample // m, 1)
+                    high = low
                 one = -1 if best else dim
                 dim = _cheapest_cuts(
-                    block, lists, s, e, k, rem, low, high, one, losses, found, prices, active, bounds, costs
-                )
-                c = int(found[dim, 1])
-            _divide(block, lists, s, e, dim, c, flags, other)
-            stack[top, 0] = s + c
-            stack[top, 1] = e
-            stack[top + 1, 0] = s
-            stack[top + 1, 1] = s + c
+                    block, lists, m - m, sample, m // m, m - m, low, high, one,
+                    losses, found, prices, active, bounds, costs,
+                )  # fmt: skip
+                if admissible:
+                    at = int(found[dim, 1])
+                    c = _position(rows, a, b, dim, at, sample, block, lists, k, window)
+                    over = c % k
+                    rem = m % k
+                    if over > rem:  # to the nearest admissible size
+                        c += rem - over if over - rem <= k - over else k - over
+            _select(rows, a, b, a + c, dim, order, used, other)
+            stack[top, 0] = a + c
+            stack[top, 1] = b
+            stack[top + 1, 0] = a
+            stack[top + 1, 1] = a + c
             top += 2
-        for i in range(m):
-            for j in range(d + 1):
-                rows[a + i, j] = block[j, lists[0, i]]
     starts[classes] = rows.shape[0]
+    return classes
+
+
+@inner
+def _cut_block(
+    rows, a, b, k, sizes, admissible, best, window, costs, starts, classes, stack, base, flags,
+    block, lists, other, counts, prices, found, bounds, active, losses, order, used,
+):  # fmt: skip
+    """Cuts the rows a..b into classes, every cut priced exactly, and appends their starts; how many there are now.
+
+    The stack is used from `base` on; the `used` columns of `order` decide between tied rows.
+    """
+    d = losses.shape[0]
+    m = b - a
+    _sorted_lists(rows, a, m, m, order, used, block, lists, other, counts)
+    top = base
+    stack[top, 0] = 0
+    stack[top, 1] = m
+    top += 1
+    while top > base:
+        top -= 1
+        s = stack[top, 0]
+        e = stack[top, 1]
+        size = e - s
+        if size < 2 * k:
+            starts[classes] = a + s
+            classes += 1
+            continue
+        for j in range(d):
+            losses[j] = span_loss(block[j, lists[j, s]], block[j, lists[j, e - 1]], j, costs)
+        dim = _widest(losses)
+        c = lower_size(size, k, sizes)
+        if losses[dim] > 0.0:
+            low = max(int(size * window), k)
+            high = size - low
+            rem = size % k
+            if not admissible:
+                low = c
+                high = c
+                rem = k - 1
+            one = -1 if best else dim
+            dim = _cheapest_cuts(
+                block, lists, s, e, k, rem, low, high, one, losses, found, prices, active, bounds, costs
+            )
+            c = int(found[dim, 1])
+        _divide(block, lists, s, e, dim, c, flags, other)
+        stack[top, 0] = s + c
+        stack[top, 1] = e
+        stack[top + 1, 0] = s
+        stack[top + 1, 1] = s + c
+        top += 2
+    for i in range(m):
+        for j in range(d + 1):
+            rows[a + i, j] = block[j, lists[0, i]]
     return classes
 
 
@@ -491,7 +483,7 @@ def cut_once(rows, begin, end, attempt, k, quota, rules, block, window, costs):
 
     begin, end: (nodes,) int64. attempt: (nodes,) int32, how many cuts of the node were refused before: the
     attributes are tried from the cheapest cut to the dearest, or from the widest to the narrowest (`rules`
-    as for `cut_large`). k: least rows on a side. quota: rows to count as one class while two of them fit.
+    as for `cut`). k: least rows on a side. quota: rows to count as one class while two of them fit.
     Nodes above `block` rows are priced on a strided sample of so many rows.
     """
     low_rows = np.zeros(len(begin), dtype=np.int64)

@@ -351,13 +351,7 @@ def _side_by_side(matrix: Matrix, partition: Partition) -> Partition:
 def _cut(rows: np.ndarray, partition: Partition, k: int, costs: np.ndarray) -> np.ndarray:
     """Classes of 2k and more cut to less than 2k; where each class starts in `rows`, and n."""
     starts = np.concatenate([[0], np.cumsum(partition.sizes())])
-    exact = max(EXACT_ROWS, 2 * k - 1)
-    nodes = [starts]
-    for c in np.flatnonzero(np.diff(starts) > exact):
-        segment = rows[starts[c] : starts[c + 1]]
-        within = rounded_cut.cut_large(segment, k, RULES, exact, EXACT_ROWS, LEAST_SHARE, costs)
-        nodes.append(starts[c] + within)
-    return rounded_cut.cut_small(rows, np.unique(np.concatenate(nodes)), k, RULES, LEAST_SHARE, costs)
+    return rounded_cut.cut(rows, starts, k, RULES, max(EXACT_ROWS, 2 * k - 1), EXACT_ROWS, LEAST_SHARE, costs)
 
 
 def _cut_where_promises_hold(matrix: Matrix, partition: Partition, promises: Promises) -> Partition:

@@ -182,11 +182,9 @@ class RoundedPartition:
 
     def _cut_all(self, rows: np.ndarray, k: int, costs: np.ndarray) -> np.ndarray:
         """Steps 1 to 6 for k alone, depth first: where each class starts, and n."""
-        if self.dimension == "widest" and self.cut == "paper":
-            return rounded_cut.cut_large(rows, k, self._rules(), 2 * k - 1, 0, LEAST_SHARE, costs)
-        exact = max(EXACT_ROWS, 2 * k - 1)
-        nodes = rounded_cut.cut_large(rows, k, self._rules(), exact, EXACT_ROWS, LEAST_SHARE, costs)
-        return rounded_cut.cut_small(rows, nodes, k, self._rules(), LEAST_SHARE, costs)
+        cuts_by_rule = self.dimension == "widest" and self.cut == "paper"
+        block, sample = (0, 0) if cuts_by_rule else (max(EXACT_ROWS, 2 * k - 1), EXACT_ROWS)
+        return rounded_cut.cut(rows, np.array([0, len(rows)]), k, self._rules(), block, sample, LEAST_SHARE, costs)
 
     def _refine(self, rows: np.ndarray, starts: np.ndarray, costs: np.ndarray) -> None:
         """Ours: local search over the finished classes, in place."""
