@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -61,16 +62,30 @@ class Method:
 def methods() -> dict[str, Method]:
     """Every method by name."""
     found: dict[str, Method] = {}
-    for room, verb in ROOMS.items():
-        for module in _modules_of(f"shoal.algorithms.{room}"):
-            for name, implementation in _named_classes(module, "name"):
-                found[name] = Method(name, verb, implementation.paper, implementation)
     for entry in entry_points(group="shoal.algorithms"):
         implementation = entry.load()
         found[implementation.name] = Method(
             implementation.name, getattr(implementation, "verb", "publish"), implementation.paper, implementation
         )
+    for room, verb in ROOMS.items():
+        for module in _modules_of(f"shoal.algorithms.{room}"):
+            found |= _methods_of(module, verb)
     return dict(sorted(found.items()))
+
+
+def _methods_of(module: ModuleType, verb: str) -> dict[str, Method]:
+    return {name: Method(name, verb, found.paper, found) for name, found in _named_classes(module, "name")}
+
+
+@cache
+def _by_file_name(name: str, verb: str) -> Method | None:
+    """The method whose file has its name: no other file has to be imported for it."""
+    for room in (room for room, its_verb in ROOMS.items() if its_verb == verb):
+        file_name = name.replace("-", "_")
+        package = find_spec(f"shoal.algorithms.{room}")
+        if package and file_name.isidentifier() and find_spec(f"{package.name}.{file_name}"):
+            return _methods_of(importlib.import_module(f"{package.name}.{file_name}"), verb).get(name)
+    return None
 
 
 @cache
@@ -95,6 +110,8 @@ def metrics() -> dict[str, Any]:
 
 def method(name: str, verb: str) -> Method:
     """The method of that name, which must serve the verb."""
+    if found := _by_file_name(name, verb):
+        return found
     known = methods()
     if name not in known or known[name].verb != verb:
         fitting = ", ".join(m.name for m in known.values() if m.verb == verb)

@@ -352,7 +352,8 @@ def _work_space(d, size):
 def cut(rows, nodes, k, rules, block, sample, window, costs):
     """Cuts nodes into classes, in place; returns where each class starts, and n at the end.
 
-    nodes: (nodes + 1,) int64, where each starts, and n. rules: (sizes, admissible, best, ties): SAME, CROSS or PROPORTIONAL; whether any admissible cut may be
+    nodes: (nodes + 1,) int64, where each starts, and n.
+    rules: (sizes, admissible, best, ties): SAME, CROSS or PROPORTIONAL; whether any admissible cut may be
     chosen, the cheapest, or only the one of `sizes`; whether every attribute is tried, or only the
     widest; TIES_BY_ROW or TIES_LEXICOGRAPHIC.
     block: nodes up to so many rows are priced exactly, in the cache; 0: none is.
