@@ -21,7 +21,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedAttribute, EncodedTable, encode
 from shoal.data.release import Release, covers, is_suppressed, label_classes, read_columns
-from shoal.data.schema import Kind, Role, Schema
+from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Table, as_text
 from shoal.errors import InputError
@@ -259,12 +259,23 @@ def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> d
     changed = np.zeros(release.records, dtype=bool)
     for attribute in schema.published:
         if attribute.role in (Role.SENSITIVE, Role.PLAIN):
-            kept = as_text(truth.original.frame[attribute.name])
-            if truth.rows is not None:
-                kept = kept.gather(truth.rows)
-            differs = (as_text(released.frame[attribute.name]) != kept).to_numpy()
-            withheld = released.column(attribute.name)
-            star = np.array([cell in (schema.render.suppressed, "") for cell in withheld.cells])[withheld.codes]
-            # a suppressed record may withhold its sensitive values, too
-            changed |= differs & ~(star & (release.classes.labels < 0))
+            differs = _differing(attribute, released, truth)
+            if differs.any():
+                shown = released.column(attribute.name)
+                star = np.array([cell in (schema.render.suppressed, "") for cell in shown.cells])
+                # a suppressed record may withhold its sensitive values, too
+                changed |= differs & ~(star[shown.codes] & (release.classes.labels < 0))
     return {"uncovered": int(uncovered.sum()), "changed": int(changed.sum())}
+
+
+def _differing(attribute: Attribute, released: Table, truth: Truth) -> np.ndarray:
+    """Which records show another value than the original has; (n,) bool."""
+    if attribute.role is Role.SENSITIVE:  # both are encoded already, for the promises
+        shown, kept = released.column(attribute.name), truth.original.column(attribute.name)
+        place = {cell: code for code, cell in enumerate(shown.cells)}
+        expected = np.array([place.get(cell, -1) for cell in kept.cells], dtype=np.int64)
+        return shown.codes != expected[truth.aligned(kept.codes)]
+    text = as_text(truth.original.frame[attribute.name])
+    if truth.rows is not None:
+        text = text.gather(truth.rows)
+    return (as_text(released.frame[attribute.name]) != text).to_numpy()
