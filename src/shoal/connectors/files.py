@@ -229,7 +229,9 @@ def _delimited(content: bytes | Path, path: str, kind: str, coded: Collection[st
         raise InputError.from_findings(findings)
     try:
         categories = {name: pl.Categorical for name in header if name in coded}
-        frame = pl.read_csv(content, separator=separator, infer_schema=False, schema_overrides=categories, glob=False)
+        frame = pl.read_csv(
+            content, separator=separator, infer_schema=False, schema_overrides=categories, glob=False, low_memory=True
+        )
     except pl.exceptions.PolarsError:
         _check_encoding(content, path)
         _check_rows(content, path, separator, len(header))

@@ -246,23 +246,23 @@ class EncodedTable:
 
     def matrix(self, label: np.ndarray | None = None) -> Matrix:
         """The records that are not suppressed, in input order. label: (n,) class of each record of the table."""
-        kept = np.flatnonzero(~self.suppressed)
-        everything = len(kept) == self.records
-        codes = np.empty((len(kept), len(self.attributes)), dtype=np.int32)
+        kept = np.flatnonzero(~self.suppressed) if self.suppressed.any() else None
+        records = self.records if kept is None else len(kept)
+        codes = np.empty((records, len(self.attributes)), dtype=np.int32)
         # row by row in the target, so in blocks that stay in the cache while every column is filled in
         tables = [encoded.positions[encoded.rank_of_code] for encoded in self.attributes]
-        for start in range(0, len(kept), _BLOCK):
+        for start in range(0, records, _BLOCK):
             rows = slice(start, start + _BLOCK)
             for j, encoded in enumerate(self.attributes):
-                codes[rows, j] = tables[j][encoded.codes[rows if everything else kept[rows]]]
+                codes[rows, j] = tables[j][encoded.codes[rows if kept is None else kept[rows]]]
         return Matrix.from_columns(
             codes,
             [encoded.reach for encoded in self.attributes],
-            subjects=_dense(self.subjects, None if everything else kept),
+            subjects=_dense(self.subjects, kept),
             weights=[encoded.attribute.weight for encoded in self.attributes],
             names=tuple(encoded.attribute.name for encoded in self.attributes),
             missing=[encoded.missing for encoded in self.attributes],
-            label=label if label is None or everything else label[kept],
+            label=label if label is None or kept is None else label[kept],
         )
 
 

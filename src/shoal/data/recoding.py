@@ -28,8 +28,9 @@ class Recoding:
     @classmethod
     def of(cls, labels: np.ndarray, count: int, attributes: tuple[EncodedAttribute, ...]) -> Recoding:
         """The tightest spans that cover the members of each of `count` classes."""
-        lo = np.full((count, len(attributes)), np.iinfo(np.int32).max, dtype=np.int32)
-        hi = np.full((count, len(attributes)), -1, dtype=np.int32)
+        # an attribute's bounds side by side: they are filled in an order that jumps from class to class
+        lo = np.full((count, len(attributes)), np.iinfo(np.int32).max, dtype=np.int32, order="F")
+        hi = np.full((count, len(attributes)), -1, dtype=np.int32, order="F")
         kept = labels >= 0
         members = labels if kept.all() else labels[kept]
         for j, encoded in enumerate(attributes):

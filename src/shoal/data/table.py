@@ -78,7 +78,9 @@ def _encode_categories(series: pl.Series) -> Column:
     dtype = np.min_scalar_type(max(len(order) - 1, 0))
     place = np.zeros(int(numbers.max()) + 1, dtype=dtype)
     place[numbers[order]] = np.arange(len(order), dtype=dtype)
-    return Column(series.name, place[series.to_physical().to_numpy()], tuple(texts.gather(order).to_list()))
+    # chunk by chunk, as it was read: no second copy of the whole column
+    codes = np.concatenate([place[chunk.to_physical().to_numpy()] for chunk in series.get_chunks()])
+    return Column(series.name, codes, tuple(texts.gather(order).to_list()))
 
 
 def as_text(series: pl.Series) -> pl.Series:
