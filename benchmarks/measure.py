@@ -17,7 +17,7 @@ import adult
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = "two cores, shared with other work: compare CPU seconds and ratios of one run, never wall time"
-ONE_THREAD = {"POLARS_MAX_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+ONE_THREAD = {"POLARS_MAX_THREADS": "1", "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 Say = Callable[[str], None]
 

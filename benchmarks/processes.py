@@ -42,6 +42,11 @@ class Usage:
         return json.loads(self.output.splitlines()[-1])
 
 
+# what a user has who installed it: .pyc files are kept, whatever the environment of this run says
+_INHERITED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
+
 def run(command: Sequence[str], *, env: Mapping[str, str] | None = None, timeout: float | None = None) -> Usage:
     """Runs a command to its end; raises RuntimeError with its last words where it fails or takes too long."""
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as folder:
@@ -52,7 +57,7 @@ def run(command: Sequence[str], *, env: Mapping[str, str] | None = None, timeout
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, **(env or {})},
+            env={**_INHERITED, **(env or {})},
             cwd=folder,
             start_new_session=True,
         )
