@@ -88,6 +88,37 @@ def largest_frequency(labels, subjects, values, which, designated=None):
     return Fraction(max(wanted, default=0), len(people)) if people else None
 
 
+def fewest_distinct(labels, subjects, columns, which):
+    """Different values in a class, of the column that has the fewest."""
+    return min(len(frequencies(pairs_in(labels, subjects, values, which))) for values in columns)
+
+
+def ratios(labels, subjects, values, which):
+    """Share in the class / share in the table, of every value of the table; None for an empty class."""
+    mine, table = pairs_in(labels, subjects, values, which), pairs_of_table(labels, subjects, values)
+    if not mine:
+        return None
+    inside, outside = frequencies(mine), frequencies(table)
+    return {v: (Fraction(inside[v], len(mine)), Fraction(outside[v], len(table))) for v in outside}
+
+
+def greatest_gain(labels, subjects, values, which):
+    """max of (q - p) / p over the values that are more frequent in the class; 0 where none is."""
+    return max([(q - p) / p for q, p in ratios(labels, subjects, values, which).values() if q > p], default=Fraction(0))
+
+
+def is_enhanced_beta_like(labels, subjects, values, which, beta):
+    """(q - p) / p <= min(beta, -ln p) for every value with q > p."""
+    pairs = ratios(labels, subjects, values, which).values()
+    return all((q - p) / p <= beta and float((q - p) / p) <= -math.log(p) + 1e-12 for q, p in pairs if q > p)
+
+
+def disclosure(labels, subjects, values, which):
+    """max of |ln(q / p)| over all values of the table; infinite where the class lacks one."""
+    pairs = ratios(labels, subjects, values, which).values()
+    return max(abs(math.log(q / p)) if q else math.inf for q, p in pairs)
+
+
 # ----- earth mover's distance
 
 
@@ -106,6 +137,32 @@ def ordered_ground(places, occurring):
     rank = {place: i for i, place in enumerate(sorted(occurring))}
     whole = max(len(rank) - 1, 1)
     return [[Fraction(abs(rank.get(i, 0) - rank.get(j, 0)), whole) for j in range(places)] for i in range(places)]
+
+
+def halved_ground(places, occurring):
+    """The shortest of 1, 2, 4, ... nearly equal runs of the occurring values that holds both: how long, at most."""
+    rank = {place: i for i, place in enumerate(sorted(occurring))}
+    values = len(rank)
+
+    def between(i, j):
+        runs = 1
+        while values > runs:
+            runs *= 2
+        while rank[i] * runs // values != rank[j] * runs // values:
+            runs //= 2
+        return Fraction(math.ceil(Fraction(values, runs)) - 1, max(values - 1, 1))
+
+    return [[between(i, j) if i in rank and j in rank else Fraction(0) for j in range(places)] for i in range(places)]
+
+
+def joint_ground(grounds, units):
+    """Between two combinations, the greatest of the distances of their parts, rounded up to 1 / units."""
+
+    def between(one, other):
+        farthest = max(ground[i][j] for ground, i, j in zip(grounds, one, other, strict=True))
+        return Fraction(math.ceil(farthest * units), units)
+
+    return between
 
 
 def tree_ground(parent, leaves):

@@ -16,8 +16,11 @@ from shoal.data.classes import Classes, SensitiveColumn
 from shoal.privacy import (
     MODELS,
     AlphaKAnonymity,
+    BetaLikeness,
     BoundPromises,
+    DeltaDisclosure,
     KAnonymity,
+    KLDiversity,
     LDiversity,
     PSensitiveKAnonymity,
     TCloseness,
@@ -33,6 +36,10 @@ PROMISES = [
     TCloseness("s", 0.3),
     AlphaKAnonymity("s", 0.5, 2),
     PSensitiveKAnonymity("s", 2, 2),
+    KLDiversity("s", 2, 2),
+    BetaLikeness("s", 0.5, "basic"),
+    BetaLikeness("s", 1.0),
+    DeltaDisclosure("s", 1.2),
 ]
 
 
@@ -89,6 +96,8 @@ def test_no_class_that_holds_has_fewer_than_k_subjects(classes, models):
         ([AlphaKAnonymity("s", 0.15, 2)], 7),
         ([AlphaKAnonymity("s", 0.15, 2, ("secret 0",))], 2),
         ([PSensitiveKAnonymity("s", 4, 2)], 4),
+        ([KLDiversity("s", 2, 5)], 5),
+        ([BetaLikeness("s", 0.5), DeltaDisclosure("s", 0.5)], 1),
         ([TCloseness("s", 0.1)], 1),
     ],
 )
@@ -147,6 +156,8 @@ def test_a_plain_plug_in_is_asked_and_one_that_merging_breaks_is_not():
         (AlphaKAnonymity("s", 0.4, 2), AlphaKAnonymity("s", 0.5, 2)),
         (AlphaKAnonymity("s", 0.4, 9, ("secret 1",)), AlphaKAnonymity("s", 0.4, 6, ("secret 1",))),
         (PSensitiveKAnonymity("s", 4, 2), PSensitiveKAnonymity("s", 3, 2)),
+        (KLDiversity("s", 2, 4), KLDiversity("s", 2, 3)),
+        (KLDiversity("s", 9, 2), KLDiversity("s", 6, 2)),
     ],
 )
 def test_an_infeasible_promise_is_reported_with_the_nearest_that_holds(model, nearest):
@@ -180,6 +191,9 @@ def test_every_promise_says_what_it_is():
         "t-closeness",
         "alpha-k-anonymity",
         "p-sensitive-k-anonymity",
+        "k-l-diversity",
+        "beta-likeness",
+        "delta-disclosure",
     }
     for name, model in MODELS.items():
         assert model.model == name

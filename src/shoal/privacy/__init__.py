@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from shoal.privacy.alpha_k import AlphaKAnonymity
+from shoal.privacy.beta_likeness import BetaLikeness
+from shoal.privacy.delta_disclosure import DeltaDisclosure
 from shoal.privacy.feasibility import nearest_feasible
 from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.k_l_diversity import KLDiversity
 from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.p_sensitive import PSensitiveKAnonymity
 from shoal.privacy.promise import Promise
@@ -12,15 +15,28 @@ from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness
 
 MODELS: dict[str, type[Promise]] = {
-    model.model: model for model in (KAnonymity, LDiversity, TCloseness, AlphaKAnonymity, PSensitiveKAnonymity)
+    model.model: model
+    for model in (
+        KAnonymity,
+        LDiversity,
+        TCloseness,
+        AlphaKAnonymity,
+        PSensitiveKAnonymity,
+        KLDiversity,
+        BetaLikeness,
+        DeltaDisclosure,
+    )
 }
 """Every promise of this folder by the name that policies use."""
 
 __all__ = [
     "MODELS",
     "AlphaKAnonymity",
+    "BetaLikeness",
     "BoundPromises",
+    "DeltaDisclosure",
     "KAnonymity",
+    "KLDiversity",
     "LDiversity",
     "PSensitiveKAnonymity",
     "Promise",

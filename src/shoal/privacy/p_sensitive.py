@@ -55,7 +55,7 @@ class PSensitiveKAnonymity(Promise):
         return self.k if several_records else max(self.k, self.p)
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
-        fewest = np.min([value_counts(classes, name).distinct for name in self.attributes], axis=0)
+        fewest = fewest_values(classes, self.attributes)
         return fewest.astype(np.float64), (fewest >= self.p) & (classes.people() >= self.k)
 
     def report(self, classes: Classes) -> dict[str, Any]:
@@ -63,11 +63,21 @@ class PSensitiveKAnonymity(Promise):
 
     def nearest(self, everybody: Classes) -> list[str]:
         findings = too_few_subjects(self.model, self.k, everybody)
-        for name in self.attributes:
-            distinct = int(value_counts(everybody, name).distinct[0])
-            if distinct < self.p:
-                findings.append(
-                    f"promise '{self.model}' on '{name}': p = {self.p} asked, {distinct} different values in the "
-                    f"table; the nearest that holds is p = {distinct}"
-                )
-        return findings
+        return findings + too_few_values(self.model, self.attributes, "p", self.p, everybody)
+
+
+def fewest_values(classes: Classes, attributes: tuple[str, ...]) -> np.ndarray:
+    """Different values in every class, of the attribute that has the fewest there; (count,) int64."""
+    fewest: np.ndarray = np.min([value_counts(classes, name).distinct for name in attributes], axis=0)
+    return fewest
+
+
+def too_few_values(model: str, attributes: tuple[str, ...], letter: str, asked: int, everybody: Classes) -> list[str]:
+    """A finding for every attribute that has fewer different values in the whole table than asked."""
+    distinct = {name: int(value_counts(everybody, name).distinct[0]) for name in attributes}
+    return [
+        f"promise '{model}' on '{name}': {letter} = {asked} asked, {most} different values in the table; "
+        f"the nearest that holds is {letter} = {most}"
+        for name, most in distinct.items()
+        if most < asked
+    ]

@@ -57,8 +57,12 @@ class Promise(ABC):
         """Whether the promise holds in every class, compared exactly; (count,) bool."""
         return self.judge(classes)[1]
 
+    def extended(self, table: Classes) -> Classes:
+        """The table with whatever else about its records the promise compares."""
+        return table
+
     def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
-        """`holds` for classes of a part of this table, everything else taken from the whole of it."""
+        """`holds` for classes of a part of this table, `extended`, everything else taken from the whole of it."""
         return self.holds
 
     def least_subjects(self, several_records: bool) -> int:

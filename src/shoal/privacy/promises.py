@@ -35,6 +35,8 @@ class BoundPromises:
         # the published cells are not known yet, and a subject's number is all that counting needs
         self.template = replace(template, subjects=template.subjects if several_records else None, quasi={})
         asked = [model for model in models if model.monotone]
+        for model in asked:
+            self.template = getattr(model, "extended", _as_it_is)(self.template)
         self._checks = [getattr(model, "against", lambda _, m=model: m.holds)(self.template) for model in asked]
         self.k = max([1, *(_least_subjects(model, several_records) for model in models)])
         people_only = all(getattr(model, "counts_people_only", False) for model in asked)
@@ -78,6 +80,10 @@ class BoundPromises:
         for check in self._checks:
             result &= check(classes)
         return result
+
+
+def _as_it_is(table: Classes) -> Classes:
+    return table
 
 
 def _have_several_records(subjects: np.ndarray | None) -> bool:

@@ -5,24 +5,28 @@ Journal of Computer Science and Technology 33(6):1231-1242, 2018.
 Reading: the whole table is every record that is in a class; suppressed records are in none. A
 distribution weighs (subject, value) pairs: a subject counts once for each different value it has
 there, so neither many equal records nor a large class outweigh anybody.
+Joint, ours: the combinations of all listed attributes are the values, and `data.joint` says how far apart they are.
+A class that is close so is as close on each attribute alone, where every subject has one record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.data.closeness import Closeness
+from shoal.data.joint import joint_column
+from shoal.errors import InputError
 from shoal.privacy.earth_mover import Distance, distance_to
 from shoal.privacy.exact import NEARLY, ROOM, sign
 from shoal.privacy.parameters import as_written, decimal, names
 from shoal.privacy.promise import Promise
-from shoal.privacy.value_counts import ValueCounts, sensitive_column, value_counts
+from shoal.privacy.value_counts import ValueCounts, sensitive_column, table_frequencies, value_counts
 
 
 @dataclass(frozen=True)
@@ -38,40 +42,55 @@ class TCloseness(Promise):
     source: ClassVar[str] = "Li, Li, Venkatasubramanian 2007"
     definition: ClassVar[str] = (
         "In every class and for every listed attribute, the earth mover's distance between the values of the "
-        "class and those of the whole table is at most t."
+        "class and those of the whole table is at most t; with joint, between their combinations of values."
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = False
 
     attributes: tuple[str, ...] = field(metadata={"help": "sensitive attributes; the worst counts"})
     t: float = field(metadata={"help": "greatest distance of a class from the whole table", "low": 0.0, "high": 1.0})
+    joint: bool = field(default=False, metadata={"help": "whether combinations of the attributes' values are compared"})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))
         object.__setattr__(self, "t", decimal(self.model, "t", self.t, 0.0, 1.0))
+        if self.joint and len(self.attributes) < 2:
+            raise InputError(f"promise '{self.model}': joint needs two attributes at least; list them, or leave it out")
 
     @property
     def asked(self) -> float:
         return self.t
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"joint": True} if self.joint else {}
+
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        classes = self.extended(classes)
         return self._judge(classes, self._distances(classes))
 
     def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
         distances = self._distances(table)
         return lambda classes: self._judge(classes, distances)[1]
 
+    def extended(self, table: Classes) -> Classes:
+        """The same with the combinations of values as one more sensitive column, where they are compared."""
+        if not self.joint:
+            return table
+        columns = [sensitive_column(table, attribute) for attribute in self.attributes]
+        name = self._compared[0]
+        return replace(table, sensitive={**table.sensitive, name: joint_column(name, columns, table.labels >= 0)})
+
     def closeness(self, table: Classes) -> tuple[Closeness, ...]:
         """What is asked of each attribute, for methods that build classes towards it."""
-        everybody = Classes(np.where(table.labels >= 0, 0, -1), 1, table.subjects, table.sensitive)
-        asked = []
-        for name in self.attributes:
-            column = sensitive_column(table, name)
-            counts = value_counts(everybody, name)
-            frequencies = np.zeros(max(column.values, 1), dtype=np.int64)
-            frequencies[counts.value] = counts.count
-            asked.append(Closeness(column, frequencies, self.t))
-        return tuple(asked)
+        return tuple(
+            Closeness(sensitive_column(table, name), table_frequencies(table, name), self.t) for name in self._compared
+        )
+
+    @property
+    def _compared(self) -> tuple[str, ...]:
+        """The sensitive columns whose distributions are compared."""
+        return (" and ".join(self.attributes) + " together",) if self.joint else self.attributes
 
     def _distances(self, table: Classes) -> dict[str, Distance]:
         """To the distribution of every attribute among all records that are in a class."""
@@ -79,7 +98,7 @@ class TCloseness(Promise):
 
     def _judge(self, classes: Classes, distances: Mapping[str, Distance]) -> tuple[np.ndarray, np.ndarray]:
         measured, holds = np.zeros(classes.count), np.ones(classes.count, dtype=bool)
-        for name in self.attributes:
+        for name in self._compared:
             distance, close = _compare(value_counts(classes, name), distances[name], as_written(self.t))
             measured, holds = np.maximum(measured, distance), holds & close
         return measured, holds

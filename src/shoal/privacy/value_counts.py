@@ -76,6 +76,15 @@ def value_counts(classes: Classes, attribute: str) -> ValueCounts:
     return ValueCounts(class_of, cells - class_of * width, np.diff(edges), starts)
 
 
+def table_frequencies(table: Classes, attribute: str) -> np.ndarray:
+    """How often each value counts among all records that are in some class of the table; (values,) int64."""
+    everybody = Classes(np.where(table.labels >= 0, 0, -1), 1, table.subjects, table.sensitive)
+    counts = value_counts(everybody, attribute)
+    frequencies = np.zeros(max(sensitive_column(table, attribute).values, 1), dtype=np.int64)
+    frequencies[counts.value] = counts.count
+    return frequencies
+
+
 def sensitive_column(classes: Classes, attribute: str) -> SensitiveColumn:
     if attribute not in classes.sensitive:
         raise InputError(f"attribute '{attribute}': a promise needs it as sensitive; give it that role")

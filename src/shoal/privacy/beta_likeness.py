@@ -1,0 +1,81 @@
+"""beta-likeness: no sensitive value becomes much more likely inside a class than it is in the whole table.
+
+Cao, Karras. Publishing microdata with a robust privacy guarantee. PVLDB 5(11):1388-1399, 2012.
+Definitions 2 (basic) and 3 (enhanced), from descriptions and re-implementations; not checked against the text.
+Paper: p_i, q_i                    Here: share of a value in the whole table, and in the class
+Reading: shares weigh (subject, value) pairs; the whole table is every record that is in a class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
+from math import inf
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.privacy.exact import NEARLY, sign
+from shoal.privacy.parameters import as_written, choice, decimal, names
+from shoal.privacy.shares import UNSURE, Shares, SharesPromise, precise_logarithm
+
+KINDS = ("basic", "enhanced")
+
+
+@dataclass(frozen=True)
+class BetaLikeness(SharesPromise):
+    """(q - p) / p is at most beta for every value (basic), and at most -ln p as well (enhanced).
+
+    A value that is rarer in the class than in the table is no gain. What is measured is the greatest gain; of
+    the kind `enhanced`, gains on values with -ln p below beta are stretched by beta / -ln p, so that the
+    promise holds where the measured value is at most beta.
+    In a union of classes no share is greater than in the class where it is greatest, so merging keeps it.
+    """
+
+    model: ClassVar[str] = "beta-likeness"
+    source: ClassVar[str] = "Cao, Karras 2012"
+    definition: ClassVar[str] = (
+        "In every class and for every value of each listed attribute, the share q in the class exceeds the share p in "
+        "the whole table by at most beta * p (basic), or by at most min(beta, -ln p) * p (enhanced)."
+    )
+    monotone: ClassVar[bool] = True
+
+    attributes: tuple[str, ...] = field(metadata={"help": "sensitive attributes; the worst counts"})
+    beta: float = field(metadata={"help": "greatest relative gain of a value", "low": 0.0})
+    kind: str = field(default="enhanced", metadata={"help": "whether frequent values may gain less", "choices": KINDS})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))
+        object.__setattr__(self, "beta", decimal(self.model, "beta", self.beta, 0.0, inf, above=True))
+        choice(self.model, "kind", self.kind, KINDS)
+
+    @property
+    def asked(self) -> float:
+        return self.beta
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"kind": self.kind}
+
+    def judge_shares(self, shares: Shares) -> tuple[np.ndarray, np.ndarray]:
+        gain = np.maximum(shares.ratio - 1.0, 0.0)
+        allowed = sign(shares.inside, shares.outside, 1 + as_written(self.beta)) <= 0
+        if self.kind == "enhanced":
+            room = np.log(shares.pairs / shares.often)
+            stretch = np.ones(len(gain))
+            np.divide(self.beta, room, out=stretch, where=(gain > 0) & (room < self.beta))
+            allowed &= _within_logarithm(shares, gain, room)
+            gain = gain * stretch
+        counts = shares.counts
+        return counts.largest(gain), counts.sums((~allowed).astype(np.int64)) == 0
+
+
+def _within_logarithm(shares: Shares, gain: np.ndarray, room: np.ndarray) -> np.ndarray:
+    """Whether each gain is at most -ln p; where floats are unsure, by logarithms of 60 digits."""
+    within = gain <= room
+    for i in np.flatnonzero((np.abs(gain - room) <= NEARLY) & (gain > 0)):
+        inside, outside = int(shares.inside[i]), int(shares.outside[i])
+        with localcontext(prec=60):
+            exact = Decimal(inside - outside) / outside
+            within[i] = precise_logarithm(shares.pairs, int(shares.often[i])) - exact >= -UNSURE
+    return within

@@ -1,0 +1,159 @@
+"""t-closeness of combinations of values, against the cheapest transport in fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+import published
+import shoal
+from shoal.data.classes import Classes, SensitiveColumn
+from shoal.data.joint import UNITS, joint_column
+from shoal.errors import InputError
+from shoal.privacy import BoundPromises, TCloseness
+
+LIMITS = st.sampled_from([0.0, 0.1, 0.15, 0.25, 0.3, 0.5, 0.75, 1.0])
+TWO = published.classes(names=("s", "u"), max_records=10)
+JOINT = ("s", "u")
+
+
+def ground_of(column, labels):
+    if column.distance == "equal":
+        return naive.equal_ground(column.values)
+    if column.distance == "ordered":
+        return naive.halved_ground(column.values, set(column.codes[labels >= 0].tolist()))
+    return naive.tree_ground(column.hierarchy.parent.tolist(), column.values)
+
+
+def true_distances(classes):
+    """By transport between combinations; None where a class is empty."""
+    columns = [classes.sensitive[name] for name in JOINT]
+    between = naive.joint_ground([ground_of(column, classes.labels) for column in columns], UNITS)
+    labels, subjects, _ = published.plain(classes)
+    shown = list(zip(*(column.codes.tolist() for column in columns), strict=True))
+    known = sorted({shown[i] for i in range(len(labels)) if labels[i] >= 0})
+    ground = [[between(one, other) for other in known] for one in known]
+    values = [known.index(pair) if pair in known else -1 for pair in shown]
+    return [naive.t_measured(labels, subjects, values, len(known), ground, which) for which in range(classes.count)]
+
+
+@given(TWO, LIMITS)
+@settings(max_examples=60)
+def test_measures_the_cheapest_transport_between_combinations(classes, t):
+    promise, truth = TCloseness(JOINT, t, joint=True), true_distances(classes)
+    measured, holds = promise.judge(classes)
+    assert measured == pytest.approx([float("nan") if d is None else float(d) for d in truth], nan_ok=True)
+    assert holds.tolist() == [d is not None and d <= Fraction(str(t)) for d in truth]
+
+
+@given(published.classes(names=("s", "u")), LIMITS)
+def test_what_is_close_together_is_close_on_each_attribute_alone(classes, t):
+    alone = Classes(classes.labels, classes.count, None, classes.sensitive)  # one record to a subject
+    joint, each = TCloseness(JOINT, t, joint=True), TCloseness(JOINT, t)
+    assert not (each.measure(alone) > joint.measure(alone) + 1e-12).any()
+    assert (each.holds(alone) | ~joint.holds(alone)).all()
+
+
+@given(published.classes(names=("s", "u"), shared_people=False), LIMITS)
+def test_a_union_of_classes_that_hold_holds(classes, t):
+    promise = TCloseness(JOINT, t, joint=True)
+    if classes.count > 1 and promise.holds(classes)[:2].all():
+        labels = np.where(classes.labels == 1, 0, classes.labels)
+        assert promise.holds(Classes(labels, classes.count, classes.subjects, classes.sensitive))[0]
+
+
+@given(published.classes(names=("s", "u")), LIMITS)
+def test_a_part_of_the_records_is_compared_with_the_whole_table(classes, t):
+    template = Classes(np.zeros(len(classes.labels), np.int32), 1, classes.subjects, classes.sensitive)
+    rest = np.where(classes.labels < 0, classes.count, classes.labels)
+    everyone = Classes(rest, classes.count + 1, classes.subjects, classes.sensitive)
+    promise = TCloseness(JOINT, t, joint=True)
+    expected = promise.holds(everyone)[: classes.count]
+    assert BoundPromises([promise], template).hold(classes.labels, classes.count).tolist() == expected.tolist()
+
+
+def test_values_that_are_close_apart_may_be_far_together():
+    # each attribute alone is evenly spread in both classes, but one class has equal pairs and the other unequal ones
+    pairs = np.array([(0, 0), (1, 1), (0, 1), (1, 0)] * 5)
+    columns = {name: SensitiveColumn(name, pairs[:, j].astype(np.int32), 2) for j, name in enumerate(JOINT)}
+    labels = np.array([0, 0, 1, 1] * 5, dtype=np.int32)
+    classes = Classes(labels, 2, None, columns)
+    assert TCloseness(JOINT, 0.0).holds(classes).all()
+    assert TCloseness(JOINT, 1.0, joint=True).measure(classes).tolist() == [0.5, 0.5]
+
+
+def test_combinations_are_leaves_of_one_hierarchy_in_depth_first_order():
+    rng = np.random.default_rng(1)
+    columns = [SensitiveColumn(name, rng.integers(0, 50, 400).astype(np.int32), 50, "ordered") for name in JOINT]
+    column = joint_column("both", columns, np.ones(400, dtype=bool))
+    tree = column.hierarchy
+    assert tree.height == UNITS
+    assert (np.bincount(column.codes) > 0).all()
+    below = np.flatnonzero(tree.parent >= 0)
+    assert (tree.levels[tree.parent[below]] > tree.levels[below]).all()
+    assert (tree.first[tree.parent[below]] <= tree.first[below]).all()
+    assert (tree.last[tree.parent[below]] >= tree.last[below]).all()
+
+
+def test_together_needs_two_attributes():
+    with pytest.raises(InputError, match="two attributes"):
+        TCloseness("s", 0.2, joint=True)
+
+
+def policy(method, t):
+    return shoal.Policy.from_dict(
+        {
+            "version": 1,
+            "attributes": {
+                "age": {"role": "quasi", "type": "number"},
+                "disease": {"role": "sensitive"},
+                "charge": {"role": "sensitive", "type": "number"},
+            },
+            "promises": [
+                {"model": "k-anonymity", "k": 4},
+                {"model": "t-closeness", "attributes": ["disease", "charge"], "t": t, "joint": True},
+            ],
+            "method": {"name": method},
+            "other": "drop",
+        }
+    )
+
+
+def people(n=300):
+    rng = np.random.default_rng(2)
+    age = rng.integers(18, 90, n)
+    disease = np.array(["a", "b", "c"])[(age // 30 + rng.integers(0, 2, n)) % 3]
+    return pl.DataFrame({"age": age, "disease": disease, "charge": age * 10 + rng.integers(0, 400, n)})
+
+
+@pytest.mark.parametrize("method", ["tcloseness", "tcloseness-kmeanspp", "tcloseness-merge", "mondrian"])
+def test_a_release_keeps_it_whatever_the_method(method):
+    published_ = shoal.publish(people(), policy(method, 0.45))
+    report = published_.certificate["promises"][1]
+    assert report["joint"] is True
+    assert report["holds"]
+    assert report["measured"] <= 0.45
+
+
+def test_ours_makes_smaller_classes_than_merging():
+    ours, merged = (
+        shoal.publish(people(), policy(name, 0.45)).certificate for name in ("tcloseness", "tcloseness-merge")
+    )
+    assert ours["classes"]["count"] > merged["classes"]["count"]
+
+
+def test_a_release_whose_attributes_are_close_only_alone_is_refused_by_the_auditor():
+    asked = policy("tcloseness", 0.3)
+    frame = people()
+    separate = asked.model.model_dump(exclude_unset=True)
+    separate["promises"][1].pop("joint")
+    alone = shoal.publish(frame, shoal.Policy.from_dict(separate))
+    certificate = shoal.audit(alone.data, asked, frame)
+    assert not certificate.holds
+    assert certificate["promises"][1]["measured"] > 0.3

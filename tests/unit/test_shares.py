@@ -1,0 +1,141 @@
+"""beta-likeness and delta-disclosure privacy, against shares counted by hand."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+import published
+from shoal.data.classes import Classes, SensitiveColumn
+from shoal.errors import InputError
+from shoal.privacy import BetaLikeness, DeltaDisclosure
+
+BETAS = st.sampled_from([0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
+DELTAS = st.sampled_from([0.1, 0.25, 0.5, 0.7, 1.0, 1.5, 2.0])
+MODELS = [BetaLikeness("s", 0.5, "basic"), BetaLikeness("s", 1.0, "enhanced"), DeltaDisclosure("s", 0.7)]
+
+
+def occupied(classes):
+    labels = classes.labels.tolist()
+    return [which for which in range(classes.count) if which in labels]
+
+
+def one_class(inside, outside):
+    """Class 0 with so many records of each value, class 1 with the others of the table."""
+    codes = np.concatenate([np.repeat(np.arange(len(part)), part) for part in (inside, outside)]).astype(np.int32)
+    labels = np.repeat([0, 1], [sum(inside), sum(outside)]).astype(np.int32)
+    return Classes(labels, 2, None, {"s": SensitiveColumn("s", codes, len(inside))})
+
+
+@given(published.classes(), BETAS)
+def test_basic_beta_likeness_is_the_greatest_gain_compared_exactly(classes, beta):
+    promise, truth = BetaLikeness("s", beta, "basic"), published.plain(classes)
+    measured, holds = promise.judge(classes)
+    for which in range(classes.count):
+        if which not in occupied(classes):
+            assert np.isnan(measured[which])
+            assert not holds[which]
+            continue
+        gain = naive.greatest_gain(*truth, which)
+        assert measured[which] == pytest.approx(float(gain))
+        assert holds[which] == (gain <= Fraction(str(beta)))
+
+
+@given(published.classes(), BETAS)
+def test_enhanced_beta_likeness_bounds_the_gain_by_the_logarithm_as_well(classes, beta):
+    promise, truth = BetaLikeness("s", beta), published.plain(classes)
+    measured, holds = promise.judge(classes)
+    for which in occupied(classes):
+        assert holds[which] == naive.is_enhanced_beta_like(*truth, which, Fraction(str(beta)))
+        assert measured[which] == pytest.approx(beta) or holds[which] == (measured[which] < beta)
+
+
+@given(published.classes(), DELTAS)
+def test_delta_disclosure_is_the_greatest_logarithm_of_all_values_of_the_table(classes, delta):
+    promise, truth = DeltaDisclosure("s", delta), published.plain(classes)
+    measured, holds = promise.judge(classes)
+    for which in occupied(classes):
+        apart = naive.disclosure(*truth, which)
+        assert measured[which] == pytest.approx(apart)
+        assert holds[which] == (apart < delta)
+
+
+def test_a_class_that_lacks_a_value_discloses_that():
+    classes = one_class((3, 0), (3, 6))
+    measured, holds = DeltaDisclosure("s", 99.0).judge(classes)
+    assert measured[0] == math.inf
+    assert holds.tolist() == [False, True]
+    assert DeltaDisclosure("s", 99.0).report(classes)["holds"] is False
+
+
+def test_below_delta_is_strict_where_it_can_be_reached():
+    classes = one_class((2, 1, 1), (0, 3, 1))  # the first value: half of the class, a quarter of the table
+    assert not DeltaDisclosure("s", 1.0, "binary").holds(classes)[0]
+    assert DeltaDisclosure("s", 1.0001, "binary").holds(classes)[0]
+    assert DeltaDisclosure("s", 0.7).holds(classes)[0]
+    assert not DeltaDisclosure("s", 0.693).holds(classes)[0]
+
+
+def test_a_gain_of_exactly_beta_holds():
+    classes = one_class((3, 7), (0, 10))  # 15 % of the table, 30 % of the class: a gain of 1
+    assert BetaLikeness("s", 1.0, "basic").holds(classes)[0]
+    assert not BetaLikeness("s", 0.999999, "basic").holds(classes)[0]
+
+
+def test_a_frequent_value_may_gain_less_where_beta_likeness_is_enhanced():
+    classes = one_class((10, 0), (2, 8))  # 60 % of the table, all of the class: a gain of 2/3, and -ln 0.6 is 0.51
+    assert BetaLikeness("s", 1.0, "basic").holds(classes)[0]
+    report = BetaLikeness("s", 1.0).report(classes)
+    assert report["holds"] is False
+    assert report["measured"] == pytest.approx(max(2 / 3 / -math.log(0.6), 1.0))
+
+
+@pytest.mark.parametrize("promise", MODELS, ids=str)
+@given(classes=published.classes(shared_people=False))
+def test_a_union_of_classes_that_hold_holds(promise, classes):
+    holds = promise.holds(classes)
+    if classes.count > 1 and holds[:2].all():
+        labels = np.where(classes.labels == 1, 0, classes.labels)
+        assert promise.holds(Classes(labels, classes.count, classes.subjects, classes.sensitive))[0]
+
+
+@pytest.mark.parametrize("promise", MODELS, ids=str)
+@given(classes=published.classes())
+def test_everybody_in_one_class_holds(promise, classes):
+    everybody = Classes(np.where(classes.labels >= 0, 0, -1), 1, classes.subjects, classes.sensitive)
+    assert promise.holds(everybody)[0] == (classes.labels >= 0).any()
+
+
+@given(published.classes(names=("s", "u")), BETAS)
+def test_of_several_attributes_the_worst_counts(classes, bound):
+    for model in (BetaLikeness, DeltaDisclosure):
+        each = [model((name,), bound) for name in ("s", "u")]
+        assert (model(("s", "u"), bound).holds(classes) == each[0].holds(classes) & each[1].holds(classes)).all()
+
+
+@given(published.classes(), DELTAS)
+def test_delta_disclosure_bounds_basic_beta_likeness(classes, delta):
+    """q / p < exp(delta), so that no gain reaches exp(delta) - 1."""
+    beta = BetaLikeness("s", math.expm1(delta), "basic")
+    assert (beta.holds(classes) | ~DeltaDisclosure("s", delta).holds(classes)).all()
+
+
+@pytest.mark.parametrize("bad", [0, -1.0, float("nan"), "1", True, None])
+def test_thresholds_are_numbers_above_zero(bad):
+    with pytest.raises(InputError, match="beta must be a number"):
+        BetaLikeness("s", bad)
+    with pytest.raises(InputError, match="delta must be a number"):
+        DeltaDisclosure("s", bad)
+
+
+def test_kinds_and_logarithms_are_named():
+    with pytest.raises(InputError, match="kind must be one of"):
+        BetaLikeness("s", 1.0, "stronger")
+    with pytest.raises(InputError, match="logarithm must be one of"):
+        DeltaDisclosure("s", 1.0, "decimal")
