@@ -235,3 +235,22 @@ def test_without_a_named_method_the_kind_of_attributes_chooses(hierarchy, method
     assert shoal.publish(frame, content).certificate["method"]["name"] == method
     named = content | {"method": {"name": "mondrian"}}
     assert shoal.publish(frame, named).certificate["method"]["name"] == "mondrian"
+
+
+@pytest.mark.parametrize(
+    ("education", "promise", "method"),
+    [
+        ({"order": "frequency"}, None, "rounded-partition"),
+        ({"hierarchy": {"tree": {"*": {"low": ["none"], "high": ["master", "doctor"]}}}}, None, "lattice-peeling"),
+        ({}, None, "rounded-partition"),
+        ({}, {"model": "t-closeness", "attributes": "pay", "t": 0.5}, "tcloseness"),
+    ],
+)
+def test_a_policy_without_a_method_gets_the_one_that_loses_least_on_such_a_table(education, promise, method):
+    frame = pl.DataFrame({"education": ["none", "master", "doctor"] * 4, "pay": list(range(12))})
+    content = {
+        "version": 1,
+        "attributes": {"education": {"role": "quasi", **education}, "pay": {"role": "sensitive", "type": "number"}},
+        "promises": [{"model": "k-anonymity", "k": 3}, *([promise] if promise else [])],
+    }
+    assert shoal.publish(frame, content).certificate["method"]["name"] == method

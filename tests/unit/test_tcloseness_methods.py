@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 import naive_clustering
 import shoal
-from clustering_cases import Case, cases, classes_of
+from clustering_cases import TREE, Case, cases, classes_of
 from peer_cases import SHARED
 from shoal.algorithms.table.blocks import blocks_of
 from shoal.algorithms.table.mdav import Mdav
-from shoal.algorithms.table.points import points_of
+from shoal.algorithms.table.points import points_of, principal
 from shoal.algorithms.table.repair import repair
+from shoal.algorithms.table.rounded_partition import RoundedPartition
+from shoal.algorithms.table.segments import loss_of
 from shoal.algorithms.table.tcloseness import TCloseness
 from shoal.algorithms.table.tcloseness_fcm import TClosenessFcm
 from shoal.algorithms.table.tcloseness_k_first import TClosenessKFirst
@@ -26,6 +28,7 @@ from shoal.algorithms.table.tcloseness_merge import TClosenessMerge
 from shoal.algorithms.table.tcloseness_t_first import TClosenessTFirst
 from shoal.data.classes import SensitiveColumn
 from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
 from shoal.testing import OnlyK
 
@@ -38,6 +41,7 @@ METHODS = [
     TClosenessFcm(),
     TCloseness(),
     TCloseness(scale="range"),
+    TCloseness(aim="spans"),
 ]
 every_method = pytest.mark.parametrize("method", METHODS, ids=str)
 
@@ -186,6 +190,34 @@ def test_without_t_closeness_exchange_improves_mdav():
     ours, theirs = (m.partition(matrix, OnlyK(matrix, 4), rng) for m in (TCloseness(), Mdav()))
     assert ours.sizes().tolist() == theirs.sizes().tolist()
     assert squared_error(points, ours) < squared_error(points, theirs)
+
+
+@given(cases(least=12, most=40, limits=st.sampled_from([0.2, 0.5, 1.0])), st.integers(2, 3))
+@settings(max_examples=25, deadline=None)
+def test_aimed_at_spans_it_loses_no_more_than_cutting_or_exchanging_alone(case, k):
+    promises = case.promises(k)
+    methods = [TCloseness(aim="spans"), TCloseness(), RoundedPartition()]
+    ours, *alone = (repair(case.matrix, run(method, case, k), promises) for method in methods)
+    assert loss_of(case.matrix, ours) <= min(loss_of(case.matrix, other) for other in alone) + 1e-9
+
+
+def test_a_loss_of_spans_is_that_of_boxes_and_lowest_nodes():
+    matrix = Matrix.from_columns(np.array([[0, 0], [4, 1], [8, 2], [8, 4]]), [8.0, TREE])
+    partition = Partition.of(np.array([0, 0, 1, 1]))
+    widths = TREE.widths()[TREE.covering(np.array([0, 2]), np.array([1, 4]))]
+    assert loss_of(matrix, partition) == pytest.approx(2 * (0.5 + widths[0]) + 2 * (0.0 + widths[1]))
+
+
+def test_many_coordinates_that_hang_together_become_few():
+    rng = np.random.default_rng(1)
+    cause = rng.normal(size=(3, 500))
+    points = rng.normal(size=(40, 3)) @ cause
+    few = principal(points)
+    assert len(few) <= 3
+    apart = ((few[:, 1:] - few[:, :-1]) ** 2).sum() / ((points[:, 1:] - points[:, :-1]) ** 2).sum()
+    assert 0.95 < apart <= 1.0 + 1e-9
+    assert principal(points[:8]) is not None
+    assert len(principal(points[:8])) == 8
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,7 @@ from shoal.jobs import registry
 
 DEFAULT_METHOD = "rounded-partition"
 DEFAULT_OVER_HIERARCHIES = "lattice-peeling"
+DEFAULT_FOR_CLOSENESS = {"name": "tcloseness", "aim": "spans", "scale": "range"}
 ORDERS = ("frequency", "alphabetical")
 PSEUDONYM = re.compile(r"[0-9a-f]{32}")
 
@@ -215,11 +216,13 @@ class Policy:
     def with_default_method(self, schema: Schema) -> Policy:
         """The same policy; where it names no method, with the one that loses less on such a table.
 
-        Lattice peeling where some quasi-identifier has a hierarchy of more than one step, else the
-        rounded partition.
+        Exchange between classes where t-closeness is asked; else lattice peeling where some quasi-identifier
+        has a hierarchy of more than one step, else the rounded partition.
         """
         if self.model.method is not None:
             return self
+        if any(promise["model"] == "t-closeness" for promise in self.model.promises):
+            return self._with(method=dict(DEFAULT_FOR_CLOSENESS))
         stepped = any(a.hierarchy is not None and a.hierarchy.height > 1 for a in schema.quasi)
         return self._with(method={"name": DEFAULT_OVER_HIERARCHIES if stepped else DEFAULT_METHOD})
 

@@ -17,6 +17,9 @@ from shoal.data.matrix import Matrix
 MOST = 32
 """Coordinates of one hierarchy at most."""
 
+FEW, HELD = 16, 0.98
+"""Points of more coordinates than this go to principal axes; the share of their variance that these hold."""
+
 SCALE = {
     "help": "how attributes are made comparable: each by its standard deviation, or by domain and weight as losses are",
     "choices": ("deviation", "range"),
@@ -42,6 +45,24 @@ def points_of(matrix: Matrix, scale: str) -> np.ndarray:
             block = tree_coordinates(codes, parent, matrix.width[nodes])
         blocks.append(_standardised(block) if scale == "deviation" else block)
     return np.ascontiguousarray(np.concatenate(blocks))
+
+
+def principal(points: np.ndarray) -> np.ndarray:
+    """The points on the fewest principal axes that hold `HELD` of their variance; as they are where that saves little.
+
+    Hierarchies have a coordinate for every node, many of which hardly vary: fewer make every distance cheaper.
+    """
+    coordinates, records = points.shape
+    if coordinates <= FEW:
+        return points
+    centred = points - points.mean(axis=1, keepdims=True)
+    variance, axes = np.linalg.eigh(centred @ centred.T / max(records, 1))
+    held = np.cumsum(variance[::-1]) / max(float(variance.sum()), 1e-300)
+    kept = max(int(np.searchsorted(held, HELD)) + 1, 1)
+    if 2 * kept > coordinates:
+        return points
+    # rounded, so that what is equal up to the last bits is equal on any computer
+    return np.ascontiguousarray(np.round(axes[:, ::-1][:, :kept].T @ centred, 9))
 
 
 def sensitive_points(columns: tuple[SensitiveColumn, ...], place: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shoal.algorithms.table.segments import costs_of
+from shoal.algorithms.table.segments import costs_of, lowest_nodes
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
@@ -48,11 +48,8 @@ def repair(matrix: Matrix, partition: Partition, promises: Promises) -> Partitio
 def _as_read(matrix: Matrix, partition: Partition) -> Partition:
     """Classes that show the same cells as one: equal bounds, or the same node of a hierarchy over them."""
     lo, hi, _ = nearest_class.boxes(matrix.codes, partition.labels, partition.count)
-    for j in np.flatnonzero(matrix.base >= 0):
-        node = matrix.base[j] + lo[:, j]
-        while (short := matrix.last[node] < hi[:, j]).any():
-            node[short] = matrix.parent[node[short]]
-        lo[:, j], hi[:, j] = node, node
+    for j in np.flatnonzero(matrix.base >= 0).tolist():
+        lo[:, j] = hi[:, j] = lowest_nodes(matrix, j, lo[:, j], hi[:, j])
     number = np.unique(np.concatenate((lo, hi), axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     return Partition.of(np.where(partition.labels >= 0, number[partition.labels], -1))
 

@@ -14,7 +14,7 @@ import numpy as np
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
-from shoal.kernels import cuts
+from shoal.kernels import cuts, nearest_class
 from shoal.protocols import Promises
 
 Cutter = Callable[[np.ndarray, np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]]
@@ -53,6 +53,23 @@ def marks_of(matrix: Matrix) -> np.ndarray:
 def costs_of(matrix: Matrix) -> Costs:
     """What a span of codes costs, in the order that every kernel takes it."""
     return matrix.scale, matrix.base, matrix.parent, matrix.last, matrix.width
+
+
+def loss_of(matrix: Matrix, partition: Partition) -> float:
+    """What the classes lose: the loss of their spans on every attribute, summed over the records."""
+    lo, hi, sizes = nearest_class.boxes(matrix.codes, partition.labels, partition.count)
+    loss = ((hi - lo.astype(np.int64)) * matrix.scale).sum(axis=1)
+    for j in np.flatnonzero(matrix.base >= 0).tolist():
+        loss += matrix.width[lowest_nodes(matrix, j, lo[:, j], hi[:, j])]
+    return float(np.dot(loss, sizes))
+
+
+def lowest_nodes(matrix: Matrix, j: int, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """The lowest node of attribute j's hierarchy over each span of codes, (m,) int32."""
+    node = matrix.base[j] + lo
+    while (short := matrix.last[node] < hi).any():
+        node[short] = matrix.parent[node[short]]
+    return node
 
 
 def history_of(matrix: Matrix, least: int, kept: bool) -> np.ndarray:
