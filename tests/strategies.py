@@ -21,6 +21,8 @@ def _numbers():
 KINDS = {
     "number": ({"type": "number", "domain": [-10, 40]}, _numbers()),
     "open number": ({"type": "number"}, _numbers()),
+    "mean": ({"type": "number", "domain": [-10, 40], "render": "mean"}, _numbers()),
+    "mean and range": ({"type": "number", "render": "both"}, _numbers()),
     "ordinal": ({"type": "ordinal", "order": GRADES}, st.sampled_from(GRADES)),
     "flat": ({}, st.sampled_from(["x", "y", "z, w", 'q"'])),
     "tree": ({"hierarchy": TREE}, st.sampled_from(LEAVES)),
@@ -70,6 +72,10 @@ def _more_promises(draw):
                     {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "entropy"},
                     {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "recursive", "c": 3},
                     {"model": "t-closeness", "attributes": ["ill", "pay"], "t": 0.35},
+                    {"model": "t-closeness", "attributes": ["ill", "pay"], "t": 0.6, "joint": True},
+                    {"model": "beta-likeness", "attributes": ["ill"], "beta": 1.5},
+                    {"model": "delta-disclosure", "attributes": ["ill"], "delta": 1.1},
+                    {"model": "k-l-diversity", "attributes": ["ill"], "k": 2, "l": 2},
                     {"model": "alpha-k-anonymity", "attribute": "ill", "alpha": 0.7, "k": 2},
                     {"model": "p-sensitive-k-anonymity", "attributes": ["ill"], "p": 2, "k": 2},
                 ]

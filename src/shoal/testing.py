@@ -35,7 +35,8 @@ class OnlyK:
         self.beyond_k = matrix.subjects is not None
 
     def hold(self, labels: np.ndarray, count: int, quasi: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
-        return np.array([all(self._enough(labels == c, labels, q, quasi) for q in self.qids) for c in range(count)])
+        enough = [all(self._enough(labels == c, labels, q, quasi) for q in self.qids) for c in range(count)]
+        return np.array(enough, dtype=bool)
 
     def among(self, kept: np.ndarray) -> OnlyK:
         return self

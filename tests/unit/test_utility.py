@@ -16,11 +16,13 @@ from shoal.utility import (
     Discernibility,
     GeneralizedLoss,
     GlobalCertaintyPenalty,
+    InformationLossPercent,
     JournalistMax,
     Marketer,
     ProsecutorMax,
     ProsecutorMean,
     SquaredError,
+    SquaredErrorNormalised,
     class_sizes,
 )
 
@@ -149,7 +151,30 @@ def test_squared_error_keeps_its_digits_far_from_zero():
 
 
 def test_squared_error_needs_the_original():
-    assert SquaredError().score(release([0, 0])) is None
+    for measure in (SquaredError(), SquaredErrorNormalised(), InformationLossPercent()):
+        assert measure.score(release([0, 0])) is None
+
+
+@given(labellings, st.data())
+def test_squared_error_in_percent_is_that_of_attributes_of_variance_one(labels, data):
+    values = st.lists(st.integers(-9, 9), min_size=len(labels), max_size=len(labels))
+    drawn = {name: np.array(data.draw(values), dtype=float) for name in ("a", "b")}
+    table = release(labels, originals=drawn)
+    varying = [v for v in drawn.values() if v.std() > 0]
+    scaled = [naive.squared_error(labels, (v / v.std()).tolist()) for v in varying]
+    assert SquaredErrorNormalised().score(table) == pytest.approx(sum(scaled) / len(labels), abs=1e-9)
+    percent = InformationLossPercent().score(table)
+    if not varying:
+        assert percent is None
+    else:
+        assert percent == pytest.approx(100 * sum(scaled) / (len(varying) * len(labels)), abs=1e-7)
+
+
+def test_everybody_in_one_class_loses_all_and_single_records_nothing():
+    originals = {"a": np.array([1.0, 2.0, 9.0]), "constant": np.ones(3)}
+    assert InformationLossPercent().score(release([0, 0, 0], originals=originals)) == pytest.approx(100)
+    assert InformationLossPercent().score(release([0, 1, 2], originals=originals)) == 0
+    assert SquaredErrorNormalised().score(release([0, 0, 0], originals=originals)) == pytest.approx(1)
 
 
 def test_average_class_size_is_measured_in_subjects_and_in_units_of_k():

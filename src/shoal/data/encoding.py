@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -159,6 +160,12 @@ def _positions(attribute: Attribute, values: np.ndarray, missing: int) -> tuple[
     last = codes[-1] if len(codes) else 0.0
     beyond = np.full(missing, last + max(reach, 1.0))
     return np.concatenate([codes, beyond]).astype(np.int32), reach if reach > 0 else float(missing > 0)
+
+
+def mean_decimals(texts: Iterable[str]) -> int:
+    """Decimals of a published mean: two more than the values have, ten at most."""
+    exponents = (Decimal(text.strip()).as_tuple().exponent for text in texts)
+    return min(max([0, *(-exponent for exponent in exponents if isinstance(exponent, int))]) + 2, 10)
 
 
 def linear_domain(attribute: Attribute, values: np.ndarray) -> tuple[float, float]:

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from shoal.data.cut import Cut
-from shoal.data.encoding import EncodedAttribute, span_ends
+from shoal.data.encoding import EncodedAttribute, mean_decimals, span_ends
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.schema import Render
+from shoal.data.schema import Render, Shown
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,35 @@ class Recoding:
         return self.labels < 0
 
     def column(self, j: int, encoded: EncodedAttribute, render: Render) -> pl.Series:
-        """The published cells of attribute j: the value where the class agrees on it, else its span."""
+        """The published cells of attribute j: the value where the class agrees on it, else its span, mean or both."""
         ranks = len(encoded.texts)
-        spans, span_of_class = _distinct(self.lo[:, j].astype(np.int64) * ranks + self.hi[:, j], ranks * ranks)
-        texts = span_texts(spans // ranks, spans % ranks, encoded, render)
+        if encoded.attribute.shown is Shown.RANGE:
+            spans, text_of_class = _distinct(self.lo[:, j].astype(np.int64) * ranks + self.hi[:, j], ranks * ranks)
+            texts = span_texts(spans // ranks, spans % ranks, encoded, render)
+        else:
+            texts, text_of_class = self._with_means(j, encoded, render), np.arange(len(self.lo))
         distinct: dict[str, int] = {}
-        cell_of_span = np.array([distinct.setdefault(text, len(distinct)) for text in texts], dtype=np.uint32)
+        cell_of_text = np.array([distinct.setdefault(text, len(distinct)) for text in texts], dtype=np.uint32)
         mark = distinct.setdefault(render.suppressed, len(distinct))
         # the last place is what label -1, a suppressed record, leads to
-        cell_of_class = np.append(cell_of_span[span_of_class], np.uint32(mark))
+        cell_of_class = np.append(cell_of_text[text_of_class], np.uint32(mark))
         # a class whose members all lack the value publishes just that: no value
         labelled = [text for text in distinct if text]
         cells = pl.Series(encoded.attribute.name, [text or None for text in distinct], dtype=pl.Enum(labelled))
         return cells.gather(cell_of_class[self.labels])
+
+    def _with_means(self, j: int, encoded: EncodedAttribute, render: Render) -> list[str]:
+        """The text of each class where classes that don't agree on a value show their mean over records."""
+        texts = span_texts(self.lo[:, j], self.hi[:, j], encoded, render)
+        kept, values = self.labels >= 0, np.append(encoded.values, np.zeros(len(encoded.texts) - encoded.present))
+        sums = np.bincount(self.labels[kept], weights=values[encoded.ranks[kept]], minlength=len(texts))
+        sizes = np.bincount(self.labels[kept], minlength=len(texts))
+        differ = (self.hi[:, j] < encoded.present) & (values[self.lo[:, j]] != values[self.hi[:, j]])
+        decimals = mean_decimals(encoded.texts[: encoded.present])
+        for c in np.flatnonzero(differ):
+            mean = mean_text(float(sums[c] / sizes[c]), decimals)
+            texts[c] = mean if encoded.attribute.shown is Shown.MEAN else f"{mean} {texts[c]}"
+        return texts
 
 
 @dataclass(frozen=True)
@@ -132,6 +148,12 @@ def _interval(encoded: EncodedAttribute, start: int, end: int, render: Render) -
     head, middle, tail = render.parts
     ends = span_ends(encoded, start, end)
     return ends[0] if ends[0] == ends[1] else f"{head}{ends[0]}{middle}{ends[1]}{tail}"
+
+
+def mean_text(mean: float, decimals: int) -> str:
+    """A mean as it is published: no exponent, no zeros at the end."""
+    text = f"{mean:.{decimals}f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
 
 
 def _distinct(numbers: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:

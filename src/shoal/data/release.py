@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,7 @@ import polars as pl
 
 from shoal.data.classes import Classes
 from shoal.data.encoding import parse_numbers
-from shoal.data.schema import Attribute, Kind, Render, Schema
+from shoal.data.schema import Attribute, Kind, Render, Schema, Shown
 from shoal.data.table import Column, Table
 
 _MOST_PAIRS = 1 << 22
@@ -25,7 +25,10 @@ class PublishedColumn:
     lo, hi: (cells,) float64, the span of a cell in numbers, places of the order or leaves; NaN for a
         cell that says "no value".
     widths: (cells,) float64, the normalised width of each cell in [0, 1]; NaN where it can't be
-        told without the original (no declared domain).
+        told without the original (no declared domain, or a mean, which hides its range).
+    means: (cells,) float64, the mean that each cell shows, NaN where it shows none; None where no cell does.
+    behind: (2, cells) float64, least and greatest value behind each cell of an attribute that shows its means
+        alone, NaN where the original is not at hand; None where cells say their spans themselves.
     """
 
     name: str
@@ -34,6 +37,25 @@ class PublishedColumn:
     lo: np.ndarray
     hi: np.ndarray
     widths: np.ndarray
+    means: np.ndarray | None = None
+    behind: np.ndarray | None = None
+
+    def with_values(self, values: np.ndarray, whole: float) -> PublishedColumn:
+        """The same with what lies behind every mean.
+
+        values: (n,) true values, NaN for none. whole: width of the domain.
+        """
+        if self.behind is None:
+            return self
+        present = ~np.isnan(values)
+        lo, hi = np.full(len(self.cells), np.inf), np.full(len(self.cells), -np.inf)
+        np.minimum.at(lo, self.codes[present], values[present])
+        np.maximum.at(hi, self.codes[present], values[present])
+        shows = np.isfinite(self.lo) & (lo <= hi)
+        behind = np.where(shows, np.stack([lo, hi]), np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            wide = np.where(behind[1] > behind[0], (behind[1] - behind[0]) / whole, 0.0)
+        return replace(self, behind=behind, widths=np.where(shows, wide, self.widths))
 
 
 @dataclass(frozen=True)
@@ -90,6 +112,7 @@ def read_columns(table: Table, schema: Schema) -> tuple[tuple[PublishedColumn, .
 
 def read_column(attribute: Attribute, column: Column, schema: Schema) -> PublishedColumn:
     """What each distinct cell of a published column says."""
+    spans, means = _parted(column.cells) if attribute.shown is Shown.BOTH else (column.cells, None)
     if attribute.opaque:
         lo, hi, whole = np.full(len(column.cells), np.nan), np.full(len(column.cells), np.nan), np.nan
     elif attribute.hierarchy is not None:
@@ -98,7 +121,7 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
         lo, hi = _ordinal_spans(attribute, column.cells, schema.render)
         whole = float(len(attribute.order or ()) - 1)
     elif attribute.kind is Kind.NUMBER:
-        lo, hi = _number_spans(column.cells, schema.render)
+        lo, hi = _number_spans(spans, schema.render)
         whole = np.nan if attribute.domain is None else attribute.domain[1] - attribute.domain[0]
     else:  # a category without hierarchy, original not at hand: a cell is a value or the mark
         lo, hi, whole = np.zeros(len(column.cells)), np.zeros(len(column.cells)), 1.0
@@ -111,7 +134,13 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
     lo[missing], hi[missing], widths[missing] = np.nan, np.nan, 0.0
     mark = np.array([cell == schema.render.suppressed for cell in column.cells], dtype=bool)
     lo[mark], hi[mark], widths[mark] = -np.inf, np.inf, 1.0
-    return PublishedColumn(attribute.name, column.codes, column.cells, lo, hi, widths)
+    behind = None
+    if attribute.shown is Shown.MEAN:
+        means, behind = lo, np.full((2, len(lo)), np.nan)
+        widths = np.where(np.isfinite(lo), np.nan, widths)
+    if means is not None:
+        means = np.where(np.isfinite(lo), np.where(np.isnan(means), lo, means), np.nan)
+    return PublishedColumn(attribute.name, column.codes, column.cells, lo, hi, widths, means, behind)
 
 
 def is_suppressed(columns: tuple[PublishedColumn, ...], mark: str) -> np.ndarray:
@@ -172,6 +201,14 @@ def _ordinal_spans(attribute: Attribute, cells: tuple[str, ...], render: Render)
                 if lo in place and hi in place:
                     spans[i] = place[lo], place[hi]
     return spans[:, 0], spans[:, 1]
+
+
+def _parted(cells: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray]:
+    """Cells that show a mean, a blank and a span, as spans and means; NaN where a cell shows no mean."""
+    parts = [cell.split(" ", 1) for cell in cells]
+    means = parse_numbers(tuple(part[0] if len(part) == 2 and part[1].strip() else "" for part in parts))
+    spans = (cell if np.isnan(mean) else part[1] for cell, part, mean in zip(cells, parts, means, strict=True))
+    return tuple(spans), means
 
 
 def _number_spans(cells: tuple[str, ...], render: Render) -> tuple[np.ndarray, np.ndarray]:

@@ -29,6 +29,14 @@ class Kind(StrEnum):
     CATEGORY = "category"
 
 
+class Shown(StrEnum):
+    """What a class publishes of a numeric quasi-identifier."""
+
+    RANGE = "range"  # its least and greatest value
+    MEAN = "mean"  # its mean alone (microaggregation)
+    BOTH = "both"  # its mean, then its range
+
+
 class Missing(StrEnum):
     """The one rule for missing quasi-identifiers."""
 
@@ -44,6 +52,7 @@ class Attribute:
     domain: least and greatest value a number may take. order: labels of an ordinal, least first.
     hierarchy: tree of a category, or of a number's or ordinal's labels; a quasi-identifier that is
     neither a number nor an ordinal always has one once it is bound to data (at worst value, `*`).
+    shown: what a class publishes of a number that has no hierarchy.
     opaque: its hierarchy follows from the original data, which is not at hand; widths can't be told.
     """
 
@@ -56,6 +65,7 @@ class Attribute:
     weight: float = 1.0
     pseudonym: str | None = None
     opaque: bool = False
+    shown: Shown = Shown.RANGE
 
 
 @dataclass(frozen=True)

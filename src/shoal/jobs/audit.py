@@ -19,8 +19,8 @@ from shoal.connectors import files
 from shoal.connectors.frames import table_of
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
-from shoal.data.encoding import EncodedAttribute, EncodedTable, encode
-from shoal.data.release import Release, covers, is_suppressed, label_classes, read_columns
+from shoal.data.encoding import EncodedAttribute, EncodedTable, encode, mean_decimals
+from shoal.data.release import PublishedColumn, Release, covers, is_suppressed, label_classes, read_columns
 from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Table, as_text
@@ -202,6 +202,11 @@ def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth |
             sensitive[attribute.name] = column
     if findings:
         raise InputError.from_findings(findings)
+    if truth is not None:
+        columns = tuple(
+            column.with_values(truth.values(encoded), _domain_width(encoded))
+            for column, encoded in zip(columns, truth.encoded.attributes, strict=True)
+        )
     suppressed = is_suppressed(columns, schema.render.suppressed)
     if truth is not None:
         # who was not suppressed but shows the mark everywhere is in a class like everybody else
@@ -209,6 +214,11 @@ def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth |
     labels, count = label_classes(columns, suppressed)
     classes = Classes(labels, count, _subjects(released, schema, truth), sensitive, {c.name: c.codes for c in columns})
     return Release(columns, classes, policy.asked_k, _label(released, schema), _originals(schema, truth))
+
+
+def _domain_width(encoded: EncodedAttribute) -> float:
+    domain = encoded.attribute.domain
+    return np.nan if domain is None else domain[1] - domain[0]
 
 
 def _given_up(truth: Truth, marked: np.ndarray, policy: Policy) -> np.ndarray:
@@ -251,11 +261,28 @@ def _originals(schema: Schema, truth: Truth | None) -> dict[str, np.ndarray]:
     }
 
 
+def _told_truly(published: PublishedColumn, encoded: EncodedAttribute, truth: Truth, classes: Classes) -> np.ndarray:
+    """Whether each record's cell covers its true value and, where it shows a mean, is that of its class; (n,) bool."""
+    covered = covers(published, encoded.value_of_code(), truth.aligned(encoded.codes))
+    if published.means is None:
+        return covered
+    shown, values = published.means[published.codes], truth.values(encoded)
+    places = np.where(classes.labels >= 0, classes.labels, classes.count)
+    sizes = np.maximum(np.bincount(places, minlength=classes.count + 1), 1)
+    means = (np.bincount(places, weights=values, minlength=classes.count + 1) / sizes)[places]
+    # half a unit of the last decimal that a mean is written with, and what floats add to it
+    rounding = 0.5000001 * 10.0 ** -mean_decimals(encoded.texts[: encoded.present]) + 1e-12 * np.abs(means)
+    is_mean = np.abs(shown - means) <= rounding
+    if published.behind is None:
+        return covered & (is_mean | np.isnan(shown))
+    return np.where(np.isnan(shown), covered, is_mean)
+
+
 def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> dict[str, int]:
     """Records whose published row does not fit the original; all zero for an honest release."""
     uncovered = np.zeros(release.records, dtype=bool)
     for published, encoded in zip(release.columns, truth.encoded.attributes, strict=True):
-        uncovered |= ~covers(published, encoded.value_of_code(), truth.aligned(encoded.codes))
+        uncovered |= ~_told_truly(published, encoded, truth, release.classes)
     changed = np.zeros(release.records, dtype=bool)
     for attribute in schema.published:
         if attribute.role in (Role.SENSITIVE, Role.PLAIN):

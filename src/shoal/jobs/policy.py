@@ -26,7 +26,7 @@ from shoal.data.hierarchies.doctor import misfits
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
-from shoal.data.schema import Attribute, Kind, Missing, Render, Role, Schema
+from shoal.data.schema import Attribute, Kind, Missing, Render, Role, Schema, Shown
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.jobs import registry
@@ -57,6 +57,9 @@ class AttributePolicy(_Strict):
         None, description="An ARX hierarchy table, or one maker: prefix, bins, dates, order, tree."
     )
     weight: float = Field(1.0, gt=0, description="How much the loss of this attribute matters to the method.")
+    render: Literal["range", "mean", "both"] = Field(
+        "range", description="What a class publishes of a number: its range, its mean, or its mean and its range."
+    )
     pseudonym: Literal["keyed"] | None = Field(None, description="Replace an identifier by a keyed pseudonym.")
 
     @field_validator("order", mode="before")
@@ -87,6 +90,8 @@ class AttributePolicy(_Strict):
             problems.append(f"a made hierarchy names exactly one maker of {', '.join(sorted(MAKERS))}")
         if isinstance(self.hierarchy, dict) and len(self.hierarchy) == 1 and next(iter(self.hierarchy)) not in MAKERS:
             problems.append(f"unknown hierarchy maker; choose one of {', '.join(sorted(MAKERS))}")
+        if self.render != "range" and not (self.role == "quasi" and self.kind is Kind.NUMBER and not self.hierarchy):
+            problems.append(f"'render: {self.render}' belongs to a quasi-identifier of type number without a hierarchy")
         if self.pseudonym is not None and self.role != "identifier":
             problems.append("only an identifier gets a pseudonym")
         if problems:
@@ -302,6 +307,12 @@ class Policy:
             findings.append("policy: no quasi-identifier; give at least one attribute the role 'quasi'")
         if self.model.label is not None and self.model.label not in attributes:
             findings.append("policy: 'label' names no attribute of the policy")
+        means = [name for name, a in attributes.items() if a.render != "range"]
+        if means and self.recodes_globally:
+            findings.append(
+                f"method '{self.method_name}': recodes values, not classes, so {_quoted(means)} can't show means; "
+                "leave out 'render', or choose another method"
+            )
         for promise in self.model.promises:
             findings += self._promise_findings(promise)
         return findings
@@ -481,6 +492,7 @@ class Policy:
             declared.weight,
             declared.pseudonym,
             opaque,
+            Shown(declared.render),
         )
         if attribute.kind is Kind.NUMBER and attribute.domain is None and hierarchy is None and column is not None:
             attribute = dataclasses.replace(attribute, domain=self._observed_domain(column))

@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.release import PublishedColumn, Release
-from shoal.data.schema import Attribute, Kind, Missing, Role, Schema
+from shoal.data.schema import Attribute, Kind, Missing, Role, Schema, Shown
 from shoal.jobs import charts, registry
 from shoal.jobs.audit import Audited, Truth
 from shoal.jobs.distributions import Distribution, distributions, least_shown
@@ -166,6 +166,8 @@ MEASURES = {
     "Lower is better.",
     "squared_error": "Sum of squares that is lost when every numeric quasi-identifier is replaced by the mean of its "
     "class. Lower is better.",
+    "squared_error_normalised": "The same per record, each attribute divided by its standard deviation.",
+    "information_loss_percent": "The same in percent of what is lost when the whole table is one class.",
 }
 SHARES = ("gcp", "generalized_loss")
 
@@ -240,6 +242,13 @@ FATES = {
 }
 
 
+NUMBERS = {
+    Shown.RANGE: "to intervals",
+    Shown.MEAN: "to the means of classes",
+    Shown.BOTH: "to means and intervals",
+}
+
+
 def _column(attribute: Attribute, policy: Policy) -> dict[str, str]:
     fate = FATES[attribute.role]
     if attribute.pseudonym is not None:
@@ -255,7 +264,7 @@ def _how(attribute: Attribute, declared: str | dict[str, Any] | None) -> str:
         made = "" if isinstance(declared, str) else f", made by {next(iter(declared))}"
         return f"to the nodes of a hierarchy{made}"
     return {
-        Kind.NUMBER: "to intervals",
+        Kind.NUMBER: NUMBERS[attribute.shown],
         Kind.ORDINAL: "to spans of its order",
         Kind.CATEGORY: "to the value or nothing of it",
     }[attribute.kind]
@@ -304,6 +313,13 @@ def _limits(measured: Measured) -> Iterator[dict[str, str]]:
         "why": f"The promises hold against somebody who knows {', '.join(a.name for a in schema.quasi)}. They say "
         "nothing about an attacker who knows more: a sensitive value of somebody, or one that somebody can't have.",
     }
+    means = [a.name for a in schema.quasi if a.shown is not Shown.RANGE]
+    if means:
+        yield {
+            "what": f"Means of {', '.join(means)}.",
+            "why": "Whoever knows all values of a class but one can work out that one. Without a range beside it, a "
+            "mean does not tell how far values lie from it.",
+        }
     plain = [a.name for a in schema.with_role(Role.PLAIN)]
     if plain:
         yield {

@@ -9,7 +9,7 @@ from shoal.utility.discernibility import Discernibility
 from shoal.utility.gcp import GlobalCertaintyPenalty
 from shoal.utility.generalized_loss import GeneralizedLoss
 from shoal.utility.risk import JournalistMax, Marketer, ProsecutorMax, ProsecutorMean
-from shoal.utility.squared_error import SquaredError
+from shoal.utility.squared_error import InformationLossPercent, SquaredError, SquaredErrorNormalised
 
 __all__ = [
     "AverageClassSize",
@@ -17,10 +17,12 @@ __all__ = [
     "Discernibility",
     "GeneralizedLoss",
     "GlobalCertaintyPenalty",
+    "InformationLossPercent",
     "JournalistMax",
     "Marketer",
     "ProsecutorMax",
     "ProsecutorMean",
     "SquaredError",
+    "SquaredErrorNormalised",
     "class_sizes",
 ]

@@ -25,7 +25,8 @@ class GeneralizedLoss:
     attribute (numbers, places of an order, leaves of a hierarchy). So it needs no declared domain,
     and outliers that a domain allows but the table lacks do not flatter it. A cell that shows the
     suppression mark spans the whole declared domain, which then is the range. A suppressed record
-    loses 1 everywhere. None where a cell is no span. Attributes weigh the same.
+    loses 1 everywhere. A cell that shows a mean spans what lies behind it. None where a cell is no
+    span. Attributes weigh the same.
     """
 
     name: ClassVar[str] = "generalized_loss"
@@ -54,6 +55,11 @@ def _mean_loss(column: PublishedColumn, shown: np.ndarray, records: int) -> floa
 def _losses(column: PublishedColumn, shown: np.ndarray) -> np.ndarray:
     """Loss of each cell that is shown; NaN where it is no span."""
     lo, hi, widths = column.lo[shown], column.hi[shown], column.widths[shown]
+    if column.behind is not None:  # means: their ranges are known with the original only
+        if np.isnan(widths).any():
+            return widths
+        spanned = ~np.isnan(column.behind[0][shown])
+        lo, hi = np.where(spanned, column.behind[:, shown], (lo, hi))
     marked, spans = np.isneginf(lo), np.isfinite(lo)
     if (marked.any() and not np.isnan(widths).any()) or not spans.any():
         return widths
