@@ -106,7 +106,7 @@ def _by_reading(claims: Sequence[Claim], judged: Sequence[Judged]) -> str:
 
 def _numbers(figure: Figure, view: View) -> str:
     """The points of a figure as a table."""
-    curves = {curve: view.points(curve, figure.y, figure.x) for curve in view.curves}
+    curves = figure.points(view)
     places = sorted({at for points in curves.values() for at in points})
     rows = [(str(at), *(_number(points.get(at)) for points in curves.values())) for at in places]
     return f"## {figure.title}\n\n![{figure.title}]({figure.name}.svg)\n\n{_table((figure.x, *curves), rows)}"

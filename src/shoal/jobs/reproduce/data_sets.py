@@ -31,6 +31,13 @@ def data_file(folder: Path | None, name: str) -> Path:
     return path
 
 
+def census(folder: Path | None) -> tuple[pl.DataFrame, DataSet]:
+    """The 1,080 records of CASC's Census table, every cell as text."""
+    path = data_file(folder, "casc/census.csv")
+    frame = pl.read_csv(path, infer_schema=False)
+    return frame, DataSet("CASC Census (census.csv)", frame.height, file_sha256(path))
+
+
 def adult(folder: Path | None) -> tuple[pl.DataFrame, DataSet]:
     """The complete training records of UCI Adult, every cell as text."""
     path = data_file(folder, "adult/adult.data")

@@ -29,8 +29,7 @@ def draw(figure: Figure, view: View, note: str) -> str:
     with matplotlib.rc_context(RULES):
         canvas = Canvas(figsize=(5.2, 3.9), layout="constrained")
         axes = canvas.subplots()
-        for i, curve in enumerate(view.curves):
-            points = view.points(curve, figure.y, figure.x)
+        for i, (curve, points) in enumerate(figure.points(view).items()):
             colour, marker, line = STYLES[i % len(STYLES)]
             axes.errorbar(
                 list(points), list(points.values()), yerr=_spread(figure, view, curve), label=curve, color=colour,

@@ -46,7 +46,7 @@ class OneTable:
         policy = self.policy.with_k(k).with_method(method, settings)
         self._warm_up(policy)
         partition, seconds = self._timed(policy, repeats)
-        return {**self._of_partition(partition), **self._of_release(policy, partition), **_spread(seconds)}
+        return {**self._of_partition(partition), **self._of_release(policy, partition), **spread_of(seconds)}
 
     @cached_property
     def _bound(self) -> tuple[Schema, EncodedTable]:
@@ -114,7 +114,7 @@ def _partition(matrix: Matrix, policy: Policy) -> Partition:
     return policy.build_method("publish").partition(matrix, promises, np.random.default_rng(policy.model.seed))
 
 
-def _spread(seconds: list[float]) -> dict[str, Any]:
+def spread_of(seconds: list[float]) -> dict[str, Any]:
     """Median and range; the digits that a clock can tell."""
     return {
         "seconds": round(float(np.median(seconds)), 5),

@@ -82,7 +82,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the paper, drawn on the same axes. low, high: columns of the spread of y."""
+    """A figure of the paper, drawn on the same axes.
+
+    low, high: columns of the spread of y. curves: those it shows; none means all of the reading.
+    """
 
     name: str
     title: str
@@ -93,6 +96,11 @@ class Figure:
     low: str | None = None
     high: str | None = None
     is_log: bool = False
+    curves: Sequence[str] = ()
+
+    def points(self, view: View) -> dict[str, dict[Any, Any]]:
+        """What it shows, x -> y by curve."""
+        return {curve: view.points(curve, self.y, self.x) for curve in self.curves or view.curves}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,188 @@
+"""`shoal reproduce tcloseness`: what is run, and how verdicts come about."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shoal.jobs.reproduce import reproduce_paper
+from shoal.jobs.reproduce.account import judge
+from shoal.jobs.reproduce.closeness_bench import bench
+from shoal.jobs.reproduce.paper import Figure, Verdict, View
+from shoal.jobs.reproduce.rows import ROWS, RowFile
+from shoal.jobs.reproduce.tcloseness import (
+    CLAIMS,
+    K_FIRST,
+    KS,
+    METHODS,
+    OURS,
+    PAPER,
+    PAPERS,
+    QUICK_TS,
+    READINGS,
+    TS,
+    at_most,
+    curve,
+    falls_mostly_before,
+    falls_with_t,
+    grid,
+    keeps_promises,
+    rises_with_k,
+)
+
+COMMITTED = Path(__file__).parents[2] / "papers" / "tcloseness" / "results.json"
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory) -> Path:
+    """A finished quick run."""
+    out = tmp_path_factory.mktemp("quick")
+    reproduce_paper("tcloseness", out, quick=True, progress=lambda stage: None)
+    return out / "tcloseness"
+
+
+def test_a_quick_run_writes_rows_tables_figures_and_verdicts_for_every_setting(quick):
+    rows = list(RowFile(quick / ROWS).load().values())
+    asked = {(row["method"], row["parameters"], row["k"], row["t"]) for row in rows}
+    assert asked == {(m, p, k, t) for m, p, _ in METHODS.values() for k in KS for t in QUICK_TS}
+    assert {figure.name + ".svg" for figure in PAPER.figures} <= {path.name for path in quick.iterdir()}
+    assert all(claim.about in (quick / "verdicts.md").read_text() for claim in CLAIMS)
+
+
+def test_every_row_is_a_release_that_keeps_its_promises_and_states_both_losses(quick):
+    for row in RowFile(quick / ROWS).load().values():
+        for suffix in ("", "_smallest", "_middle"):
+            assert row[f"least_size{suffix}"] >= row["k"]
+            assert row[f"closeness{suffix}"] <= row["t"]
+            assert 0 < row[f"sse_percent{suffix}"] <= 100 + 1e-9
+            assert row[f"il{suffix}"] > 0
+        assert row["sse_percent"] <= row["sse_percent_middle"]
+        assert row["mean_size_smallest"] <= row["mean_size"]
+
+
+def test_a_run_that_stops_goes_on_with_what_is_missing(quick, tmp_path):
+    lines = (quick / ROWS).read_bytes().splitlines(keepends=True)
+    (tmp_path / "tcloseness").mkdir()
+    (tmp_path / "tcloseness" / ROWS).write_bytes(b"".join(lines[:-2]) + lines[-2][:20])
+    said = []
+    reproduce_paper("tcloseness", tmp_path, quick=True, progress=said.append)
+    assert any(f"{len(lines) - 2} of {len(lines)} runs are finished" in stage for stage in said)
+    assert len(RowFile(tmp_path / "tcloseness" / ROWS).load()) == len(lines)
+
+
+def test_figures_that_name_their_curves_draw_no_other(quick):
+    drawn = (quick / "figure_1.svg").read_text()
+    assert all(curve(PAPERS, k) in drawn for k in KS)
+    assert OURS not in drawn
+    assert all(label in (quick / "methods_size.svg").read_text() for label in METHODS)
+    assert Figure("f", "f", "x", "y", "x", "y").points(View({"a": [{"x": 1, "y": 2}]})) == {"a": {1: 2}}
+
+
+def test_every_reading_has_every_curve_and_is_in_the_grid():
+    asked = grid(quick=False)
+    assert len(asked) == len(METHODS) * len(KS) * len(TS)
+    for reading in READINGS:
+        assert set(reading.curves) == {curve(label, k) for label in METHODS for k in KS}
+        assert all(any(common.items() <= setting.items() for setting in asked) for common in reading.curves.values())
+
+
+# Judges
+
+
+def view(heights, label=PAPERS, **others) -> View:
+    """heights(k, t) of the column y for a method; those of others by their labels."""
+    every = {label: heights, **others}
+    return View({curve(name, k): [{"t": t, "y": given(k, t)} for t in TS] for name, given in every.items() for k in KS})
+
+
+@pytest.mark.parametrize(
+    ("heights", "verdict"),
+    [
+        (lambda k, t: k - t, Verdict.HOLDS),
+        (lambda k, t: k, Verdict.HOLDS),
+        (lambda k, t: k + t, Verdict.FAILS),
+        (lambda k, t: -abs(t - 0.15), Verdict.IN_PART),
+    ],
+)
+def test_a_curve_falls_with_t_where_no_step_raises_it(heights, verdict):
+    assert falls_with_t("y")(view(heights)).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("heights", "sign", "verdict"),
+    [
+        (lambda k, t: k, 1, Verdict.HOLDS),
+        (lambda k, t: -k, 1, Verdict.FAILS),
+        (lambda k, t: -k, -1, Verdict.HOLDS),
+        (lambda k, t: k if t < 0.2 else -k, 1, Verdict.IN_PART),
+    ],
+)
+def test_curves_rise_with_k_where_no_step_of_k_lowers_them(heights, sign, verdict):
+    assert rises_with_k("y", sign=sign)(view(heights)).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("heights", "verdict"),
+    [
+        (lambda k, t: max(0.15 - t, 0), Verdict.HOLDS),
+        (lambda k, t: -max(t - 0.15, 0), Verdict.FAILS),
+        (lambda k, t: (k - 15) * abs(t - 0.15) * (1 if t < 0.15 else -1), Verdict.IN_PART),
+    ],
+)
+def test_time_bends_where_it_falls_more_before_than_after(heights, verdict):
+    assert falls_mostly_before("y", 0.15)(view(heights)).verdict is verdict
+
+
+def test_a_method_is_at_most_the_better_of_two_cell_by_cell():
+    both = {PAPERS: lambda k, t: k, K_FIRST: lambda k, t: 20}
+    found = view(lambda k, t: min(k, 20) * 1.01, OURS, **both)
+    assert at_most(OURS, (PAPERS, K_FIRST), ("y",), 0.02)(found).verdict is Verdict.HOLDS
+    assert at_most(OURS, (PAPERS, K_FIRST), ("y",))(found).verdict is Verdict.FAILS
+    assert at_most(OURS, (PAPERS,), ("y",))(found).verdict is Verdict.IN_PART
+    assert "not at k = 5, t = 0.05" in at_most(OURS, (PAPERS,), ("y",))(found).numbers
+
+
+def test_a_release_beyond_t_or_below_k_breaks_the_promise():
+    def rows(k, least, far):
+        return [{"t": t, "least_size": least, "closeness": far(t)} for t in TS]
+
+    kept = View({curve(label, k): rows(k, k, lambda t: t) for label in METHODS for k in KS})
+    far = View({curve(label, k): rows(k, k, lambda t: t + 1e-9) for label in METHODS for k in KS})
+    small = View({curve(label, k): rows(k, 7, lambda t: t) for label in METHODS for k in KS})
+    assert [keeps_promises(v).verdict for v in (kept, far, small)] == [Verdict.HOLDS, Verdict.FAILS, Verdict.IN_PART]
+
+
+# What is committed, and Census
+
+
+def test_the_committed_verdicts_follow_from_the_committed_rows():
+    content = json.loads(COMMITTED.read_text())
+    assert not content["is_quick"]
+    assert content["data"]["records"] == 1080
+    judged = judge(PAPER, content["rows"])
+    found = [
+        {"reading": j.reading.name, "about": claim.about, "verdict": finding.verdict, "numbers": finding.numbers}
+        for j in judged
+        for claim, finding in zip(PAPER.claims, j.findings, strict=True)
+    ]
+    assert found == content["verdicts"]
+
+
+def test_on_census_ours_is_at_most_the_better_of_both_in_every_committed_cell():
+    """Neither the best error nor the smallest classes of 50 runs are better by more than 2 %."""
+    rows = json.loads(COMMITTED.read_text())["rows"]
+    for reading in judge(PAPER, rows):
+        named = {claim.about: finding for claim, finding in zip(PAPER.claims, reading.findings, strict=True)}
+        assert named["ours"].verdict is Verdict.HOLDS
+        assert named["promise"].verdict is Verdict.HOLDS
+
+
+def test_a_cell_of_census_is_measured_as_committed(data_folder):
+    content = json.loads(COMMITTED.read_text())
+    setting = {"method": "tcloseness-k-first", "parameters": "", "seeds": "one", "k": 20, "t": 0.2}
+    (row,) = [row for row in content["rows"] if setting.items() <= row.items()]
+    found = bench(data_folder, quick=False).measure(setting)
+    for name in ("least_size", "mean_size", "closeness", "il", "sse", "sse_percent"):
+        assert found[name] == pytest.approx(row[name]), name
