@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from shoal.jobs.compare import Comparison, compare
     from shoal.jobs.policy import Policy
     from shoal.jobs.publish import Publication, publish
+    from shoal.jobs.stream import Stream, stream
 
 from shoal.errors import (
     CheckpointError,
@@ -31,9 +32,11 @@ _WHERE = {
     "Hierarchy": "shoal.data.hierarchies.hierarchy",
     "Policy": "shoal.jobs.policy",
     "Publication": "shoal.jobs.publish",
+    "Stream": "shoal.jobs.stream",
     "audit": "shoal.jobs.audit",
     "compare": "shoal.jobs.compare",
     "publish": "shoal.jobs.publish",
+    "stream": "shoal.jobs.stream",
 }
 
 __all__ = [
@@ -50,10 +53,12 @@ __all__ = [
     "PromiseError",
     "Publication",
     "ShoalError",
+    "Stream",
     "__version__",
     "audit",
     "compare",
     "publish",
+    "stream",
 ]
 
 

@@ -8,7 +8,7 @@ are made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -21,6 +21,8 @@ from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.release import Release
+from shoal.data.space import Space
+from shoal.data.stream import Arrivals, Emissions, State
 
 
 class Qid(NamedTuple):
@@ -127,6 +129,61 @@ class Republisher(Protocol):
 
         increment: the new records; with `needs = originals`, all records of the table.
         """
+
+
+class StreamPromises(Protocol):
+    """All promises of a policy, bound to a stream. Sensitive values stay with whoever answers."""
+
+    k: int
+    """Least number of distinct subjects in a cluster; at least 2."""
+
+    beyond_k: bool
+    """Whether anything has to be asked besides distinct subjects."""
+
+    def hold(self, records: Arrivals, labels: np.ndarray, count: int) -> np.ndarray:
+        """For each new cluster 0..count-1, whether every promise but k holds; (count,) bool.
+
+        labels: (n,) int32, cluster of each record, -1 for records to leave out.
+        """
+
+    def may_join(self, records: Arrivals, clusters: np.ndarray) -> np.ndarray:
+        """Which records may join the published cluster named beside each, (n,) bool.
+
+        Every promise holds in the cluster with all who joined so far and with the records that are let in.
+        """
+
+
+class StreamMethod(Protocol):
+    """A way to publish a stream; its parameters are its fields."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+
+    def start(self, space: Space, promises: StreamPromises, seed: int) -> StreamPublisher:
+        """A publisher that has seen nothing; raises InputError where parameters and promises don't fit."""
+
+
+class StreamPublisher(Protocol):
+    """Decides, for every record and within bounded memory, when and under which cluster it is published.
+
+    The same records give the same emissions for any chunks they come in, and across snapshot and restore.
+    Emissions are to be read one by one, and all of them, before anything else is asked.
+    """
+
+    def push(self, arrivals: Arrivals) -> Iterator[Emissions]:
+        """Takes records in and lets out what is due, release by release."""
+
+    def expire(self, seq: int) -> Iterator[Emissions]:
+        """Lets out all records up to this number by the rules of a delay that has run out."""
+
+    def flush(self) -> Iterator[Emissions]:
+        """The end of the stream: decides about everything that is held."""
+
+    def snapshot(self) -> State:
+        """All state, as arrays; what is pushed later does not change it."""
+
+    def restore(self, state: State) -> None:
+        """Goes on where the snapshot was taken, under the same parameters."""
 
 
 class PrivacyModel(Protocol):

@@ -28,6 +28,9 @@ def audit(
     original: Annotated[
         str | None, typer.Option("--original", help="The table it was made of: counts people and checks every cell.")
     ] = None,
+    trace: Annotated[
+        str | None, typer.Option("--trace", help="Of a stream: what became of each record; needs --original.")
+    ] = None,
     k: options.K = None,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write the certificate to this file.")] = None,
     as_json: options.Json = False,
@@ -42,10 +45,17 @@ def audit(
         raise typer.Exit(_audit_ledger(ledger, k, output, as_json, report, quiet))
     if released is None or policy is None:
         raise InputError("audit: needs RELEASED and --policy, or --ledger; see 'shoal audit --help'")
-    asked = options.policy_with(policy, k, None, None, None)
+    asked = options.policy_with(policy, k, None, None, None, None if trace is None else "fads")
+    if trace is not None and original is None:
+        raise InputError("--trace: can only be checked against the source; give it with --original")
     options.check_outputs(report, output, inputs=[released, original, str(policy), *asked.files])
     with shown(quiet) as progress:
-        found = audit_file(released, asked, original, output, progress=progress)
+        if trace is not None and original is not None:
+            from shoal.jobs.stream.oracle import audit_stream
+
+            found = audit_stream(released, asked, original, trace, output, progress=progress)
+        else:
+            found = audit_file(released, asked, original, output, progress=progress)
         if report is not None:
             from shoal.jobs.report import write_audit_report
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from shoal.cli import audit, compare, ledger, methods, policy, publish, reproduce, republish, sample
+from shoal.cli import audit, compare, ledger, methods, policy, publish, reproduce, republish, sample, stream
 from shoal.errors import ShoalError
 from shoal.version import VERSION
 
@@ -26,6 +26,7 @@ app = typer.Typer(
 )
 app.command("publish")(publish.publish)
 app.command("republish")(republish.republish)
+app.command("stream")(stream.stream)
 app.command("audit")(audit.audit)
 app.command("compare")(compare.compare)
 app.command("methods")(methods.methods)

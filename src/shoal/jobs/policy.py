@@ -433,6 +433,34 @@ class Policy:
         findings += self._mark_findings(attributes)
         return (None, findings) if findings else (self._schema(attributes), [])
 
+    def bind_stream(self, names: list[str]) -> tuple[Schema | None, list[str]]:
+        """The schema of a stream with these columns, known before its first record; or every finding."""
+        findings = self.check_columns(names)
+        attributes = []
+        for name in names if not findings else ():
+            found = self._unknown_beforehand(name)
+            attribute, more = (None, []) if found else self._bind_attribute(name, None)
+            findings += found + more
+            if attribute is not None:
+                attributes.append(attribute)
+        findings += self._mark_findings(attributes)
+        return (None, findings) if findings else (self._schema(attributes), [])
+
+    def _unknown_beforehand(self, name: str) -> list[str]:
+        """What a stream would have to have seen to its end: domains and hierarchies that follow the data."""
+        declared = self.model.attributes.get(name)
+        if declared is None or declared.role not in ("quasi", "sensitive"):
+            return []
+        before = f"attribute '{name}': a stream must know"
+        if declared.follows_the_data:
+            return [f"{before} every value before the first record; give a hierarchy table, a 'tree' or an 'order'"]
+        if declared.role == "quasi" and declared.hierarchy is None:
+            if declared.kind is Kind.NUMBER and declared.domain is None:
+                return [f"{before} its least and greatest value; declare its 'domain'"]
+            if declared.kind is Kind.CATEGORY:
+                return [f"{before} its values; give a hierarchy table, or list them: 'hierarchy: {{tree: [...]}}'"]
+        return []
+
     def _mark_findings(self, attributes: list[Attribute]) -> list[str]:
         """The suppression mark must mean suppression and nothing else."""
         mark, (head, middle, tail) = self.model.render.suppressed, self._render.parts

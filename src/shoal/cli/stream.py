@@ -1,0 +1,81 @@
+"""shoal stream"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.progress import shown
+from shoal.cli.summary import print_summary
+from shoal.errors import InputError
+
+
+def stream(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The records; '-' reads CSV from standard input.")],
+    policy: options.PolicyFile,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="SINK", help="Where rows go; '-' writes CSV.")],
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", metavar="DIR", help="Remembers everything; the same command goes on.")
+    ] = None,
+    trace: Annotated[
+        str | None, typer.Option("--trace", metavar="FILE", help="What became of every record (JSON lines); private.")
+    ] = None,
+    dead_letters: Annotated[
+        str | None, typer.Option("--dead-letters", metavar="FILE", help="Where bad records are listed, by place.")
+    ] = None,
+    on_bad: Annotated[str, typer.Option("--on-bad", help="dead-letter sets bad records aside; stop ends.")] = "dead-letter",
+    reference: Annotated[
+        str | None, typer.Option("--reference", metavar="TABLE", help="Shows domains and values the policy leaves open.")
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Wait for more when the file ends.")] = False,
+    deadline: Annotated[
+        float | None, typer.Option("--deadline", metavar="SECONDS", help="Let records out after so long, too.", min=0)
+    ] = None,
+    durability: Annotated[
+        str, typer.Option("--durability", help="What a commit survives: power (of the machine) or process.")
+    ] = "power",
+    measured: Annotated[
+        str, typer.Option("--measure", help="The certificate: of the whole file, or by release in flat memory.")
+    ] = "whole",
+    k: options.K = None,
+    method: options.Method = None,
+    settings: options.Settings = None,
+    seed: options.Seed = None,
+    as_json: options.Json = False,
+    report: options.Report = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Publish records as they arrive; with --checkpoint, goes on exactly where it stopped."""
+    from shoal.jobs.stream.runner import ON_BAD, Order, stream_file
+
+    if output == "-" and as_json:
+        raise InputError("--json and -o -: both want standard output; write the stream to a file")
+    for name, value, known in (
+        ("--on-bad", on_bad, ON_BAD),
+        ("--durability", durability, ("power", "process")),
+        ("--measure", measured, ("whole", "release")),
+    ):
+        if value not in known:
+            raise InputError(f"{name} '{value}': is unknown; choose one of {', '.join(known)}")
+    asked = options.policy_with(policy, k, method, settings, seed, default_method="fads")
+    options.check_outputs(report, inputs=[source, output, trace, dead_letters, str(policy), *asked.files])
+    order = Order(
+        source, output, checkpoint, trace, dead_letters, reference, on_bad, follow, deadline,
+        durability == "power", measured == "whole",
+    )  # fmt: skip
+    try:
+        with shown(quiet) as progress:
+            certificate = stream_file(order, asked, progress=progress)
+    except KeyboardInterrupt:
+        if checkpoint is None:
+            raise
+        typer.echo("shoal: stopped; the same command goes on from there", err=True)
+        raise SystemExit(130) from None
+    if as_json:
+        typer.echo(certificate.to_json(), nl=False)
+    elif not quiet and output != "-":
+        print_summary(certificate, f"{output} and {output}.certificate.json")
+    raise typer.Exit(0 if certificate.holds else 1)

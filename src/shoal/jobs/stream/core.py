@@ -1,0 +1,378 @@
+"""One stream inside this process: records in, published rows out; no files, no clock.
+
+encode > publish (a method decides when and under which cluster) > render > measure > let out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.data.schema import Kind, Role, Schema
+from shoal.data.sensitive import encode_sensitive
+from shoal.data.space import Space
+from shoal.data.stream import KINDS, NEW, REUSE, SUPPRESS, Arrivals, Emissions
+from shoal.data.table import Table, as_text, encode_text
+from shoal.errors import InputError
+from shoal.jobs.policy import Policy
+from shoal.jobs.pseudonyms import pseudonyms
+from shoal.jobs.stream.promises import BoundToStream
+
+POSITION, PERSON = "\0position", "\0person"
+"""Columns of what is held that no source can name: where a record stood in the source, and whose it is."""
+
+_VERB = "stream"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one push let out, in the order in which it is published.
+
+    frame: the published rows. decided: all m decisions, with or without a row. row: (m,) place in `frame`, -1 where none. position: (m,) int64, where each record stood in the source. person: (m,) text, None without a subject.
+    """
+
+    frame: pl.DataFrame
+    decided: Emissions
+    row: np.ndarray
+    position: np.ndarray
+    person: pl.Series | None
+
+    @property
+    def shown(self) -> np.ndarray:
+        """(rows,) the place among the decisions of each published row."""
+        published = np.flatnonzero(self.row >= 0)
+        return published[np.argsort(self.row[published])]
+
+    @property
+    def people(self) -> np.ndarray:
+        """(rows,) int64, who is behind each published row."""
+        return self.decided.people[self.shown]
+
+
+class StreamCore:
+    """A method at work on one stream, under one policy."""
+
+    def __init__(self, policy: Policy, names: list[str], reference: Table | None = None) -> None:
+        """Raises InputError with every finding where policy, columns and method don't fit each other."""
+        method = policy.build_method(_VERB)
+        schema, findings = policy.bind_stream(names) if reference is None else policy.bind(reference)
+        if schema is None:
+            way_out = " (or name a table that shows them with --reference)" if reference is None else ""
+            raise InputError.from_findings([f"{f}{way_out if 'a stream must know' in f else ''}" for f in findings])
+        if reference is not None and sorted(reference.names) != sorted(names):
+            raise InputError("reference: has other columns than the stream; give a table of the same kind")
+        self.policy, self.names = policy, names
+        ordered = tuple(schema[name] for name in names)
+        self.schema = Schema(ordered, schema.missing, schema.missing_values, schema.render, schema.label)
+        self.space = Space.of(self.schema, getattr(method, "snap", 0))
+        self._promises = BoundToStream(policy.build_promises(), self.schema, self._sensitive, reference)
+        self._publisher = method.start(self.space, self._promises, policy.model.seed)
+        self._held = _Held()
+        self._texts: dict[int, tuple[str | None, ...]] = {}
+        self._shuffled = "order" not in policy.model.render.model_fields_set or self.schema.render.order != "input"
+        self.arrived = 0
+
+    def _written(self) -> list[str]:
+        """Quasi-identifiers whose own text may be published: numbers, and missing values that have several texts."""
+        several = len(self.schema.missing_values) > 1 or "" not in self.schema.missing_values
+        return [a.name for a, t in zip(self.schema.quasi, self.space.trees, strict=True) if t is None or several]
+
+    def push(self, frame: pl.DataFrame, position: np.ndarray) -> tuple[Batch | None, dict[int, str]]:
+        """Takes records in; what that lets out, and why some rows were not taken: row of the frame and reason.
+
+        frame: the columns that were named, in any order. position: (n,) int64, where each row stood in the source.
+        """
+        values, wrong = self._read(frame)
+        if wrong:
+            good = np.ones(frame.height, dtype=bool)
+            good[list(wrong)] = False
+            frame, values, position = frame.filter(pl.Series(good)), values[good], position[good]
+        seq = np.arange(self.arrived, self.arrived + frame.height, dtype=np.int64)
+        self.arrived += frame.height
+        people, person = self._people(frame, seq)
+        self._held.add(seq, self._kept(frame, position, person))
+        return self._let_out(self._publisher.push(Arrivals(seq, values, people))), wrong
+
+    def expire(self, seq: int) -> Batch | None:
+        """Lets out the records up to this number of arrival."""
+        return self._let_out(self._publisher.expire(seq))
+
+    def flush(self) -> Batch | None:
+        """The end of the stream; what was held goes out by the method's rules, or stays unpublished."""
+        return self._let_out(self._publisher.flush())
+
+    @property
+    def oldest(self) -> int | None:
+        """The number of the oldest record that is held; None where none is."""
+        return self._held.oldest
+
+    @property
+    def waiting(self) -> int:
+        """How many records are held."""
+        return self._held.count
+
+    def live_cells(self) -> list[tuple[str | None, ...]]:
+        """The published cells of every cluster that may be used again."""
+        return list(self._texts.values())
+
+    def true_values(self, batch: Batch) -> np.ndarray:
+        """(rows, d) float64, the number, place or leaf behind every published cell; NaN where missing."""
+        values = batch.decided.values[batch.shown]
+        return np.where(values >= self.space.beyond, np.nan, values)
+
+    @property
+    def nothing(self) -> pl.DataFrame:
+        """No row, with the columns that are published."""
+        return pl.DataFrame(schema={a.name: pl.String for a in self.schema.published})
+
+    # taking in
+
+    def misfits(self, frame: pl.DataFrame) -> dict[int, str]:
+        """Why rows would not be taken."""
+        return self._read(frame)[1]
+
+    def _read(self, frame: pl.DataFrame) -> tuple[np.ndarray, dict[int, str]]:
+        values, wrong = self.space.encode(frame)
+        for row, reason in self._unfit(frame):
+            wrong.setdefault(row, reason)
+        return values, wrong
+
+    def _unfit(self, frame: pl.DataFrame) -> list[tuple[int, str]]:
+        """Rows that name no subject, or whose sensitive values the policy does not know."""
+        found = []
+        if self.schema.subject is not None:
+            people = as_text(frame[self.schema.subject.name]).str.strip_chars()
+            nobody = (people.is_in([*self.schema.missing_values, ""])).to_numpy()
+            found += [(int(row), "names no subject") for row in np.flatnonzero(nobody)]
+        for attribute in self.schema.sensitive:
+            if attribute.hierarchy is None and attribute.kind is Kind.CATEGORY:
+                continue
+            column = encode_text(frame[attribute.name])
+            if encode_sensitive(attribute, column, self.schema)[0] is not None:
+                continue
+            bad = np.array([
+                encode_sensitive(attribute, encode_text(pl.Series(attribute.name, [cell])), self.schema)[0] is None
+                for cell in column.cells
+            ])[column.codes]  # fmt: skip
+            found += [(int(row), f"attribute '{attribute.name}': a value that the policy does not know")
+                      for row in np.flatnonzero(bad)]  # fmt: skip
+        return found
+
+    def _people(self, frame: pl.DataFrame, seq: np.ndarray) -> tuple[np.ndarray, pl.Series | None]:
+        """A number for everybody; two people may share one, and then count once: never too many."""
+        if self.schema.subject is None:
+            return seq, None
+        person = as_text(frame[self.schema.subject.name]).str.strip_chars()
+        return person.hash(seed=self.policy.model.seed).to_numpy().view(np.int64), person
+
+    def _kept(self, frame: pl.DataFrame, position: np.ndarray, person: pl.Series | None) -> pl.DataFrame:
+        columns = [
+            pseudonyms(frame[a.name]) if a.role is Role.IDENTIFIER else frame[a.name]
+            for a in self.schema.published
+            if a.role is not Role.QUASI
+        ]
+        columns += [as_text(frame[name]) for name in self._written()]
+        columns.append(pl.Series(POSITION, position))
+        if person is not None:
+            columns.append(person.alias(PERSON))
+        return pl.DataFrame(columns)
+
+    def _sensitive(self, seq: np.ndarray) -> pl.DataFrame:
+        return self._held.rows(seq).select(a.name for a in self.schema.sensitive)
+
+    # letting out
+
+    def _let_out(self, releases: Iterator[Emissions]) -> Batch | None:
+        released = []
+        for one in releases:
+            self._promises.settle(one)  # before the next release asks who may join
+            released.append(one)
+        if not released:
+            return None
+        decided = Emissions.joined(released)
+        rows = self._held.rows(decided.seq)
+        self._write_cells(decided, rows)
+        frame = self._rendered(decided, rows)
+        order, published = self._order(decided, frame)
+        row = np.full(len(decided), -1, dtype=np.int64)
+        row[order[:published]] = np.arange(published)
+        self._held.drop(decided.seq)
+        live = set(decided.live.tolist())
+        self._texts = {number: cells for number, cells in self._texts.items() if number in live}
+        person = rows[PERSON] if PERSON in rows.columns else None
+        return Batch(frame[order[:published]], decided, row, rows[POSITION].to_numpy(), person)
+
+    def _write_cells(self, decided: Emissions, rows: pl.DataFrame) -> None:
+        """The text of every cluster that was made, each attribute in one go."""
+        if not len(decided.made):
+            return
+        new = np.flatnonzero(decided.kind == NEW)
+        place = np.searchsorted(decided.made, decided.cluster[new])
+        columns = [
+            self._cells(j, decided.values[new, j], place, decided.lo[:, j], decided.hi[:, j], rows, new)
+            for j in range(self.space.attributes)
+        ]
+        self._texts.update(zip(decided.made.tolist(), zip(*columns, strict=True), strict=True))
+
+    def _cells(
+        self, j: int, values: np.ndarray, place: np.ndarray, lo: np.ndarray, hi: np.ndarray, rows: pl.DataFrame,
+        new: np.ndarray,
+    ) -> list[str | None]:  # fmt: skip
+        """What each new cluster publishes on attribute j: the value, the span, or the lowest node."""
+        attribute, tree, mark = self.schema.quasi[j], self.space.trees[j], self.schema.render.suppressed
+        mixed = (hi >= self.space.beyond[j]) & (lo < hi)
+        if tree is not None:
+            node = tree.covering(lo.astype(np.int32), hi.astype(np.int32))
+            texts = [mark if m else (tree.labels[n] or None) for m, n in zip(mixed, node.tolist(), strict=True)]
+            if attribute.name not in rows.columns:
+                return texts
+            missing = lo >= self.space.beyond[j]
+            members = self._texts_at(lo, values, place, rows[attribute.name], new)
+            return [m if lacks else text for m, lacks, text in zip(members, missing, texts, strict=True)]
+        head, middle, tail = self.schema.render.parts
+        least = self._texts_at(lo, values, place, rows[attribute.name], new)
+        most = self._texts_at(hi, values, place, rows[attribute.name], new)
+        same = lo == hi
+        return [
+            mark if m else (a if s else f"{head}{a}{middle}{b}{tail}")
+            for a, b, s, m in zip(least, most, same, mixed, strict=True)
+        ]
+
+    def _texts_at(
+        self, bound: np.ndarray, values: np.ndarray, place: np.ndarray, texts: pl.Series, new: np.ndarray
+    ) -> list[str | None]:
+        """The text of each bound as its earliest member wrote it, or as a plain number where no member has it."""
+        at = np.flatnonzero(values == bound[place])[::-1]
+        member = np.full(len(bound), -1, dtype=np.int64)
+        member[place[at]] = at
+        written = texts.gather(new[np.maximum(member, 0)]).to_list()
+        return [
+            (text or None) if m >= 0 else plain_number(b)
+            for text, m, b in zip(written, member.tolist(), bound.tolist(), strict=True)
+        ]
+
+    def _rendered(self, decided: Emissions, rows: pl.DataFrame) -> pl.DataFrame:
+        """The published columns of every decided record, suppressed ones starred."""
+        numbers, place = np.unique(decided.cluster, return_inverse=True)
+        star = (self.schema.render.suppressed,) * self.space.attributes
+        cells = list(zip(*(self._texts.get(n, star) for n in numbers.tolist()), strict=True))
+        suppressed = pl.Series(decided.kind == SUPPRESS)
+        columns, j = [], 0
+        for attribute in self.schema.published:
+            if attribute.role is Role.QUASI:
+                columns.append(pl.Series(attribute.name, cells[j], dtype=pl.String).gather(place))
+                j += 1
+            elif attribute.role is Role.SENSITIVE and suppressed.any():
+                # who lies in no published class is known to be among the few who are suppressed
+                columns.append(_starred(rows[attribute.name], suppressed, self.schema.render.suppressed))
+            else:
+                columns.append(rows[attribute.name])
+        return pl.DataFrame(columns)
+
+    def _order(self, decided: Emissions, frame: pl.DataFrame) -> tuple[np.ndarray, int]:
+        """Places of the published rows, release by release, and how many; the unpublished follow.
+
+        Within a release the order follows from a hash of what the rows show, so it tells nothing of arrival.
+        """
+        hidden = ~np.isin(decided.kind, (NEW, REUSE, SUPPRESS))
+        within = decided.seq
+        if self._shuffled:
+            within = frame.hash_rows(seed=self.policy.model.seed).to_numpy()
+        return np.lexsort((decided.seq, within, decided.release, hidden)), int((~hidden).sum())
+
+    # stopping and going on
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything that is needed to go on: arrays, frames and plain values."""
+        live = list(self._texts)
+        cells = pl.DataFrame(
+            {"number": live, **{str(j): [self._texts[n][j] for n in live] for j in range(self.space.attributes)}},
+            schema={"number": pl.Int64, **{str(j): pl.String for j in range(self.space.attributes)}},
+        )
+        return {
+            "arrived": self.arrived,
+            "held": self._held.frame,
+            "held_seq": self._held.seq,
+            "cells": cells,
+            **{f"publisher/{name}": array for name, array in self._publisher.snapshot().items()},
+            **{f"promises/{name}": frame for name, frame in self._promises.snapshot().items()},
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Goes on where the snapshot was taken."""
+        self.arrived = int(state["arrived"])
+        self._held.set(state["held_seq"], state["held"])
+        self._texts = {row[0]: row[1:] for row in state["cells"].iter_rows()}
+        self._publisher.restore(_below("publisher/", state))
+        self._promises.restore(_below("promises/", state))
+
+
+def _below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+
+
+def plain_number(value: float) -> str:
+    """A bound of the public grid as text, exactly."""
+    short = f"{value:.12g}"
+    text = short if float(short) == value else repr(value)
+    return text.removesuffix(".0")
+
+
+def _starred(series: pl.Series, rows: pl.Series, mark: str) -> pl.Series:
+    star = pl.Series([mark if series.dtype == pl.String else None], dtype=series.dtype)
+    return series.zip_with(~rows, star.new_from_index(0, len(series)))
+
+
+class _Held:
+    """What is published, or needed for it, of the records that wait: by number of arrival."""
+
+    def __init__(self) -> None:
+        self._frames: list[pl.DataFrame] = []
+        self._seqs: list[np.ndarray] = []
+
+    def add(self, seq: np.ndarray, frame: pl.DataFrame) -> None:
+        if len(seq):
+            self._seqs.append(seq)
+            self._frames.append(frame)
+
+    def set(self, seq: np.ndarray, frame: pl.DataFrame) -> None:
+        self._seqs, self._frames = [seq], [frame]
+
+    @property
+    def count(self) -> int:
+        return sum(len(seq) for seq in self._seqs)
+
+    @property
+    def oldest(self) -> int | None:
+        return int(self.seq[0]) if self.count else None
+
+    @property
+    def seq(self) -> np.ndarray:
+        """(n,) int64, ascending."""
+        if len(self._seqs) > 1:
+            self._seqs = [np.concatenate(self._seqs)]
+        return self._seqs[0] if self._seqs else np.zeros(0, np.int64)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        if len(self._frames) > 1:
+            self._frames = [pl.concat(self._frames)]
+        return self._frames[0] if self._frames else pl.DataFrame()
+
+    def rows(self, seq: np.ndarray) -> pl.DataFrame:
+        return self.frame[np.searchsorted(self.seq, seq)]
+
+    def drop(self, seq: np.ndarray) -> None:
+        left = np.ones(len(self.seq), dtype=bool)
+        left[np.searchsorted(self.seq, seq)] = False
+        self._frames, self._seqs = [self.frame.filter(pl.Series(left))], [self.seq[left]]
+
+
+def counts_of(decided: Emissions) -> dict[str, int]:
+    """How many records were decided in each way."""
+    return {name: int((decided.kind == kind).sum()) for kind, name in enumerate(KINDS)}
+

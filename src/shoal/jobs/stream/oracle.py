@@ -1,0 +1,247 @@
+"""Audit of a published stream with its private trace: what no look at the published file alone can show.
+
+Shares no code with the methods. Everything is judged from the source, the published rows and the trace.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.connectors import files
+from shoal.data.classes import Classes
+from shoal.data.encoding import encode
+from shoal.data.release import PublishedColumn
+from shoal.data.schema import Schema
+from shoal.data.sensitive import encode_sensitive
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.jobs.audit import Audited, Progress, Truth, measure
+from shoal.jobs.policy import Policy
+
+COLUMNS = ("seq", "subject", "release", "class", "kind", "arrival", "emitted", "row")
+SHOWN = ("new", "reuse", "suppress")
+
+
+def audit_stream(
+    released_path: str,
+    policy: Policy,
+    original_path: str,
+    trace_path: str,
+    output_path: str | None = None,
+    *,
+    progress: Progress,
+) -> Audited:
+    """The certificate of a published stream, people counted and every rule of the trace checked.
+
+    `faults` counts what breaks a rule; all are zero for an honest stream. Raises InputError where the three
+    files can't belong together.
+    """
+    started = time.process_time()
+    progress("reading the source and the trace")
+    released, original = files.read(released_path), files.read(original_path)
+    trace = read_trace(trace_path)
+    frame = _accepted(original.frame, trace)
+    schema, findings = policy.bind(Table(frame))
+    if schema is None:
+        raise InputError.from_findings([f"original: {finding}" for finding in findings])
+    encoded, wrong = encode(Table(frame), schema)
+    if encoded is None:
+        raise InputError.from_findings([f"original: {finding}" for finding in wrong])
+    shown = trace.filter(pl.col("row").is_not_null()).sort("row")
+    faults = {"rows": _wrong_rows(shown, released.frame.height), "records": _wrong_records(trace, frame.height)}
+    if faults["rows"]:
+        raise InputError(f"trace: its rows are not those of the release ({faults['rows']} differ); give the trace that "
+                         "was written with it")  # fmt: skip
+    place = np.searchsorted(np.sort(trace["seq"].to_numpy()), shown["seq"].to_numpy())
+    truth = Truth(Table(frame), encoded, place)
+    certificate, release = measure(Table(released.frame), schema, policy, truth, progress)
+    progress("checking the trace")
+    faults |= certificate["faults"] | check(shown, trace, release.columns, Table(frame), schema, truth, policy)
+    certificate = certificate.extended(
+        verb="audit", faults=faults, input={"sha256": original.sha256}, output={"sha256": released.sha256},
+        seconds={"total": time.process_time() - started, "method": None},
+    )  # fmt: skip
+    if output_path is not None:
+        with files.written_whole(output_path) as draft:
+            draft.write_text(certificate.to_json())
+    return Audited(certificate, release, schema, truth)
+
+
+def read_trace(path: str) -> pl.DataFrame:
+    """The trace, one line for every record; raises InputError where it is none."""
+    try:
+        trace = pl.read_ndjson(path, infer_schema_length=None)
+    except (OSError, pl.exceptions.PolarsError):
+        raise InputError(f"trace '{path}': can't be read; give the file that --trace wrote") from None
+    if set(COLUMNS) - set(trace.columns):
+        raise InputError(f"trace '{path}': lacks columns; give the file that --trace wrote")
+    return trace
+
+
+def _accepted(original: pl.DataFrame, trace: pl.DataFrame) -> pl.DataFrame:
+    """The records that the trace tells of, in order of arrival: bad ones were set aside."""
+    seq = np.sort(trace["seq"].to_numpy())
+    if len(seq) and (seq[0] < 0 or seq[-1] >= original.height):
+        raise InputError("trace: tells of records that the source does not have; give the source it was written for")
+    return original[seq]
+
+
+def _wrong_rows(shown: pl.DataFrame, rows: int) -> int:
+    """Published rows that the trace does not name exactly once."""
+    return abs(rows - shown.height) + int((shown["row"].to_numpy() != np.arange(shown.height)).sum())
+
+
+def _wrong_records(trace: pl.DataFrame, records: int) -> int:
+    """Records that are told of twice, or not as they were let out (I1)."""
+    published = trace["row"].is_not_null()
+    as_told = trace["kind"].is_in(SHOWN)
+    return trace.height - trace["seq"].n_unique() + int((published != as_told).sum()) + abs(records - trace.height)
+
+
+def check(
+    shown: pl.DataFrame, trace: pl.DataFrame, columns: tuple[PublishedColumn, ...], original: Table, schema: Schema,
+    truth: Truth, policy: Policy,
+) -> dict[str, int]:  # fmt: skip
+    """How many rows, clusters or classes break each rule."""
+    models = policy.build_promises()
+    k = max([1, *(int(model.least_subjects(True)) for model in models)])
+    parameters = policy.parameters_for("stream")
+    kind, cluster = shown["kind"].to_numpy(), shown["class"].fill_null(-1).to_numpy()
+    release = shown["release"].to_numpy()
+    people = shown["subject"].rank("dense").to_numpy().astype(np.int64)
+    cells = _cell_numbers(columns, kind)
+    return {
+        "weak_first": _weak_at_first(cells, release, people, kind, k),
+        "weak_new": _weak_new(shown, cluster, kind, people, original, schema, truth, models),
+        "loose": _loose(columns, cluster, kind, truth, schema, parameters),
+        "reused_before_made": _reused_before_made(cluster, kind, release, cells),
+        "late": _late(trace, policy.method_name, parameters),
+        "weak_release": _weak_release(cells, release, people, kind, k) if parameters.get("strict_release") else 0,
+        "out_of_order": int((np.diff(release) < 0).sum()),
+        "not_starred": _not_starred(columns, kind, schema),
+    }
+
+
+def _cell_numbers(columns: tuple[PublishedColumn, ...], kind: np.ndarray) -> np.ndarray:
+    """A number for each combination of published cells; -1 for suppressed rows."""
+    numbers = np.zeros(len(kind), dtype=np.int64)
+    for column in columns:
+        numbers = np.unique(numbers * len(column.cells) + column.codes, return_inverse=True)[1]
+    return np.where(kind == "suppress", -1, numbers)
+
+
+def _people(groups: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct groups and how many different people each has."""
+    pairs = np.unique(np.stack([groups, people]), axis=1)
+    return np.unique(pairs[0], return_counts=True)
+
+
+def _weak_at_first(cells: np.ndarray, release: np.ndarray, people: np.ndarray, kind: np.ndarray, k: int) -> int:
+    """Classes with fewer than k people in the release in which they first show up (I3)."""
+    kept = cells >= 0
+    first = np.full(int(cells.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first, cells[kept], release[kept])
+    early = kept & (release == np.append(first, -1)[cells])
+    return int((_people(cells[early], people[early])[1] < k).sum())
+
+
+def _weak_new(
+    shown: pl.DataFrame, cluster: np.ndarray, kind: np.ndarray, people: np.ndarray, original: Table, schema: Schema,
+    truth: Truth, models: list[Any],
+) -> int:  # fmt: skip
+    """Clusters whose own first members break a promise (I4)."""
+    new = kind == "new"
+    if not new.any():
+        return 0
+    numbers = np.unique(cluster[new], return_inverse=True)[1].astype(np.int32)
+    sensitive = {}
+    for attribute in schema.sensitive:
+        column, _ = encode_sensitive(attribute, original.column(attribute.name), schema)
+        assert column is not None
+        sensitive[attribute.name] = replace(column, codes=truth.aligned(column.codes)[new])
+    classes = Classes(numbers, int(numbers.max()) + 1, people[new].astype(np.int32), sensitive)
+    broken = np.zeros(classes.count, dtype=bool)
+    for model in models:
+        if model.model != "t-closeness":  # judged against a reference, which is not at hand
+            broken |= ~model.holds(classes)
+    return int(broken.sum())
+
+
+def _loose(
+    columns: tuple[PublishedColumn, ...], cluster: np.ndarray, kind: np.ndarray, truth: Truth, schema: Schema,
+    parameters: dict[str, Any],
+) -> int:  # fmt: skip
+    """Clusters that publish other than the exact hull of their first members (I4); widened ones are only covered."""
+    new = kind == "new"
+    if not new.any() or parameters.get("snap"):
+        return 0
+    numbers = np.unique(cluster[new], return_inverse=True)[1]
+    count = int(numbers.max()) + 1
+    loose = np.zeros(count, dtype=bool)
+    for column, encoded, attribute in zip(columns, truth.encoded.attributes, schema.quasi, strict=True):
+        value = truth.values(encoded)[new]
+        lo, hi = np.full(count, np.inf), np.full(count, -np.inf)
+        lacking = np.zeros(count, dtype=bool)
+        lacking[numbers[np.isnan(value)]] = True
+        np.minimum.at(lo, numbers, np.where(np.isnan(value), np.inf, value))
+        np.maximum.at(hi, numbers, np.where(np.isnan(value), -np.inf, value))
+        told_lo, told_hi = column.lo[column.codes][new], column.hi[column.codes][new]
+        known = ~lacking
+        if attribute.hierarchy is not None:
+            tree = attribute.hierarchy
+            node = np.zeros(count, dtype=np.int32)
+            node[known] = tree.covering(lo[known].astype(np.int32), hi[known].astype(np.int32))
+            lo, hi = tree.first[node].astype(float), tree.last[node].astype(float)
+            rooted = known & (node == tree.root)
+            told_root = np.isneginf(told_lo)  # the root may be written as the suppression mark
+            fits = (told_lo == lo[numbers]) & (told_hi == hi[numbers]) | rooted[numbers] & told_root
+        else:
+            fits = (told_lo == lo[numbers]) & (told_hi == hi[numbers])
+        loose[numbers[~fits & known[numbers]]] = True
+    return int(loose.sum())
+
+
+def _reused_before_made(cluster: np.ndarray, kind: np.ndarray, release: np.ndarray, cells: np.ndarray) -> int:
+    """Reused rows whose cluster was not let out in an earlier release, with the same cells (I5)."""
+    new, reuse = kind == "new", kind == "reuse"
+    made = np.full(int(cluster.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    shows = np.full(len(made), -2, dtype=np.int64)
+    np.minimum.at(made, cluster[new], release[new])
+    shows[cluster[new]] = cells[new]
+    return int(((made[cluster[reuse]] >= release[reuse]) | (shows[cluster[reuse]] != cells[reuse])).sum())
+
+
+def _late(trace: pl.DataFrame, method: str, parameters: dict[str, Any]) -> int:
+    """Records that waited longer than the method promises (I6)."""
+    most = {"castle": 0, "b-castle": 0}.get(method, -1) + int(parameters.get("delta", 0))
+    exempt = parameters.get("leftovers") == "hold" or (method == "faanst" and parameters.get("delay") == "none")
+    if exempt:
+        return 0
+    published = trace.filter(pl.col("row").is_not_null())
+    return int((published["emitted"] - published["arrival"] > most).sum())
+
+
+def _weak_release(cells: np.ndarray, release: np.ndarray, people: np.ndarray, kind: np.ndarray, k: int) -> int:
+    """Classes of fewer than k people within one release (I12)."""
+    kept = cells >= 0
+    if not kept.any():
+        return 0
+    both = np.unique(np.stack([release[kept], cells[kept]]), axis=1, return_inverse=True)[1]
+    return int((_people(both.reshape(-1), people[kept])[1] < k).sum())
+
+
+def _not_starred(columns: tuple[PublishedColumn, ...], kind: np.ndarray, schema: Schema) -> int:
+    """Suppressed rows that show more than the mark (I7)."""
+    suppressed = kind == "suppress"
+    shows = np.zeros(int(suppressed.sum()), dtype=bool)
+    for column in columns:
+        mark = np.array([cell == schema.render.suppressed for cell in column.cells])
+        shows |= ~mark[column.codes[suppressed]]
+    return int(shows.sum())
+
+

@@ -1,0 +1,131 @@
+"""A policy's promises, asked about clusters of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.data.classes import Classes, SensitiveColumn
+from shoal.data.schema import Schema
+from shoal.data.sensitive import encode_sensitive
+from shoal.data.stream import NEW, Arrivals, Emissions
+from shoal.data.table import Table, encode_text
+from shoal.errors import InputError
+
+MOST_MEMBERS = 100_000
+"""A cluster whose members must be known for another one to join takes no more than this."""
+
+Sensitive = Callable[[np.ndarray], pl.DataFrame]
+"""`sensitive(seq)`: the sensitive cells of records that are held."""
+
+
+class BoundToStream:
+    """Promises about clusters, each measured on its own members.
+
+    k: the largest number of subjects that some promise can't do without. Promises that every further
+    member leaves intact (k, distinct values) are asked when a cluster is made; for the others the
+    members of every cluster that may be used again are remembered, and asked again with whoever joins.
+    """
+
+    def __init__(self, models: list[Any], schema: Schema, sensitive: Sensitive, reference: Table | None) -> None:
+        self._models, self._schema, self._sensitive = models, schema, sensitive
+        self.k = max([2, *(int(model.least_subjects(True)) for model in models)])
+        self.beyond_k = not all(model.counts_people_only for model in models)
+        self._recheck = [model for model in models if not model.counts_people_only and not _only_grows(model)]
+        self._members: dict[int, tuple[np.ndarray, pl.DataFrame]] = {}
+        self._checks = {id(model): self._check(model, reference) for model in models}
+
+    def _check(self, model: Any, reference: Table | None) -> Callable[[Classes], np.ndarray]:
+        if not model.monotone:
+            raise InputError(f"promise '{model.model}': can't be kept in a stream; leave it out")
+        if model.model != "t-closeness":
+            return model.holds
+        if reference is None:
+            raise InputError(
+                "promise 't-closeness': a stream has no whole table to be close to; give one with --reference"
+            )
+        raise InputError("promise 't-closeness': is not offered for streams; leave it out")
+
+    def hold(self, records: Arrivals, labels: np.ndarray, count: int) -> np.ndarray:
+        """For each new cluster, whether every promise holds; (count,) bool."""
+        kept = labels >= 0
+        part = records.part(kept)
+        return self._hold(part.people, self._sensitive(part.seq), labels[kept], count, self._models)
+
+    def may_join(self, records: Arrivals, clusters: np.ndarray) -> np.ndarray:
+        """Which records may join: for each cluster all that ask, or none of them."""
+        allowed = np.ones(len(records), dtype=bool)
+        if not self._recheck:
+            return allowed
+        for number in np.unique(clusters).tolist():
+            asks = clusters == number
+            people, cells = self._with(number, records.people[asks], self._sensitive(records.seq[asks]))
+            fits = len(people) <= MOST_MEMBERS
+            fits = fits and self._hold(people, cells, np.zeros(len(people), np.int32), 1, self._recheck)[0]
+            allowed[asks] = fits
+            if fits:
+                self._members[number] = people, cells
+        return allowed
+
+    def settle(self, decided: Emissions) -> None:
+        """Remembers who is in the clusters that were made and may be used again; forgets the others."""
+        if not self._recheck:
+            return
+        live = set(decided.live.tolist())
+        self._members = {number: members for number, members in self._members.items() if number in live}
+        new = decided.kind == NEW
+        for number in live & set(decided.made.tolist()):
+            rows = new & (decided.cluster == number)
+            self._members[number] = self._with(number, decided.people[rows], self._sensitive(decided.seq[rows]))
+
+    def _with(self, number: int, people: np.ndarray, cells: pl.DataFrame) -> tuple[np.ndarray, pl.DataFrame]:
+        if number not in self._members:
+            return people, cells
+        before, known = self._members[number]
+        return np.concatenate([before, people]), pl.concat([known, cells])
+
+    def _hold(
+        self, people: np.ndarray, cells: pl.DataFrame, labels: np.ndarray, count: int, models: list[Any]
+    ) -> np.ndarray:
+        classes = classes_of(people, cells, labels, count, self._schema)
+        result = np.bincount(labels, minlength=count) > 0
+        for model in models:
+            result &= self._checks[id(model)](classes)
+        return result
+
+    def snapshot(self) -> dict[str, Any]:
+        """Members of the clusters that may be used again: one row each, with the cluster and the person."""
+        if not self._members:
+            return {}
+        parts = [
+            cells.with_columns(pl.Series("\0cluster", [number] * len(people)), pl.Series("\0person", people))
+            for number, (people, cells) in self._members.items()
+        ]
+        return {"members": pl.concat(parts)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """The members as they were."""
+        self._members = {}
+        if "members" in state:
+            for (number,), part in state["members"].partition_by("\0cluster", as_dict=True, maintain_order=True).items():
+                self._members[int(number)] = part["\0person"].to_numpy(), part.drop("\0cluster", "\0person")
+
+
+def classes_of(people: np.ndarray, cells: pl.DataFrame, labels: np.ndarray, count: int, schema: Schema) -> Classes:
+    """Clusters as promises measure them."""
+    sensitive: dict[str, SensitiveColumn] = {}
+    for attribute in schema.sensitive:
+        column, found = encode_sensitive(attribute, encode_text(cells[attribute.name]), schema)
+        if column is None:
+            raise InputError.from_findings(found)
+        sensitive[attribute.name] = column
+    numbers = np.unique(people, return_inverse=True)[1].astype(np.int32)
+    return Classes(labels, count, numbers, sensitive)
+
+
+def _only_grows(model: Any) -> bool:
+    """Whether one more member never breaks it: it counts different values, not shares."""
+    return model.model == "p-sensitive-k-anonymity" or getattr(model, "kind", "") == "distinct"

@@ -1,0 +1,435 @@
+"""Clusters of k people out of a stream's buffer, and which published cluster covers a record.
+
+Distances are whole numbers of the unit of loss that `Space` sets, so sums don't depend on their
+order and ties are real ties.
+
+Throughout, for n records in order of arrival: near (linear, n) int32, positions on linear attributes
+in units of loss, so that a difference is a loss. leaf (trees, n) int32, leaves of tree attributes.
+people (n,) int32 dense person numbers, empty where every record is its own. base (trees,) int32, where
+an attribute's nodes begin in parent, first, last (nodes,) int32 and cost (nodes,) int32, the loss of
+publishing a node.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[call-overload]
+
+BLOCK = 512
+STEP = 32
+FAR = np.int32(2**31 - 1)
+
+
+@njit(nogil=True, cache=True)
+def nearest(near, leaf, people, picks, k, own_only, base, parent, first, last, cost):
+    """Clusters of a picked record and its k - 1 nearest, until fewer than k people are left.
+
+    picks: (n,) int64, a random order of the records; each pick is the next one that is left.
+    The k - 1 nearest are of k - 1 other people, each by its nearest record; with `own_only` only the
+    picked person's own records are passed over, as the paper writes. Ties go to the earlier record.
+    Returns the cluster of each record, (n,) int32 with -1 for those left over, and how many there are.
+    """
+    near, leaf = near.copy(), leaf.copy()
+    n = near.shape[1] if near.shape[0] > 0 else leaf.shape[1]
+    labels = np.full(n, -1, np.int32)
+    ids, where = np.arange(n), np.arange(n)
+    counts, distinct = _people_counts(people, n)
+    best = np.empty(len(counts), np.int64)
+    rows, starts = np.empty(_leaves(base, first, last), np.int32), _row_starts(base, first, last)
+    dist, heap = np.empty(n, np.int32), np.empty(max(k - 1, 1), np.int64)
+    left, clusters, at = n, 0, 0
+    while (left if own_only else distinct) >= k:
+        while where[picks[at]] < 0:
+            at += 1
+        t = where[picks[at]]
+        for j in range(leaf.shape[0]):
+            _fill_row(rows, starts[j], base[j] + leaf[j, t], base[j], parent, first, last, cost)
+        _distances(near, leaf, rows, starts, t, left, dist)
+        repeated = len(people) > 0 and (own_only or distinct < left)
+        if repeated and not own_only:
+            size = _nearest_people(dist, ids, people, best, left, t, heap, k - 1)
+        else:
+            size = _nearest_records(dist, ids, people, left, t, heap, k - 1)
+        if size < k - 1:
+            break  # only where fewer than k - 1 records are of other people, which own_only allows
+        _take(ids[t], clusters, labels, ids, where, near, leaf, left)
+        left -= 1
+        distinct -= _gone(people, counts, picks[at])
+        for h in range(k - 1):
+            i = heap[h] & 0xFFFFFFFF
+            _take(i, clusters, labels, ids, where, near, leaf, left)
+            left -= 1
+            distinct -= _gone(people, counts, i)
+        clusters += 1
+    return labels, clusters
+
+
+@njit(nogil=True, cache=True)
+def grown(near, leaf, people, picks, k, base, parent, first, last, cost):
+    """Clusters that begin with a picked record and take the record that adds least loss, k - 1 times.
+
+    As `nearest` in all else: the record that is taken next is of none of the cluster's people.
+    """
+    near, leaf = near.copy(), leaf.copy()
+    linear, trees = near.shape[0], leaf.shape[0]
+    n = near.shape[1] if linear > 0 else leaf.shape[1]
+    labels = np.full(n, -1, np.int32)
+    ids, where = np.arange(n), np.arange(n)
+    counts, distinct = _people_counts(people, n)
+    rows, starts = np.empty(_leaves(base, first, last), np.int32), _row_starts(base, first, last)
+    fresh = np.empty_like(rows)
+    lo, hi, node = np.empty(linear, np.int32), np.empty(linear, np.int32), np.empty(trees, np.int32)
+    total = np.empty(n, np.int32)
+    left, clusters, at = n, 0, 0
+    while distinct >= k:
+        while where[picks[at]] < 0:
+            at += 1
+        t = where[picks[at]]
+        for j in range(linear):
+            lo[j], hi[j] = near[j, t], near[j, t]
+        for j in range(trees):
+            node[j] = base[j] + leaf[j, t]
+            _fill_row(rows, starts[j], node[j], base[j], parent, first, last, cost)
+        _distances(near, leaf, rows, starts, t, left, total)
+        taken = ids[t]
+        for _ in range(k - 1):
+            _take_grown(taken, clusters, labels, ids, where, near, leaf, total, left)
+            left -= 1
+            distinct -= _gone(people, counts, taken)
+            if len(people) > 0 and counts[people[taken]] > 0:
+                for i in range(left):
+                    if people[ids[i]] == people[taken]:
+                        total[i] = FAR
+            i = _least(total, ids, left)
+            taken = ids[i]
+            for j in range(linear):
+                x = near[j, i]
+                if x < lo[j]:
+                    _stretch_down(near, j, lo[j], x, total, left)
+                    lo[j] = x
+                elif x > hi[j]:
+                    _stretch_up(near, j, hi[j], x, total, left)
+                    hi[j] = x
+            for j in range(trees):
+                up = node[j]
+                while last[up] < leaf[j, i] or first[up] > leaf[j, i]:
+                    up = parent[up]
+                if up != node[j]:
+                    _fill_row(fresh, starts[j], up, base[j], parent, first, last, cost)
+                    for s in range(left):
+                        if total[s] != FAR:
+                            c = starts[j] + leaf[j, s]
+                            total[s] += fresh[c] - rows[c]
+                    for c in range(starts[j], starts[j] + last[_root(up, parent)] + 1):
+                        rows[c] = fresh[c]
+                    node[j] = up
+        _take_grown(taken, clusters, labels, ids, where, near, leaf, total, left)
+        left -= 1
+        distinct -= _gone(people, counts, taken)
+        clusters += 1
+    return labels, clusters
+
+
+@njit(nogil=True, cache=True)
+def join(near, leaf, labels, clusters, base, parent, first, last, cost):
+    """Puts each record that is left over, in order of arrival, into the cluster whose loss grows least.
+
+    Clusters grow as they go; of equals the one made first. labels: (n,) int32, changed in place.
+    """
+    linear, trees, n = near.shape[0], leaf.shape[0], len(labels)
+    lo, hi = np.full((clusters, linear), FAR, np.int32), np.full((clusters, linear), -FAR, np.int32)
+    node = np.full((clusters, trees), -1, np.int32)
+    for i in range(n):
+        if labels[i] >= 0:
+            _widen(near, leaf, i, lo, hi, node, labels[i], base, parent, first, last)
+    for i in range(n):
+        if labels[i] < 0:
+            best, least = 0, np.int64(2**62)
+            for c in range(clusters):
+                added = np.int64(0)
+                for j in range(linear):
+                    x = near[j, i]
+                    added += max(np.int64(lo[c, j]) - x, 0) + max(np.int64(x) - hi[c, j], 0)
+                for j in range(trees):
+                    up = node[c, j]
+                    while last[up] < leaf[j, i] or first[up] > leaf[j, i]:
+                        up = parent[up]
+                    added += cost[up] - cost[node[c, j]]
+                if added < least:
+                    best, least = c, added
+            labels[i] = best
+            _widen(near, leaf, i, lo, hi, node, best, base, parent, first, last)
+
+
+@njit(nogil=True, cache=True)
+def covering(values, lo, hi, loss, draws):
+    """For each record the covering cluster of least loss, -1 where none covers it; (n,) int32.
+
+    values: (n, d) float64. lo, hi: (d, c) float64, bounds of the clusters, in ascending order of loss.
+    loss: (c,) float64. draws: (n,) float64 in [0, 1), which one of several clusters of equal loss.
+    """
+    n, d = values.shape
+    c = len(loss)
+    found = np.full(n, -1, np.int32)
+    outside = np.empty(c, np.int32)
+    for i in range(n):
+        for m in range(c):
+            outside[m] = 0
+        for j in range(d):
+            _mark_outside(values[i, j], lo[j], hi[j], outside)
+        for m in range(c):
+            if outside[m] == 0:
+                found[i] = m
+                break
+        m = found[i]
+        if m >= 0 and m + 1 < c and loss[m + 1] == loss[m]:
+            found[i] = _drawn_equal(outside, loss, m, draws[i])
+    return found
+
+
+@inner
+def _mark_outside(x, lo, hi, outside):
+    for m in range(len(outside)):
+        outside[m] |= 1 - (np.int32(x >= lo[m]) & np.int32(x <= hi[m]))  # NaN lies outside
+
+
+@inner
+def _drawn_equal(outside, loss, m, draw):
+    """The drawn one of the covering clusters that lose as much as cluster m."""
+    end, many = m, 0
+    while end < len(loss) and loss[end] == loss[m]:
+        many += outside[end] == 0
+        end += 1
+    skip = int(draw * many)
+    for c in range(m, end):
+        if outside[c] == 0:
+            if skip == 0:
+                return c
+            skip -= 1
+    return m
+
+
+@inner
+def _people_counts(people, n):
+    """Records left of each person, and how many people are left."""
+    if len(people) == 0:
+        return np.zeros(0, np.int32), n
+    counts = np.zeros(people.max() + 1 if n > 0 else 0, np.int32)
+    distinct = 0
+    for p in people:
+        distinct += counts[p] == 0
+        counts[p] += 1
+    return counts, distinct
+
+
+@inner
+def _gone(people, counts, i):
+    """Takes one record off its person; 1 where that was the person's last."""
+    if len(people) == 0:
+        return 1
+    counts[people[i]] -= 1
+    return 1 if counts[people[i]] == 0 else 0
+
+
+@inner
+def _leaves(base, first, last):
+    """Leaves of all tree attributes together."""
+    total = 0
+    for j in range(len(base)):
+        end = base[j + 1] if j + 1 < len(base) else len(last)
+        most = 0
+        for node in range(base[j], end):
+            most = max(most, last[node] + 1)
+        total += most
+    return total
+
+
+@inner
+def _row_starts(base, first, last):
+    starts = np.zeros(len(base) + 1, np.int64)
+    for j in range(len(base)):
+        end = base[j + 1] if j + 1 < len(base) else len(last)
+        most = 0
+        for node in range(base[j], end):
+            most = max(most, last[node] + 1)
+        starts[j + 1] = starts[j] + most
+    return starts
+
+
+@inner
+def _root(node, parent):
+    while parent[node] >= 0:
+        node = parent[node]
+    return node
+
+
+@inner
+def _fill_row(rows, start, node, base, parent, first, last, cost):
+    """The loss of the lowest node over `node` and each leaf of its attribute."""
+    lo, hi = first[node], last[node]
+    for leaf in range(lo, hi + 1):
+        rows[start + leaf] = cost[node]
+    while parent[node] >= 0:
+        node = parent[node]
+        for leaf in range(first[node], lo):
+            rows[start + leaf] = cost[node]
+        for leaf in range(hi + 1, last[node] + 1):
+            rows[start + leaf] = cost[node]
+        lo, hi = first[node], last[node]
+
+
+@inner
+def _distances(near, leaf, rows, starts, t, left, dist):
+    """Loss of the smallest box over record t and each other one."""
+    for begin in range(0, left, BLOCK):
+        end = min(begin + BLOCK, left)
+        for i in range(begin, end):
+            dist[i] = 0
+        for j in range(near.shape[0]):
+            x = near[j, t]
+            for i in range(begin, end):
+                dist[i] += abs(near[j, i] - x)
+        for j in range(leaf.shape[0]):
+            start = starts[j]
+            for i in range(begin, end):
+                dist[i] += rows[start + leaf[j, i]]
+
+
+@inner
+def _nearest_records(dist, ids, people, left, t, heap, most):
+    """Keys (distance, record) of the `most` nearest records of other people, as a heap; how many."""
+    size, own = 0, -1
+    if len(people) > 0:
+        own = people[ids[t]]
+    for begin in range(0, left, STEP):
+        end = min(begin + STEP, left)
+        if size == most:
+            top = np.int32(heap[0] >> 32)
+            least = FAR
+            for i in range(begin, end):
+                least = min(least, dist[i])
+            if least > top:
+                continue
+        for i in range(begin, end):
+            if i == t or (own >= 0 and people[ids[i]] == own):
+                continue
+            key = (np.int64(dist[i]) << 32) | ids[i]
+            if size < most:
+                _push(heap, size, key)
+                size += 1
+            elif most > 0 and key < heap[0]:
+                _replace(heap, size, key)
+    return size
+
+
+@inner
+def _nearest_people(dist, ids, people, best, left, t, heap, most):
+    """As `_nearest_records`, each person by the nearest record."""
+    for p in range(len(best)):
+        best[p] = np.int64(2**62)
+    for i in range(left):
+        key = (np.int64(dist[i]) << 32) | ids[i]
+        if key < best[people[ids[i]]]:
+            best[people[ids[i]]] = key
+    size, own = 0, people[ids[t]]
+    for p in range(len(best)):
+        if p == own or best[p] == np.int64(2**62):
+            continue
+        if size < most:
+            _push(heap, size, best[p])
+            size += 1
+        elif most > 0 and best[p] < heap[0]:
+            _replace(heap, size, best[p])
+    return size
+
+
+@inner
+def _push(heap, size, key):
+    at = size
+    while at > 0 and heap[(at - 1) // 2] < key:
+        heap[at] = heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at] = key
+
+
+@inner
+def _replace(heap, size, key):
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1] > heap[child]:
+            child += 1
+        if heap[child] <= key:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = key
+
+
+@inner
+def _take(i, cluster, labels, ids, where, near, leaf, left):
+    """Labels record i and fills its place with the last one that is left."""
+    labels[i] = cluster
+    at, tail = where[i], left - 1
+    where[i] = -1
+    if at != tail:
+        for j in range(near.shape[0]):
+            near[j, at] = near[j, tail]
+        for j in range(leaf.shape[0]):
+            leaf[j, at] = leaf[j, tail]
+        ids[at] = ids[tail]
+        where[ids[at]] = at
+
+
+@inner
+def _take_grown(i, cluster, labels, ids, where, near, leaf, total, left):
+    total[where[i]] = total[left - 1]
+    _take(i, cluster, labels, ids, where, near, leaf, left)
+
+
+@inner
+def _least(total, ids, left):
+    """The place of the least total; of equals the earlier record."""
+    best = 0
+    for begin in range(0, left, STEP):
+        end = min(begin + STEP, left)
+        least = FAR
+        for i in range(begin, end):
+            least = min(least, total[i])
+        if least > total[best]:
+            continue
+        for i in range(begin, end):
+            if total[i] < total[best] or (total[i] == total[best] and ids[i] < ids[best]):
+                best = i
+    return best
+
+
+@inner
+def _stretch_down(near, j, lo, x, total, left):
+    """The loss of the box with each record, once its lower bound has fallen from lo to x."""
+    for i in range(left):
+        if total[i] != FAR:
+            total[i] += min(lo, near[j, i]) - min(x, near[j, i])
+
+
+@inner
+def _stretch_up(near, j, hi, x, total, left):
+    for i in range(left):
+        if total[i] != FAR:
+            total[i] += max(x, near[j, i]) - max(hi, near[j, i])
+
+
+@inner
+def _widen(near, leaf, i, lo, hi, node, c, base, parent, first, last):
+    for j in range(near.shape[0]):
+        lo[c, j] = min(lo[c, j], near[j, i])
+        hi[c, j] = max(hi[c, j], near[j, i])
+    for j in range(leaf.shape[0]):
+        if node[c, j] < 0:
+            node[c, j] = base[j] + leaf[j, i]
+        while last[node[c, j]] < leaf[j, i] or first[node[c, j]] > leaf[j, i]:
+            node[c, j] = parent[node[c, j]]

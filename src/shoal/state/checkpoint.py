@@ -1,0 +1,158 @@
+"""Snapshots of a stream: one file that is replaced as a whole, holding JSON, arrays and frames; no pickle.
+
+    checkpoint
+    |- CURRENT          the snapshot; its rename is the one moment at which work counts as done
+    |- segment-<n>      output that CURRENT has committed and that may not stand in its file yet
+    `- lock
+
+The file: a line of JSON - values, and for every array or frame its kind, size and checksum - followed
+by their bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import CheckpointError
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where nothing keeps two processes apart
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT = "shoal.checkpoint/1"
+CURRENT = "CURRENT"
+
+
+class Checkpoint:
+    """One folder, held by one process at a time.
+
+    durable: whether a commit also survives the loss of power, not only of the process.
+    """
+
+    def __init__(self, folder: Path, durable: bool = True) -> None:
+        self.folder, self._durable = folder, durable
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """The folder, made if need be; raises CheckpointError while another process holds it."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as failed:
+            raise CheckpointError(
+                f"checkpoint '{self.folder}': can't be used ({failed.strerror}); name a folder that is writable"
+            ) from None
+        try:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    raise CheckpointError(
+                        f"checkpoint '{self.folder}': another process works on it; wait for it or stop it"
+                    ) from None
+            yield
+        finally:
+            os.close(handle)
+
+    def load(self) -> dict[str, Any] | None:
+        """The last snapshot that was committed, None where there is none; raises CheckpointError if it is damaged."""
+        try:
+            content = (self.folder / CURRENT).read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            return unpacked(content)
+        except (ValueError, KeyError, pl.exceptions.PolarsError):
+            raise CheckpointError(
+                f"checkpoint '{self.folder}': is damaged or of another version; begin a new one in another folder"
+            ) from None
+
+    def commit(self, state: dict[str, Any]) -> None:
+        """Replaces the snapshot, whole or not at all."""
+        draft = self.folder / f"{CURRENT}.tmp"
+        self.write(draft, packed(state))
+        os.replace(draft, self.folder / CURRENT)
+        self._sync_folder()
+
+    def write(self, path: Path, content: bytes) -> None:
+        """A file of the folder, on the disk when this returns."""
+        with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            if self._durable:
+                os.fsync(file.fileno())
+
+    def put(self, path: Path, at: int, content: bytes) -> None:
+        """Makes a file end with this content, beginning at byte `at`; the same again changes nothing."""
+        with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o666), "r+b") as file:
+            file.truncate(at)
+            file.seek(at)
+            file.write(content)
+            file.flush()
+            if self._durable:
+                os.fsync(file.fileno())
+
+    def _sync_folder(self) -> None:
+        if self._durable:
+            handle = os.open(self.folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+
+def packed(state: dict[str, Any]) -> bytes:
+    """Values, arrays and frames as bytes."""
+    parts: list[bytes] = []
+    entries: dict[str, Any] = {}
+    for name, value in state.items():
+        if isinstance(value, np.ndarray):
+            content = np.ascontiguousarray(value).tobytes()
+            entry = {"array": value.dtype.str, "shape": list(value.shape)}
+        elif isinstance(value, pl.DataFrame):
+            stream = io.BytesIO()
+            value.write_ipc(stream)
+            content, entry = stream.getvalue(), {"frame": True}
+        else:
+            entries[name] = {"value": value}
+            continue
+        entries[name] = {**entry, "size": len(content), "crc": zlib.crc32(content)}
+        parts.append(content)
+    head = json.dumps({"format": FORMAT, "entries": entries}).encode()
+    return b"".join([str(zlib.crc32(head)).encode(), b"\n", head, b"\n", *parts])
+
+
+def unpacked(content: bytes) -> dict[str, Any]:
+    """What `packed` was given; raises ValueError where a byte is not as it was written."""
+    checksum, head, rest = content.split(b"\n", 2)
+    if int(checksum) != zlib.crc32(head):
+        raise ValueError("the head is damaged")
+    described = json.loads(head)
+    if described["format"] != FORMAT:
+        raise ValueError("another format")
+    state: dict[str, Any] = {}
+    at = 0
+    for name, entry in described["entries"].items():
+        if "value" in entry:
+            state[name] = entry["value"]
+            continue
+        part = rest[at : at + entry["size"]]
+        at += entry["size"]
+        if len(part) != entry["size"] or zlib.crc32(part) != entry["crc"]:
+            raise ValueError("an entry is damaged")
+        if "frame" in entry:
+            state[name] = pl.read_ipc(io.BytesIO(part))
+        else:
+            state[name] = np.frombuffer(part, dtype=entry["array"]).reshape(entry["shape"]).copy()
+    return state

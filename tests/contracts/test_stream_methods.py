@@ -1,0 +1,91 @@
+"""The same battery for every stream method from the registry."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import InputError
+from shoal.jobs import registry
+from stream_cases import ADVERSARIAL, broken_rules, policy_of, run, stream_of, streams
+
+METHODS = sorted(m.name for m in registry.methods().values() if m.verb == "stream")
+DISTINCT = {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "distinct"}
+ENTROPY = {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "entropy"}
+PROMISES = {"k": (), "distinct": (DISTINCT,), "entropy": (ENTROPY,)}
+
+
+def variants(method):
+    """The method with each choice of each of its parameters, but for what breaks k on purpose."""
+    yield {}
+    for parameter in registry.methods()[method].parameters:
+        for choice in parameter.choices or ((True, False) if parameter.kind is bool else ()):
+            literal = (parameter.name, choice) in (("preset", "paper"), ("strict", False))
+            if choice != parameter.default and not literal:
+                yield {parameter.name: choice}
+
+
+VARIANTS = [(method, variant) for method in METHODS for variant in variants(method)]
+
+
+@pytest.mark.parametrize(("method", "variant"), VARIANTS, ids=str)
+@pytest.mark.parametrize("case", sorted(ADVERSARIAL))
+def test_adversarial_streams_break_no_rule(method, variant, case):
+    for n, delta in ((70, 20), (19, 20), (21, 20), (2, 20), (60, 3)):
+        frame = ADVERSARIAL[case](n)
+        found = run(policy_of(method, delta=delta, **variant), frame, chunk=17)
+        assert broken_rules(found, frame, k=3) == []
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("promises", sorted(PROMISES))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(frame=streams(), delta=st.sampled_from([3, 10, 25]), chunk=st.integers(1, 30), seed=st.integers(0, 3))
+def test_any_chunks_and_restarts_give_the_same_stream(method, promises, frame, delta, chunk, seed):
+    policy = policy_of(method, more=PROMISES[promises], delta=delta, seed=seed)
+    whole = run(policy, frame)
+    assert broken_rules(whole, frame, k=3, l=1 if promises == "k" else 2) == []
+    assert run(policy, frame, chunk).bytes == whole.bytes
+    assert run(policy, frame, chunk, restart=True).bytes == whole.bytes
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_records_with_missing_cells_are_suppressed_where_the_policy_says_so(method):
+    frame = stream_of(60, missing=0.3)
+    found = run(policy_of(method, missing="suppress", delta=20), frame)
+    lacking = {i for i, r in enumerate(frame.to_dicts()) if None in (r["age"], r["pay"], r["town"])}
+    suppressed = {t["seq"] for t in found.trace if t["kind"] == "suppress"}
+    assert lacking <= suppressed
+    assert broken_rules(found, frame, k=3) == []
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_buffer_that_could_never_hold_k_people_is_refused(method):
+    with pytest.raises(InputError, match="delta = 5 is less than k = 6"):
+        run(policy_of(method, k=6, delta=5), stream_of(10))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_order_within_a_release_tells_nothing_of_arrival(method):
+    """Rank correlation of arrival and row within a release, over many releases, stays near nothing."""
+    found = run(policy_of(method, delta=200, subject=False), stream_of(2000, people=2000))
+    releases = {}
+    for told in found.trace:
+        if told["row"] is not None:
+            releases.setdefault(told["release"], []).append((told["arrival"], told["row"]))
+    agreeing = pairs = 0
+    for rows in releases.values():
+        ordered = [row for _, row in sorted(rows)]
+        agreeing += sum(a < b for a, b in zip(ordered, ordered[1:], strict=False))
+        pairs += len(ordered) - 1
+    assert pairs < 100 or abs(agreeing / pairs - 0.5) < 0.06
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_parameters_have_help_and_defaults_within_their_limits(method):
+    for parameter in registry.methods()[method].parameters:
+        assert parameter.help, parameter.name
+        assert not parameter.required, parameter.name
+        if parameter.default is not None:
+            registry.fit(parameter, parameter.default)

@@ -1,0 +1,77 @@
+"""Plain-Python truth for the kernels of stream methods."""
+
+from __future__ import annotations
+
+
+class Costs:
+    """What a span costs in whole units: positions for linear attributes, climbing for trees."""
+
+    def __init__(self, near, leaf, base, parent, first, last, cost):
+        self.near, self.leaf = near.tolist(), leaf.tolist()
+        self.base, self.parent = base.tolist(), parent.tolist()
+        self.first, self.last, self.cost = first.tolist(), last.tolist(), cost.tolist()
+
+    def of(self, members) -> int:
+        """Loss of the smallest box over some records."""
+        total = sum(max(row[i] for i in members) - min(row[i] for i in members) for row in self.near)
+        for j, row in enumerate(self.leaf):
+            lo, hi = min(row[i] for i in members), max(row[i] for i in members)
+            node = self.base[j] + lo
+            while self.last[node] < hi:
+                node = self.parent[node]
+            total += self.cost[node]
+        return total
+
+
+def condensed(costs, people, picks, k, neighbour="knn", own_only=False):
+    """FADS function 1 before its leftovers: the cluster of each record, None where left over."""
+    left, labels, made = sorted(picks), {}, 0
+    who = lambda i: people[i] if len(people) else i  # noqa: E731
+    for pick in picks:
+        enough = len(left) if own_only else len({who(i) for i in left})
+        if enough < k:
+            break
+        if pick not in left:
+            continue
+        members = [pick]
+        if neighbour == "grow":
+            while len(members) < k:
+                others = [i for i in left if who(i) not in {who(m) for m in members}]
+                members.append(min(others, key=lambda i: (costs.of([*members, i]), i)))
+        else:
+            ranked = sorted((i for i in left if who(i) != who(pick)), key=lambda i: (costs.of([pick, i]), i))
+            seen = set()
+            for i in ranked:
+                if own_only or who(i) not in seen:
+                    seen.add(who(i))
+                    members.append(i)
+                if len(members) == k:
+                    break
+            if len(members) < k:
+                break
+        for i in members:
+            labels[i] = made
+            left.remove(i)
+        made += 1
+    return [labels.get(i) for i in range(len(picks))], made
+
+
+def joined(costs, labels, count):
+    """Every record that is left over in the cluster whose loss grows least, in order of arrival."""
+    clusters = [[i for i, label in enumerate(labels) if label == c] for c in range(count)]
+    labels = list(labels)
+    for i, label in enumerate(labels):
+        if label is None:
+            labels[i] = min(range(count), key=lambda c: (costs.of([*clusters[c], i]) - costs.of(clusters[c]), c))
+            clusters[labels[i]].append(i)
+    return labels
+
+
+def covering(values, boxes, losses, draws):
+    """The covering box of least loss of each record; ties by draw."""
+    found = []
+    for row, draw in zip(values, draws, strict=True):
+        fits = [c for c, box in enumerate(boxes) if all(lo <= x <= hi for x, (lo, hi) in zip(row, box, strict=True))]
+        least = [c for c in fits if losses[c] == min(losses[f] for f in fits)]
+        found.append(least[int(draw * len(least))] if least else -1)
+    return found

@@ -1,0 +1,200 @@
+"""Streams for tests: adversarial inputs, a run in memory, and a plain check of every rule of a trace."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from hypothesis import strategies as st
+
+from shoal.jobs.policy import Policy
+from shoal.jobs.stream.core import StreamCore
+from shoal.jobs.stream.gate import Gate
+
+TREE = {"tree": {"north": ["a", "b", {"far": ["c", "d"]}], "south": ["e", "f"]}}
+SPAN = {"north": "abcd", "far": "cd", "south": "ef", "*": "abcdef"}
+QUASI = ("age", "pay", "town")
+
+
+def policy_of(method="fads", k=3, more=(), missing="value", seed=0, subject=True, render=None, **parameters) -> Policy:
+    attributes = {
+        "who": {"role": "subject" if subject else "drop"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
+        "pay": {"role": "quasi", "type": "number", "domain": [-5, 5], "weight": 2},
+        "town": {"role": "quasi", "hierarchy": TREE},
+        "ill": {"role": "sensitive"},
+        "note": {"role": "plain"},
+    }
+    return Policy.from_dict(
+        {
+            "version": 1, "attributes": attributes, "promises": [{"model": "k-anonymity", "k": k}, *more],
+            "method": {"name": method, **parameters}, "missing": missing, "seed": seed, "render": render or {},
+        }
+    )  # fmt: skip
+
+
+def stream_of(n, seed=0, people=None, constant=False, missing=0.0) -> pl.DataFrame:
+    """n records of so many people."""
+    rng = np.random.default_rng(seed)
+    who = rng.integers(0, people or max(1, n // 2), n)
+    age, pay = rng.integers(0, 101, n), rng.integers(-50, 51, n) / 10
+    town = rng.integers(0, 6, n)
+    if constant:
+        age[:], pay[:], town[:] = 40, 1.5, 2
+    cells = {
+        "who": [f"p{w}" for w in who],
+        "age": [str(a) for a in age],
+        "pay": [f"{p:.1f}" for p in pay],
+        "town": ["abcdef"[t] for t in town],
+        "ill": [f"i{i}" for i in rng.integers(0, 4, n)],
+        "note": [f"n{i}" for i in range(n)],
+    }
+    frame = pl.DataFrame(cells)
+    for name in QUASI if missing else ():
+        frame = frame.with_columns(
+            pl.when(pl.Series(rng.random(n) < missing)).then(None).otherwise(pl.col(name)).alias(name)
+        )
+    return frame
+
+
+ADVERSARIAL = {
+    "one person": lambda n: stream_of(n, people=1),
+    "k - 1 people": lambda n: stream_of(n, people=2),
+    "few people": lambda n: stream_of(n, people=4),
+    "all equal": lambda n: stream_of(n, constant=True),
+    "sorted": lambda n: stream_of(n).sort(pl.col("age").cast(pl.Int64)),
+    "bursts": lambda n: stream_of(n).sort("who"),
+    "missing": lambda n: stream_of(n, missing=0.2),
+    "ordinary": lambda n: stream_of(n, people=n),
+}
+
+
+@dataclass
+class Run:
+    """What a stream published, and what became of each record."""
+
+    rows: list[dict]
+    trace: list[dict]
+
+    @property
+    def bytes(self) -> bytes:
+        return repr((self.rows, self.trace)).encode()
+
+
+def run(policy: Policy, frame: pl.DataFrame, chunk: int = 10**9, restart: bool = False) -> Run:
+    """The stream in chunks; with `restart`, through a snapshot behind every chunk."""
+    core, rows, trace = StreamCore(policy, frame.columns), [], []
+    gate = Gate(core.schema, policy.build_promises())
+
+    def take(batch):
+        if batch is None:
+            return
+        if batch.frame.height:
+            gate.measure(batch.frame, batch.people, core.true_values(batch), core.live_cells())
+        decided = batch.decided
+        for i in range(len(decided)):
+            trace.append(
+                {
+                    "seq": int(batch.position[i]), "release": int(decided.release[i]), "class": int(decided.cluster[i]),
+                    "kind": ("new", "reuse", "suppress", "hold", "drop")[decided.kind[i]],
+                    "emitted": int(decided.emitted[i]), "arrival": int(decided.seq[i]),
+                    "row": int(batch.row[i]) + len(rows) if batch.row[i] >= 0 else None,
+                }
+            )  # fmt: skip
+        rows.extend(batch.frame.to_dicts())
+
+    for at in range(0, frame.height, chunk):
+        part = frame[at : at + chunk]
+        batch, wrong = core.push(part, at + np.arange(part.height))
+        assert not wrong
+        take(batch)
+        if restart:
+            state = core.snapshot()
+            core = StreamCore(policy, frame.columns)
+            core.restore(state)
+    take(core.flush())
+    return Run(rows, trace)
+
+
+def broken_rules(found: Run, frame: pl.DataFrame, k: int, l: int = 1) -> list[str]:
+    """What a stream breaks of the rules that hold for every method; empty for an honest one."""
+    broken = []
+    records = frame.to_dicts()
+    if sorted(t["seq"] for t in found.trace) != list(range(len(records))):
+        broken.append("a record was decided twice or never")
+    shown = sorted((t for t in found.trace if t["row"] is not None), key=lambda t: t["row"])
+    if [t["row"] for t in shown] != list(range(len(found.rows))):
+        broken.append("rows and trace differ")
+    if any((t["row"] is not None) != (t["kind"] in ("new", "reuse", "suppress")) for t in found.trace):
+        broken.append("a kind does not fit its row")
+    first, members, made = {}, defaultdict(list), {}
+    for told, row in zip(shown, found.rows, strict=True):
+        record = records[told["seq"]]
+        if row["note"] != record["note"]:
+            broken.append("a plain cell was changed")
+        cells = tuple(row[name] for name in QUASI)
+        if told["kind"] == "suppress":
+            if set(cells) != {"*"}:
+                broken.append("a suppressed record shows something")
+            continue
+        if row["ill"] != record["ill"]:
+            broken.append("a sensitive cell was changed")
+        if not all(covers(cell, record[name]) for name, cell in zip(QUASI, cells, strict=True)):
+            broken.append("a cell does not cover the truth")
+        first.setdefault(cells, told["release"])
+        members[cells, told["release"]].append(record["who"])
+        if told["kind"] == "new":
+            made.setdefault(told["class"], (told["release"], cells, []))[2].append(record)
+        elif made.get(told["class"], (told["release"],))[0] >= told["release"]:
+            broken.append("a cluster was used before it was made")
+        elif made[told["class"]][1] != cells:
+            broken.append("a cluster changed its cells")
+    for cells, release in first.items():
+        if len(set(members[cells, release])) < k:
+            broken.append("a class had fewer than k people when it first showed up")
+    for _, cells, group in made.values():
+        if len({r["who"] for r in group}) < k or len({r["ill"] for r in group}) < l:
+            broken.append("a new cluster breaks a promise")
+        if cells != hull(group):
+            broken.append("a cluster publishes other than its hull")
+    return sorted(set(broken))
+
+
+def covers(cell, value) -> bool:
+    if cell == "*" or cell == value:
+        return True
+    if cell is None or value is None:
+        return False
+    if cell.startswith("["):
+        lo, hi = cell[1:-1].split(", ")
+        return float(lo) <= float(value) <= float(hi)
+    return value in SPAN.get(cell, "")
+
+
+def hull(group) -> tuple:
+    """The published cells of some records: the value, the interval, or the lowest node."""
+    cells = []
+    for name in ("age", "pay"):
+        values = [r[name] for r in group]
+        if None in values:
+            cells.append(None if set(values) == {None} else "*")
+            continue
+        lo, hi = min(values, key=float), max(values, key=float)
+        cells.append(lo if float(lo) == float(hi) else f"[{lo}, {hi}]")
+    towns = {r["town"] for r in group}
+    if len(towns) == 1:
+        cells.append(towns.pop())
+    elif None in towns:
+        cells.append("*")
+    else:
+        cells.append(min((n for n, span in SPAN.items() if towns <= set(span)), key=lambda n: len(SPAN[n])))
+    return tuple(cells)
+
+
+@st.composite
+def streams(draw):
+    """Any of the adversarial inputs, of any small length."""
+    kind = draw(st.sampled_from(sorted(ADVERSARIAL)))
+    return ADVERSARIAL[kind](draw(st.integers(1, 90)))

@@ -1,0 +1,116 @@
+"""FADS: its kernels against plain Python, and its rules one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive_streams
+from shoal.data.space import Space
+from shoal.kernels import condense
+from stream_cases import broken_rules, policy_of, run, stream_of
+
+
+def space() -> Space:
+    schema, findings = policy_of().bind_stream(["who", "age", "pay", "town", "ill", "note"])
+    assert not findings
+    return Space.of(schema)
+
+
+@st.composite
+def buffers(draw):
+    n = draw(st.integers(1, 30))
+    few = draw(st.booleans())
+    rng = np.random.default_rng(draw(st.integers(0, 999)))
+    high = 4 if few else 101
+    values = np.column_stack([rng.integers(0, high, n), rng.integers(-5, 6, n), rng.integers(0, 6, n)]).astype(float)
+    people = rng.integers(0, draw(st.integers(1, 12)), n).astype(np.int32) if draw(st.booleans()) else []
+    dense = np.unique(people, return_inverse=True)[1].astype(np.int32) if len(people) else np.zeros(0, np.int32)
+    return values, dense, rng.permutation(n), draw(st.integers(2, 6))
+
+
+@pytest.mark.parametrize("rule", ["knn", "grow", "paper"])
+@settings(max_examples=80)
+@given(case=buffers())
+def test_condensing_is_what_plain_python_finds(rule, case):
+    values, people, picks, k = case
+    own = space()
+    near, leaf = own.near(values), own.leaf(values)
+    costs = naive_streams.Costs(near, leaf, *own.costs)
+    if rule == "grow":
+        labels, count = condense.grown(near, leaf, people, picks, k, *own.costs)
+        plain, made = naive_streams.condensed(costs, people.tolist(), picks.tolist(), k, "grow")
+    else:
+        labels, count = condense.nearest(near, leaf, people, picks, k, rule == "paper", *own.costs)
+        plain, made = naive_streams.condensed(costs, people.tolist(), picks.tolist(), k, "knn", rule == "paper")
+    assert count == made
+    assert [None if c < 0 else c for c in labels.tolist()] == plain
+    if count:
+        condense.join(near, leaf, labels, count, *own.costs)
+        assert labels.tolist() == naive_streams.joined(costs, plain, made)
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 999), boxes=st.integers(1, 12), n=st.integers(1, 20))
+def test_covering_is_what_plain_python_finds(seed, boxes, n):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 6, (n, 3)).astype(float)
+    ends = np.sort(rng.integers(0, 7, (boxes, 3, 2)), axis=2).astype(float)
+    loss, draws = np.sort(rng.integers(0, 3, boxes)).astype(float), rng.random(n)
+    lo, hi = (np.ascontiguousarray(ends[:, :, end].T) for end in (0, 1))
+    found = condense.covering(values, lo, hi, loss, draws)
+    assert found.tolist() == naive_streams.covering(values.tolist(), ends.tolist(), loss.tolist(), draws.tolist())
+
+
+def test_a_missing_number_that_suppresses_is_covered_by_nothing():
+    lo, hi = np.full((1, 1), -np.inf), np.full((1, 1), np.inf)
+    assert condense.covering(np.array([[np.nan]]), lo, hi, np.zeros(1), np.zeros(1)).tolist() == [-1]
+
+
+def test_nobody_waits_longer_than_delta():
+    found = run(policy_of(delta=20), stream_of(130))
+    assert max(t["emitted"] - t["arrival"] for t in found.trace) <= 19
+
+
+def test_a_record_that_a_cluster_covers_is_published_under_the_one_of_least_loss():
+    frame = stream_of(200, people=200)
+    found = run(policy_of(delta=40, tau=1.0), frame)
+    kinds = [t["kind"] for t in found.trace]
+    assert kinds.count("reuse") > 20
+    assert broken_rules(found, frame, k=3) == []
+
+
+def test_no_cluster_of_tau_or_more_is_used_again():
+    assert not any(t["kind"] == "reuse" for t in run(policy_of(delta=40, tau=0.0), stream_of(200)).trace)
+
+
+def test_the_paper_lets_members_share_people_and_strict_does_not():
+    """Reading D3: with few people, some cluster of the paper's has fewer than k of them."""
+    from shoal.errors import PromiseError
+
+    frame = stream_of(300, people=8)
+    with pytest.raises(PromiseError, match="does not hold in a new class"):
+        run(policy_of(k=6, delta=100, preset="paper"), frame)
+    assert broken_rules(run(policy_of(k=6, delta=100), frame), frame, k=6) == []
+
+
+def test_strict_release_reuses_a_cluster_only_for_k_people_at_once():
+    frame = stream_of(300)
+    found = run(policy_of(delta=60, tau=1.0, strict_release=True), frame)
+    people = {}
+    for told in found.trace:
+        if told["row"] is not None and told["kind"] != "suppress":
+            cells = tuple(found.rows[told["row"]][name] for name in ("age", "pay", "town"))
+            people.setdefault((told["release"], cells), set()).add(frame["who"][told["seq"]])
+    assert min(len(who) for who in people.values()) >= 3
+    assert any(told["kind"] == "reuse" for told in found.trace)
+
+
+def test_a_residue_of_fewer_than_k_people_is_starred_held_or_dropped():
+    frame = stream_of(60, people=2)
+    kinds = {
+        how: {t["kind"] for t in run(policy_of(delta=20, leftovers=how), frame).trace} for how in ("star", "hold", "drop")
+    }
+    assert kinds == {"star": {"suppress"}, "hold": {"hold", "drop"}, "drop": {"drop"}}
