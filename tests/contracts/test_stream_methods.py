@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -77,7 +79,7 @@ def test_the_order_within_a_release_tells_nothing_of_arrival(method):
     agreeing = pairs = 0
     for rows in releases.values():
         ordered = [row for _, row in sorted(rows)]
-        agreeing += sum(a < b for a, b in zip(ordered, ordered[1:], strict=False))
+        agreeing += sum(a < b for a, b in pairwise(ordered))
         pairs += len(ordered) - 1
     assert pairs < 100 or abs(agreeing / pairs - 0.5) < 0.06
 

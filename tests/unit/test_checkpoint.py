@@ -54,7 +54,11 @@ def test_a_damaged_checkpoint_is_refused_in_one_line(tmp_path):
 
 
 def test_two_processes_can_t_hold_one_checkpoint(tmp_path):
-    with Checkpoint(tmp_path).held(), pytest.raises(CheckpointError, match="another process"), Checkpoint(tmp_path).held():
+    with (
+        Checkpoint(tmp_path).held(),
+        pytest.raises(CheckpointError, match="another process"),
+        Checkpoint(tmp_path).held(),
+    ):
         pass
 
 

@@ -111,6 +111,7 @@ def test_strict_release_reuses_a_cluster_only_for_k_people_at_once():
 def test_a_residue_of_fewer_than_k_people_is_starred_held_or_dropped():
     frame = stream_of(60, people=2)
     kinds = {
-        how: {t["kind"] for t in run(policy_of(delta=20, leftovers=how), frame).trace} for how in ("star", "hold", "drop")
+        how: {t["kind"] for t in run(policy_of(delta=20, leftovers=how), frame).trace}
+        for how in ("star", "hold", "drop")
     }
     assert kinds == {"star": {"suppress"}, "hold": {"hold", "drop"}, "drop": {"drop"}}

@@ -26,9 +26,12 @@ def stream(
     dead_letters: Annotated[
         str | None, typer.Option("--dead-letters", metavar="FILE", help="Where bad records are listed, by place.")
     ] = None,
-    on_bad: Annotated[str, typer.Option("--on-bad", help="dead-letter sets bad records aside; stop ends.")] = "dead-letter",
+    on_bad: Annotated[
+        str, typer.Option("--on-bad", help="dead-letter sets bad records aside; stop ends.")
+    ] = "dead-letter",
     reference: Annotated[
-        str | None, typer.Option("--reference", metavar="TABLE", help="Shows domains and values the policy leaves open.")
+        str | None,
+        typer.Option("--reference", metavar="TABLE", help="Shows domains and values the policy leaves open."),
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Wait for more when the file ends.")] = False,
     deadline: Annotated[
@@ -45,7 +48,6 @@ def stream(
     settings: options.Settings = None,
     seed: options.Seed = None,
     as_json: options.Json = False,
-    report: options.Report = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Publish records as they arrive; with --checkpoint, goes on exactly where it stopped."""
@@ -61,7 +63,7 @@ def stream(
         if value not in known:
             raise InputError(f"{name} '{value}': is unknown; choose one of {', '.join(known)}")
     asked = options.policy_with(policy, k, method, settings, seed, default_method="fads")
-    options.check_outputs(report, inputs=[source, output, trace, dead_letters, str(policy), *asked.files])
+
     order = Order(
         source, output, checkpoint, trace, dead_letters, reference, on_bad, follow, deadline,
         durability == "power", measured == "whole",

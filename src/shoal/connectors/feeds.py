@@ -339,4 +339,3 @@ def _opened(path: str) -> tuple[BinaryIO, bool]:
         return file, False
     except OSError as failed:
         raise InputError(f"source '{path}': can't be read ({failed.strerror}); check its name and rights") from None
-

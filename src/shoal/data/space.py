@@ -11,6 +11,7 @@ domain by once its width; a box that holds values and missing ones is the whole 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +54,7 @@ class Space:
 
     @classmethod
     def of(cls, schema: Schema, snap: int = 0) -> Space:
-        """The space of a schema that was bound without data. snap: steps of the public grid in each domain, 0 for none."""
+        """The space of a schema. snap: steps of the public grid in the domain of each number, 0 for none."""
         quasi = schema.quasi
         weights = np.array([a.weight for a in quasi])
         share = weights / weights.sum()
@@ -69,8 +70,10 @@ class Space:
         beyond = np.where([t is not None for t in trees], width, low + 2 * np.maximum(width, 1.0))
         linear = np.array([t is None and a.kind is Kind.NUMBER for t, a in zip(trees, quasi, strict=True)])
         grid = np.where(linear & (snap > 0), width / max(snap, 1), 0.0)
-        nodes = _nodes([(t, a, s) for t, a, s in zip(trees, quasi, share, strict=True) if t is not None])
-        return cls(schema, low, width, beyond, share, trees, *nodes, grid)
+        base, parent, first, last, cost = _nodes(
+            [(t, a, s) for t, a, s in zip(trees, quasi, share, strict=True) if t is not None]
+        )
+        return cls(schema, low, width, beyond, share, trees, base, parent, first, last, cost, grid)
 
     @property
     def attributes(self) -> int:
@@ -98,10 +101,10 @@ class Space:
         return np.ascontiguousarray(values[:, at].T.astype(np.int32))
 
     def frozen(self, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What boxes publish: bounds widened to whole nodes, to the grid, to all where a value is missing; and the loss.
+        """What boxes publish: bounds widened to whole nodes, to the grid, or to all where a value is missing.
 
-        lo, hi: (c, d) float64, least and greatest value of the members. The loss, (c,) float64, is that
-        of the published bounds: 0 for single values, 1 for everything.
+        lo, hi: (c, d) float64, least and greatest value of the members. Also their loss, (c,)
+        float64: 0 for single values, 1 for everything.
         """
         lo, hi, loss = lo.copy(), hi.copy(), np.zeros(len(lo))
         for j, tree in enumerate(self.trees):
@@ -128,9 +131,9 @@ class Space:
         lo[mixed, j] = self.low[j]
 
     def encode(self, frame: pl.DataFrame) -> tuple[np.ndarray, dict[int, str]]:
-        """The values of n records, (n, d) float64 with NaN where a missing one suppresses the record, and why some of them can't be read: row and reason.
+        """The values of n records, (n, d) float64, and why some of them can't be read: row and reason.
 
-        Reasons name attributes and rules, never values.
+        NaN where a missing value suppresses the record.         Reasons name attributes and rules, never values.
         """
         values = np.empty((frame.height, self.attributes))
         wrong: dict[int, str] = {}
@@ -141,7 +144,9 @@ class Space:
             for row in np.flatnonzero(unfit & ~missing):
                 wrong.setdefault(int(row), f"attribute '{attribute.name}': {why(int(row))}")
             if missing.any():
-                column = np.where(missing, np.nan if self.schema.missing is Missing.SUPPRESS else self.beyond[j], column)
+                column = np.where(
+                    missing, np.nan if self.schema.missing is Missing.SUPPRESS else self.beyond[j], column
+                )
                 if self.schema.missing is Missing.REJECT:
                     for row in np.flatnonzero(missing):
                         wrong.setdefault(int(row), f"attribute '{attribute.name}': no value, which the policy rejects")
@@ -149,7 +154,7 @@ class Space:
         return values, wrong
 
 
-def _read(attribute: Attribute, text: pl.Series) -> tuple[np.ndarray, np.ndarray, object]:
+def _read(attribute: Attribute, text: pl.Series) -> tuple[np.ndarray, np.ndarray, Callable[[int], str]]:
     """The column as float64, which rows don't fit, and a function that says why a row doesn't."""
     if attribute.hierarchy is not None:
         codes = attribute.hierarchy.leaf_codes(text)

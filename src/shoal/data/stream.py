@@ -73,4 +73,5 @@ class Emissions:
     def joined(cls, parts: list[Emissions]) -> Emissions:
         """One after the other; the last tells which clusters live."""
         columns = [f.name for f in fields(cls) if f.name != "live"]
-        return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in columns), live=parts[-1].live)
+        joined = {name: np.concatenate([getattr(p, name) for p in parts]) for name in columns}
+        return cls(**joined, live=parts[-1].live)

@@ -80,7 +80,9 @@ def generate(n: int, seed: int) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "customer": pl.Series(who_now).cast(pl.String).str.zfill(len(str(2 * customers))).str.replace("^", "C"),
-            "at": pl.select(start + pl.duration(minutes=pl.Series(minutes))).to_series().dt.strftime("%Y-%m-%d %H:%M"),
+            "at": pl.select(start + pl.duration(minutes=pl.lit(pl.Series(minutes))))
+            .to_series()
+            .dt.strftime("%Y-%m-%d %H:%M"),
             "age": age_now,
             "income": income[who],
             "city": pl.Series(ALL_CITIES).gather(city),

@@ -66,7 +66,10 @@ class Fads:
     c0: float = field(default=1.0, metadata={"help": "clusters kept for use again, in units of delta / k", "low": 1.0})
     neighbour: str = field(
         default="knn",
-        metadata={"help": "a cluster is the nearest records (knn), or grows by least loss (grow)", "choices": NEIGHBOURS},
+        metadata={
+            "help": "a cluster is the nearest records (knn), or grows by least loss (grow)",
+            "choices": NEIGHBOURS,
+        },
     )
     strict: bool = field(default=True, metadata={"help": "all members of a cluster are different people"})
     strict_release: bool = field(
@@ -74,7 +77,10 @@ class Fads:
     )
     leftovers: str = field(
         default="star",
-        metadata={"help": "records that fit no cluster: suppressed (star), kept for later, or dropped", "choices": LEFTOVERS},
+        metadata={
+            "help": "records that fit no cluster: suppressed (star), kept for later, or dropped",
+            "choices": LEFTOVERS,
+        },
     )
     preset: str = field(
         default="", metadata={"help": "paper: as printed, members may share people", "choices": ("", "paper")}
@@ -200,5 +206,3 @@ class Publisher:
         self._buffer.restore(state)
         self._reusable.restore(state)
         self._release, self._made, self._now = (int(n) for n in state["counters"])
-
-

@@ -32,7 +32,9 @@ _VERB = "stream"
 class Batch:
     """What one push let out, in the order in which it is published.
 
-    frame: the published rows. decided: all m decisions, with or without a row. row: (m,) place in `frame`, -1 where none. position: (m,) int64, where each record stood in the source. person: (m,) text, None without a subject.
+    frame: the published rows. decided: all m decisions, with or without a row. row: (m,) place in `frame`,
+    -1 where none. position: (m,) int64, where each record stood in the source. person: (m,) text, None
+    without a subject.
     """
 
     frame: pl.DataFrame
@@ -375,4 +377,3 @@ class _Held:
 def counts_of(decided: Emissions) -> dict[str, int]:
     """How many records were decided in each way."""
     return {name: int((decided.kind == kind).sum()) for kind, name in enumerate(KINDS)}
-

@@ -243,5 +243,3 @@ def _not_starred(columns: tuple[PublishedColumn, ...], kind: np.ndarray, schema:
         mark = np.array([cell == schema.render.suppressed for cell in column.cells])
         shows |= ~mark[column.codes[suppressed]]
     return int(shows.sum())
-
-

@@ -110,7 +110,9 @@ class BoundToStream:
         """The members as they were."""
         self._members = {}
         if "members" in state:
-            for (number,), part in state["members"].partition_by("\0cluster", as_dict=True, maintain_order=True).items():
+            for (number,), part in (
+                state["members"].partition_by("\0cluster", as_dict=True, maintain_order=True).items()
+            ):
                 self._members[int(number)] = part["\0person"].to_numpy(), part.drop("\0cluster", "\0person")
 
 

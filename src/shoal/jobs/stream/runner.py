@@ -309,7 +309,9 @@ class Run:
         delay = int((decided.emitted - decided.seq).sum())
         history.append([1, batch.frame.height, *kinds.tolist(), loss, delay, len(decided.made)])
         if len(history) > MOST_HISTORY:
-            paired = [[a + b for a, b in zip(*two, strict=True)] for two in zip(history[::2], history[1::2])]
+            paired = [
+                [a + b for a, b in zip(*two, strict=True)] for two in zip(history[::2], history[1::2], strict=False)
+            ]
             self._tally.history = paired + history[2 * len(paired) :]
 
     def _add_sink(self, content: bytes) -> None:
@@ -413,10 +415,11 @@ class Run:
         for name, size in state["sizes"].items():
             output = self.outputs[name]
             stands = output.path.stat().st_size if output.path.exists() else 0
-            if name != "sink" or not self._in_parts:
-                if stands < output.length or stands > output.length + size:
-                    raise CheckpointError(f"output '{output.path}': is not as the stream left it; put it back, "
-                                          "or begin a new checkpoint")  # fmt: skip
+            in_parts = name == "sink" and self._in_parts
+            if not in_parts and not output.length <= stands <= output.length + size:
+                raise CheckpointError(
+                    f"output '{output.path}': is not as the stream left it; put it back, or begin a new checkpoint"
+                )
             output.pending = content[at : at + size]
             at += size
             self._put(name)
@@ -460,7 +463,7 @@ class Run:
         """One table of all parts, read and written piece by piece."""
         parts = sorted(self.outputs["sink"].path.glob("*.parquet")) if self.outputs["sink"].path.exists() else []
         with files.written_whole(self._order.sink) as draft:
-            rows = pl.scan_parquet(parts) if parts else pl.LazyFrame(schema=[a.name for a in self.core.schema.published])
+            rows = pl.scan_parquet(parts) if parts else self.core.nothing.lazy()
             rows.sink_parquet(draft) if self._kind == ".parquet" else rows.sink_ipc(draft)
 
     @property

@@ -1,0 +1,157 @@
+"""Real processes, killed at any instant: what a stream publishes is what it would have published."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from shoal.jobs.policy import Policy
+from shoal.jobs.stream import runner
+from shoal.jobs.stream.runner import Order, stream_file
+from shoal.samples import purchases
+from shoal.state.checkpoint import Checkpoint
+
+FILES = ("out.csv", "t.jsonl")
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    purchases.generate(6000, 2).write_csv(tmp_path / "p.csv")
+    (tmp_path / "policy.yaml").write_text(purchases.POLICY.replace("delta: 1000", "delta: 300"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("shoal.connectors.feeds.PIECE", 40_000)
+    return tmp_path
+
+
+def order(folder, **more) -> Order:
+    return Order("p.csv", f"{folder}/out.csv", folder / "ck", trace=f"{folder}/t.jsonl", **more)
+
+
+def finished(folder, **more) -> list[bytes]:
+    folder.mkdir(exist_ok=True)
+    stream_file(order(folder, **more), Policy.load("policy.yaml"), progress=lambda stage: None)
+    return [(folder / name).read_bytes() for name in FILES]
+
+
+class Crash(BaseException):
+    """What no code of ours catches."""
+
+
+def crashing(real, at, behind):
+    """The function, but for its call number `at`."""
+    calls = 0
+
+    def call(*arguments, **named):
+        nonlocal calls
+        calls += 1
+        if calls == at and not behind:
+            raise Crash
+        result = real(*arguments, **named)
+        if calls == at:
+            raise Crash
+        return result
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [
+        (Checkpoint, "write"),  # segment and snapshot written, or not yet
+        (Checkpoint, "commit"),
+        (Checkpoint, "put"),
+        (runner.Run, "_took_in"),
+        (runner.Run, "_write"),
+        (runner.Run, "_commit"),
+    ],
+)
+@pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
+def test_a_crash_at_any_step_loses_and_repeats_nothing(shop, monkeypatch, where, name, behind):
+    """Every 1st, 2nd, ... call of each step crashes in turn, until the stream ends."""
+    expected = finished(shop / "whole")
+    folder = shop / "crashed"
+    folder.mkdir()
+    real, crashes = getattr(where, name), 0
+    for _ in range(200):
+        monkeypatch.setattr(where, name, crashing(real, crashes // 2 + 1, behind))  # twice at each call
+        try:
+            found = finished(folder)
+            break
+        except Crash:
+            crashes += 1
+    assert crashes > 3
+    assert found == expected
+
+
+def test_killed_again_and_again_the_output_is_the_same(shop):
+    expected = finished(shop / "whole")
+    script = (
+        "import shoal.connectors.feeds as f; f.PIECE = 20_000; import sys; from shoal.cli.main import status_of; "
+        "sys.exit(status_of(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", script, "stream", "p.csv", "-p", "policy.yaml", "-q", "-o", "out.csv",
+               "--checkpoint", "ck", "--trace", "t.jsonl"]  # fmt: skip
+    instants, kills = random.Random(3), 0
+    while True:
+        process = subprocess.Popen(command, cwd=shop)
+        try:
+            assert process.wait(timeout=instants.uniform(0.7, 1.4) if kills < 10 else 60) == 0
+            break
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            kills += 1
+    assert kills
+    assert [(shop / name).read_bytes() for name in FILES] == expected
+
+
+def test_a_followed_file_is_published_as_it_grows_and_stops_cleanly(shop):
+    lines = (shop / "p.csv").read_bytes().splitlines(keepends=True)
+    (shop / "growing.csv").write_bytes(b"".join(lines[:2001]) + lines[2001][:5])
+    command = [sys.executable, "-m", "shoal", "stream", "growing.csv", "-p", "policy.yaml", "-o", "out.csv",
+               "--checkpoint", "ck", "--follow", "-q"]  # fmt: skip
+    process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE)
+    try:
+        until(lambda: rows(shop) >= 1800, process)
+        with open(shop / "growing.csv", "ab") as file:
+            file.write(lines[2001][5:] + b"".join(lines[2002:]))
+        until(lambda: rows(shop) == 6000 or rows(shop) >= 5700, process)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert b"the same command goes on from there" in err
+    assert (shop / "out.csv.certificate.json").exists()
+    published = (shop / "out.csv").read_bytes()
+    assert finished(shop / "whole")[0].startswith(published)
+
+
+def test_a_deadline_lets_records_out_of_a_quiet_stream(shop):
+    command = [sys.executable, "-m", "shoal", "stream", "p.csv", "-p", "policy.yaml", "-o", "out.csv", "--set",
+               "delta=100000", "--checkpoint", "ck", "--follow", "--deadline", "0.5", "-q"]  # fmt: skip
+    process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE)
+    try:
+        until(lambda: rows(shop) == 6000, process)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def rows(folder) -> int:
+    path = folder / "out.csv"
+    return path.read_bytes().count(b"\n") - 1 if path.exists() else 0
+
+
+def until(holds, process, seconds=60) -> None:
+    for _ in range(seconds * 10):
+        if holds():
+            return
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.1)
+    raise AssertionError("it never came")

@@ -1,0 +1,261 @@
+"""`shoal stream` on files: sinks, bad records, checkpoints, what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.samples import purchases
+
+STREAM = ("stream", "p.csv", "-p", "policy.yaml", "-q")
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    """A folder with p.csv and policy.yaml, and the shell standing in it."""
+    purchases.generate(3000, 1).write_csv(tmp_path / "p.csv")
+    (tmp_path / "policy.yaml").write_text(purchases.POLICY.replace("delta: 1000", "delta: 500"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    monkeypatch.setattr("shoal.connectors.feeds.PIECE", 20_000)
+    monkeypatch.setattr("shoal.connectors.feeds.SLICE", 333)
+
+
+def test_a_stream_writes_rows_certificate_and_trace(shop, shoal):
+    assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl").status == 0
+    out, trace = pl.read_csv("out.csv"), pl.read_ndjson("t.jsonl")
+    certificate = json.loads((shop / "out.csv.certificate.json").read_text())
+    assert out.columns == ["age", "income", "city", "channel", "category", "amount"]
+    assert sorted(trace["seq"]) == sorted(trace["row"]) == list(range(3000))
+    assert certificate["records"]["in"] == certificate["records"]["out"] == len(out) == 3000
+    assert certificate["promises"][0]["measured"] >= 10
+    assert certificate["stream"]["delay"]["max"] <= 499
+    assert not (shop / "out.csv.dead-letters.jsonl").exists()
+
+
+def test_the_audit_of_a_stream_with_its_trace_finds_no_fault(shop, shoal):
+    shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
+    found = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "--json", "-q")
+    assert found.status == 0
+    faults = json.loads(found.out)["faults"]
+    assert len(faults) == 12
+    assert not any(faults.values())
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda t: t.with_columns(pl.col("seq").reverse()), "uncovered"),
+        (lambda t: t.with_columns(pl.col("class").fill_null(0) * 0), "loose"),
+        (lambda t: t.with_columns(emitted=pl.col("emitted") + 500), "late"),
+        (lambda t: t.with_columns(kind=pl.lit("reuse")), "reused_before_made"),
+        (lambda t: t.with_columns(subject=pl.lit("C1")), "weak_first"),
+        (lambda t: t.with_columns(subject=pl.lit("C1")), "weak_new"),
+        (lambda t: t.with_columns(kind=pl.lit("suppress")), "not_starred"),
+        (lambda t: t.with_columns(release=-pl.col("release")), "out_of_order"),
+    ],
+)
+def test_the_audit_notices_a_trace_that_is_not_honest(shop, shoal, change, fault):
+    shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
+    change(pl.read_ndjson("t.jsonl")).write_ndjson("lie.jsonl")
+    found = shoal(
+        "audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "lie.jsonl", "--json", "-q"
+    )
+    assert found.status == 1
+    assert json.loads(found.out)["faults"][fault] > 0
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".jsonl", ".jsonl.gz", ".parquet", ".arrow"])
+@pytest.mark.parametrize("checkpoint", [(), ("--checkpoint", "ck")])
+def test_every_format_of_sink_holds_the_same_rows(shop, shoal, small_pieces, suffix, checkpoint):
+    assert shoal(*STREAM, "-o", "plain.csv").status == 0
+    assert shoal(*STREAM, "-o", f"out{suffix}", *checkpoint).status == 0
+    plain = pl.read_csv("plain.csv", infer_schema=False)
+    from shoal.connectors import files
+
+    found = files.read(f"out{suffix}").frame
+    assert found.with_columns(pl.all().cast(pl.String)).equals(plain)
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".tsv", ".jsonl", ".parquet", ".arrow"])
+def test_every_format_of_source_gives_the_same_rows(shop, shoal, small_pieces, suffix):
+    text = pl.read_csv("p.csv", infer_schema=False)
+    if suffix == ".csv.gz":
+        (shop / "in.csv.gz").write_bytes(gzip.compress((shop / "p.csv").read_bytes()))
+    elif suffix == ".tsv":
+        text.write_csv("in.tsv", separator="\t")
+    elif suffix == ".jsonl":
+        text.write_ndjson("in.jsonl")
+    else:
+        text.write_parquet("in.parquet") if suffix == ".parquet" else text.write_ipc("in.arrow")
+    shoal(*STREAM, "-o", "plain.csv")
+    assert shoal("stream", f"in{suffix}", "-p", "policy.yaml", "-q", "-o", "out.csv").status == 0
+    assert (shop / "out.csv").read_bytes() == (shop / "plain.csv").read_bytes()
+
+
+def test_quotes_line_breaks_and_empty_cells_pass_through_in_any_pieces(shop, shoal, monkeypatch):
+    frame = pl.read_csv("p.csv", infer_schema=False)
+    odd = pl.Series("amount", ['a "quoted" word', "two\nlines", "", None, "a, b", "ü"]).gather(
+        [i % 6 for i in range(3000)]
+    )
+    frame.with_columns(odd).write_csv("p.csv")
+    shoal(*STREAM, "-o", "whole.csv")
+    monkeypatch.setattr("shoal.connectors.feeds.PIECE", 777)
+    shoal(*STREAM, "-o", "pieces.csv")
+    assert (shop / "whole.csv").read_bytes() == (shop / "pieces.csv").read_bytes()
+    found = pl.read_csv("whole.csv", infer_schema=False)["amount"]
+    assert sorted(found.fill_null("")) == sorted(odd.fill_null(""))
+
+
+def bad_lines(shop):
+    lines = (shop / "p.csv").read_bytes().splitlines()
+    cells = lines[11].split(b",")
+    lines[11] = b",".join([*cells[:2], b"not a number", *cells[3:]])
+    lines[21] = lines[21] + b",one too many"
+    lines[31] = b",".join([b"", *lines[31].split(b",")[1:]])
+    lines[41] = (
+        lines[41]
+        .replace(b",shop,", b",shopp,")
+        .replace(b",web,", b",webb,")
+        .replace(b",app,", b",appp,")
+        .replace(b",phone,", b",p,")
+    )
+    lines[51] = lines[51][:-3] + b"\xff\xfe1"
+    (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
+
+
+def test_bad_records_are_set_aside_by_place_and_reason_without_their_cells(shop, shoal, small_pieces):
+    bad_lines(shop)
+    found = shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", "--dead-letters", "bad.jsonl")
+    assert found.status == 0
+    told = [json.loads(line) for line in (shop / "bad.jsonl").read_text().splitlines()]
+    assert [(b["record"], b["reason"]) for b in told] == [
+        (10, "attribute 'age': no number"),
+        (20, "has 9 cells, not 8"),
+        (30, "names no subject"),
+        (40, "attribute 'channel': missing from its hierarchy"),
+        (50, "is not UTF-8"),
+    ]
+    certificate = json.loads((shop / "out.csv.certificate.json").read_text())
+    assert certificate["records"]["rejected"] == 5
+    assert certificate["records"]["out"] == 2995
+    assert {10, 20, 30, 40, 50}.isdisjoint(pl.read_ndjson("t.jsonl")["seq"])
+    assert "not a number" not in found.err + (shop / "bad.jsonl").read_text()
+
+
+def test_on_bad_stop_ends_the_stream_and_writes_nothing(shop, shoal):
+    bad_lines(shop)
+    found = shoal(*STREAM, "-o", "out.csv", "--on-bad", "stop")
+    assert found.status == 2
+    assert "record 11: attribute 'age': no number" in found.err
+    assert not (shop / "out.csv").exists()
+
+
+def test_a_checkpoint_of_another_policy_is_refused(shop, shoal):
+    run = (*STREAM, "-o", "out.csv", "--checkpoint", "ck")
+    assert shoal(*run).status == 0
+    found = shoal(*run, "--set", "delta=700")
+    assert found.status == 2
+    assert "another policy" in found.err
+    assert shoal(*run).status == 0  # finished: the certificate is written again, nothing else
+
+
+def test_a_checkpoint_refuses_another_source_and_a_changed_sink(shop, shoal):
+    run = (*STREAM, "-o", "out.csv", "--checkpoint", "ck")
+    shoal(*run)
+    rows = (shop / "out.csv").read_bytes()
+    (shop / "out.csv").write_bytes(rows[:-100])
+    assert "is not as the stream left it" in shoal(*run).err
+    (shop / "out.csv").write_bytes(rows)
+    (shop / "p.csv").write_bytes((shop / "p.csv").read_bytes()[:-50])
+    assert "is not the one that the checkpoint was made with" in shoal(*run).err
+
+
+def test_a_new_checkpoint_does_not_take_over_a_file_that_exists(shop, shoal):
+    (shop / "out.csv").write_text("mine")
+    found = shoal(*STREAM, "-o", "out.csv", "--checkpoint", "ck")
+    assert found.status == 2
+    assert (shop / "out.csv").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("-o", "-", "--checkpoint", "ck"), "can't be taken up again"),
+        (("-o", "out.csv", "--follow"), "needs --checkpoint"),
+        (("-o", "p.csv"), "is also read"),
+        (("-o", "out.csv", "--trace", "out.csv"), "named twice"),
+        (("-o", "out.csv", "--on-bad", "cry"), "choose one of"),
+        (("-o", "out.csv", "--method", "mondrian"), "not a method of 'stream'"),
+    ],
+)
+def test_what_can_t_be_is_said_before_any_work(shop, shoal, more, said):
+    found = shoal(*STREAM, *more)
+    assert found.status == 2
+    assert said in found.err
+    assert sorted(p.name for p in shop.iterdir()) == ["p.csv", "policy.yaml"]
+
+
+def test_a_policy_that_follows_the_data_needs_a_reference(shop, shoal):
+    policy = (shop / "policy.yaml").read_text().replace(", domain: [16, 95]", "")
+    (shop / "policy.yaml").write_text(policy)
+    found = shoal(*STREAM, "-o", "out.csv")
+    assert found.status == 2
+    assert "attribute 'age': a stream must know its least and greatest value" in found.err
+    assert shoal(*STREAM, "-o", "out.csv", "--reference", "p.csv").status == 0
+
+
+def test_standard_output_gets_the_same_rows(shop, shoal):
+    shoal(*STREAM, "-o", "out.csv")
+    assert shoal(*STREAM, "-o", "-").out == (shop / "out.csv").read_text()
+
+
+def test_the_certificate_by_release_agrees_with_the_whole_on_what_it_tells(shop, shoal):
+    whole = json.loads(shoal(*STREAM, "-o", "a.csv", "--json").out)
+    by_release = json.loads(shoal(*STREAM, "-o", "b.csv", "--json", "--measure", "release").out)
+    assert by_release["classes"]["min"] <= whole["classes"]["min"]
+    assert by_release["utility"]["gcp"] == pytest.approx(whole["utility"]["gcp"], abs=1e-9)
+    assert by_release["output"] == whole["output"]
+    assert by_release["records"] == whole["records"]
+
+
+def test_python_gives_the_rows_of_the_command(shop):
+    import subprocess
+    import sys
+
+    subprocess.run([sys.executable, "-m", "shoal", *STREAM, "-o", "out.csv"], check=True)
+    frame = pl.read_csv("p.csv", infer_schema=False)
+    stream, rows = shoal.stream("policy.yaml"), []
+    for at in range(0, 3000, 700):
+        rows.append(stream.push(frame[at : at + 700]))
+        state, stream = stream.snapshot(), shoal.stream("policy.yaml")
+        stream.restore(state)
+    rows.append(stream.flush())
+    assert pl.concat([r for r in rows if r.height]).write_csv().encode() == (shop / "out.csv").read_bytes()
+
+
+def test_python_takes_none_of_a_batch_with_a_bad_record(shop):
+    stream = shoal.stream("policy.yaml", method="fads", delta=200)
+    frame = pl.read_csv("p.csv", infer_schema=False)
+    with pytest.raises(shoal.InputError, match="record 3: attribute 'city': missing from its hierarchy"):
+        stream.push(
+            frame.with_columns(pl.when(pl.int_range(pl.len()) == 2).then(pl.lit("X")).otherwise("city").alias("city"))
+        )
+    assert stream.waiting == 0
+    assert stream.push(frame[:100]).height == 0
+    assert stream.waiting == 100
+
+
+def test_python_refuses_a_snapshot_of_another_policy(shop):
+    stream = shoal.stream("policy.yaml", delta=200)
+    stream.push(pl.read_csv("p.csv", infer_schema=False)[:100])
+    with pytest.raises(shoal.CheckpointError, match="another policy"):
+        shoal.stream("policy.yaml", delta=300).restore(stream.snapshot())
