@@ -92,6 +92,35 @@ class Release:
             for column in self.columns
         }
 
+    @cached_property
+    def squared_errors(self) -> dict[str, tuple[float, float]]:
+        """By attribute of `originals`, the squared error of class means, and of the mean of all records.
+
+        A suppressed record shows nothing about itself, so it is as good as the mean of all. Infinite or
+        NaN where the numbers are beyond what a float holds.
+        """
+        labels, count = self.classes.labels, self.classes.count
+        places = np.where(labels >= 0, labels, count) if self.suppressed else labels.astype(np.intp)
+        sizes = np.append(self.classes.sizes, self.suppressed)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return {name: _squared_error(values, places, sizes) for name, values in self.originals.items()}
+
+
+def _squared_error(values: np.ndarray, places: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:
+    """Around the mean of each class, and around the mean of all; the last place is nobody's class."""
+    present = ~np.isnan(values)
+    if not present.all():
+        values, places = values[present], places[present]
+        sizes = np.bincount(places, minlength=len(sizes))
+    if not len(values):
+        return 0.0, 0.0
+    shifted = values - values.mean()  # small numbers keep their digits
+    whole = float(np.dot(shifted, shifted))
+    means = np.bincount(places, weights=shifted, minlength=len(sizes)) / np.maximum(sizes, 1)
+    means[-1] = 0.0
+    shifted -= means[places]
+    return float(np.dot(shifted, shifted)), whole
+
 
 def read_columns(table: Table, schema: Schema) -> tuple[tuple[PublishedColumn, ...], list[str]]:
     """The published quasi-identifiers, and findings about cells that are neither value nor span."""

@@ -13,8 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from shoal.data.release import Release
 
 
@@ -28,9 +26,7 @@ class SquaredError:
     def score(self, release: Release) -> float | None:
         if not release.originals:
             return None
-        classes = release.classes
-        with np.errstate(over="ignore", invalid="ignore"):  # beyond any float there is no figure to give
-            return sum(_error(values, classes.labels, classes.count) for values in release.originals.values())
+        return sum(error for error, _ in release.squared_errors.values())
 
 
 @dataclass(frozen=True)
@@ -61,25 +57,4 @@ def _shares_lost(release: Release) -> list[float] | None:
     """Of every attribute that varies, squared error / total sum of squares; None without originals."""
     if not release.originals:
         return None
-    labels, count, everybody = release.classes.labels, release.classes.count, np.zeros(release.records, dtype=np.int64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        pairs = [(_error(v, labels, count), _error(v, everybody, 1)) for v in release.originals.values()]
-    return [error / whole for error, whole in pairs if whole > 0]
-
-
-def _error(values: np.ndarray, labels: np.ndarray, count: int) -> float:
-    present = ~np.isnan(values)
-    if not present.all():
-        values, labels = values[present], labels[present]
-    if not len(values):
-        return 0.0
-    overall = values.mean()
-    shifted = values - overall  # small numbers keep their digits
-    # one more class than there are, for suppressed records: label -1 is the last, and its mean is 0
-    places = np.where(labels >= 0, labels, count)
-    sums = np.bincount(places, weights=shifted, minlength=count + 1)
-    sizes = np.bincount(places, minlength=count + 1)
-    means = sums / np.maximum(sizes, 1)
-    means[count] = 0.0
-    shifted -= means[places]
-    return float(np.dot(shifted, shifted))
+    return [error / whole for error, whole in release.squared_errors.values() if whole > 0]
