@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
 
-from shoal.data.classes import Classes
+from shoal.data.classes import Classes, Population
 
 
 class Column:
@@ -37,13 +38,28 @@ def cells(columns, node):
     )
 
 
-def suppressed(columns, node, models, subjects=None, sensitive=None):
+def suppressed(columns, node, models, subjects=None, sensitive=None, share=1.0):
     """Who is suppressed: first classes of too few people, then all that fail, until none that is left does."""
     gone = np.zeros(len(columns[0].values), dtype=bool)
     counts = [model for model in models if model.model == "k-anonymity"]
-    for asked in [counts, models] if counts else [models]:
+    single = [model for model in models if not model.whole_table]
+    for asked in [counts, single]:
         gone = without_failing(columns, node, asked, gone, subjects, sensitive)
+    shown = cells(columns, node)
+    while not gone.all() and not of_release(columns, models, shown, gone):
+        if not share:
+            return ~np.zeros(len(gone), dtype=bool)  # nothing may go, so the node is out
+        sizes = Counter(s for s, g in zip(shown, gone, strict=True) if not g)
+        gone = np.array([g or sizes[s] == min(sizes.values()) for s, g in zip(shown, gone, strict=True)])
+        gone = without_failing(columns, node, single, gone, subjects, sensitive)
     return gone
+
+
+def of_release(columns, models, shown, gone):
+    number = {}
+    labels = np.array([-1 if g else number.setdefault(s, len(number)) for s, g in zip(shown, gone, strict=True)])
+    classes = Classes(labels, len(number))
+    return all(model.holds(classes).all() for model in models if model.whole_table)
 
 
 def without_failing(columns, node, models, gone, subjects, sensitive):
@@ -56,12 +72,29 @@ def without_failing(columns, node, models, gone, subjects, sensitive):
             codes = {}
             quasi[column.name] = np.array([codes.setdefault(s[j], len(codes)) for s in shown])
         classes = Classes(labels, len(number), subjects, sensitive or {}, quasi)
+        if not models:
+            return gone
+        if any(model.population for model in models):
+            classes = replace(classes, population=population_of(columns, node, shown, labels, len(number)))
         holds = np.logical_and.reduce([model.holds(classes) for model in models])
         failing = (labels >= 0) & ~holds[labels]
         if not failing.any():
             return gone
         gone |= failing
     return gone
+
+
+def population_of(columns, node, shown, labels, count):
+    """Who of the columns' populations fits each class."""
+    fits = np.zeros(count, dtype=np.int64)
+    outside = 0
+    for person in zip(*(c.population for c in columns), strict=True):
+        cell = tuple(c.cell(value, level) for c, value, level in zip(columns, person, node, strict=True))
+        found = {label for label, s in zip(labels, shown, strict=True) if label >= 0 and s == cell}
+        outside += not found
+        for label in found:
+            fits[label] += 1
+    return {"people": Population(fits, outside)}
 
 
 def score(columns, node, gone, metric, k):
@@ -104,7 +137,7 @@ def optimum(columns, models, metric, share, k, low=None, high=None, **more):
     best = None
     n = len(columns[0].values)
     for node in nodes(columns, low, high):
-        gone = suppressed(columns, node, models, **more)
+        gone = suppressed(columns, node, models, share=share, **more)
         if gone.sum() > Fraction(str(share)) * n or gone.all():
             continue
         found = score(columns, node, gone, metric, k)

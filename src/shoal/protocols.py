@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from shoal.data.classes import Classes
+from shoal.data.classes import Classes, Population
 from shoal.data.closeness import Closeness
 from shoal.data.cut import Cut
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -59,12 +59,30 @@ class Promises(Protocol):
     def relative(self) -> bool:
         """Whether some promise compares a class with all records that are in a class."""
 
-    def hold(self, labels: np.ndarray, count: int, quasi: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+    @property
+    def about_release(self) -> bool:
+        """Whether `release_holds` asks anything."""
+
+    @property
+    def merging_keeps(self) -> bool:
+        """Whether merging classes of a release for which `release_holds` gives one for which it does."""
+
+    def release_holds(self, labels: np.ndarray, count: int) -> bool:
+        """Whether the promises hold that no class keeps or breaks alone; labels as for `hold`."""
+
+    def hold(
+        self,
+        labels: np.ndarray,
+        count: int,
+        quasi: Mapping[str, np.ndarray] | None = None,
+        population: Mapping[str, Population] | None = None,
+    ) -> np.ndarray:
         """For each class 0..count-1, whether every monotone promise holds; (count,) bool.
 
         labels: (n,) int32, class of each record of the matrix, -1 for records to leave out.
         quasi: (n,) codes of the cells of each quasi-identifier, where they are known: a promise over some
         of them is then judged on these alone. Without, it is judged on the classes, which is stricter.
+        population: by table of `Matrix.populations`, who fits each class; without, nothing is asked about them.
         Counts distinct subjects, so it is the last word on k as well.
         """
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
+from shoal.data.classes import Population
 from shoal.data.closeness import Closeness
 from shoal.data.cut import Cut
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -26,7 +27,8 @@ class OnlyK:
     """The simplest promises: k distinct subjects in every class, over each of some sets of attributes."""
 
     closeness: tuple[Closeness, ...] = ()
-    relative = False
+    relative = about_release = False
+    merging_keeps = True
 
     def __init__(self, matrix: Matrix, k: int, qids: tuple[Qid, ...] | None = None) -> None:
         self.qids = (Qid((), k),) if qids is None else qids
@@ -34,7 +36,16 @@ class OnlyK:
         self._subjects = np.arange(matrix.records) if matrix.subjects is None else matrix.subjects
         self.beyond_k = matrix.subjects is not None
 
-    def hold(self, labels: np.ndarray, count: int, quasi: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+    def release_holds(self, labels: np.ndarray, count: int) -> bool:
+        return True
+
+    def hold(
+        self,
+        labels: np.ndarray,
+        count: int,
+        quasi: Mapping[str, np.ndarray] | None = None,
+        population: Mapping[str, Population] | None = None,
+    ) -> np.ndarray:
         enough = [all(self._enough(labels == c, labels, q, quasi) for q in self.qids) for c in range(count)]
         return np.array(enough, dtype=bool)
 

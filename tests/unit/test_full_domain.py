@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,10 +18,15 @@ from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
 from shoal.privacy import (
     AlphaKAnonymity,
+    AverageRisk,
     BoundPromises,
+    DeltaPresence,
     KAnonymity,
+    KMap,
     LDiversity,
+    PopulationUniqueness,
     PSensitiveKAnonymity,
+    SampleUniqueness,
     TCloseness,
 )
 
@@ -76,7 +83,7 @@ def found_and_best(method, models, columns, matrix, sensitive):
     except InfeasibleError:
         return None, best
     node = tuple(cut.levels)
-    gone = naive_lattice.suppressed(columns, node, models, matrix.subjects, sensitive)
+    gone = naive_lattice.suppressed(columns, node, models, matrix.subjects, sensitive, method.suppression)
     assert np.array_equal(gone, cut.suppressed)
     assert cut.account["suppressed"] == gone.sum()
     assert cut.account["score"] == pytest.approx(
@@ -133,6 +140,44 @@ def test_with_people_who_have_several_records(table, metric, share, data):
     if matrix.people < 2:
         return
     found, best = found_and_best(FullDomain(metric, share), [KAnonymity(2)], columns, matrix, sensitive)
+    assert (found is None) == (best is None)
+    assert found is None or found == pytest.approx(best, abs=1e-9)
+
+
+OF_RELEASE = [
+    AverageRisk(0.4),
+    SampleUniqueness(0.1),
+    SampleUniqueness(0.0),
+    PopulationUniqueness(0.05, 0.1, "zayatz"),
+    PopulationUniqueness(0.1, 0.5, "snb"),
+    PopulationUniqueness(0.1, 0.1, "pitman"),
+]
+
+
+@settings(max_examples=250, deadline=None)
+@given(tables(16), st.sampled_from(METRICS), SHARES, st.sampled_from(OF_RELEASE), st.sampled_from([None, 2]))
+def test_with_promises_about_the_release_as_a_whole(table, metric, share, other, k):
+    columns, matrix, sensitive = table
+    models = [other] if k is None else [KAnonymity(k), other]
+    if matrix.records < bound(models, matrix, sensitive).k:
+        return
+    found, best = found_and_best(FullDomain(metric, share), models, columns, matrix, sensitive)
+    assert (found is None) == (best is None)
+    assert found is None or found == pytest.approx(best, abs=1e-9)
+
+
+@settings(max_examples=150, deadline=None)
+@given(tables(14), st.sampled_from(METRICS), SHARES, st.booleans(), st.data())
+def test_with_promises_against_a_population(table, metric, share, mapped, data):
+    columns, matrix, sensitive = table
+    people = data.draw(st.integers(0, 20))
+    for column in columns:
+        more = data.draw(st.lists(st.sampled_from(sorted(column.rows)), min_size=people, max_size=people))
+        column.population = [*column.values, *more]
+    codes = [Hierarchy.from_paths(c.rows.values()).leaf_codes(c.population) for c in columns]
+    matrix = replace(matrix, populations={"people": np.column_stack(codes).astype(np.int32)})
+    model = KMap(3, "people") if mapped else DeltaPresence(0.7, "people", data.draw(st.sampled_from([0.0, 0.2])))
+    found, best = found_and_best(FullDomain(metric, share), [model], columns, matrix, sensitive)
     assert (found is None) == (best is None)
     assert found is None or found == pytest.approx(best, abs=1e-9)
 

@@ -194,6 +194,11 @@ def test_every_promise_says_what_it_is():
         "k-l-diversity",
         "beta-likeness",
         "delta-disclosure",
+        "k-map",
+        "delta-presence",
+        "average-risk",
+        "sample-uniqueness",
+        "population-uniqueness",
     }
     for name, model in MODELS.items():
         assert model.model == name

@@ -38,6 +38,17 @@ class SensitiveColumn:
 
 
 @dataclass(frozen=True)
+class Population:
+    """The people of a population table who fit each class: everybody whom its published cells cover.
+
+    people: (count,) int64. outside: how many of the table fit no class.
+    """
+
+    people: np.ndarray
+    outside: int = 0
+
+
+@dataclass(frozen=True)
 class Classes:
     """Records by class, with their people and sensitive values.
 
@@ -46,6 +57,7 @@ class Classes:
     sensitive: by attribute name.
     quasi: (n,) int32 codes of the published cells by attribute name, for promises over some of the
         quasi-identifiers only; empty where they are not known.
+    population: by table, who of the population fits each class; empty where that is not known.
     """
 
     labels: np.ndarray
@@ -53,6 +65,7 @@ class Classes:
     subjects: np.ndarray | None = None
     sensitive: Mapping[str, SensitiveColumn] = field(default_factory=dict)
     quasi: Mapping[str, np.ndarray] = field(default_factory=dict)
+    population: Mapping[str, Population] = field(default_factory=dict)
 
     def only(self, kept: np.ndarray, subjects: np.ndarray | None) -> Classes:
         """The same for some of the records. kept: (n,) bool; subjects: theirs, numbered densely."""

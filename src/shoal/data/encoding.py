@@ -154,7 +154,7 @@ def _positions(attribute: Attribute, values: np.ndarray, missing: int) -> tuple[
         beyond = np.full(missing, attribute.hierarchy.leaves)
         return np.concatenate([values, beyond]).astype(np.int32), tree
     low, high = linear_domain(attribute, values)
-    unit = _unit(values, high - low)
+    unit = position_unit(values, high - low)
     codes = np.rint((values - low) / unit)
     reach = (high - low) / unit
     last = codes[-1] if len(codes) else 0.0
@@ -177,7 +177,7 @@ def linear_domain(attribute: Attribute, values: np.ndarray) -> tuple[float, floa
     return (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
 
 
-def _unit(values: np.ndarray, width: float) -> float:
+def position_unit(values: np.ndarray, width: float) -> float:
     """The step between neighbouring positions: exact for whole numbers and short decimals."""
     for decimals in range(7):
         unit = 10.0**-decimals
@@ -196,7 +196,7 @@ def span_ends(encoded: EncodedAttribute, start: int, end: int) -> tuple[str, str
         order = attribute.order or ()
         return order[start], order[end]
     low, high = linear_domain(attribute, encoded.values)
-    unit = _unit(encoded.values, high - low)
+    unit = position_unit(encoded.values, high - low)
     if end >= encoded.end:
         end = math.ceil((high - low) / unit)
     decimals = next((d for d in range(7) if unit == 10.0**-d), None)

@@ -10,6 +10,7 @@ is a pair of bounds (lo, hi) on every attribute:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,6 +36,7 @@ class Matrix:
     reach: (d,) float64. Linear: width of the domain in units of code; 0 for trees.
     missing: (d,) int32, code of a missing value, -1 where none is missing. It is a tree's last leaf, right
         under the root, and lies beyond all values of a linear attribute.
+    populations: by name, (m, d) int32 codes of the people of a population table, for promises about it.
     label: (n,) int32, the class of each record for methods that keep it predictable, or None.
 
     The loss of span (lo, hi) on tree attribute j: start at node base[j] + lo and climb `parent`
@@ -55,6 +57,7 @@ class Matrix:
     reach: np.ndarray = field(default_factory=lambda: np.zeros(0))
     missing: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     label: np.ndarray | None = None
+    populations: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def records(self) -> int:

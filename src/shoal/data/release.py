@@ -258,11 +258,12 @@ def covers(published: PublishedColumn, values: np.ndarray, codes: np.ndarray) ->
     """
     if len(values) * len(published.cells) <= _MOST_PAIRS:
         # every pair is judged once, and each record looks its own up
-        pairs = _covers(published.lo, published.hi, values[:, None]).ravel()
+        pairs = spans_cover(published.lo, published.hi, values[:, None]).ravel()
         return pairs[codes.astype(np.int32) * np.int32(len(published.cells)) + published.codes]
-    return _covers(published.lo[published.codes], published.hi[published.codes], values[codes])
+    return spans_cover(published.lo[published.codes], published.hi[published.codes], values[codes])
 
 
-def _covers(lo: np.ndarray, hi: np.ndarray, values: np.ndarray) -> np.ndarray:
+def spans_cover(lo: np.ndarray, hi: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Whether a span as in `PublishedColumn` covers a value, elementwise; the mark covers no value, too."""
     neither = np.isnan(values) & (np.isnan(lo) | np.isneginf(lo))
     return neither | ((lo <= values) & (values <= hi))

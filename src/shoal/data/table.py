@@ -30,6 +30,13 @@ class Column:
         """Records per distinct text, (cells,) int64."""
         return np.bincount(self.codes, minlength=len(self.cells))
 
+    def joined(self, other: Column) -> Column:
+        """The records of both, one after the other."""
+        cells = tuple(sorted({*self.cells, *other.cells}))
+        place = {cell: i for i, cell in enumerate(cells)}
+        parts = [np.array([place[cell] for cell in c.cells], dtype=np.int32)[c.codes] for c in (self, other)]
+        return Column(self.name, np.concatenate(parts), cells, self.was_number)
+
     def rows_of(self, cells: np.ndarray, most: int = 5) -> np.ndarray:
         """The first few 0-based rows that hold one of these cells. cells: (cells,) bool."""
         return np.flatnonzero(cells[self.codes])[:most]

@@ -27,6 +27,7 @@ from shoal.data.table import Table, as_text
 from shoal.errors import InputError
 from shoal.jobs import registry
 from shoal.jobs.policy import Policy
+from shoal.jobs.populations import fitting
 from shoal.version import VERSION
 
 Progress = Callable[[str], None]
@@ -213,6 +214,8 @@ def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth |
         suppressed &= truth.aligned(_given_up(truth, suppressed, policy))
     labels, count = label_classes(columns, suppressed)
     classes = Classes(labels, count, _subjects(released, schema, truth), sensitive, {c.name: c.codes for c in columns})
+    if policy.populations:
+        classes = replace(classes, population=fitting(policy.populations, schema, columns, classes))
     return Release(columns, classes, policy.asked_k, _label(released, schema), _originals(schema, truth))
 
 

@@ -13,6 +13,7 @@ import re
 import tomllib
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ import numpy as np
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from shoal.connectors import files
 from shoal.data.encoding import parse_numbers
 from shoal.data.hierarchies import MAKERS
 from shoal.data.hierarchies.doctor import misfits
@@ -197,15 +199,29 @@ class Policy:
 
     @property
     def files(self) -> list[str]:
-        """The hierarchy tables that it reads."""
-        named = (a.hierarchy for a in self.model.attributes.values())
-        return [str(self.base / name) for name in named if isinstance(name, str)]
+        """The hierarchy and population tables that it reads."""
+        named = [a.hierarchy for a in self.model.attributes.values()]
+        return [str(self.base / name) for name in (*named, *self._population_names) if isinstance(name, str)]
+
+    @property
+    def _population_names(self) -> list[str]:
+        named = [promise.get("population") for promise in self.model.promises]
+        return sorted({name for name in named if isinstance(name, str) and name})
+
+    @cached_property
+    def populations(self) -> dict[str, Table]:
+        """The tables of the population that promises compare with, by the name that the policy gives."""
+        return {name: Table(files.read(str(self.base / name), self.quasi).frame) for name in self._population_names}
+
+    @property
+    def quasi(self) -> list[str]:
+        return [name for name, a in self.model.attributes.items() if a.role == "quasi"]
 
     def with_k(self, k: int) -> Policy:
         """The same policy with another k: in its k-anonymity promises, or in a new one."""
         promises = [dict(promise) for promise in self.model.promises]
         for promise in promises:
-            if "k" in promise:
+            if "k" in promise and not promise.get("population"):
                 promise["k"] = k
         if not any(promise["model"] == "k-anonymity" for promise in promises):
             promises.insert(0, {"model": "k-anonymity", "k": k})
@@ -397,12 +413,12 @@ class Policy:
 
     def bind(self, table: Table) -> tuple[Schema | None, list[str]]:
         """The schema of this table, with domains and hierarchies filled in; or every finding."""
-        findings = self.check_columns(table.names) or self._unnamed_columns(table)
+        findings = self.check_columns(table.names) or self._unnamed_columns(table) or self._population_gaps()
         if findings:
             return None, findings
         attributes = []
         for name in table.names:
-            attribute, found = self._bind_attribute(name, table.column(name) if self._needs_values(name) else None)
+            attribute, found = self._bind_attribute(name, self._values_of(table, name))
             findings += found
             if attribute is not None:
                 attributes.append(attribute)
@@ -491,9 +507,22 @@ class Policy:
             label,
         )
 
-    def _needs_values(self, name: str) -> bool:
+    def _values_of(self, table: Table, name: str) -> Column | None:
+        """The column that tells a domain, order or made hierarchy; the population's values are among them."""
         declared = self.model.attributes.get(name)
-        return declared is not None and declared.role in ("quasi", "sensitive")
+        if declared is None or declared.role not in ("quasi", "sensitive"):
+            return None
+        others = self.populations.values() if declared.role == "quasi" else ()
+        return reduce(lambda column, other: column.joined(other.column(name)), others, table.column(name))
+
+    def _population_gaps(self) -> list[str]:
+        """Quasi-identifiers that a table of the population lacks."""
+        return [
+            f"population '{table}': has no column '{name}', a quasi-identifier; add it"
+            for table, frame in self.populations.items()
+            for name in self.quasi
+            if name not in frame.names
+        ]
 
     def _bind_attribute(
         self, name: str, column: Column | None, opaque: bool = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError, PromiseError
 from shoal.jobs.audit import Progress, Truth, measure, silent
 from shoal.jobs.policy import Policy
+from shoal.jobs.populations import encode_populations
 from shoal.jobs.pseudonyms import pseudonyms
 from shoal.privacy.promises import BoundPromises, nearest_feasible
 
@@ -257,17 +258,18 @@ def _recoding(found: Partition | Cut, encoded: EncodedTable, render: Render) -> 
 class Bound:
     """A table that fits its policy. everybody: all records, suppressed ones too, in one class.
 
-    label: (n,) what the classification metric predicts, or None.
+    label: (n,) what the classification metric predicts, or None. populations: as in `Matrix`.
     """
 
     schema: Schema
     encoded: EncodedTable
     everybody: Classes
     label: np.ndarray | None = None
+    populations: dict[str, np.ndarray] = field(default_factory=dict)
 
     def matrix(self) -> Matrix:
         """The records that are not suppressed."""
-        return self.encoded.matrix(self.label)
+        return replace(self.encoded.matrix(self.label), populations=self.populations)
 
     def published(self, subjects: np.ndarray | None) -> Classes:
         """The records that are not suppressed, in one class. subjects: theirs, numbered densely."""
@@ -292,9 +294,12 @@ def bind(table: Table, policy: Policy) -> tuple[Bound | None, list[Any]]:
     findings += _undesignated(policy, sensitive)
     if encoded is None or findings:
         return None, findings
+    populations, wrong = encode_populations(policy.populations, schema, encoded)
+    if wrong:
+        return None, list(wrong)
     labels = np.zeros(table.records, dtype=np.int32)
     label = None if schema.label is None else table.column(schema.label).codes
-    return Bound(schema, encoded, Classes(labels, 1, encoded.subjects, sensitive), label), []
+    return Bound(schema, encoded, Classes(labels, 1, encoded.subjects, sensitive), label, populations), []
 
 
 def _undesignated(policy: Policy, sensitive: dict[str, SensitiveColumn]) -> list[Finding]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.beta_likeness import BetaLikeness
 from shoal.privacy.delta_disclosure import DeltaDisclosure
+from shoal.privacy.class_sizes import AverageRisk, PopulationUniqueness, SampleUniqueness
 from shoal.privacy.feasibility import nearest_feasible
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.k_l_diversity import KLDiversity
 from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.p_sensitive import PSensitiveKAnonymity
+from shoal.privacy.population import DeltaPresence, KMap
 from shoal.privacy.promise import Promise
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness
@@ -25,6 +27,11 @@ MODELS: dict[str, type[Promise]] = {
         KLDiversity,
         BetaLikeness,
         DeltaDisclosure,
+        KMap,
+        DeltaPresence,
+        AverageRisk,
+        SampleUniqueness,
+        PopulationUniqueness,
     )
 }
 """Every promise of this folder by the name that policies use."""
@@ -32,14 +39,19 @@ MODELS: dict[str, type[Promise]] = {
 __all__ = [
     "MODELS",
     "AlphaKAnonymity",
+    "AverageRisk",
     "BetaLikeness",
     "BoundPromises",
     "DeltaDisclosure",
+    "DeltaPresence",
     "KAnonymity",
     "KLDiversity",
+    "KMap",
     "LDiversity",
     "PSensitiveKAnonymity",
+    "PopulationUniqueness",
     "Promise",
+    "SampleUniqueness",
     "TCloseness",
     "nearest_feasible",
 ]

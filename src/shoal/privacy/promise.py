@@ -27,6 +27,13 @@ class Promise(ABC):
     counts_people_only: ClassVar[bool] = False
     """Whether nothing is asked but `least_subjects` in every class."""
 
+    whole_table: ClassVar[bool] = False
+    """Whether it is about the release as a whole, so that no class keeps or breaks it alone; then monotone
+    means that merging classes of a release that holds gives one that holds."""
+
+    population: str = ""
+    """The table of the population that classes are compared with; none for most promises."""
+
     attributes: tuple[str, ...]
     """The attributes that the promise is about, as a certificate lists them."""
 
@@ -71,6 +78,10 @@ class Promise(ABC):
         several_records: whether a subject may have several records, and so several sensitive values.
         """
         return 1
+
+    def enough_subjects(self, several_records: bool) -> int:
+        """Subjects in every class that are enough for a promise about the whole, for methods that can't ask it."""
+        return self.least_subjects(several_records)
 
     def nearest(self, everybody: Classes) -> list[str]:
         """What stands against the promise even with everybody in one class, with what would hold."""

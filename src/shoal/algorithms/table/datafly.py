@@ -58,7 +58,7 @@ class Datafly:
         node, classes = lattice.low, lattice.bottom
         while True:
             judged = lattice.judge(classes, node)
-            if judged.suppressed <= limit and not judged.failing.all():
+            if judged.holds:
                 break
             distinct = [
                 len(np.unique(lattice.levels.at(j, level)[lattice.levels.present[j] > 0]))

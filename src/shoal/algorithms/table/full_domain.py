@@ -34,6 +34,7 @@ import numpy as np
 
 from shoal.algorithms.table.lattice import METRICS, Classes, Judged, Lattice, Node, account, levels_given
 from shoal.algorithms.table.segments import require_people
+from shoal.data.classes import Population
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
@@ -89,9 +90,9 @@ class FullDomain:
     ) -> Cut:
         """The node that costs least, and who is suppressed there; draws no random number."""
         require_people(matrix, promises)
-        if self.rounds and promises.relative:
+        if self.rounds and (promises.relative or promises.about_release or matrix.populations):
             raise InputError(
-                f"method '{self.name}': a promise compares classes with the whole table, which further rounds change; "
+                f"method '{self.name}': a promise looks at the whole release, which further rounds change; "
                 "leave 'rounds' out"
             )
         low, high = self._ends(matrix)
@@ -223,12 +224,9 @@ class _Search:
         if classes is None:
             classes = self.kept.classes(place)
         judged = self.lattice.judge(classes, node, self.best.score - ROUNDING)
-        if self._holds(judged) and judged.score < self.best.score - ROUNDING:
+        if judged.holds and judged.score < self.best.score - ROUNDING:
             self.best = _Found(node, judged)
         return judged
-
-    def _holds(self, judged: Judged) -> bool:
-        return judged.suppressed <= self.lattice.limit and not judged.failing.all()
 
     def node(self, place: Place) -> Node:
         return tuple(int(low + step) for low, step in zip(self.lattice.low, place, strict=True))
@@ -257,9 +255,9 @@ class _Search:
         above = tuple(slice(step, None) for step in place)
         below = tuple(slice(None, step + 1) for step in place)
         self.open[place] = False
-        if judged.counted > limit or (not limit and judged.suppressed):
+        if judged.fails_below:
             self.open[below] = False
-        elif not limit or judged.floor >= self.best.score - ROUNDING:
+        elif (judged.holds and not limit) or judged.floor >= self.best.score - ROUNDING:
             self.open[above] = False  # coarser nodes cost at least the floor
         if metric in CLASS_METRICS:
             np.maximum(self.floors[above], judged.floor, out=self.floors[above])
@@ -301,10 +299,11 @@ class _Search:
         low, high = 0, len(path)
         while low < high and not self.clock.over:
             middle = (low + high) // 2
-            if self._look(path[middle]).suppressed:
-                low = middle + 1
-            else:
+            judged = self._look(path[middle])
+            if judged.holds or judged.floor >= self.best.score - ROUNDING:
                 high = middle
+            else:
+                low = middle + 1
 
     def _everywhere(self) -> None:
         """Looks at all that is left, each node with the classes of the one below it."""
@@ -339,7 +338,7 @@ class _Search:
             steps = [
                 (up, self._judge(up, self.lattice.rolled_up(classes, self.node(up))[0])) for up in self._steps(place, 1)
             ]
-            holds = self._holds(here)
+            holds = here.holds
             if not steps or (holds and min(judged.score for _, judged in steps) >= here.score - ROUNDING):
                 break
             before = here
@@ -355,7 +354,7 @@ class _Search:
         while not self.clock.over:
             self.clock.tell(sum(place), sum(self.top), self.best.score)
             steps = [(down, self._judge(down)) for down in self._steps(place, -1)]
-            holding = [(judged.score, down) for down, judged in steps if self._holds(judged)]
+            holding = [(judged.score, down) for down, judged in steps if judged.holds]
             if not holding or min(holding)[0] >= here.score - ROUNDING:
                 return
             place = min(holding)[1]
@@ -410,17 +409,27 @@ def _part(matrix: Matrix, rows: np.ndarray) -> Matrix:
 class _Part:
     """Promises asked about some of the records of a table."""
 
-    relative = False
+    relative = about_release = False
+    merging_keeps = True
     closeness = ()
 
     def __init__(self, promises: Promises, rows: np.ndarray, records: int) -> None:
         self.k, self.beyond_k, self.qids = promises.k, promises.beyond_k, promises.qids
         self._promises, self._rows, self._records = promises, rows, records
 
-    def hold(self, labels: np.ndarray, count: int, quasi: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+    def hold(
+        self,
+        labels: np.ndarray,
+        count: int,
+        quasi: Mapping[str, np.ndarray] | None = None,
+        population: Mapping[str, Population] | None = None,
+    ) -> np.ndarray:
         return self._promises.hold(
             self._whole(labels, -1), count, {name: self._whole(codes, 0) for name, codes in (quasi or {}).items()}
         )
+
+    def release_holds(self, labels: np.ndarray, count: int) -> bool:
+        return True
 
     def among(self, kept: np.ndarray) -> Promises:
         return self

@@ -110,6 +110,6 @@ def _cheapest(lattice: Lattice, anonymous: np.ndarray) -> tuple[Node | None, Jud
         if floors[place] >= enough:
             break
         judged = lattice.judge(lattice.rolled_up(lattice.bottom, place)[0], place, enough)
-        if judged.suppressed <= lattice.limit and judged.score < enough and not judged.failing.all():
+        if judged.holds and judged.score < enough:
             best = place, judged
     return best

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shoal.data.classes import Population
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
 from shoal.kernels import lattice as kernel
@@ -46,7 +47,8 @@ class Judged(NamedTuple):
     """A node, measured. failing: (c,) bool, classes that are suppressed; suppressed: their records.
 
     penalty: by how much suppression raises the score above the floor. counted, least: suppressed records
-    and penalty if nothing but people were counted.
+    and penalty if nothing but people were counted. holds: whether the node may be published, as far as was
+    asked; fails_below: whether no finer node may.
     """
 
     classes: Classes
@@ -56,6 +58,8 @@ class Judged(NamedTuple):
     penalty: float
     counted: int
     least: float
+    holds: bool
+    fails_below: bool
 
     @property
     def score(self) -> float:
@@ -66,8 +70,9 @@ class Judged(NamedTuple):
 class Levels:
     """Every level of every attribute, as tables over codes.
 
-    codes: (n, d) int32, dense enough to index tables. span: groups of each code; group of code c of
-    attribute j at a level is span[place[j][level] + c]. groups: how many there are, by attribute and level.
+    codes: (n, d) int32 of the records and then of all populations, dense enough to index tables.
+    span: groups of each code; that of code c of attribute j at a level is span[place[j][level] + c].
+    groups: how many there are, by attribute and level.
     values: for each attribute, the matrix's code behind each code; present: how many records have it.
     """
 
@@ -81,6 +86,7 @@ class Levels:
     @classmethod
     def of(cls, matrix: Matrix) -> Levels:
         codes, values = _dense(matrix)
+        records = codes[: matrix.records]
         spans, place, groups, present = [], [], [], []
         room = 0
         for j in range(matrix.attributes):
@@ -88,7 +94,7 @@ class Levels:
             spans += [np.searchsorted(s, values[j], side="right") - 1 for s in starts]
             place.append(room + len(values[j]) * np.arange(len(starts)))
             groups.append(np.array([len(s) for s in starts]))
-            present.append(np.bincount(codes[:, j], minlength=len(values[j])))
+            present.append(np.bincount(records[:, j], minlength=len(values[j])))
             room += len(values[j]) * len(starts)
         flat = np.concatenate(spans).astype(np.int32) if spans else np.zeros(0, np.int32)
         return cls(codes, flat, tuple(place), tuple(groups), tuple(values), tuple(present))
@@ -101,14 +107,17 @@ class Levels:
 
 def _dense(matrix: Matrix) -> tuple[np.ndarray, list[np.ndarray]]:
     """Codes that index short tables, and for each attribute the matrix's code behind each of them."""
-    codes, values = matrix.codes, []
+    given = matrix.codes
+    if matrix.populations:
+        given = np.concatenate([given, *matrix.populations.values()])
+    codes, values = given, []
     for j in range(matrix.attributes):
-        whole = int(matrix.codes[:, j].max(initial=0)) + 1
+        whole = int(given[:, j].max(initial=0)) + 1
         if whole <= 2 * matrix.records + (1 << 17):
             values.append(np.arange(whole))
             continue
-        distinct, ranks = np.unique(matrix.codes[:, j], return_inverse=True)
-        codes = codes.copy() if codes is matrix.codes else codes
+        distinct, ranks = np.unique(given[:, j], return_inverse=True)
+        codes = codes.copy() if codes is given else codes
         codes[:, j] = ranks
         values.append(distinct)
     return codes, values
@@ -133,6 +142,12 @@ class Lattice:
         n = matrix.records
         whole = Classes(np.arange(n, dtype=np.int32), np.ones(n, dtype=np.int32))
         self.bottom, self._bottom_of = self.rolled_up(whole, self.low)
+        self._asks = promises.beyond_k or promises.about_release
+        self._people, at = {}, n
+        for name, people in matrix.populations.items():
+            rows = np.arange(at, at + len(people), dtype=np.int32)
+            self._people[name], _ = self.rolled_up(Classes(rows, np.ones(len(rows), dtype=np.int32)), self.low)
+            at += len(people)
 
     @property
     def nodes(self) -> int:
@@ -179,11 +194,15 @@ class Lattice:
         self.judged += 1
         failing = self._too_few(classes, node)
         counted, floor, least = self._measured(classes, node, failing)
-        suppressed, penalty = counted, least
-        if self.promises.beyond_k and counted <= self.limit and floor + least < enough:
-            failing = self._failing(node, failing)
+        suppressed, penalty, together = counted, least, True
+        fails_below = counted > self.limit
+        if self._asks and not fails_below and floor + least < enough:
+            failing, together = self._failing(classes, node, failing)
             suppressed, floor, penalty = self._measured(classes, node, failing)
-        return Judged(classes, failing, suppressed, floor, penalty, counted, least)
+            # with suppression a class that holds may be joined by one that doesn't, so nothing follows
+            fails_below = not self.limit and (suppressed > 0 or (not together and self.promises.merging_keeps))
+        holds = suppressed <= self.limit and together and not failing.all()
+        return Judged(classes, failing, suppressed, floor, penalty, counted, least, holds, fails_below)
 
     def too_small(self, node: Node, attributes: tuple[int, ...]) -> int:
         """Records in classes that are too small for the counts over these attributes alone, or over some of them."""
@@ -231,25 +250,46 @@ class Lattice:
                 break
         return failing
 
-    def _failing(self, node: Node, failing: np.ndarray) -> np.ndarray:
-        """Classes that break any promise, the whole table being what is left when they are gone; (c,) bool."""
+    def _failing(self, classes: Classes, node: Node, failing: np.ndarray) -> tuple[np.ndarray, bool]:
+        """Classes that have to go, (c,) bool, and whether the rest keeps all promises about the release.
+
+        The whole table is what is left. While a promise about the release breaks, the smallest classes go.
+        """
         # classes are numbered by their first record, from whatever finer ones they were made
         _, class_of = self.rolled_up(self.bottom, node)
+        of_record, cells, promises = class_of[self._bottom_of], self.cells(node), self.promises
+        people = self._population(classes, node)
         gone = failing.copy()
-        of_record = class_of[self._bottom_of]
-        cells = self.cells(node)
-        promises = self.promises
-        while True:
+        while not gone.all() and int(classes.size[gone].sum()) <= self.limit:
             kept = np.flatnonzero(~gone)
             number = np.full(len(gone), -1, dtype=np.int32)
             number[kept] = np.arange(len(kept), dtype=np.int32)
             labels = number[of_record]
             if promises.relative and gone.any():
                 promises = self.promises.among(labels >= 0)
-            broken = ~promises.hold(labels, len(kept), cells) if len(kept) else np.zeros(0, dtype=bool)
+            fits = {
+                name: Population(p.people[kept], p.outside + int(p.people[gone].sum())) for name, p in people.items()
+            }
+            broken = ~promises.hold(labels, len(kept), cells, fits)
             if not broken.any():
-                return gone
+                if not promises.about_release or promises.release_holds(labels, len(kept)):
+                    return gone, True
+                if not self.limit:
+                    return gone, False
+                broken = classes.size[kept] == classes.size[kept].min()
             gone[kept[broken]] = True
+        return gone, not gone.all()
+
+    def _population(self, classes: Classes, node: Node) -> dict[str, Population]:
+        """Who of each population fits each class of a node."""
+        found = {}
+        for name, people in self._people.items():
+            both = Classes(*(np.concatenate(parts) for parts in zip(classes, people, strict=True)))
+            fits = self.rolled_up(both, node)[1][len(classes.first) :]
+            inside = fits < len(classes.first)
+            counts = np.bincount(fits[inside], weights=people.size[inside], minlength=len(classes.first))
+            found[name] = Population(counts.astype(np.int64), int(people.size[~inside].sum()))
+        return found
 
 
 class _Costs:

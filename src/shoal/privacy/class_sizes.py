@@ -1,0 +1,147 @@
+"""Promises about a release as a whole, from the sizes of its classes alone.
+
+Sizes are counted in distinct subjects; suppressed records are in no class. Every class is given the
+figure of the whole release, so that all of them hold or none does.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.data.classes import Classes
+from shoal.privacy.parameters import as_written, choice, decimal
+from shoal.privacy.promise import Promise
+from shoal.privacy.uniqueness import ESTIMATORS
+
+
+class _OfSizes(Promise):
+    """What depends on the class sizes of the whole release."""
+
+    higher_is_better: ClassVar[bool] = False
+    whole_table: ClassVar[bool] = True
+    attributes = ()
+
+    threshold: float
+
+    @property
+    def asked(self) -> float:
+        return self.threshold
+
+    @abstractmethod
+    def of_sizes(self, people: np.ndarray) -> tuple[float, bool]:
+        """The figure for these class sizes, none of them 0, and whether it is low enough."""
+
+    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        people = classes.people()
+        occupied = people > 0
+        measured, holds = self.of_sizes(people[occupied]) if occupied.any() else (np.nan, False)
+        return np.where(occupied, measured, np.nan), occupied & holds
+
+    def _is_low(self, part: int, of: int) -> bool:
+        return Fraction(part, max(of, 1)) <= as_written(self.threshold)
+
+
+@dataclass(frozen=True)
+class AverageRisk(_OfSizes):
+    """On average over all people of the release, the chance to pick one's record is at most the threshold.
+
+    A person in a class of s has risk 1 / s, so the average is classes / people. Merging classes lowers it.
+    """
+
+    model: ClassVar[str] = "average-risk"
+    source: ClassVar[str] = "El Emam 2013 (marketer risk)"
+    definition: ClassVar[str] = (
+        "The mean over all people of 1 / (people in their class), which is classes / people, is at most the threshold."
+    )
+    monotone: ClassVar[bool] = True
+
+    threshold: float = field(metadata={"help": "greatest average risk", "low": 0.0, "high": 1.0})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "threshold", decimal(self.model, "threshold", self.threshold, 0.0, 1.0, above=True))
+
+    def enough_subjects(self, several_records: bool) -> int:
+        return ceil(1 / as_written(self.threshold))
+
+    def of_sizes(self, people: np.ndarray) -> tuple[float, bool]:
+        total = int(people.sum())
+        return len(people) / total, self._is_low(len(people), total)
+
+    def nearest(self, everybody: Classes) -> list[str]:
+        people = int(everybody.people()[0])
+        least = -(-(10**6) // max(people, 1)) / 10**6
+        return [
+            f"promise '{self.model}': threshold = {self.threshold} asked, {people} subjects in the table; "
+            f"the nearest that holds is threshold = {least}"
+        ]
+
+
+@dataclass(frozen=True)
+class SampleUniqueness(_OfSizes):
+    """At most a share of the people of the release are alone in their class. Merging classes makes no new ones."""
+
+    model: ClassVar[str] = "sample-uniqueness"
+    source: ClassVar[str] = "Skinner, Elliot 2002; as in ARX"
+    definition: ClassVar[str] = "The share of people who are alone in their class is at most the threshold."
+    monotone: ClassVar[bool] = True
+
+    threshold: float = field(metadata={"help": "greatest share of people alone in a class", "low": 0.0, "high": 1.0})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "threshold", decimal(self.model, "threshold", self.threshold, 0.0, 1.0))
+
+    def enough_subjects(self, several_records: bool) -> int:
+        return 2 if self.threshold < 1 else 1
+
+    def of_sizes(self, people: np.ndarray) -> tuple[float, bool]:
+        alone, total = int((people == 1).sum()), int(people.sum())
+        return alone / total, self._is_low(alone, total)
+
+    def nearest(self, everybody: Classes) -> list[str]:
+        return [f"promise '{self.model}': the table has one subject, who is alone; add records"]
+
+
+@dataclass(frozen=True)
+class PopulationUniqueness(_OfSizes):
+    """The people of the release are a sample; estimated, at most a share of the population is alone in its class.
+
+    The estimate says nothing where its model doesn't fit: a model that can't be fitted keeps no promise.
+    Merging classes may raise an estimate, so this promise is not monotone.
+    """
+
+    model: ClassVar[str] = "population-uniqueness"
+    source: ClassVar[str] = "Hoshino 2001 (Pitman); Zayatz 1991; Chen, McNulty 1998 (SNB)"
+    definition: ClassVar[str] = (
+        "The share of the population that is alone in its class, estimated from the class sizes of the release as a "
+        "random sample of the given fraction, is at most the threshold; 0 where nobody of the release is alone."
+    )
+    monotone: ClassVar[bool] = False
+
+    threshold: float = field(metadata={"help": "greatest share of the population alone", "low": 0.0, "high": 1.0})
+    fraction: float = field(metadata={"help": "share of the population that is in the table", "low": 0.0, "high": 1.0})
+    estimator: str = field(
+        default="pitman", metadata={"help": "model of the class sizes", "choices": tuple(ESTIMATORS)}
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "threshold", decimal(self.model, "threshold", self.threshold, 0.0, 1.0))
+        object.__setattr__(self, "fraction", decimal(self.model, "fraction", self.fraction, 0.0, 1.0, above=True))
+        object.__setattr__(self, "estimator", choice(self.model, "estimator", self.estimator, tuple(ESTIMATORS)))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"estimator": self.estimator, "fraction": self.fraction}
+
+    def enough_subjects(self, several_records: bool) -> int:
+        return 2 if self.threshold < 1 else 1
+
+    def of_sizes(self, people: np.ndarray) -> tuple[float, bool]:
+        sizes, counts = np.unique(people, return_counts=True)
+        share = ESTIMATORS[self.estimator](sizes, counts, self.fraction) if sizes[0] == 1 else 0.0
+        return share, bool(share <= self.threshold)

@@ -1,0 +1,110 @@
+"""Promises that compare a release with a table of the whole population.
+
+A person of the population fits a class if the class's published cells cover all of that person's
+quasi-identifiers. Rows of the population table are people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.data.classes import Classes, Population
+from shoal.errors import InputError
+from shoal.privacy.exact import sign
+from shoal.privacy.parameters import as_written, decimal, one_name, whole
+from shoal.privacy.promise import Promise
+
+
+class _AgainstPopulation(Promise):
+    """What counts the population of each class."""
+
+    attributes = ()
+
+    def of(self, classes: Classes) -> Population:
+        """Who fits each class; raises InputError where nobody has counted."""
+        if self.population not in classes.population:
+            raise InputError(
+                f"promise '{self.model}': its population can't be compared with these classes; give the original, or "
+                "choose the method full-domain"
+            )
+        return classes.population[self.population]
+
+
+@dataclass(frozen=True)
+class KMap(_AgainstPopulation):
+    """Every class fits at least k people of the population; weaker than k-anonymity, as others could be meant.
+
+    The people who fit a union of classes are at least those who fit the larger one.
+    """
+
+    model: ClassVar[str] = "k-map"
+    source: ClassVar[str] = "Sweeney 2001"
+    definition: ClassVar[str] = "The published cells of every class cover at least k people of the population table."
+    monotone: ClassVar[bool] = True
+    higher_is_better: ClassVar[bool] = True
+
+    k: int = field(metadata={"help": "least number of people of the population who fit a class", "low": 2})
+    population: str = field(metadata={"help": "table of the population, with all quasi-identifiers"})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
+        one_name(self.model, "population", self.population)
+
+    @property
+    def asked(self) -> float:
+        return self.k
+
+    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        people = self.of(classes).people
+        return people.astype(np.float64), (people >= self.k) & (classes.people() > 0)
+
+
+@dataclass(frozen=True)
+class DeltaPresence(_AgainstPopulation):
+    """Who knows the population can't tell who is in the release with more, or less, confidence than delta.
+
+    A union's share of its population lies between the shares of its classes.
+    """
+
+    model: ClassVar[str] = "delta-presence"
+    source: ClassVar[str] = "Nergiz, Atzori, Clifton 2007"
+    definition: ClassVar[str] = (
+        "For every person of the population table, the chance to be in the release - people of the class that fits, by "
+        "people of the population who fit it, 0 where none fits - is at least delta_min and at most delta_max."
+    )
+    monotone: ClassVar[bool] = True
+    higher_is_better: ClassVar[bool] = False
+
+    delta_max: float = field(metadata={"help": "greatest chance to be in the release", "low": 0.0, "high": 1.0})
+    population: str = field(metadata={"help": "table of the population, with all quasi-identifiers"})
+    delta_min: float = field(default=0.0, metadata={"help": "least chance", "low": 0.0, "high": 1.0})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta_max", decimal(self.model, "delta_max", self.delta_max, 0.0, 1.0, above=True))
+        object.__setattr__(self, "delta_min", decimal(self.model, "delta_min", self.delta_min, 0.0, self.delta_max))
+        one_name(self.model, "population", self.population)
+
+    @property
+    def asked(self) -> float:
+        return self.delta_max
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"delta_min": self.delta_min}
+
+    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        fits, people = self.of(classes), classes.people()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(people > 0, people / fits.people, np.nan)
+        low = sign(people, fits.people, as_written(self.delta_min)) >= 0
+        high = sign(people, fits.people, as_written(self.delta_max)) <= 0
+        nobody_left_out = not (self.delta_min > 0 and fits.outside)
+        return share, low & high & (people > 0) & nobody_left_out
+
+    def report(self, classes: Classes) -> dict[str, Any]:
+        share = self.measure(classes)
+        least = 0.0 if self.of(classes).outside else float(np.nanmin(share)) if len(share) else None
+        return super().report(classes) | {"measured_min": least}

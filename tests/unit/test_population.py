@@ -1,0 +1,125 @@
+"""k-map and delta-presence: a release against a table of the population."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.data.classes import Classes, Population
+from shoal.privacy import DeltaPresence, KMap
+
+TREE = {"tree": {"north": ["a", "b"], "south": ["c", "d"]}}
+ATTRIBUTES = {
+    "at": {"role": "quasi", "hierarchy": TREE},
+    "sex": {"role": "quasi"},
+    "age": {"role": "quasi", "type": "number"},
+}
+
+
+def policy(tmp_path, people, promise, **method):
+    pl.DataFrame(people).write_csv(tmp_path / "people.csv")
+    content = {"version": 1, "attributes": ATTRIBUTES, "promises": [promise | {"population": "people.csv"}]}
+    return shoal.Policy.from_dict(content | ({"method": method} if method else {}), tmp_path)
+
+
+PEOPLE = {"at": [*"aabbccdd"], "sex": [*"fmfmfmfm"], "age": [1, 1, 1, 1, 2, 2, 2, 3]}
+FRAME = pl.DataFrame({"at": ["a", "b", "c"], "sex": ["f", "f", "m"], "age": [1, 1, 2]})
+
+
+def test_k_map_counts_the_people_whom_the_cells_cover(tmp_path):
+    asked = policy(tmp_path, PEOPLE, {"model": "k-map", "k": 2})
+    released = pl.DataFrame({"at": ["north", "north", "south"], "sex": ["f", "f", "*"], "age": ["1", "1", "[2, 3]"]})
+    certificate = shoal.audit(released, asked, FRAME)
+    assert certificate["promises"][0]["measured"] == 2  # two women of the north; four people of the south
+    assert certificate.holds
+    assert not shoal.audit(FRAME, asked, FRAME).holds
+
+
+def test_full_domain_keeps_k_map_with_classes_of_one(tmp_path):
+    asked = policy(tmp_path, PEOPLE, {"model": "k-map", "k": 2}, name="full-domain")
+    published = shoal.publish(FRAME, asked)
+    assert published.certificate.holds
+    assert published.certificate["classes"]["min"] == 1
+
+
+def test_delta_presence_bounds_the_chance_to_be_in_the_release(tmp_path):
+    asked = policy(tmp_path, PEOPLE, {"model": "delta-presence", "delta_max": 0.5}, name="full-domain")
+    published = shoal.publish(FRAME, asked)
+    promise = published.certificate["promises"][0]
+    assert promise["holds"]
+    assert promise["measured"] <= 0.5
+
+
+def test_people_who_fit_no_class_break_a_least_chance():
+    fits = {"p": Population(np.array([4]), 3)}
+    classes = Classes(np.zeros(2, np.int32), 1, population=fits)
+    assert DeltaPresence(0.5, "p").holds(classes).all()
+    assert not DeltaPresence(0.5, "p", 0.1).holds(classes).any()
+    assert DeltaPresence(0.5, "p", 0.1).report(classes)["measured_min"] == 0.0
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 9)), min_size=2, max_size=6), st.integers(2, 5))
+def test_merging_classes_never_breaks_either(pairs, k):
+    """Merged cells cover at least the people of both."""
+
+    def classes(pairs):
+        sizes, fits = zip(*pairs, strict=True)
+        labels = np.repeat(np.arange(len(sizes)), sizes).astype(np.int32)
+        return Classes(labels, len(sizes), population={"p": Population(np.array(fits))})
+
+    merged = [(pairs[0][0] + pairs[1][0], pairs[0][1] + pairs[1][1]), *pairs[2:]]
+    for promise in (KMap(k, "p"), DeltaPresence(0.6, "p", 0.2)):
+        assert promise.monotone
+        if promise.holds(classes(pairs)).all():
+            assert promise.holds(classes(merged)).all()
+
+
+def test_what_the_population_lacks_is_told_all_at_once(tmp_path):
+    asked = policy(tmp_path, {"at": ["a"], "age": [1]}, {"model": "k-map", "k": 2})
+    with pytest.raises(shoal.InputError, match=r"'people.csv': has no column 'sex'"):
+        shoal.publish(FRAME, asked)
+    unknown = {"at": ["a"], "sex": ["f"], "age": ["old"]}
+    with pytest.raises(shoal.InputError, match=r"population 'people.csv': attribute 'age'"):
+        shoal.publish(FRAME, policy(tmp_path, unknown, {"model": "k-map", "k": 2}))
+
+
+def test_an_audit_without_the_original_says_when_it_can_not_compare(tmp_path):
+    content = {"version": 1, "attributes": {"zip": {"role": "quasi", "hierarchy": {"prefix": 2}}}}
+    pl.DataFrame({"zip": ["12", "13"]}).write_csv(tmp_path / "people.csv")
+    promise = {"model": "k-map", "k": 2, "population": "people.csv"}
+    asked = shoal.Policy.from_dict(content | {"promises": [promise]}, tmp_path)
+    with pytest.raises(shoal.InputError, match="population can't be compared"):
+        shoal.audit(pl.DataFrame({"zip": ["1*"]}), asked)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_counts_are_those_of_comparing_every_class_with_everybody(tmp_path, data):
+    """Whatever is published, the auditor's count is that of plain loops over cells and people."""
+    rows = st.tuples(st.sampled_from("abcd"), st.sampled_from("fm"), st.integers(0, 9))
+    people = data.draw(st.lists(rows, min_size=3, max_size=15))
+    table = data.draw(st.lists(st.sampled_from(people), min_size=2, max_size=8))
+    frame = pl.DataFrame(table, schema=["at", "sex", "age"], orient="row")
+    method = data.draw(st.sampled_from(["mondrian", "full-domain"]))
+    content = {"promises": [{"model": "k-anonymity", "k": 2}, {"model": "k-map", "k": 2, "population": "people.csv"}]}
+    pl.DataFrame(people, schema=["at", "sex", "age"], orient="row").write_csv(tmp_path / "people.csv")
+    asked = shoal.Policy.from_dict(
+        {"version": 1, "attributes": ATTRIBUTES, "method": {"name": method}} | content, tmp_path
+    )
+    try:
+        out = shoal.publish(frame, asked)
+    except (shoal.InfeasibleError, shoal.PromiseError):
+        return
+    groups = {"north": "ab", "south": "cd", "*": "abcd"}
+
+    def covers(cells, person):
+        at, sex, age = cells
+        ends = [int(end) for end in age.strip("[]").split(",")] if age != "*" else [0, 9]
+        return person[0] in groups.get(at, at) and sex in ("*", person[1]) and ends[0] <= person[2] <= ends[-1]
+
+    counts = [sum(covers(cells, person) for person in people) for cells in set(out.data.cast(pl.String).rows())]
+    assert out.certificate["promises"][1]["measured"] == min(counts)
