@@ -19,9 +19,12 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.privacy import (
     AlphaKAnonymity,
     AverageRisk,
+    BetaLikeness,
     BoundPromises,
+    DeltaDisclosure,
     DeltaPresence,
     KAnonymity,
+    KLDiversity,
     KMap,
     LDiversity,
     PopulationUniqueness,
@@ -45,6 +48,9 @@ OTHERS = [
     TCloseness("s", 0.3),
     AlphaKAnonymity("s", 0.6, 2),
     PSensitiveKAnonymity("s", 2, 2),
+    KLDiversity("s", 2, 2),
+    BetaLikeness("s", 1.0),
+    DeltaDisclosure("s", 0.9),
 ]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.beta_likeness import BetaLikeness
-from shoal.privacy.delta_disclosure import DeltaDisclosure
 from shoal.privacy.class_sizes import AverageRisk, PopulationUniqueness, SampleUniqueness
+from shoal.privacy.delta_disclosure import DeltaDisclosure
 from shoal.privacy.feasibility import nearest_feasible
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.k_l_diversity import KLDiversity
