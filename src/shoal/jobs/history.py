@@ -19,14 +19,25 @@ from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.release import Release
-from shoal.data.schema import Role, Schema
+from shoal.data.schema import Missing, Role, Schema
 from shoal.data.table import Table
 from shoal.errors import InputError, LedgerError
 from shoal.jobs import ledger_policy
 from shoal.jobs.audit import Progress, measure, silent
 from shoal.jobs.ledger_rows import Identities
 from shoal.jobs.policy import Policy
-from shoal.privacy.history import CELLS, Finding, Issue, KnownPeople, Past, compare, compare_boxes, signature_sets
+from shoal.privacy.history import (
+    CELLS,
+    SIGNATURES,
+    Finding,
+    Issue,
+    KnownPeople,
+    Past,
+    compare,
+    compare_boxes,
+    signature_sets,
+    uneven,
+)
 from shoal.privacy.promises import BoundPromises
 from shoal.state.ledger import DATA, Ledger
 
@@ -39,6 +50,7 @@ MEANINGS = {
     "signatures": "the class of a record shows another set of sensitive values than before",
     "forward and cross": "two classes of a person have fewer than k records in common",
     "backward": "fewer than k records of a new person's class can be new",
+    "even values": "classes show fewer than m sensitive values, or one more often than another",
     "known people": "people of earlier releases are published again",
     "boxes": "classes of two releases meet and share fewer than k records",
 }
@@ -139,30 +151,28 @@ class Chain:
     def audit(self, number: int) -> ReleaseAudit:
         """The next release by itself and against those before it."""
         stated = self.ledger.certificate(number)
-        frame, identities = self._read(number)
-        certificate, release, schema = measured(frame, identities, self.policy)
+        reading = read_as_published(*self._read(number), self.policy)
         covers, guards = stated.get("covers", "increment"), stated.get("guards", CELLS)
-        findings = self._take(number, covers, guards, frame, release, schema, identities)
-        return ReleaseAudit(number, certificate.extended(covers=covers), findings)
+        least = int((stated.get("method") or {}).get("parameters", {}).get("m", 1))
+        findings = self._meet(number, covers, reading.identities)
+        if number <= self.last_table:
+            findings += self._take(number, covers, guards, least, reading)
+        self.taken = number
+        return ReleaseAudit(number, reading.certificate.extended(covers=covers), findings)
 
-    def next(
-        self,
-        number: int,
-        method: Any,
-        release: Release,
-        frame: pl.DataFrame,
-        schema: Schema,
-        identities: Identities,
-    ) -> list[Finding]:
+    def next(self, number: int, method: Any, frame: pl.DataFrame, identities: Identities) -> list[Finding]:
         """What a release that is not let out yet gives away beside all earlier ones.
 
         An increment leaves the rest as it is, so that nothing of the past has to be read for it.
         """
-        if method.covers == "table":
-            self.last_table = number
-            while self.taken < number - 1:
-                self.audit(self.taken + 1)
-        return self._take(number, method.covers, method.guards, frame, release, schema, identities)
+        if method.covers == "increment":
+            return self._meet(number, method.covers, identities)
+        self.last_table = number
+        while self.taken < number - 1:
+            self.audit(self.taken + 1)
+        # read as the earlier ones are, without what only the originals tell
+        reading = read_as_published(frame, identities, self.policy)
+        return self._take(number, method.covers, method.guards, getattr(method, "m", 1), reading)
 
     def _read(self, number: int) -> tuple[pl.DataFrame, Identities | None]:
         frame = files.read_as(self.ledger.folder(number) / DATA, ".csv", self.policy.measured).frame
@@ -173,38 +183,46 @@ class Chain:
             raise LedgerError(f"release {number:04d}: the private part remembers another number of rows; restore it")
         return frame, identities
 
-    def _take(
-        self,
-        number: int,
-        covers: str,
-        guards: str,
-        frame: pl.DataFrame,
-        release: Release,
-        schema: Schema,
-        identities: Identities | None,
-    ) -> list[Finding]:
-        self.taken = number
-        real = np.ones(frame.height, dtype=bool) if identities is None else identities.is_real
-        findings = []
-        if identities is not None and identities.subjects is not None:
-            again = self.known.meet(identities.subjects[real])
-            if covers == "increment":
-                findings.append(Finding("known people", (1, number), again, again > 0))
-        if number > self.last_table:
-            return findings
-        issue = _issue(number, frame, release, schema, identities, real, len(self.past.label))
+    def _meet(self, number: int, covers: str, identities: Identities | None) -> list[Finding]:
+        """Whether an increment publishes people a second time."""
+        if identities is None or identities.subjects is None:
+            return []
+        again = self.known.meet(identities.subjects[identities.is_real])
+        return [Finding("known people", (1, number), again, again > 0)] if covers == "increment" else []
+
+    def _take(self, number: int, covers: str, guards: str, least: int, reading: Reading) -> list[Finding]:
+        """least: how many sensitive values a class must show where signatures guard the release."""
+        findings = [_evenness(number, reading, least)] if guards == SIGNATURES else []
+        issue = _issue(number, reading, len(self.past.label))
+        k = self.policy.asked_k or 2
         if covers == "increment" or number == 1:
             self.past.append(issue)
             return findings
-        if identities is None:
-            return compare_boxes(self.past, issue, self.policy.asked_k or 2)
-        template = _only(release.classes, real)
+        if reading.identities is None:
+            return [*findings, *compare_boxes(self.past, issue, k)]
+        template = _only(reading.release.classes, reading.is_real)
         hold = BoundPromises(self.policy.build_promises(), template).hold
-        return compare(self.past, issue, hold, self.policy.asked_k or 2, guards)
+        return [*findings, *compare(self.past, issue, hold, k, guards)]
 
 
-def measured(frame: pl.DataFrame, identities: Identities | None, policy: Policy) -> tuple[Certificate, Release, Schema]:
-    """A published release as an audit finds it; people are counted where the private part tells who they are."""
+@dataclass(frozen=True)
+class Reading:
+    """A published release as an audit reads it: from its cells, and from the private part who is who."""
+
+    frame: pl.DataFrame
+    identities: Identities | None
+    certificate: Certificate
+    release: Release
+    schema: Schema
+
+    @property
+    def is_real(self) -> np.ndarray:
+        """(n,) bool; all rows but invented ones, which only the owner can tell."""
+        return np.ones(self.frame.height, dtype=bool) if self.identities is None else self.identities.is_real
+
+
+def read_as_published(frame: pl.DataFrame, identities: Identities | None, policy: Policy) -> Reading:
+    """A published release, measured; people are counted where the private part tells who they are."""
     subject = policy.subject
     if subject is not None and identities is not None and identities.subjects is not None:
         frame = frame.with_columns(pl.Series(subject, identities.subjects))
@@ -213,33 +231,39 @@ def measured(frame: pl.DataFrame, identities: Identities | None, policy: Policy)
     if schema is None:
         raise InputError.from_findings(findings)
     certificate, release = measure(table, schema, policy, None)
-    return certificate, release, schema
+    return Reading(frame, identities, certificate, release, schema)
 
 
-def _issue(
-    number: int,
-    frame: pl.DataFrame,
-    release: Release,
-    schema: Schema,
-    identities: Identities | None,
-    real: np.ndarray,
-    following: int,
-) -> Issue:
+def _issue(number: int, reading: Reading, following: int) -> Issue:
+    """following: the number of the first record of a release whose people are not known."""
+    release, schema, identities, real = reading.release, reading.schema, reading.identities, reading.is_real
     labels, count = release.classes.labels, release.classes.count
+    if schema.missing is not Missing.SUPPRESS and (labels < 0).any():
+        # nobody is suppressed under such a policy: who shows the mark everywhere is in a class like everybody else
+        labels, count = np.where(labels < 0, count, labels), count + 1
     lo, hi = (np.full((count, len(release.columns)), np.nan) for _ in range(2))
     kept = labels >= 0
     for j, column in enumerate(release.columns):
         # all rows of a class show the same cell
         lo[labels[kept], j], hi[labels[kept], j] = column.lo[column.codes[kept]], column.hi[column.codes[kept]]
-    rest = _hashes(frame, [a.name for a in schema.published if a.role is not Role.QUASI])
-    values = _hashes(frame, [a.name for a in schema.sensitive])
+    rest = _hashes(reading.frame, [a.name for a in schema.published if a.role is not Role.QUASI])
+    values = _hashes(reading.frame, [a.name for a in schema.sensitive])
     signatures = signature_sets(labels, values, count)
     if identities is None:
-        records, subjects = following + np.arange(frame.height), None
+        records, subjects, changed = following + np.arange(len(labels)), None, None
     else:
-        records = identities.records
+        records, changed = identities.records, identities.is_changed[real]
         subjects = None if identities.subjects is None else identities.subjects[real]
-    return Issue(number, records[real], labels[real], lo, hi, rest[real], signatures, subjects)
+    return Issue(number, records[real], labels[real], lo, hi, rest[real], signatures, subjects, changed)
+
+
+def _evenness(number: int, reading: Reading, least: int) -> Finding:
+    """People whose class shows too few sensitive values, or one more often than another."""
+    labels = reading.release.classes.labels
+    values = _hashes(reading.frame, [a.name for a in reading.schema.sensitive])
+    bad = uneven(labels, values, reading.release.classes.count, least)
+    people = int((bad[labels] & (labels >= 0) & reading.is_real).sum())
+    return Finding("even values", (number, number), people, people > 0, {"classes": int(bad.sum())})
 
 
 def _hashes(frame: pl.DataFrame, names: list[str]) -> np.ndarray:

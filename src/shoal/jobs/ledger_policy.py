@@ -28,6 +28,15 @@ def check(policy: Policy, method: Any) -> None:
         for name, a in policy.model.attributes.items()
         if a.role == "quasi" and isinstance(a.order, str)
     ]
+    if method.covers == "table":
+        findings += [
+            f"attribute '{name}': its hierarchy is made from the data, so that cells of two releases can't be "
+            f"compared; '{method.name}' needs a table or a tree"
+            for name, a in policy.model.attributes.items()
+            if a.role == "quasi" and a.follows_the_data and not isinstance(a.order, str)
+        ]
+    if method.needs == "boxes" and policy.model.missing == "suppress":
+        findings.append(f"method '{method.name}': can't suppress records; declare 'missing: value' or 'reject'")
     if policy.operation is not None and policy.subject is None:
         findings.append("policy: 'operation' needs a 'subject': nobody can leave or change who has no name")
     if method.covers == "table" and any(a.pseudonym is not None for a in policy.model.attributes.values()):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.table import Table, encode_text
-from shoal.errors import InputError, LedgerError, PromiseError
+from shoal.errors import InfeasibleError, InputError, LedgerError, PromiseError
 from shoal.jobs.policy import Policy
 from shoal.state.ledger import Ledger
 
@@ -34,29 +35,50 @@ class Identities:
 
     records: (n,) int64, the running number of each record, the same in every release; -1 where it has none yet or
         the row is invented. subjects: (n,) uint64 tokens, None where every record is its own person.
+    invented, changed: (n,) bool; None where no row is. changed: the record is an update of what was published.
     """
 
     records: np.ndarray
     subjects: np.ndarray | None = None
     invented: np.ndarray | None = None
-    next_record: int = 0
-
-    def numbered(self, following: int) -> Identities:
-        """The same, with numbers from `following` on for new records."""
-        new = self.records < 0
-        if self.invented is not None:
-            new &= ~self.invented
-        records = self.records.copy()
-        records[new] = following + np.arange(int(new.sum()))
-        return replace(self, records=records, next_record=following + int(new.sum()))
+    changed: np.ndarray | None = None
 
     @property
     def is_real(self) -> np.ndarray:
-        return self.records >= 0
+        """(n,) bool; all rows but the invented ones."""
+        return np.ones(len(self.records), dtype=bool) if self.invented is None else ~self.invented
+
+    @property
+    def is_changed(self) -> np.ndarray:
+        return np.zeros(len(self.records), dtype=bool) if self.changed is None else self.changed
+
+    def at(self, rows: np.ndarray) -> Identities:
+        """The same for some of the rows, in that order."""
+        parts = (self.records, self.subjects, self.invented, self.changed)
+        return Identities(*(None if part is None else part[rows] for part in parts))  # type: ignore[arg-type]
+
+    def numbered(self, following: int) -> tuple[Identities, int]:
+        """The same, with numbers from `following` on for new records; and the number after the last."""
+        new = (self.records < 0) & self.is_real
+        records = self.records.copy()
+        records[new] = following + np.arange(int(new.sum()))
+        return replace(self, records=records), following + int(new.sum())
+
+    @classmethod
+    def joined(cls, parts: Sequence[Identities]) -> Identities:
+        """The rows of several releases or increments, one behind the other."""
+        subjects = [part.subjects for part in parts if part.subjects is not None]
+        return cls(
+            np.concatenate([part.records for part in parts]),
+            np.concatenate(subjects) if len(subjects) == len(parts) else None,
+            np.concatenate([~part.is_real for part in parts]),
+            np.concatenate([part.is_changed for part in parts]),
+        )
 
     def write(self, folder: Path) -> None:
-        columns = {"record": self.records} | ({} if self.subjects is None else {"subject": self.subjects})
-        pl.DataFrame(columns).write_parquet(folder / ROWS)
+        columns = {"record": self.records, "subject": self.subjects, "invented": self.invented, "changed": self.changed}
+        told = {name: column for name, column in columns.items() if column is not None}
+        pl.DataFrame(told).write_parquet(folder / ROWS)
 
     @classmethod
     def read(cls, folder: Path) -> Identities:
@@ -64,8 +86,8 @@ class Identities:
         frame = _read(folder / ROWS)
         if frame is None:
             raise LedgerError(f"private step {folder.name}: {ROWS} is missing; restore the private part")
-        subjects = frame["subject"].to_numpy() if "subject" in frame.columns else None
-        return cls(frame["record"].to_numpy(), subjects)
+        told = {name: frame[name].to_numpy() for name in frame.columns}
+        return cls(told["record"], told.get("subject"), told.get("invented"), told.get("changed"))
 
 
 @dataclass(frozen=True)
@@ -94,27 +116,40 @@ class Material:
     """The records that the next release may hold.
 
     records: (n,) int64, the number of each record that is published already, -1 for new ones.
-    subjects: (n,) uint64 tokens, None where every record is its own person. left: how many published records left.
+    subjects: (n,) uint64 tokens, None where every record is its own person.
+    changed: (n,) bool, updates of published records. left: how many published records are deleted.
     """
 
     table: Table
     records: np.ndarray
     subjects: np.ndarray | None
+    changed: np.ndarray
     left: int = 0
 
     @property
-    def new(self) -> bool:
-        """Whether anything is to be published that is not published already."""
-        return bool((self.records < 0).any()) or self.left > 0
+    def is_new(self) -> bool:
+        """Whether anything is not as it is published already."""
+        return bool((self.records < 0).any()) or bool(self.changed.any()) or self.left > 0
 
     def waiting_for(self, *reasons: str) -> Waiting:
-        """All new records wait."""
+        """All new records wait. Raises InfeasibleError where others would have to, too."""
+        if self.changed.any() or self.left:
+            raise InfeasibleError(
+                f"increment: {int(self.changed.sum())} updates and {self.left} deletions can't wait, and no release is "
+                f"possible: {reasons[0]}; add records"
+            )
         return Waiting(self.table.frame.filter(pl.Series(self.records < 0)), reasons)
 
-    def identities(self, rows: np.ndarray | None) -> Identities:
-        """Who stands behind each published row; rows: the record behind each, None for all in order."""
-        rows = np.arange(len(self.records)) if rows is None else rows
-        return Identities(self.records[rows], None if self.subjects is None else self.subjects[rows])
+    def only(self, kept: np.ndarray) -> Material:
+        """The same for some of the records."""
+        subjects = None if self.subjects is None else self.subjects[kept]
+        return Material(
+            Table(self.table.frame.filter(pl.Series(kept))), self.records[kept], subjects, self.changed[kept]
+        )
+
+    def identities(self) -> Identities:
+        """Who stands behind each record."""
+        return Identities(self.records, self.subjects, None, self.changed if self.changed.any() else None)
 
 
 def gather(frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger) -> Material:
@@ -134,13 +169,74 @@ def gather(frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger) -> 
         )
     arriving = frame.filter(pl.Series(operations == INSERT))
     _refuse_known(arriving, policy, method, last)
-    parts = [part for part in (originals, waited, arriving) if part is not None]
-    table = pl.concat([part.select(frame.columns) for part in parts])
-    records = np.concatenate([_numbers(part) for part in parts])
+    published = None if originals is None else Published(originals.drop(_NUMBER), originals[_NUMBER].to_numpy())
+    left = 0
+    if (operations != INSERT).any():
+        published, waited, left = _changed(frame, operations, policy, published, waited)
+    new = [part.select(frame.columns) for part in (waited, arriving) if part is not None]
+    table = pl.concat([*([] if published is None else [published.frame.select(frame.columns)]), *new])
+    fresh = table.height - (0 if published is None else published.frame.height)
+    records = np.concatenate([[] if published is None else published.records, np.full(fresh, -1)]).astype(np.int64)
+    changed = np.zeros(table.height, dtype=bool)
+    if published is not None and published.changed is not None:
+        changed[: len(published.changed)] = published.changed
     order = _by_content(table, policy)
-    table, records = table[order], records[order]
+    table, records, changed = table[order], records[order], changed[order]
     subjects = None if policy.subject is None else _as_numbers(table[policy.subject])
-    return Material(Table(table), records, subjects)
+    return Material(Table(table), records, subjects, changed, left)
+
+
+@dataclass(frozen=True)
+class Published:
+    """Whole records of the last release, with their numbers."""
+
+    frame: pl.DataFrame
+    records: np.ndarray
+    changed: np.ndarray | None = None
+
+
+def _changed(
+    frame: pl.DataFrame,
+    operations: np.ndarray,
+    policy: Policy,
+    published: Published | None,
+    waited: pl.DataFrame | None,
+) -> tuple[Published | None, pl.DataFrame | None, int]:
+    """Published and waiting records after updates and deletions, and how many published ones are deleted."""
+    assert policy.subject is not None
+    who = frame[policy.subject].fill_null("").to_numpy()
+    touched = operations != INSERT
+    findings = []
+    if len(np.unique(who)) < len(who):
+        findings.append("increment: some people come twice; with updates or deletions, give everybody one record")
+    known = set() if published is None else set(published.frame[policy.subject].to_list())
+    held = set() if waited is None else set(waited[policy.subject].to_list())
+    strangers = sum(person not in known and person not in held for person in who[touched].tolist())
+    if strangers:
+        findings.append(
+            f"increment: {strangers} updates or deletions of people who are not in the table; leave them out"
+        )
+    if findings:
+        raise InputError.from_findings(findings)
+    updates = frame.filter(pl.Series(operations == UPDATE))
+    if waited is not None:
+        stays = ~waited[policy.subject].is_in(who[touched].tolist())
+        newer = updates.filter(updates[policy.subject].is_in(sorted(held)))
+        waited = pl.concat([waited.filter(stays), newer.select(waited.columns)])
+    if published is None:
+        return None, waited, 0
+    person = published.frame[policy.subject]
+    stays = ~person.is_in(who[touched].tolist())
+    newer = updates.filter(updates[policy.subject].is_in(person.to_list()))
+    number = dict(zip(person.to_list(), published.records.tolist(), strict=True))
+    records = np.array([number[name] for name in newer[policy.subject].to_list()], dtype=np.int64)
+    kept = published.records[stays.to_numpy()]
+    after = Published(
+        pl.concat([published.frame.filter(stays), newer.select(published.frame.columns)]),
+        np.concatenate([kept, records]),
+        np.concatenate([np.zeros(len(kept), dtype=bool), np.ones(len(records), dtype=bool)]),
+    )
+    return after, waited, published.frame.height - after.frame.height
 
 
 def _operations(frame: pl.DataFrame, policy: Policy, method: Any) -> np.ndarray:
@@ -226,12 +322,6 @@ def _by_content(frame: pl.DataFrame, policy: Policy) -> np.ndarray:
         return np.arange(frame.height)
     columns = [name for name in frame.columns if name != policy.subject]
     return frame.select(pl.arg_sort_by(columns, maintain_order=True)).to_series().to_numpy()
-
-
-def _numbers(part: pl.DataFrame) -> np.ndarray:
-    if _NUMBER in part.columns:
-        return part[_NUMBER].to_numpy()
-    return np.full(part.height, -1, dtype=np.int64)
 
 
 def _text(frame: pl.DataFrame) -> pl.DataFrame:

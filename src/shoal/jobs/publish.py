@@ -240,7 +240,7 @@ def recode(table: Table, fitting: Bound, found: Partition | Cut, policy: Policy)
     frame = _recoded(table, fitting.schema, encoded, recoding, withheld)
     if fitting.schema.render.order == "input":
         return Recoded(frame, Truth(table, encoded, None, suppressed))
-    rows = _mixed(frame, policy.model.seed)
+    rows = mixed(frame, policy.model.seed)
     return Recoded(frame[rows], Truth(table, encoded, rows, suppressed))
 
 
@@ -350,7 +350,7 @@ def _recoded(
     return pl.DataFrame(columns)
 
 
-def _mixed(frame: pl.DataFrame, seed: int) -> np.ndarray:
+def mixed(frame: pl.DataFrame, seed: int) -> np.ndarray:
     """An order of the rows that follows from what they show alone: the seed, which is published, does not undo it."""
     return _by_content(frame)[np.random.default_rng([seed, 1]).permutation(frame.height)]
 

@@ -12,25 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
-from shoal.data.ledger_view import LedgerView, Placement
-from shoal.data.partition import Partition
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
 from shoal.jobs import ledger_policy, ledger_rows
-from shoal.jobs.audit import Progress, Truth, measure, silent
-from shoal.jobs.history import Chain, stated, verdict
+from shoal.jobs.audit import Progress, faults, measure, read_release, silent
+from shoal.jobs.history import Chain, read_as_published, stated, verdict
 from shoal.jobs.ledger_rows import Identities, Waiting
+from shoal.jobs.next_release import Planned, plan
 from shoal.jobs.policy import Policy
-from shoal.jobs.publish import Bound, bind, recode
-from shoal.privacy.promises import BoundPromises, nearest_feasible
 from shoal.state.ledger import CERTIFICATE, DATA, Ledger
 
 DEFAULT_METHOD = "crp"
+COUNTERFEITS = "counterfeits.csv"
 
 
 @dataclass(frozen=True)
@@ -46,23 +43,6 @@ class Appended:
     waiting: int
     repeated: bool = False
     reasons: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A release as it would be published, row by row; not yet measured.
-
-    identities: who stands behind each row. truth: None where a method knows published records by their boxes alone.
-    originals: the records behind the rows.
-    """
-
-    frame: pl.DataFrame
-    bound: Bound
-    identities: Identities
-    truth: Truth | None
-    originals: pl.DataFrame
-    waiting: Waiting
-    seconds: float
 
 
 def republish_file(
@@ -100,42 +80,12 @@ def republish_file(
             return Appended(release, certificate, Waiting.of(ledger).records, repeated=True)
         if not source.frame.height:
             return Appended(None, None, Waiting.of(ledger).records if step else 0, reasons=("the increment is empty",))
-        planned = _plan(source.frame, policy, method, ledger, progress)
+        planned = plan(source.frame, policy, method, ledger, progress)
         return _append(planned, policy, method, ledger, source.sha256, allow_leaks, started, progress)
 
 
 def _with_default_method(policy: Policy) -> Policy:
     return policy if policy.model.method is not None else policy.with_method(DEFAULT_METHOD, {})
-
-
-def _plan(frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger, progress: Progress) -> Planned | Waiting:
-    """The next release; only what waits where there is none."""
-    progress("checking the data against the policy")
-    material = ledger_rows.gather(frame, policy, method, ledger)
-    if not material.new:
-        return material.waiting_for("nothing in it is new")
-    bound, findings = bind(material.table, policy)
-    if bound is None:
-        raise InputError.from_findings(findings)
-    matrix = bound.matrix()
-    everybody = bound.published(matrix.subjects)
-    promises = policy.build_promises()
-    reasons = nearest_feasible(promises, everybody)
-    if reasons:
-        return material.waiting_for(*reasons)
-    progress(f"finding classes by {policy.method_name}")
-    began = time.process_time()
-    view = LedgerView(earlier=material.records[~bound.encoded.suppressed] >= 0)
-    rng = np.random.default_rng(policy.model.seed)
-    placement: Placement = method.publish(matrix, view, BoundPromises(promises, everybody), rng)
-    seconds = time.process_time() - began
-    progress("recoding")
-    partition = Partition(placement.labels, placement.count)
-    recoded = recode(material.table, bound, partition, policy)
-    rows = recoded.truth.rows
-    originals = material.table.frame if rows is None else material.table.frame[rows]
-    who = material.identities(rows)
-    return Planned(recoded.frame, bound, who, recoded.truth, originals, Waiting(), seconds)
 
 
 def _append(
@@ -161,14 +111,13 @@ def _append(
         files.write(planned.frame, draft.published / DATA, ".csv")
         progress("reading the release back")
         written = files.read_as(draft.published / DATA, ".csv", policy.measured)
-        certificate, release = measure(Table(written.frame), planned.bound.schema, policy, planned.truth, progress)
+        last = ledger.last_step()
+        identities, records = planned.identities.numbered(last.records)
+        number = last.releases + 1
+        certificate = _measured(written.frame, planned, identities, policy, progress)
         _demand(certificate)
         progress("auditing the history")
-        last = ledger.last_step()
-        identities = planned.identities.numbered(last.records)
-        number = last.releases + 1
-        schema = planned.bound.schema
-        found = Chain(ledger, policy).next(number, method, release, written.frame, schema, identities)
+        found = Chain(ledger, policy).next(number, method, written.frame, identities)
         broken = [finding for finding in found if finding.breaks]
         if broken and not allow_leaks:
             raise PromiseError(*verdict(broken, method))
@@ -182,7 +131,8 @@ def _append(
             covers=method.covers,
             guards=method.guards,
             history=stated(found, allowed=bool(broken)),
-            ledger={"release": number, "previous": last.head, "files": {}},
+            ledger={"release": number, "previous": last.head, "files": _more_files(planned, draft.published)},
+            **_counterfeits(planned),
         )
         (draft.published / CERTIFICATE).write_text(certificate.to_json())
         identities.write(draft.private)
@@ -190,8 +140,35 @@ def _append(
         ledger_rows.write_known(ledger, identities, draft.private)
         if method.needs == "originals":
             ledger_rows.write_originals(planned.originals, identities, draft.private)
-        ledger.commit(draft, digest, identities.next_record, ledger_rows.PASSING, publishes=True)
+        ledger.commit(draft, digest, records, ledger_rows.PASSING, publishes=True)
     return Appended(number, certificate, planned.waiting.records, reasons=planned.waiting.reasons)
+
+
+def _measured(
+    frame: pl.DataFrame, planned: Planned, identities: Identities, policy: Policy, progress: Progress
+) -> Certificate:
+    """The certificate of the rows that were written, each compared with the truth where that is known."""
+    if planned.known is None:
+        return measure(Table(frame), planned.schema, policy, planned.truth, progress)[0]
+    certificate = read_as_published(frame, identities, policy).certificate
+    known = Table(frame[planned.known])
+    found = faults(known, read_release(known, planned.schema, policy, planned.truth), planned.schema, planned.truth)
+    return certificate.extended(faults={**certificate.get("faults", {}), **found})
+
+
+def _more_files(planned: Planned, folder: Path) -> dict[str, str]:
+    """Writes what is published beside the data; the hash of each file by name."""
+    if planned.counterfeits is None:
+        return {}
+    planned.counterfeits.write_csv(folder / COUNTERFEITS)
+    return {COUNTERFEITS: files.file_sha256(folder / COUNTERFEITS)}
+
+
+def _counterfeits(planned: Planned) -> dict[str, Any]:
+    counted = planned.counterfeits
+    if counted is None:
+        return {}
+    return {"counterfeits": {"records": int(counted["counterfeits"].sum()), "classes": counted.height}}
 
 
 def _demand(certificate: Certificate) -> None:

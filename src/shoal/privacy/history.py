@@ -63,6 +63,7 @@ class Issue:
     lo, hi: (classes, d) float64, what each class shows, in numbers, places or leaves.
     rest: (n,) uint64, everything else that a row shows.
     signatures: (classes,) uint64, the set of sensitive values that each class shows.
+    changed: (n,) bool, records that are updates of published ones; None where there are none.
     """
 
     release: int
@@ -73,6 +74,7 @@ class Issue:
     rest: np.ndarray
     signatures: np.ndarray
     subjects: np.ndarray | None = None
+    changed: np.ndarray | None = None
 
     @property
     def classes(self) -> int:
@@ -170,6 +172,8 @@ def compare(past: Past, issue: Issue, hold: Hold, k: int, guards: str) -> list[F
     findings.append(Finding("nestedness", span, None, False, {"classes": unnested(before[old], after[old])}))
     changed = np.zeros(len(rows), dtype=bool)
     changed[old] = past.rest[records[old]] != issue.rest[rows[old]]
+    if issue.changed is not None:
+        changed &= ~issue.changed[rows]
     findings.append(found("unchanged", span, changed, True))
     other = np.zeros(len(rows), dtype=bool)
     other[old] = past.signatures[before[old]] != issue.signatures[after[old]]
@@ -262,6 +266,15 @@ def numbered(*keys: np.ndarray) -> tuple[np.ndarray, int]:
 def _dense(number: np.ndarray) -> tuple[np.ndarray, int]:
     distinct, dense = np.unique(number, return_inverse=True)
     return dense.astype(np.int64), len(distinct)
+
+
+def uneven(labels: np.ndarray, values: np.ndarray, count: int, least: int) -> np.ndarray:
+    """Classes that show fewer than `least` sensitive values, or not all of them equally often; (count,) bool."""
+    shown_by, _, times = _counts(labels[labels >= 0], values[labels >= 0])
+    most, fewest = np.zeros(count, dtype=np.int64), np.full(count, np.iinfo(np.int64).max)
+    np.maximum.at(most, shown_by, times)
+    np.minimum.at(fewest, shown_by, times)
+    return (most != fewest) | (np.bincount(shown_by, minlength=count) < least)
 
 
 class KnownPeople:
@@ -397,6 +410,8 @@ def backward(
     for at, c in enumerate(classes.tolist()):
         for value, here in rows2.get(c, {}).items():
             sources = [g for g in meets1.get(c, ()) if value in rows1.get(g, {})]
+            if not sources:
+                continue
             old = sum(rows1[g][value] for g in sources)
             targets = {h for g in sources for h in meets2.get(g, ())}
             places = sum(rows2.get(h, {}).get(value, 0) for h in targets)

@@ -53,7 +53,7 @@ class Static1:
 
     def publish(self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator) -> Placement:
         """Classes of at least `promises.k` people, every promise kept; all of them new."""
-        return _rebuilt(self.by, increment, promises, rng)
+        return rebuilt(self.by, increment, promises, rng)
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,10 @@ class Static2:
 
     def publish(self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator) -> Placement:
         """Classes of at least `promises.k` people, every promise kept in this release."""
-        return _rebuilt(self.by, increment, promises, rng)
+        return rebuilt(self.by, increment, promises, rng)
 
 
-def _rebuilt(by: str, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Placement:
+def rebuilt(by: str, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Placement:
+    """The classes of a method for tables, every promise kept."""
     partition = repair(matrix, ONE_SHOT[by]().partition(matrix, promises, rng), promises)
     return Placement(partition.labels, partition.count)

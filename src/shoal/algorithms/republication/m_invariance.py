@@ -1,0 +1,203 @@
+"""m-invariance: people may leave and change, and every class of a person shows the same sensitive values.
+
+Xiao, Tao. m-invariance: towards privacy preserving re-publication of dynamic datasets. SIGMOD 2007. Sections 4 and 5.
+Promise: the classes of a person show one set of at least m sensitive values in all releases, its signature, each value
+equally often, so that who knows when a person was in the table finds the value with probability 1 / m at most.
+Promise: every class holds k people, invented records not counted.
+Paper: bucket, signature, counterfeit      Here: bucket, signature, invented record
+Steps: divide, balance, assign, split.
+Reading: the paper's classes hold one record of each value. With k above the size of a signature no such class keeps k,
+so here a class holds `rows` records of each value; the bound 1 / m is the same.
+Reading: an update is a person who stays with other values. The signature stays; a new sensitive value outside it is
+refused, since whoever compares releases would learn both.
+Reading: new records are taken for new buckets from the values that most of them have, so that as many as possible are
+placed; those that no bucket takes wait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.data.ledger_view import LedgerView, Placement
+from shoal.data.matrix import Matrix
+from shoal.errors import InfeasibleError, InputError
+from shoal.protocols import Promises
+
+
+@dataclass
+class Bucket:
+    """Records that share a signature, by value; None stands for an invented one."""
+
+    signature: tuple[int, ...]
+    records: dict[int, list[int]]
+
+    @property
+    def rows(self) -> int:
+        """Records of the most frequent value."""
+        return max(len(who) for who in self.records.values())
+
+    @property
+    def people(self) -> int:
+        return sum(len(who) for who in self.records.values())
+
+
+@dataclass(frozen=True)
+class MInvariance:
+    """Signatures that stay. Draws no random number."""
+
+    name: ClassVar[str] = "m-invariance"
+    paper: ClassVar[str] = (
+        "Xiao, Tao. m-invariance: towards privacy preserving re-publication of dynamic datasets. SIGMOD 2007."
+    )
+    covers: ClassVar[str] = "table"
+    needs: ClassVar[str] = "originals"
+    guards: ClassVar[str] = "signatures"
+    changes: ClassVar[bool] = True
+    way_out: ClassVar[str] = "Nearest safe way: a lower m, or more records."
+
+    m: int = field(default=2, metadata={"help": "least number of sensitive values that a class shows", "low": 2})
+
+    def publish(self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator) -> Placement:
+        """Classes by signature; new records that fit nowhere wait. increment: all records of the table."""
+        self._check(view)
+        rows = -(-promises.k // self.m)  # of each value, so that a class of m values holds k people
+        waiting = _by_value(view, np.flatnonzero(~view.earlier), increment)
+        buckets = _divided(view, increment)
+        for signature in sorted(buckets):
+            _balance(buckets[signature], waiting, promises.k)
+        _assign(buckets, waiting, self.m, rows)
+        labels, invented, count = np.full(increment.records, -1, dtype=np.int32), [], 0
+        for signature in sorted(buckets):
+            for members in _split(buckets[signature], increment, promises.k):
+                for value, who in members.items():
+                    labels[[i for i in who if i >= 0]] = count
+                    invented += [(count, value)] * who.count(-1)
+                count += 1
+        return Placement(labels, count, np.array(invented, dtype=np.int32).reshape(-1, 2))
+
+    def _check(self, view: LedgerView) -> None:
+        few = sum(len(view.signatures[s]) < self.m for s in np.unique(view.signature[view.earlier]).tolist())
+        if few:
+            raise InputError(
+                f"method '{self.name}': {few} classes of the last release show fewer than m = {self.m} "
+                "sensitive values; lower m, or begin another ledger"
+            )
+        own = [view.signatures[s] for s in view.signature[view.earlier].tolist()]
+        astray = sum(v not in s for v, s in zip(view.sensitive[view.earlier].tolist(), own, strict=True))
+        if astray:
+            raise InputError(
+                f"method '{self.name}': {astray} updates change the sensitive value to one that the person's class did "
+                "not show; who compares releases would learn both, leave them out"
+            )
+
+
+def _divided(view: LedgerView, matrix: Matrix) -> dict[tuple[int, ...], Bucket]:
+    """Step 1: the records that stay, by signature."""
+    buckets: dict[tuple[int, ...], Bucket] = {}
+    for s in np.unique(view.signature[view.earlier]).tolist():
+        signature = view.signatures[s]
+        members = np.flatnonzero(view.earlier & (view.signature == s))
+        by_value = _by_value(view, members, matrix)
+        buckets[signature] = Bucket(signature, {value: by_value.get(value, []) for value in signature})
+    return buckets
+
+
+def _balance(bucket: Bucket, waiting: dict[int, list[int]], k: int) -> None:
+    """Step 2: new records of the rarer values join; what they can't fill is left to invented ones.
+
+    Where fewer than k people stayed, more new records of all values join.
+    """
+    rows = bucket.rows
+    while True:
+        for value in bucket.signature:
+            short = rows - len(bucket.records[value])
+            bucket.records[value] += waiting.get(value, [])[:short]
+            waiting[value] = waiting.get(value, [])[short:]
+        if bucket.people >= k:
+            return
+        if not any(waiting.get(value) for value in bucket.signature):
+            raise InfeasibleError(
+                f"m-invariance: {bucket.people} people of one signature stayed, fewer than k = {k}, and no new record "
+                "can join them; delete them, too, or add records with their sensitive values"
+            )
+        rows += 1
+
+
+def _assign(buckets: dict[tuple[int, ...], Bucket], waiting: dict[int, list[int]], m: int, rows: int) -> None:
+    """Step 3: new buckets, or more of one, of `rows` records of each of the m most frequent values."""
+    while True:
+        fitting = [value for value in sorted(waiting) if len(waiting[value]) >= rows]
+        if len(fitting) < m:
+            return
+        chosen = tuple(sorted(sorted(fitting, key=lambda value: (-len(waiting[value]), value))[:m]))
+        bucket = buckets.setdefault(chosen, Bucket(chosen, {value: [] for value in chosen}))
+        for value in chosen:
+            bucket.records[value] += waiting[value][:rows]
+            waiting[value] = waiting[value][rows:]
+
+
+def _split(bucket: Bucket, matrix: Matrix, k: int) -> list[dict[int, list[int]]]:
+    """Step 4: classes with equally many records of each value, near in the quasi-identifiers; -1 is an invented one.
+
+    Cut in halves along the attribute that is widest, as long as both halves hold k people.
+    """
+    rows = bucket.rows
+    whole = {value: who + [-1] * (rows - len(who)) for value, who in bucket.records.items()}
+    finished, open_parts = [], [whole]
+    while open_parts:
+        part = open_parts.pop()
+        halves = _halves(part, matrix, k)
+        if halves is None:
+            finished.append(part)
+        else:
+            open_parts += reversed(halves)
+    return finished
+
+
+def _halves(
+    part: dict[int, list[int]], matrix: Matrix, k: int
+) -> tuple[dict[int, list[int]], dict[int, list[int]]] | None:
+    half = len(next(iter(part.values()))) // 2
+    members = [i for who in part.values() for i in who if i >= 0]
+    if not half or len(members) < 2 * k:
+        return None
+    codes = matrix.codes[members].astype(np.int64)
+    for j in np.argsort(-_widths(codes, matrix), kind="stable").tolist():
+        # invented records have no place: they lie behind all others
+        ordered = {value: sorted(who, key=lambda i: _place(i, j, matrix)) for value, who in part.items()}
+        low = {value: who[:half] for value, who in ordered.items()}
+        high = {value: who[half:] for value, who in ordered.items()}
+        if min(sum(i >= 0 for who in side.values() for i in who) for side in (low, high)) >= k:
+            return low, high
+    return None
+
+
+def _place(i: int, j: int, matrix: Matrix) -> tuple[bool, int, int]:
+    return (True, 0, i) if i < 0 else (False, int(matrix.codes[i, j]), i)
+
+
+def _widths(codes: np.ndarray, matrix: Matrix) -> np.ndarray:
+    """How wide records lie on each attribute, as a share of it; (d,)."""
+    widths = []
+    for j in range(matrix.attributes):
+        span = int(codes[:, j].max() - codes[:, j].min())
+        if matrix.base[j] < 0:
+            widths.append(span * matrix.scale[j])
+        else:
+            node = int(matrix.base[j])
+            while matrix.parent[node] >= 0:
+                node = int(matrix.parent[node])
+            widths.append(span / max(int(matrix.last[node]), 1))
+    return np.array(widths)
+
+
+def _by_value(view: LedgerView, records: np.ndarray, matrix: Matrix) -> dict[int, list[int]]:
+    """Records by sensitive value, each list in the order of the quasi-identifiers."""
+    order = records[np.lexsort(matrix.codes[records].T[::-1])] if len(records) else records
+    found: dict[int, list[int]] = {}
+    for i in order.tolist():
+        found.setdefault(int(view.sensitive[i]), []).append(i)
+    return found
