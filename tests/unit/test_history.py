@@ -18,8 +18,8 @@ def issue(release, records, labels, boxes, rest, subjects=None) -> Issue:
     lo = np.array([[lo for lo, _ in box] for box in boxes], dtype=float)
     hi = np.array([[hi for _, hi in box] for box in boxes], dtype=float)
     labels, rest = np.array(labels, dtype=np.int32), np.array(rest, dtype=np.uint64)
-    signatures = history.signature_sets(labels, rest, len(boxes))
-    return Issue(release, np.array(records), labels, lo, hi, rest, signatures, subjects)
+    shown = history.values_shown(labels, rest, len(boxes))
+    return Issue(release, np.array(records), labels, lo, hi, rest, shown, subjects)
 
 
 def at_least(k):
@@ -164,15 +164,25 @@ def test_rows_that_change_what_they_show_are_found():
     assert {f.check: (f.people, f.breaks) for f in found}["unchanged"] == (1, True)
 
 
-def test_signatures_are_sets_of_values():
-    labels, values = np.array([0, 0, 1, 1, 1, 2]), np.array([7, 8, 8, 7, 7, 7], dtype=np.uint64)
-    one, two, three = history.signature_sets(labels, values, 3).tolist()
-    assert one == two != three
+@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 3)), min_size=1, max_size=20))
+def test_classes_show_the_sets_of_their_values(pairs):
+    labels, values = (np.array(part) for part in zip(*pairs, strict=True))
+    found = history.values_shown(labels, values.astype(np.uint64), 4)
+    assert found == [frozenset(v for c, v in pairs if c == label) for label in range(4)]
 
 
-def test_uneven_classes():
+def test_who_shows_fewer_values_in_common_than_m_is_found():
+    """A class of three values, then two classes that share two of them with it, and one of them."""
+    past = Past()
+    past.append(issue(1, range(6), [0] * 6, [((0, 9),)], [1, 1, 2, 2, 3, 3]))
+    second = issue(2, range(6), [0, 0, 0, 0, 1, 1], [((0, 9),)] * 2, [1, 1, 2, 2, 3, 3])
+    found = {f.check: f for f in history.compare(past, second, at_least(2), 2, "signatures", 2)}
+    assert (found["signatures"].people, found["signatures"].breaks) == (2, True)
+
+
+def test_no_value_has_more_than_one_row_in_m():
     labels, values = np.array([0, 0, 1, 1, 1, 2, 2]), np.array([7, 8, 8, 7, 7, 7, 7], dtype=np.uint64)
-    assert history.uneven(labels, values, 3, 2).tolist() == [False, True, True]
+    assert history.too_frequent(labels, values, 3, 2).tolist() == [False, True, True]
 
 
 @given(st.lists(st.lists(st.integers(0, 20), min_size=1, max_size=8), max_size=8))

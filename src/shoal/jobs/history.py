@@ -35,8 +35,8 @@ from shoal.privacy.history import (
     Past,
     compare,
     compare_boxes,
-    signature_sets,
-    uneven,
+    too_frequent,
+    values_shown,
 )
 from shoal.privacy.promises import BoundPromises
 from shoal.state.ledger import DATA, Ledger
@@ -47,10 +47,10 @@ MEANINGS = {
     "departures": "fewer people than k left a class together",
     "specificity": "later cells are narrower than earlier ones",
     "unchanged": "records show other values than before and are no updates",
-    "signatures": "the class of a record shows another set of sensitive values than before",
+    "signatures": "all their classes have fewer than m sensitive values in common",
     "forward and cross": "two classes of a person have fewer than k records in common",
     "backward": "fewer than k records of a new person's class can be new",
-    "even values": "classes show fewer than m sensitive values, or one more often than another",
+    "frequencies": "their classes show a sensitive value in more than one row in m",
     "known people": "people of earlier releases are published again",
     "boxes": "classes of two releases meet and share fewer than k records",
 }
@@ -192,7 +192,7 @@ class Chain:
 
     def _take(self, number: int, covers: str, guards: str, least: int, reading: Reading) -> list[Finding]:
         """least: how many sensitive values a class must show where signatures guard the release."""
-        findings = [_evenness(number, reading, least)] if guards == SIGNATURES else []
+        findings = [_frequencies(number, reading, least)] if guards == SIGNATURES else []
         issue = _issue(number, reading, len(self.past.label))
         k = self.policy.asked_k or 2
         if covers == "increment" or number == 1:
@@ -202,7 +202,7 @@ class Chain:
             return [*findings, *compare_boxes(self.past, issue, k)]
         template = _only(reading.release.classes, reading.is_real)
         hold = BoundPromises(self.policy.build_promises(), template).hold
-        return [*findings, *compare(self.past, issue, hold, k, guards)]
+        return [*findings, *compare(self.past, issue, hold, k, guards, least)]
 
 
 @dataclass(frozen=True)
@@ -248,22 +248,22 @@ def _issue(number: int, reading: Reading, following: int) -> Issue:
         lo[labels[kept], j], hi[labels[kept], j] = column.lo[column.codes[kept]], column.hi[column.codes[kept]]
     rest = _hashes(reading.frame, [a.name for a in schema.published if a.role is not Role.QUASI])
     values = _hashes(reading.frame, [a.name for a in schema.sensitive])
-    signatures = signature_sets(labels, values, count)
+    shown = values_shown(labels, values, count)
     if identities is None:
         records, subjects, changed = following + np.arange(len(labels)), None, None
     else:
         records, changed = identities.records, identities.is_changed[real]
         subjects = None if identities.subjects is None else identities.subjects[real]
-    return Issue(number, records[real], labels[real], lo, hi, rest[real], signatures, subjects, changed)
+    return Issue(number, records[real], labels[real], lo, hi, rest[real], shown, subjects, changed)
 
 
-def _evenness(number: int, reading: Reading, least: int) -> Finding:
-    """People whose class shows too few sensitive values, or one more often than another."""
+def _frequencies(number: int, reading: Reading, least: int) -> Finding:
+    """People in whose class some sensitive value has more than one row in `least`."""
     labels = reading.release.classes.labels
     values = _hashes(reading.frame, [a.name for a in reading.schema.sensitive])
-    bad = uneven(labels, values, reading.release.classes.count, least)
+    bad = too_frequent(labels, values, reading.release.classes.count, least)
     people = int((bad[labels] & (labels >= 0) & reading.is_real).sum())
-    return Finding("even values", (number, number), people, people > 0, {"classes": int(bad.sum())})
+    return Finding("frequencies", (number, number), people, people > 0, {"classes": int(bad.sum())})
 
 
 def _hashes(frame: pl.DataFrame, names: list[str]) -> np.ndarray:

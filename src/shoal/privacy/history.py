@@ -4,7 +4,8 @@ The attacker has all releases, and knows of some person all quasi-identifiers an
 - Cells: people who share a class in one release and a class in another one hide among each other only. The cell of a
   record is all classes it was ever in, "absent" among them; every cell must hold what a class must (Byun, Sohn,
   Bertino, Li. VLDB workshop SDM 2006).
-- Signatures: a record's class shows the same set of sensitive values in all releases (Xiao, Tao. SIGMOD 2007).
+- Signatures: all classes of a record have at least m sensitive values in common (Xiao, Tao. SIGMOD 2007, where they
+  show the same m values; classes of equal cells are one class to a reader, who then sees more).
 - Forward and cross: records of a class in the earlier release, or in the later one, that can't be a target's who is
   in both, because the other class lacks their values. Backward: records of a later class that must be old, where the
   target is new (Fung, Wang, Fu, Pei. EDBT 2008).
@@ -14,7 +15,7 @@ The attacker has all releases, and knows of some person all quasi-identifiers an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,7 +63,7 @@ class Issue:
     subjects: (n,) uint64 tokens, None where every record is its own person.
     lo, hi: (classes, d) float64, what each class shows, in numbers, places or leaves.
     rest: (n,) uint64, everything else that a row shows.
-    signatures: (classes,) uint64, the set of sensitive values that each class shows.
+    shown: the sensitive values (hashed) that each class shows.
     changed: (n,) bool, records that are updates of published ones; None where there are none.
     """
 
@@ -72,7 +73,7 @@ class Issue:
     lo: np.ndarray
     hi: np.ndarray
     rest: np.ndarray
-    signatures: np.ndarray
+    shown: Sequence[frozenset[int]]
     subjects: np.ndarray | None = None
     changed: np.ndarray | None = None
 
@@ -86,7 +87,8 @@ class Past:
     """All that the releases so far say of every record, by its running number.
 
     label: class in the table of today, -1 for records that left or are suppressed. cell: number of the cell.
-    people: its subject. lo, hi, signatures: of the classes of the table of today.
+    people: its subject. lo, hi: of the classes of the table of today. signature: place in `sets` of the sensitive
+    values that all classes of the record had in common.
     """
 
     label: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -95,7 +97,8 @@ class Past:
     people: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     lo: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     hi: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
-    signatures: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    signature: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    sets: list[frozenset[int]] = field(default_factory=list)
     cells: int = 0
 
     def covering(self, records: int) -> None:
@@ -105,6 +108,7 @@ class Past:
         self.cell = np.concatenate([self.cell, np.full(more, -1, dtype=np.int64)])
         self.rest = np.concatenate([self.rest, np.zeros(more, dtype=np.uint64)])
         self.people = np.concatenate([self.people, np.zeros(more, dtype=np.uint64)])
+        self.signature = np.concatenate([self.signature, np.full(more, -1, dtype=np.int64)])
 
     def append(self, issue: Issue) -> None:
         """Takes in a release that leaves all earlier rows as they are."""
@@ -114,9 +118,9 @@ class Past:
         self.label[issue.records] = np.where(kept, issue.labels + at, -1)
         self.cell[issue.records] = np.where(kept, issue.labels + self.cells, -1)
         self._describe(issue)
+        self.narrow(issue, np.flatnonzero(kept))
         self.lo = np.concatenate([self.lo.reshape(-1, issue.lo.shape[1]), issue.lo])
         self.hi = np.concatenate([self.hi.reshape(-1, issue.hi.shape[1]), issue.hi])
-        self.signatures = np.concatenate([self.signatures, issue.signatures])
         self.cells += issue.classes
 
     def replace(self, issue: Issue, cells: np.ndarray, count: int) -> None:
@@ -127,8 +131,18 @@ class Past:
         self.label[issue.records] = np.where(kept, issue.labels, -1)
         self.cell[issue.records] = np.where(kept, cells + self.cells, -1)
         self._describe(issue)
-        self.lo, self.hi, self.signatures = issue.lo, issue.hi, issue.signatures
+        self.lo, self.hi = issue.lo, issue.hi
         self.cells += count
+
+    def narrow(self, issue: Issue, rows: np.ndarray) -> np.ndarray:
+        """Takes in what the classes of these rows show; how many values each row's classes have in common so far."""
+        records, labels = issue.records[rows], issue.labels[rows]
+        pairs, which = np.unique(np.stack([self.signature[records], labels]), axis=1, return_inverse=True)
+        at = len(self.sets)
+        for before, label in pairs.T.tolist():
+            self.sets.append(issue.shown[label] if before < 0 else self.sets[before] & issue.shown[label])
+        self.signature[records] = at + which.reshape(-1)
+        return np.array([len(self.sets[at + i]) for i in range(pairs.shape[1])], dtype=np.int64)[which.reshape(-1)]
 
     def _describe(self, issue: Issue) -> None:
         self.rest[issue.records] = issue.rest
@@ -136,11 +150,11 @@ class Past:
             self.people[issue.records] = issue.subjects
 
 
-def compare(past: Past, issue: Issue, hold: Hold, k: int, guards: str) -> list[Finding]:
+def compare(past: Past, issue: Issue, hold: Hold, k: int, guards: str, least: int = 1) -> list[Finding]:
     """What a release of the whole table gives away beside all earlier ones; `past` then includes it.
 
     k: the least people of a cell that people left. guards: what the release rests on; the checks of the other kind
-    are counted and break nothing.
+    are counted and break nothing. least: how many sensitive values the classes of a record must have in common.
     """
     rows = np.flatnonzero(issue.labels >= 0)
     records, after = issue.records[rows], issue.labels[rows].astype(np.int64)
@@ -175,9 +189,10 @@ def compare(past: Past, issue: Issue, hold: Hold, k: int, guards: str) -> list[F
     if issue.changed is not None:
         changed &= ~issue.changed[rows]
     findings.append(found("unchanged", span, changed, True))
-    other = np.zeros(len(rows), dtype=bool)
-    other[old] = past.signatures[before[old]] != issue.signatures[after[old]]
-    findings.append(found("signatures", span, other, guards == SIGNATURES))
+    in_common = past.narrow(issue, rows)
+    findings.append(
+        found("signatures", ever, in_common < least, guards == SIGNATURES, least=int(in_common.min(initial=0)))
+    )
     findings += _correspondence(past, issue, rows, before, after, k, by_cells, found)
     past.replace(issue, _filled(len(issue.labels), rows, finest), cells)
     return findings
@@ -268,13 +283,12 @@ def _dense(number: np.ndarray) -> tuple[np.ndarray, int]:
     return dense.astype(np.int64), len(distinct)
 
 
-def uneven(labels: np.ndarray, values: np.ndarray, count: int, least: int) -> np.ndarray:
-    """Classes that show fewer than `least` sensitive values, or not all of them equally often; (count,) bool."""
+def too_frequent(labels: np.ndarray, values: np.ndarray, count: int, least: int) -> np.ndarray:
+    """Classes in which some value has more than one row in `least`; (count,) bool."""
     shown_by, _, times = _counts(labels[labels >= 0], values[labels >= 0])
-    most, fewest = np.zeros(count, dtype=np.int64), np.full(count, np.iinfo(np.int64).max)
+    most = np.zeros(count, dtype=np.int64)
     np.maximum.at(most, shown_by, times)
-    np.minimum.at(fewest, shown_by, times)
-    return (most != fewest) | (np.bincount(shown_by, minlength=count) < least)
+    return most * least > np.bincount(labels[labels >= 0], minlength=count)
 
 
 class KnownPeople:
@@ -321,26 +335,12 @@ def unnested(before: np.ndarray, after: np.ndarray) -> int:
     return int((np.bincount(pairs[0]) > 1).sum())
 
 
-def signature_sets(labels: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
-    """A number for the set of values that each class shows, the same for equal sets; (count,) uint64.
-
-    labels, values: (n,) class and hashed value of each row. Sums of mixed hashes: different sets of equal sum are
-    as unlikely as two equal hashes.
-    """
-    kept = labels >= 0
-    shown_by, shown, _ = _counts(labels[kept], values[kept])
-    sums = np.zeros(count, dtype=np.uint64)
-    np.add.at(sums, shown_by, _mixed(shown))
-    return sums
-
-
-def _mixed(values: np.ndarray) -> np.ndarray:
-    """SplitMix64's finisher."""
-    with np.errstate(over="ignore"):
-        x = values + np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return x ^ (x >> np.uint64(31))
+def values_shown(labels: np.ndarray, values: np.ndarray, count: int) -> list[frozenset[int]]:
+    """The set of values that each class shows. labels, values: (n,) class and hashed value of each row."""
+    classes, shown, _ = _counts(labels[labels >= 0], values[labels >= 0])
+    ends = np.searchsorted(classes, np.arange(count), side="right").tolist()
+    values_of = shown.tolist()
+    return [frozenset(values_of[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def shared_values(

@@ -1,0 +1,37 @@
+"""The sample of wearers: real variety of bodies, other people for other seeds."""
+
+from __future__ import annotations
+
+import numpy as np
+import yaml
+
+from shoal.data.table import Table
+from shoal.jobs.policy import Policy
+from shoal.jobs.publish import bind
+from shoal.samples import wearables
+
+
+def test_bodies_have_the_variety_of_people():
+    frame = wearables.generate(1500, 1)
+    assert frame.select("age", "height", "weight").n_unique() > 1300, "few bodies repeat"
+    weight, height = frame["weight"].to_numpy(), frame["height"].to_numpy()
+    assert 0.3 < np.corrcoef(weight, height)[0, 1] < 0.75
+
+
+def test_other_seeds_are_other_people_and_the_same_seed_the_same():
+    one, two = wearables.generate(300, 1), wearables.generate(300, 2)
+    assert not set(one["wearer"]) & set(two["wearer"])
+    assert one.equals(wearables.generate(300, 1))
+    assert one["wearer"].n_unique() == 300
+
+
+def test_the_policy_fits_a_hundred_thousand_of_them():
+    policy = Policy.from_dict(yaml.safe_load(wearables.POLICY))
+    bound, findings = bind(Table(wearables.generate(100_000, 5)), policy)
+    assert bound is not None, findings
+
+
+def test_activities_show_in_the_sensors():
+    frame = wearables.generate(3000, 4)
+    mean = {name: frame.filter(frame["activity"] == name)["effort"].mean() for name in wearables.ACTIVITIES}
+    assert list(mean) == sorted(mean, key=mean.get)
