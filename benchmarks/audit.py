@@ -64,6 +64,7 @@ def _policy() -> dict:
     content = adult.declared(adult.policy(QUASI, K), adult.complete())
     content["attributes"].pop("income")
     content["attributes"][SENSITIVE] = {"role": "sensitive"}
+    content["method"] = {"name": "rounded-partition"}
     content["promises"] += [
         {"model": "l-diversity", "attribute": SENSITIVE, "l": L},
         {"model": "t-closeness", "attributes": [SENSITIVE], "t": T},
