@@ -66,8 +66,8 @@ def measure(asked: Asked) -> Result:
             "Every class of every run holds k records and is within t before any repair; the benchmark fails else.",
             "Every cell with all methods beside: `papers/tcloseness/README.md`.",
             "Default: what a policy that asks for t and names no method gets, `tcloseness` with `aim=spans`; on "
-            f"Adult's 8 quasi-identifiers, sensitive {' and '.join(SENSITIVE)}, beside rounded partition and lattice peeling, "
-            "which ask t before each split.",
+            f"Adult's 8 quasi-identifiers, sensitive {' and '.join(SENSITIVE)}, beside rounded partition and lattice "
+            "peeling, which ask t before each split.",
             "The million records run in a process of their own; peak memory is that of the process.",
         ],
     )

@@ -73,7 +73,7 @@ def class_sizes_chart(key: str, sizes: np.ndarray, counts: np.ndarray, asked: in
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
     told = f"{int(counts.sum()):,} classes of {int(sizes.min()):,} to {int(sizes.max()):,} {unit}"
-    return _svg(key, "Class sizes", told, 2.5, draw)
+    return drawn(key, "Class sizes", told, 2.5, draw)
 
 
 def _usual_size(sizes: np.ndarray, counts: np.ndarray) -> int:
@@ -106,7 +106,7 @@ def losses_chart(key: str, losses: dict[str, float | None]) -> Markup:
         axes.grid(axis="x")
 
     known = [f"{name} {100 * loss:.1f} %" for name, loss in losses.items() if loss is not None]
-    return _svg(key, "Loss per attribute", "; ".join(known), 0.75 + 0.27 * len(losses), draw)
+    return drawn(key, "Loss per attribute", "; ".join(known), 0.75 + 0.27 * len(losses), draw)
 
 
 def labels_chart(key: str, title: str, labels: Sequence[str], before: np.ndarray | None, after: np.ndarray) -> Markup:
@@ -125,7 +125,7 @@ def labels_chart(key: str, title: str, labels: Sequence[str], before: np.ndarray
         axes.set_xlabel("% of the records")
         axes.grid(axis="x")
 
-    return _svg(key, title, _told(labels, before, after), 0.85 + 0.29 * len(labels), draw)
+    return drawn(key, title, _told(labels, before, after), 0.85 + 0.29 * len(labels), draw)
 
 
 def intervals_chart(key: str, title: str, edges: np.ndarray, before: np.ndarray | None, after: np.ndarray) -> Markup:
@@ -151,7 +151,7 @@ def intervals_chart(key: str, title: str, edges: np.ndarray, before: np.ndarray 
         axes.grid(axis="y")
 
     labels = [f"{low:,.6g} to {high:,.6g}" for low, high in pairwise(edges)]
-    return _svg(key, title, _told(labels, before, after), 2.5, draw)
+    return drawn(key, title, _told(labels, before, after), 2.5, draw)
 
 
 def _told(labels: Sequence[str], before: np.ndarray | None, after: np.ndarray) -> str:
@@ -189,7 +189,7 @@ def shortened(text: str) -> str:
     return clean if len(clean) <= MOST_LETTERS else clean[: MOST_LETTERS - 1] + "…"
 
 
-def _svg(key: str, title: str, told: str, height: float, draw: Callable[[Axes], None]) -> Markup:
+def drawn(key: str, title: str, told: str, height: float, draw: Callable[[Axes], None]) -> Markup:
     """The drawing as an element of a page. key: makes its ids unlike those of other charts."""
     with warnings.catch_warnings(), mpl.rc_context():
         warnings.simplefilter("ignore")  # a letter that our own font lacks is the reader's font's business

@@ -12,16 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from shoal.connectors import files
 from shoal.jobs import charts
 from shoal.jobs.compare import Comparison, Row
 from shoal.jobs.compare_table import columns, faults, percent, reasons
+from shoal.jobs.pages import filled, write_page
 from shoal.version import VERSION
 
 # Okabe and Ito's colours where they can be read on white and on black alike, the page's ink, and an ochre.
@@ -97,22 +96,12 @@ CHARTS = (
 
 def write_comparison(comparison: Comparison, path: Path) -> None:
     """The page, written whole or not at all."""
-    page = render(comparison)
-    with files.written_whole(str(path)) as draft:
-        draft.write_text(page, encoding="utf-8")
+    write_page(render(comparison), path)
 
 
 def render(comparison: Comparison) -> str:
     """The page; the same for the same measures."""
-    environment = Environment(
-        loader=PackageLoader("shoal.jobs"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("compare.html.j2").render(_content(comparison))
+    return filled("compare.html.j2", _content(comparison))
 
 
 def _content(comparison: Comparison) -> dict[str, Any]:
@@ -171,7 +160,7 @@ def _chart(curves: Curves, comparison: Comparison) -> Markup:
         assert isinstance(figure, Figure)
         figure.legend(loc="outside lower left", ncols=ncols, borderpad=0.2, handlelength=2.8, labelcolor=charts.INK)
 
-    return charts._svg(curves.key, curves.title, _told(curves, comparison), 2.7 + 0.19 * lines, draw)
+    return charts.drawn(curves.key, curves.title, _told(curves, comparison), 2.7 + 0.19 * lines, draw)
 
 
 def _points(curves: Curves, comparison: Comparison, method: str) -> dict[int, float]:

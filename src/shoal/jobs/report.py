@@ -8,22 +8,21 @@ as its author wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Attribute, Kind, Missing, Role, Schema, Shown
 from shoal.jobs import charts, registry
 from shoal.jobs.audit import Audited, Truth
 from shoal.jobs.distributions import Distribution, distributions, least_shown
+from shoal.jobs.pages import filled, write_page
 from shoal.jobs.policy import Policy
 from shoal.jobs.publish import Outcome
 from shoal.utility.class_sizes import class_sizes
@@ -62,23 +61,13 @@ def write_audit_report(found: Audited, policy: Policy, path: Path) -> None:
 
 
 def _write(measured: Measured, path: Path) -> None:
-    page = render(measured)
-    with files.written_whole(str(path)) as draft:
-        draft.write_text(page, encoding="utf-8")
+    write_page(render(measured), path)
 
 
 def render(measured: Measured) -> str:
     """The page; the same for the same measures."""
-    environment = Environment(
-        loader=PackageLoader("shoal.jobs"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"number": number_text, "percent": percent_text, "plain": charts.shortened}
-    return environment.get_template("report.html.j2").render(_content(measured))
+    filters: dict[str, Callable[..., Any]] = {"number": number_text, "percent": percent_text, "plain": charts.shortened}
+    return filled("report.html.j2", _content(measured), filters)
 
 
 def _content(measured: Measured) -> dict[str, Any]:

@@ -51,19 +51,10 @@ def around_extremes(points, who, k, most, place, shape, table, step, limit):
         for i in range(n):
             mean[j] += points[j, i]
     count, left, number = n, n, 0
-    seed, opposite = -1, -1
+    opposite = -1
     while _hold_people(ids, gone, count, left, who, seen, 2 * k):
-        if opposite >= 0:
-            seed, opposite = _position(ids, count, opposite), -1
-        else:
-            for j in range(d):
-                centre[j] = mean[j] / left
-            _distances(near, count, centre, distance)
-            seed = _farthest(distance, gone, count)
-            opposite = -2
-        for j in range(d):
-            centre[j] = near[j, seed]
-        _distances(near, count, centre, distance)
+        _distances_to_seed(near, ids, gone, count, left, mean, opposite, centre, distance)
+        opposite = -1 if opposite >= 0 else -2
         members = _nearest_people(distance, ids, gone, count, who, seen, k)
         for e in range(len(members)):
             gone[members[e]] = True
@@ -166,17 +157,8 @@ def from_subsets(points, subset, subsets, middle):
     spare = sizes[middle] - classes
     count, left, opposite = n, n, -1
     for number in range(classes):
-        if opposite >= 0:
-            seed, opposite = _position(ids, count, opposite), -1
-        else:
-            for j in range(d):
-                centre[j] = mean[j] / left
-            _distances(near, count, centre, distance)
-            seed = _farthest(distance, gone, count)
-            opposite = -2
-        for j in range(d):
-            centre[j] = near[j, seed]
-        _distances(near, count, centre, distance)
+        _distances_to_seed(near, ids, gone, count, left, mean, opposite, centre, distance)
+        opposite = -1 if opposite >= 0 else -2
         for again in range(2):
             _nearest_of_groups(distance, subset, ids, gone, count, nearest)
             for g in range(subsets):
@@ -294,6 +276,25 @@ def _farthest(distance, gone, count):
         if not gone[i] and (best < 0 or distance[i] > distance[best]):
             best = i
     return best
+
+
+@inner
+def _distances_to_seed(near, ids, gone, count, left, mean, opposite, centre, distance):
+    """Squared distances to the next seed: record `opposite` where it is one, else the farthest from the mean.
+
+    mean: sum over the `left` records that are not gone. centre: becomes the seed.
+    """
+    d = len(centre)
+    if opposite >= 0:
+        seed = _position(ids, count, opposite)
+    else:
+        for j in range(d):
+            centre[j] = mean[j] / left
+        _distances(near, count, centre, distance)
+        seed = _farthest(distance, gone, count)
+    for j in range(d):
+        centre[j] = near[j, seed]
+    _distances(near, count, centre, distance)
 
 
 @inner

@@ -278,45 +278,15 @@ def _best_exchange(
                 _load(members, start, b, counts[1], place, shape, step, 1)
                 loaded = True
             after = _excess_if(
-                members,
-                start,
-                a,
-                r,
-                s,
-                values,
-                sums,
-                rank,
-                cost,
-                turns,
-                turn_at,
-                counts[0],
-                place,
-                shape,
-                table,
-                step,
-                limit,
-            )
+                members, start, a, r, s, values, sums, rank, cost, turns, turn_at, counts[0],
+                place, shape, table, step, limit,
+            )  # fmt: skip
             if gain + weight * (now - after) <= best:
                 continue
             after += _excess_if(
-                members,
-                start,
-                b,
-                s,
-                r,
-                values,
-                sums,
-                rank,
-                cost,
-                turns,
-                turn_at,
-                counts[1],
-                place,
-                shape,
-                table,
-                step,
-                limit,
-            )
+                members, start, b, s, r, values, sums, rank, cost, turns, turn_at, counts[1],
+                place, shape, table, step, limit,
+            )  # fmt: skip
             after += _lacking(who, k, members, start, a, r, s) + _lacking(who, k, members, start, b, s, r)
             gain += weight * (now - after)
             if gain > best:

@@ -18,12 +18,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.blocks import BLOCK, in_blocks
-from shoal.algorithms.table.points import SCALE, points_of, sensitive_points
-from shoal.algorithms.table.segments import require_people
-from shoal.algorithms.table.targets import Targets, targets_of
+from shoal.algorithms.table.blocks import BLOCK
+from shoal.algorithms.table.points import SCALE, sensitive_points
+from shoal.algorithms.table.targets import Targets
 from shoal.algorithms.table.tcloseness_kmeanspp import with_last_class
-from shoal.algorithms.table.tcloseness_merge import merged
+from shoal.algorithms.table.tcloseness_merge import clustered
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import centres, close_classes
@@ -52,9 +51,7 @@ class TClosenessFcm:
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """Classes of k records, one of each group, merged where they are too far."""
-        require_people(matrix, promises)
         k = promises.k
-        points, targets = points_of(matrix, self.scale), targets_of(promises, matrix.records)
 
         def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
             records = points.shape[1]
@@ -66,4 +63,4 @@ class TClosenessFcm:
             )
             return with_last_class(labels) if (labels < 0).any() else labels
 
-        return merged(points, in_blocks(matrix, points, targets, self.block, k, cluster), targets)
+        return clustered(matrix, promises, self.scale, self.block, cluster)

@@ -18,11 +18,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.blocks import BLOCK, in_blocks
-from shoal.algorithms.table.points import SCALE, points_of
-from shoal.algorithms.table.segments import require_people
-from shoal.algorithms.table.targets import Targets, targets_of
-from shoal.algorithms.table.tcloseness_merge import merged
+from shoal.algorithms.table.blocks import BLOCK
+from shoal.algorithms.table.points import SCALE
+from shoal.algorithms.table.targets import Targets
+from shoal.algorithms.table.tcloseness_merge import clustered
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import close_classes
@@ -47,11 +46,9 @@ class TClosenessKFirst:
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """Classes of at least `promises.k` people within t where swapping got them there, else merged."""
-        require_people(matrix, promises)
         k, most = promises.k, self.candidates or matrix.records
-        points, targets = points_of(matrix, self.scale), targets_of(promises, matrix.records)
 
         def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
             return close_classes.around_extremes(points, who, k, most, *targets.arrays)
 
-        return merged(points, in_blocks(matrix, points, targets, self.block, k, cluster), targets)
+        return clustered(matrix, promises, self.scale, self.block, cluster)

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.blocks import BLOCK, in_blocks
+from shoal.algorithms.table.blocks import BLOCK, Cluster, in_blocks
 from shoal.algorithms.table.mdav import microaggregation
 from shoal.algorithms.table.points import SCALE, points_of
 from shoal.algorithms.table.segments import require_people
@@ -42,10 +42,14 @@ class TClosenessMerge:
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """Classes of at least `promises.k` people, merged until they are close enough."""
-        require_people(matrix, promises)
-        points, targets = points_of(matrix, self.scale), targets_of(promises, matrix.records)
-        labels = in_blocks(matrix, points, targets, self.block, promises.k, microaggregation(promises.k))
-        return merged(points, labels, targets)
+        return clustered(matrix, promises, self.scale, self.block, microaggregation(promises.k))
+
+
+def clustered(matrix: Matrix, promises: Promises, scale: str, block: int, cluster: Cluster) -> Partition:
+    """The classes that `cluster` makes of every block, merged where they are too far."""
+    require_people(matrix, promises)
+    points, targets = points_of(matrix, scale), targets_of(promises, matrix.records)
+    return merged(points, in_blocks(matrix, points, targets, block, promises.k, cluster), targets)
 
 
 def merged(points: np.ndarray, labels: np.ndarray, targets: Targets) -> Partition:

@@ -21,11 +21,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.blocks import BLOCK, in_blocks
-from shoal.algorithms.table.points import SCALE, points_of
-from shoal.algorithms.table.segments import require_people
-from shoal.algorithms.table.targets import Targets, targets_of
-from shoal.algorithms.table.tcloseness_merge import merged
+from shoal.algorithms.table.blocks import BLOCK
+from shoal.algorithms.table.points import SCALE
+from shoal.algorithms.table.targets import Targets
+from shoal.algorithms.table.tcloseness_merge import clustered
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import close_classes
@@ -47,9 +46,7 @@ class TClosenessTFirst:
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """Classes of k' records or one more, merged where they are too far."""
-        require_people(matrix, promises)
         k = promises.k
-        points, targets = points_of(matrix, self.scale), targets_of(promises, matrix.records)
 
         def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
             records = points.shape[1]
@@ -57,7 +54,7 @@ class TClosenessTFirst:
             count = subsets(records, k, t)
             return close_classes.from_subsets(points, _in_runs(place, count), count, count // 2)
 
-        return merged(points, in_blocks(matrix, points, targets, self.block, k, cluster), targets)
+        return clustered(matrix, promises, self.scale, self.block, cluster)
 
 
 def _ordering(targets: Targets) -> tuple[np.ndarray, float]:
