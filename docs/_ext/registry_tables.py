@@ -20,9 +20,9 @@ class MethodTable(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        from shoal.jobs.describe import describe_methods
+        from shoal.jobs.describe import methods
 
-        found = _named(describe_methods(), "name", self.arguments[0])
+        found = _named(methods(), "name", self.arguments[0])
         source = nodes.paragraph("", "", nodes.strong("", "Source: "), nodes.Text(found["paper"]))
         return [source, *_parameters(found["parameters"])]
 

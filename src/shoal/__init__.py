@@ -8,9 +8,13 @@ if TYPE_CHECKING:
     from shoal.data.certificate import Certificate
     from shoal.data.hierarchies.hierarchy import Hierarchy
     from shoal.jobs.audit import audit
+    from shoal.jobs.check import check
     from shoal.jobs.compare import Comparison, compare
+    from shoal.jobs.describe import methods
     from shoal.jobs.policy import Policy
+    from shoal.jobs.propose import propose
     from shoal.jobs.publish import Publication, publish
+    from shoal.jobs.sample import sample
     from shoal.jobs.stream import Stream, stream
 
 from shoal.errors import (
@@ -34,8 +38,12 @@ _WHERE = {
     "Publication": "shoal.jobs.publish",
     "Stream": "shoal.jobs.stream",
     "audit": "shoal.jobs.audit",
+    "check": "shoal.jobs.check",
     "compare": "shoal.jobs.compare",
+    "methods": "shoal.jobs.describe",
+    "propose": "shoal.jobs.propose",
     "publish": "shoal.jobs.publish",
+    "sample": "shoal.jobs.sample",
     "stream": "shoal.jobs.stream",
 }
 
@@ -56,8 +64,12 @@ __all__ = [
     "Stream",
     "__version__",
     "audit",
+    "check",
     "compare",
+    "methods",
+    "propose",
     "publish",
+    "sample",
     "stream",
 ]
 

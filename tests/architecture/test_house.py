@@ -48,7 +48,8 @@ def test_nothing_inside_imports_the_front_door():
 def test_public_names():
     assert sorted(shoal.__all__) == sorted(
         "Certificate CheckpointError Comparison Hierarchy InfeasibleError InputError LedgerError MissingExtraError "
-        "PartyError Policy PromiseError Publication ShoalError Stream __version__ audit compare publish stream".split()
+        "PartyError Policy PromiseError Publication ShoalError Stream __version__ audit check compare methods "
+        "propose publish sample stream".split()
     )
     for name in shoal.__all__:
         assert getattr(shoal, name) is not None

@@ -11,8 +11,19 @@ import yaml
 import shoal
 from shoal.data.table import Table
 from shoal.jobs.policy import Policy, json_schema
-from shoal.jobs.propose import propose_for
+from shoal.jobs.propose import propose
 from shoal.samples import patients
+
+
+def test_in_python_a_sample_gets_a_proposal_that_checks_and_names_methods_that_exist():
+    frame = shoal.sample("patients", n=200, seed=3)
+    policy = Policy.from_dict(yaml.safe_load(shoal.propose(frame, k=5)))
+    assert policy.asked_k == 5
+    assert shoal.check(policy, frame) == []
+    assert [finding.message for finding in shoal.check(policy, frame.drop("age"))]
+    assert {"tcloseness", "rounded-partition"} <= {method["name"] for method in shoal.methods()}
+    with pytest.raises(shoal.InputError, match="no such generator"):
+        shoal.sample("nobody")
 
 
 def test_json_and_toml_say_the_same_as_yaml(tmp_path):
@@ -112,7 +123,7 @@ def test_keyed_pseudonyms_link_records_without_naming_anybody(monkeypatch):
 
 def test_proposal_for_the_sample_is_sound_and_publishes():
     frame = patients.generate(400, 2)
-    text = propose_for(Table(frame), 5)
+    text = propose(Table(frame), 5)
     content = yaml.safe_load(text)
     roles = {name: a["role"] for name, a in content["attributes"].items()}
     assert roles["name"] == "identifier"
@@ -133,7 +144,7 @@ def test_proposal_for_the_sample_is_sound_and_publishes():
     ],
 )
 def test_proposal_for_any_table_is_a_valid_policy(columns):
-    text = propose_for(Table(pl.DataFrame(columns)), 2)
+    text = propose(Table(pl.DataFrame(columns)), 2)
     policy = Policy.from_dict(yaml.safe_load(text))
     assert shoal.publish(pl.DataFrame(columns), policy).certificate.holds
 
@@ -212,17 +223,17 @@ def test_proposal_takes_the_number_that_repeats_for_the_person():
     frame = pl.DataFrame(
         {"encounter_id": ["1", "2", "3", "4"], "patient_nbr": ["7", "7", "8", "9"], "age": ["1", "2", "3", "4"]}
     )
-    roles = {n: a["role"] for n, a in yaml.safe_load(propose_for(Table(frame), 2))["attributes"].items()}
+    roles = {n: a["role"] for n, a in yaml.safe_load(propose(Table(frame), 2))["attributes"].items()}
     assert roles == {"encounter_id": "identifier", "patient_nbr": "subject", "age": "quasi"}
 
 
 def test_proposal_sees_dates_missing_values_and_missing_headers():
     frame = pl.DataFrame({"born": ["2001-02-03", "?", "1999-01-01"], "town": ["a", "b", "NA"]})
-    content = yaml.safe_load(propose_for(Table(frame), 2))
+    content = yaml.safe_load(propose(Table(frame), 2))
     assert content["attributes"]["born"]["hierarchy"] == {"dates": ["day", "month", "quarter", "year"]}
     assert content["missing_values"] == ["", "?", "NA"]
     with pytest.raises(shoal.InputError, match="look like data"):
-        propose_for(Table(pl.DataFrame({"39": ["50"], "Private": ["Private"]})), 2)
+        propose(Table(pl.DataFrame({"39": ["50"], "Private": ["Private"]})), 2)
 
 
 @pytest.mark.parametrize(

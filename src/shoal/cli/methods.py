@@ -12,9 +12,10 @@ def methods(
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """List every method: verb, paper, parameters with defaults and ranges, and every promise it can keep."""
-    from shoal.jobs.describe import describe_methods, describe_promises
+    from shoal.jobs.describe import describe_promises
+    from shoal.jobs.describe import methods as listed
 
-    described = {"methods": describe_methods(), "promises": describe_promises()}
+    described = {"methods": listed(), "promises": describe_promises()}
     if as_json:
         typer.echo(json.dumps(described, indent=2))
         return

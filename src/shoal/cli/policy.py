@@ -20,9 +20,9 @@ def init(
     k: Annotated[int, typer.Option("--k", help="The k to promise.", min=2)] = 10,
 ) -> None:
     """Propose a policy for a table: a draft with a reason for every role, to be read before it is used."""
-    from shoal.jobs.propose import propose
+    from shoal.jobs.propose import propose_file
 
-    text = propose(data, k)
+    text = propose_file(data, k)
     if output == "-":
         typer.echo(text, nl=False)
         return

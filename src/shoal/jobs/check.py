@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from shoal.connectors import files
+from shoal.connectors.frames import table_of
 from shoal.data.hierarchies import MAKERS
 from shoal.data.hierarchies.doctor import Fault, Finding, diagnose, misfits
 from shoal.data.hierarchies.table import read_paths
@@ -30,11 +32,20 @@ def check_files(policy_path: Path, data_path: str | None) -> list[Finding]:
             table = Table(files.read(data_path).frame)
         except InputError as unfit:
             return _plain([str(unfit.args[0]), *unfit.findings])
-    return check(policy, table)
+    return _findings(policy, table)
 
 
-def check(policy: Policy, table: Table | None) -> list[Finding]:
-    """Every finding: columns, hierarchy tables, values outside them, numbers, domains, people, and what can't hold."""
+def check(policy: Policy | str | Path | dict[str, Any], frame: Any = None) -> list[Finding]:
+    """Every finding: columns, hierarchy tables, values outside them, numbers, domains, people, and what can't hold.
+
+    Empty where the policy is sound and, if given, fits the frame. Raises InputError for what is no policy.
+    """
+    policy = Policy.of(policy)
+    policy.build_method("publish")
+    return _findings(policy, None if frame is None else table_of(frame))
+
+
+def _findings(policy: Policy, table: Table | None) -> list[Finding]:
     findings = _plain([] if table is None else policy.check_columns(table.names))
     broken = _table_findings(policy)
     findings += broken

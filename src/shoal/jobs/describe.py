@@ -8,7 +8,7 @@ from typing import Any
 from shoal.jobs import registry
 
 
-def describe_methods() -> list[dict[str, Any]]:
+def methods() -> list[dict[str, Any]]:
     """Every method with its verb, paper, parameters and the promises it can keep."""
     promises = sorted(registry.models())
     return [

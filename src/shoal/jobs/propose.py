@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import yaml
 
 from shoal.connectors import files
+from shoal.connectors.frames import table_of
 from shoal.data.encoding import parse_numbers
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
@@ -37,12 +39,14 @@ class _Proposal:
     reason: str
 
 
-def propose(data_path: str, k: int) -> str:
-    """The text of a policy for this table: valid as it stands, with a reason beside every role."""
-    return propose_for(Table(files.read(data_path).frame), k)
+def propose_file(data_path: str, k: int) -> str:
+    """`propose` for a table in a file."""
+    return propose(Table(files.read(data_path).frame), k)
 
 
-def propose_for(table: Table, k: int) -> str:
+def propose(frame: Any, k: int = 10) -> str:
+    """The YAML text of a policy for this table: valid as it stands, with a reason beside every role."""
+    table = table_of(frame)
     odd = looks_like_data(table, table.names)
     if odd:
         raise InputError(
