@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -20,6 +21,13 @@ def publish(
     method: options.Method = None,
     settings: options.Settings = None,
     seed: options.Seed = None,
+    plan: Annotated[
+        str | None,
+        typer.Option("--plan", metavar="FILE", help="Applies the plan in FILE if it exists, else saves it there."),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Says why records and columns were given up, and what would be cheaper.")
+    ] = False,
     as_json: options.Json = False,
     report: options.Report = None,
     quiet: options.Quiet = False,
@@ -31,9 +39,10 @@ def publish(
         raise InputError("--json and -o -: both want standard output; write the release to a file")
     asked = options.policy_with(policy, k, method, settings, seed)
     others = [input_path, output, certificate_path(output), str(policy), *asked.files]
-    options.check_outputs(report, inputs=others)
+    options.check_outputs(report, inputs=[*others, plan])
+    options.check_outputs(plan, inputs=others)
     with shown(quiet) as progress:
-        outcome = publish_file(input_path, asked, output, progress=progress)
+        outcome = publish_file(input_path, asked, output, plan=plan, explain=explain, progress=progress)
         if report is not None:
             from shoal.jobs.report import write_report
 
@@ -42,5 +51,11 @@ def publish(
     if as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)
     elif not quiet and output != "-":
-        written = [output, certificate_path(output), *([str(report)] if report else [])]
+        saved = [plan] if plan and outcome.draft.plan is not None else []
+        written = [output, certificate_path(output), *saved, *([str(report)] if report else [])]
         print_summary(outcome.certificate, f"{', '.join(written[:-1])} and {written[-1]}")
+    if explain and not as_json:
+        from shoal.jobs.explain import as_lines
+
+        for line in as_lines(outcome.certificate["explanation"]):
+            print(line, file=sys.stderr)

@@ -29,6 +29,11 @@ def print_summary(certificate: Certificate, written: str | None = None) -> None:
         lines.append(f"{classes['count']} class{'es' if classes['count'] > 1 else ''} of {span}, {many}")
     else:
         lines.append(f"no class: {many}")
+    for name, gap in certificate.get("plan", {}).get("uncovered", {}).items():
+        lines.append(
+            f"the plan does not cover {gap['values']} value{'s' if gap['values'] > 1 else ''} of '{name}': "
+            f"{gap['records']} records suppressed"
+        )
     loss = certificate["utility"]["gcp"]
     untold = "can't be told: domains or hierarchies follow the original, give --original"
     lines.append(f"information loss (gcp) {untold if loss is None else f'{100 * loss:.2f} %'}")

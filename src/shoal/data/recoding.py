@@ -114,37 +114,54 @@ class GlobalRecoding:
 
 def rank_texts(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> tuple[str, ...]:
     """The published text of each rank of attribute j under a cut."""
-    starts, level = cut.starts[j], None if cut.levels is None else cut.levels[j]
     # ranks ascend by position, so those of a span stand side by side
     span = cut.spans(j, encoded.positions)
     used, first = np.unique(span, return_index=True)
     last = np.append(first[1:], len(span)) - 1
-    labels = None if level is None or not isinstance(encoded.reach, Hierarchy) else encoded.reach.labels_at(level)
+    labels = _labels_of_level(cut, j, encoded)
     texts: list[str] = []
     for number, lo, hi in zip(used.tolist(), first.tolist(), last.tolist(), strict=True):
-        end = min(int(starts[number + 1]) - 1, encoded.end) if number + 1 < len(starts) else encoded.end
-        texts += [_cut_text(encoded, int(starts[number]), end, lo, hi, labels, render)] * (hi - lo + 1)
+        start, end = _ends(cut, j, encoded, number)
+        if lo >= encoded.present:
+            text = encoded.texts[lo]
+        elif hi >= encoded.present:
+            text = render.suppressed  # some have a value and some have none: nothing narrower covers both
+        elif start >= end and encoded.values[lo] == encoded.values[hi] and labels is None:
+            text = encoded.texts[lo]
+        else:
+            text = _text_of_span(encoded, start, end, labels, render)
+        texts += [text] * (hi - lo + 1)
     return tuple(texts)
 
 
-def _cut_text(
-    encoded: EncodedAttribute, start: int, end: int, lo: int, hi: int, labels: np.ndarray | None, render: Render
-) -> str:
-    """The text of a span of positions in which the ranks lo..hi lie. labels: of the leaves, if one level has them."""
-    if lo >= encoded.present:
-        return encoded.texts[lo]
-    if hi >= encoded.present:
-        return render.suppressed  # some have a value and some have none: nothing narrower covers both
+def code_texts(cut: Cut, j: int, encoded: EncodedAttribute, codes: np.ndarray, render: Render) -> list[str]:
+    """The published text of any positions of attribute j, whether they occur or not; no missing ones."""
+    labels = _labels_of_level(cut, j, encoded)
+    used, inverse = np.unique(cut.spans(j, codes), return_inverse=True)
+    ends = [_ends(cut, j, encoded, number) for number in used.tolist()]
+    texts = [_text_of_span(encoded, start, end, labels, render) for start, end in ends]
+    return [texts[i] for i in inverse.tolist()]
+
+
+def _labels_of_level(cut: Cut, j: int, encoded: EncodedAttribute) -> np.ndarray | None:
+    """Labels of the leaves where one level of a hierarchy has them."""
+    if cut.levels is None or not isinstance(encoded.reach, Hierarchy):
+        return None
+    return encoded.reach.labels_at(cut.levels[j])
+
+
+def _ends(cut: Cut, j: int, encoded: EncodedAttribute, number: int) -> tuple[int, int]:
+    """First and last position of a span."""
+    starts = cut.starts[j]
+    end = min(int(starts[number + 1]) - 1, encoded.end) if number + 1 < len(starts) else encoded.end
+    return int(starts[number]), end
+
+
+def _text_of_span(encoded: EncodedAttribute, start: int, end: int, labels: np.ndarray | None, render: Render) -> str:
     if isinstance(encoded.reach, Hierarchy):
         if labels is not None:
             return str(labels[start])
         return encoded.reach.labels[int(encoded.reach.covering(np.array([start]), np.array([end]))[0])]
-    if start >= end and encoded.values[lo] == encoded.values[hi]:
-        return encoded.texts[lo]
-    return _interval(encoded, start, end, render)
-
-
-def _interval(encoded: EncodedAttribute, start: int, end: int, render: Render) -> str:
     head, middle, tail = render.parts
     ends = span_ends(encoded, start, end)
     return ends[0] if ends[0] == ends[1] else f"{head}{ends[0]}{middle}{ends[1]}{tail}"

@@ -253,6 +253,9 @@ class Policy:
             return self
         return self._with(render=self.model.render.model_dump(exclude_unset=True) | {"order": "shuffled"})
 
+    def with_promises(self, promises: list[dict[str, Any]]) -> Policy:
+        return self._with(promises=promises)
+
     def with_seed(self, seed: int) -> Policy:
         return self._with(seed=seed)
 

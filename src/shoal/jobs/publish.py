@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -33,6 +33,8 @@ from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError, PromiseError
 from shoal.jobs.audit import Progress, Truth, measure, silent
+from shoal.jobs.explain import explain as explanation_of
+from shoal.jobs.plan import Plan, follow
 from shoal.jobs.policy import Policy
 from shoal.jobs.populations import encode_populations
 from shoal.jobs.pseudonyms import pseudonyms
@@ -54,7 +56,10 @@ class Publication:
 
 @dataclass(frozen=True)
 class Draft:
-    """What would be published, before anyone has measured it."""
+    """What would be published, before anyone has measured it.
+
+    plan: to be saved; None for local recoding, and where one was applied. told: more keys of the certificate.
+    """
 
     frame: pl.DataFrame
     schema: Schema
@@ -62,6 +67,8 @@ class Draft:
     method: dict[str, Any]
     reasons: dict[str, int]
     seconds: float
+    plan: Plan | None = None
+    told: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -73,33 +80,53 @@ class Outcome:
     draft: Draft
 
 
-def publish(frame: Any, policy: Policy | str | Path | dict[str, Any], *, progress: Progress = silent) -> Publication:
+def publish(
+    frame: Any,
+    policy: Policy | str | Path | dict[str, Any],
+    *,
+    plan: str | Path | None = None,
+    explain: bool = False,
+    progress: Progress = silent,
+) -> Publication:
     """One release of a pandas, polars or pyarrow frame; the same kind of frame comes back.
 
     Every promise of the policy holds on `data`, measured on its cells; raises InputError,
-    InfeasibleError or PromiseError and returns nothing otherwise.
+    InfeasibleError or PromiseError and returns nothing otherwise. plan: a file; the plan in it is applied if
+    it exists, else the one that was found is saved there. explain: why, in the certificate. Both are for
+    methods of global recoding.
     """
     started = time.process_time()
     policy = Policy.of(policy)
-    draft = prepare(table_of(frame), policy, progress)
+    draft = prepare(table_of(frame), policy, progress, _existing(plan, policy, explain), explain)
     published = Table(draft.frame)
     certificate, release = measure(published, draft.schema, policy, draft.truth, progress)
     certificate = _complete(certificate, policy, draft, started)
     _demand(certificate)
+    _save_plan(draft, plan)
     return Publication(like(frame, draft.frame), certificate, release.classes.labels)
 
 
-def publish_file(input_path: str, policy: Policy, output_path: str, *, progress: Progress = silent) -> Outcome:
+def publish_file(
+    input_path: str,
+    policy: Policy,
+    output_path: str,
+    *,
+    plan: str | None = None,
+    explain: bool = False,
+    progress: Progress = silent,
+) -> Outcome:
     """One release from file to file; writes the output and its certificate, both whole or neither.
 
-    The release is audited from the bytes that were written before they take their place.
+    The release is audited from the bytes that were written before they take their place. plan, explain: as
+    in `publish`.
     """
     started = time.process_time()
     _check_paths(input_path, output_path, policy)
+    known = _existing(plan, policy, explain)
     kind = files.format_of(output_path)
     progress("reading the table")
     table, digest = _read(input_path, policy)
-    draft = prepare(table, policy, progress)
+    draft = prepare(table, policy, progress, known, explain)
     del table  # the quasi-identifiers' cells are no longer needed
     with _unproved_removed(output_path), files.written_whole(output_path) as path:
         progress("writing the release")
@@ -111,10 +138,31 @@ def publish_file(input_path: str, policy: Policy, output_path: str, *, progress:
             input={"sha256": digest}, output={"sha256": written.sha256}
         )
         _demand(certificate)
+        _save_plan(draft, plan)
         if output_path != files.STANDARD:
             with files.written_whole(certificate_path(output_path)) as proof:
                 proof.write_text(certificate.to_json())
     return Outcome(certificate, release, draft)
+
+
+def _existing(path: str | Path | None, policy: Policy, explain: bool) -> Plan | None:
+    """The plan in a file that exists already; raises InputError where a plan can be neither made nor applied."""
+    if path is None:
+        return None
+    if not policy.recodes_globally:
+        raise InputError("plan: the policy's method recodes each class on its own; name one such as full-domain")
+    if not Path(path).exists():
+        return None
+    if explain:
+        raise InputError(f"plan '{path}': exists and is applied, so nothing is searched; explain it where it is made")
+    return Plan.load(path)
+
+
+def _save_plan(draft: Draft, path: str | Path | None) -> None:
+    """Writes the plan of a release that was let out, whole; one that was applied stays as it is."""
+    if path is not None and draft.plan is not None:
+        with files.written_whole(str(path)) as place:
+            place.write_text(draft.plan.to_json(), encoding="utf-8")
 
 
 def _read(path: str, policy: Policy) -> tuple[Table, str]:
@@ -150,30 +198,83 @@ def _check_paths(input_path: str, output_path: str, policy: Policy) -> None:
             raise InputError(f"output '{output}': is {what}; name another file, nothing that is read is overwritten")
 
 
-def prepare(table: Table, policy: Policy, progress: Progress = silent) -> Draft:
-    """The release as it would be published; not yet measured."""
+def prepare(
+    table: Table, policy: Policy, progress: Progress = silent, plan: Plan | None = None, explained: bool = False
+) -> Draft:
+    """The release as it would be published; not yet measured. plan: to be applied instead of a search."""
     policy.build_method("publish")  # a method that can't be is told before the data is looked at
     progress("checking the data against the policy")
     table = ordered(table, policy)
     fitting, found = bind(table, policy)
     if fitting is None:
         raise InputError.from_findings(found)
-    schema, encoded = fitting.schema, fitting.encoded
-    policy = policy.with_default_method(schema)
+    policy = policy.with_default_method(fitting.schema)
+    way = _way(fitting, policy, progress, plan, explained)
+    table = table.without([attribute.name for attribute in fitting.schema.quasi])
+    progress("recoding")
+    recoded = recode(table, fitting, way.found, policy)
+    missing = int(fitting.encoded.suppressed.sum())
+    reasons = ({"missing quasi-identifier": missing} if missing else {}) | way.reasons
+    return Draft(recoded.frame, fitting.schema, recoded.truth, way.method, reasons, way.seconds, way.plan, way.told)
+
+
+class _Way(NamedTuple):
+    """How a table is recoded, and what there is to say about it."""
+
+    found: Partition | Cut | GlobalRecoding
+    seconds: float
+    method: dict[str, Any]
+    reasons: dict[str, int]
+    plan: Plan | None = None
+    told: dict[str, Any] = {}
+
+
+def _way(fitting: Bound, policy: Policy, progress: Progress, plan: Plan | None, explained: bool) -> _Way:
+    """What the policy's method, or a plan, does with the table."""
+    method = {"name": policy.method_name, "parameters": policy.method_parameters}
+    if plan is not None:
+        return _planned(fitting, policy, progress, plan)
     matrix = fitting.matrix()
     everybody = fitting.published(matrix.subjects)
     progress(f"finding classes by {policy.method_name}")
-    classes, seconds = find_classes(matrix, everybody, policy, progress)
-    table = table.without([attribute.name for attribute in schema.quasi])
-    progress("recoding")
-    recoded = recode(table, fitting, classes, policy)
-    method = {"name": policy.method_name, "parameters": policy.method_parameters}
-    reasons = {"missing quasi-identifier": int(encoded.suppressed.sum())} if encoded.suppressed.any() else {}
-    if isinstance(classes, Cut):
-        method["account"] = dict(classes.account)
-        given_up = int((classes.turn() < 0).sum())
-        reasons |= {"suppressed by the method": given_up} if given_up else {}
-    return Draft(recoded.frame, schema, recoded.truth, method, reasons, seconds)
+    found, seconds = find_classes(matrix, everybody, policy, progress)
+    if not isinstance(found, Cut):
+        if explained:
+            raise InputError(
+                f"method '{policy.method_name}': recodes each class on its own, so no level or column forced it; "
+                "--explain is for methods of global recoding, such as full-domain"
+            )
+        return _Way(found, seconds, method, {})
+    method["account"] = dict(found.account)
+    given_up = int((found.turn() < 0).sum())
+    reasons = {"suppressed by the method": given_up} if given_up else {}
+    saved = Plan.of(found, fitting.encoded.attributes, fitting.schema.render, method)
+    told: dict[str, Any] = {}
+    if explained:
+        progress("asking what would be cheaper")
+        told["explanation"] = explanation_of(matrix, everybody, found, policy, _search)
+    return _Way(found, seconds, method, reasons, saved, told)
+
+
+def _search(matrix: Matrix, everybody: Classes, policy: Policy) -> Cut:
+    found = find_classes(matrix, everybody, policy)[0]
+    assert isinstance(found, Cut)
+    return found
+
+
+def _planned(fitting: Bound, policy: Policy, progress: Progress, plan: Plan) -> _Way:
+    """The table recoded by a plan that another one gave."""
+    progress("applying the plan")
+    started = time.process_time()
+    encoded = fitting.encoded
+    followed = follow(
+        plan, encoded.attributes, fitting.everybody, encoded.suppressed, policy.build_promises(), fitting.schema.render
+    )
+    not_covered = int((followed.recoding.turn < 0).sum()) - followed.broken - int(encoded.suppressed.sum())
+    reasons = {"not covered by the plan": not_covered, "suppressed by the method": followed.broken}
+    told = {"plan": {"uncovered": followed.uncovered, "suppressed": followed.broken}}
+    reasons = {why: count for why, count in reasons.items() if count}
+    return _Way(followed.recoding, time.process_time() - started, plan.method, reasons, None, told)
 
 
 def ordered(table: Table, policy: Policy) -> Table:
@@ -231,7 +332,7 @@ class Recoded:
     truth: Truth
 
 
-def recode(table: Table, fitting: Bound, found: Partition | Cut, policy: Policy) -> Recoded:
+def recode(table: Table, fitting: Bound, found: Partition | Cut | GlobalRecoding, policy: Policy) -> Recoded:
     """The release as it would be published, shuffled where the policy says so."""
     encoded = fitting.encoded
     recoding = _recoding(found, encoded, fitting.schema.render)
@@ -244,8 +345,12 @@ def recode(table: Table, fitting: Bound, found: Partition | Cut, policy: Policy)
     return Recoded(frame[rows], Truth(table, encoded, rows, suppressed))
 
 
-def _recoding(found: Partition | Cut, encoded: EncodedTable, render: Render) -> Recoding | GlobalRecoding:
+def _recoding(
+    found: Partition | Cut | GlobalRecoding, encoded: EncodedTable, render: Render
+) -> Recoding | GlobalRecoding:
     """What was found for the records that have all values, carried to the whole table."""
+    if isinstance(found, GlobalRecoding):
+        return found
     of_record = np.full(encoded.records, -1, dtype=np.int32)
     if isinstance(found, Cut):
         of_record[~encoded.suppressed] = found.turn()
@@ -375,6 +480,7 @@ def _complete(certificate: Certificate, policy: Policy, draft: Draft, started: f
         method=draft.method,
         seed=policy.model.seed,
         seconds={"total": time.process_time() - started, "method": draft.seconds},
+        **draft.told,
     )
 
 

@@ -22,6 +22,7 @@ from shoal.data.schema import Attribute, Kind, Missing, Role, Schema, Shown
 from shoal.jobs import charts, registry
 from shoal.jobs.audit import Audited, Truth
 from shoal.jobs.distributions import Distribution, distributions, least_shown
+from shoal.jobs.explain import as_lines
 from shoal.jobs.pages import filled, write_page
 from shoal.jobs.policy import Policy
 from shoal.jobs.publish import Outcome
@@ -92,6 +93,7 @@ def _content(measured: Measured) -> dict[str, Any]:
         "least": least_shown(measured.policy),
         "columns": [_column(a, measured.policy) for a in schema.attributes],
         "suppressions": _suppressions(measured),
+        "explanation": list(as_lines(certificate["explanation"])) if "explanation" in certificate else [],
         "limits": list(_limits(measured)),
         "command": _command(measured),
         "policy": policy_text(measured.policy),
@@ -264,6 +266,8 @@ def _suppressions(measured: Measured) -> list[dict[str, Any]]:
     suppressed = measured.certificate["records"]["suppressed"]
     explained = {
         "missing quasi-identifier": "lack a quasi-identifier, and the policy says 'missing: suppress'",
+        "suppressed by the method": "were in a class that broke a promise; the method may suppress that many",
+        "not covered by the plan": "have a value that the plan does not cover",
     }
     rows = [{"count": count, "why": explained.get(why, why)} for why, count in measured.reasons.items()]
     rest = suppressed - sum(measured.reasons.values())

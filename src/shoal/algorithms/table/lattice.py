@@ -258,7 +258,7 @@ class Lattice:
         # classes are numbered by their first record, from whatever finer ones they were made
         _, class_of = self.rolled_up(self.bottom, node)
         of_record, cells, promises = class_of[self._bottom_of], self.cells(node), self.promises
-        people = self._population(classes, node)
+        people = self.population(classes, node)
         gone = failing.copy()
         while not gone.all() and int(classes.size[gone].sum()) <= self.limit:
             kept = np.flatnonzero(~gone)
@@ -280,7 +280,7 @@ class Lattice:
             gone[kept[broken]] = True
         return gone, not gone.all()
 
-    def _population(self, classes: Classes, node: Node) -> dict[str, Population]:
+    def population(self, classes: Classes, node: Node) -> dict[str, Population]:
         """Who of each population fits each class of a node."""
         found = {}
         for name, people in self._people.items():

@@ -1,0 +1,175 @@
+"""Why a release of global recoding suppresses and generalizes what it does, and what would be cheaper.
+
+Every figure is measured by taking the same table again under one change. Nothing here names a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shoal.algorithms.table.lattice import Lattice, Node
+from shoal.data.classes import Classes
+from shoal.data.cut import Cut
+from shoal.data.matrix import Matrix
+from shoal.errors import InfeasibleError, InputError
+from shoal.jobs.policy import Policy
+from shoal.privacy.promises import BoundPromises
+
+Search = Callable[[Matrix, Classes, Policy], Cut]
+
+
+def explain(matrix: Matrix, everybody: Classes, cut: Cut, policy: Policy, search: Search) -> dict[str, Any]:
+    """Why records are suppressed and columns fully generalized, and the nearest cheaper settings.
+
+    everybody: the matrix's records in one class. search: finds the cut of another matrix or policy.
+    """
+    told: dict[str, Any] = {"suppressed": None, "generalized": [], "looser": [], "cheaper": []}
+    if cut.levels is not None:
+        bound = BoundPromises(policy.build_promises(), everybody)
+        lattice = Lattice(matrix, bound, policy.method_parameters.get("metric", "loss"), matrix.records)
+        if cut.suppressed.any():
+            told["suppressed"] = _suppressed(lattice, cut, everybody, policy)
+        told["generalized"] = [_lower(lattice, cut.levels, j, everybody, policy) for j in _full(lattice, cut.levels)]
+        told["looser"] = _looser(lattice, cut)
+    told["cheaper"] = [_outcome(setting, found) for setting, found in _changed(matrix, everybody, policy, search)]
+    return told
+
+
+def as_lines(told: dict[str, Any]) -> Iterator[str]:
+    """The same in sentences."""
+    why = told["suppressed"]
+    if why is not None:
+        yield f"{why['records']} records are suppressed. With nothing suppressed, records in classes that break"
+        yield from (f"  {promise}: {count}" for promise, count in why["promises"].items())
+        yield "of them would stay if this column were one level higher, or left out:"
+        yield from (f"  {c['attribute']}: {c['one_level_higher']}, {c['left_out']}" for c in why["columns"])
+    for column in told["generalized"]:
+        broken = ", ".join(f"{promise} for {count} records" for promise, count in column["promises"].items() if count)
+        yield f"'{column['attribute']}' is fully generalized; one level lower breaks {broken or 'no promise'}"
+    for step in told["looser"]:
+        yield f"'{step['attribute']}' one level higher: {step['suppressed']} suppressed, score {step['score']:.6g}"
+    for change in told["cheaper"]:
+        yield f"cheaper: {change['setting']}: {change['suppressed']} suppressed, score {change['score']:.6g}"
+
+
+def _suppressed(lattice: Lattice, cut: Cut, everybody: Classes, policy: Policy) -> dict[str, Any]:
+    """Which promises the suppressed records would break, and which columns set them apart."""
+    assert cut.levels is not None
+    records = int(cut.suppressed.sum())
+    columns = []
+    for j, name in enumerate(lattice.matrix.names):
+        raised = [_raised(lattice, cut.levels, j, to) for to in (cut.levels[j] + 1, lattice.high[j])]
+        saved = [max(records - int(lattice.suppressed(node).sum()), 0) for node in raised]
+        columns.append({"attribute": name, "one_level_higher": saved[0], "left_out": saved[1]})
+    return {"records": records, "promises": _broken(lattice, cut.levels, everybody, policy), "columns": columns}
+
+
+def _full(lattice: Lattice, levels: Node) -> list[int]:
+    """Attributes that show nothing."""
+    return [j for j, level in enumerate(levels) if level == lattice.high[j] and level > 0]
+
+
+def _lower(lattice: Lattice, levels: Node, j: int, everybody: Classes, policy: Policy) -> dict[str, Any]:
+    """What breaks if a fully generalized attribute goes one level down."""
+    node = _raised(lattice, levels, j, levels[j] - 1)
+    return {"attribute": lattice.matrix.names[j], "promises": _broken(lattice, node, everybody, policy)}
+
+
+def _raised(lattice: Lattice, levels: Node, j: int, to: int) -> Node:
+    return (*levels[:j], min(to, lattice.high[j]), *levels[j + 1 :])
+
+
+def _broken(lattice: Lattice, node: Node, everybody: Classes, policy: Policy) -> dict[str, int]:
+    """Records in classes that break each promise at a node where nothing is suppressed."""
+    classes, _ = lattice.rolled_up(lattice.bottom, node)
+    labels, count = lattice.labels(node)
+    found = {}
+    for model in policy.build_promises():
+        bound = BoundPromises([model], everybody)
+        holds = bound.hold(labels, count, lattice.cells(node), lattice.population(classes, node))
+        if not bound.release_holds(labels, count):
+            holds[:] = False
+        title = model.model + (f" of {', '.join(model.attributes)}" if model.attributes else "")
+        found[title] = int((~holds[labels]).sum())
+    return found
+
+
+def _looser(lattice: Lattice, cut: Cut) -> list[dict[str, Any]]:
+    """The node above along each attribute: what it suppresses and scores."""
+    assert cut.levels is not None
+    steps = []
+    for j, name in enumerate(lattice.matrix.names):
+        node = _raised(lattice, cut.levels, j, cut.levels[j] + 1)
+        if node != cut.levels:
+            judged = lattice.judge(lattice.rolled_up(lattice.bottom, node)[0], node)
+            steps.append({"attribute": name, "suppressed": judged.suppressed, "score": judged.score})
+    return steps
+
+
+def _outcome(setting: str, found: Cut) -> dict[str, Any]:
+    account = found.account
+    return {"setting": setting, "suppressed": int((found.turn() < 0).sum()), "score": account.get("score")}
+
+
+def _changed(matrix: Matrix, everybody: Classes, policy: Policy, search: Search) -> Iterator[tuple[str, Cut]]:
+    """The cuts under one less of what a promise asks, and with one quasi-identifier left out."""
+    for setting, changed in _eased(policy):
+        if (found := _tried(search, matrix, everybody, changed)) is not None:
+            yield setting, found
+    for j, name in enumerate(matrix.names):
+        narrower = _without(policy, name) if len(matrix.names) > 1 else None
+        if narrower is not None and (found := _tried(search, _narrowed(matrix, j), everybody, narrower)) is not None:
+            yield f"without '{name}'", found
+
+
+def _tried(search: Search, matrix: Matrix, everybody: Classes, policy: Policy) -> Cut | None:
+    try:
+        return search(matrix, everybody, policy)
+    except (InfeasibleError, InputError):
+        return None
+
+
+def _eased(policy: Policy) -> Iterator[tuple[str, Policy]]:
+    """The policy with one less of each k and l."""
+    for i, promise in enumerate(policy.model.promises):
+        for key in ("k", "l"):
+            if isinstance(promise.get(key), int) and promise[key] > 2:
+                promises = [dict(p) for p in policy.model.promises]
+                promises[i][key] -= 1
+                yield f"{promise['model']} with {key} = {promises[i][key]}", policy.with_promises(promises)
+
+
+def _without(policy: Policy, name: str) -> Policy | None:
+    """The policy whose promises and levels leave one quasi-identifier out; None where a promise is about it alone."""
+    promises = []
+    for promise in policy.model.promises:
+        about = promise.get("attributes")
+        left = [other for other in about if other != name] if isinstance(about, list) else about
+        if about and not left:
+            return None
+        promises.append(dict(promise) | ({"attributes": left} if about else {}))
+    settings = dict(policy.method_settings)
+    for key in ("minimum", "maximum"):
+        if key in settings:
+            settings[key] = [level for level in settings[key] if not str(level).startswith(f"{name}:")]
+    return policy.with_promises(promises).with_method(policy.method_name, settings)
+
+
+def _narrowed(matrix: Matrix, left_out: int) -> Matrix:
+    """The matrix without one attribute; nodes of its tree stay and are not used."""
+    kept = np.arange(matrix.attributes) != left_out
+    return replace(
+        matrix,
+        codes=np.ascontiguousarray(matrix.codes[:, kept]),
+        scale=matrix.scale[kept],
+        base=matrix.base[kept],
+        heights=matrix.heights[kept],
+        reach=matrix.reach[kept],
+        missing=matrix.missing[kept],
+        names=tuple(name for name, stays in zip(matrix.names, kept, strict=True) if stays),
+        populations={name: codes[:, kept] for name, codes in matrix.populations.items()},
+    )
