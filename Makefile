@@ -23,6 +23,11 @@ demo: $(READY) ## publish the bundled sample, prove it, and draw the report
 	@$(BIN)/shoal sample patients -n 1000 --seed 7 -o demo/patients.csv -q
 	$(BIN)/shoal publish demo/patients.csv -p demo/patients.policy.yaml -o demo/published.csv --report demo/report.html
 	@echo; echo "before:"; head -n 4 demo/patients.csv; echo "after:"; head -n 4 demo/published.csv
+	@echo; echo "the same for a stream:"
+	@$(BIN)/shoal sample purchases -n 5000 --seed 7 -o demo/purchases.csv -q
+	@rm -rf demo/stream demo/stream.csv
+	$(BIN)/shoal stream demo/purchases.csv -p demo/purchases.policy.yaml -o demo/stream.csv --checkpoint demo/stream
+	@echo "before:"; head -n 3 demo/purchases.csv; echo "after:"; head -n 3 demo/stream.csv
 	@echo; echo "report: demo/report.html"
 
 test: $(READY) check ## all tests, then lint and types

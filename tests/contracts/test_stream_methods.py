@@ -42,7 +42,7 @@ def test_adversarial_streams_break_no_rule(method, variant, case):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("promises", sorted(PROMISES))
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(frame=streams(), delta=st.sampled_from([3, 10, 25]), chunk=st.integers(1, 30), seed=st.integers(0, 3))
 def test_any_chunks_and_restarts_give_the_same_stream(method, promises, frame, delta, chunk, seed):
     policy = policy_of(method, more=PROMISES[promises], delta=delta, seed=seed)

@@ -36,6 +36,7 @@ def buffers(draw):
 @given(case=buffers())
 def test_condensing_is_what_plain_python_finds(rule, case):
     values, people, picks, k = case
+    rules = {"knn": condense.BY_NEAREST, "paper": condense.OWN_ONLY}
     own = space()
     near, leaf = own.near(values), own.leaf(values)
     costs = naive_streams.Costs(near, leaf, *own.costs)
@@ -43,12 +44,12 @@ def test_condensing_is_what_plain_python_finds(rule, case):
         labels, count = condense.grown(near, leaf, people, picks, k, *own.costs)
         plain, made = naive_streams.condensed(costs, people.tolist(), picks.tolist(), k, "grow")
     else:
-        labels, count = condense.nearest(near, leaf, people, picks, k, rule == "paper", *own.costs)
+        labels, count = condense.nearest(near, leaf, people, picks, k, rules[rule], *own.costs)
         plain, made = naive_streams.condensed(costs, people.tolist(), picks.tolist(), k, "knn", rule == "paper")
     assert count == made
     assert [None if c < 0 else c for c in labels.tolist()] == plain
     if count:
-        condense.join(near, leaf, labels, count, *own.costs)
+        condense.join(near, leaf, np.zeros(0, np.int32), labels, count, *own.costs)
         assert labels.tolist() == naive_streams.joined(costs, plain, made)
 
 

@@ -20,15 +20,17 @@ inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=T
 BLOCK = 512
 STEP = 32
 FAR = np.int32(2**31 - 1)
+BY_NEAREST, BY_DRAW, OWN_ONLY = 0, 1, 2
 
 
 @njit(nogil=True, cache=True)
-def nearest(near, leaf, people, picks, k, own_only, base, parent, first, last, cost):
+def nearest(near, leaf, people, picks, k, rule, base, parent, first, last, cost):
     """Clusters of a picked record and its k - 1 nearest, until fewer than k people are left.
 
     picks: (n,) int64, a random order of the records; each pick is the next one that is left.
-    The k - 1 nearest are of k - 1 other people, each by its nearest record; with `own_only` only the
-    picked person's own records are passed over, as the paper writes. Ties go to the earlier record.
+    The k - 1 nearest are of k - 1 other people. rule: each by the nearest record (BY_NEAREST), or by the
+    one that is first in `picks` (BY_DRAW); or only the picked person's own records are passed over, as
+    FADS is printed (OWN_ONLY). Ties go to the earlier record.
     Returns the cluster of each record, (n,) int32 with -1 for those left over, and how many there are.
     """
     near, leaf = near.copy(), leaf.copy()
@@ -36,7 +38,11 @@ def nearest(near, leaf, people, picks, k, own_only, base, parent, first, last, c
     labels = np.full(n, -1, np.int32)
     ids, where = np.arange(n), np.arange(n)
     counts, distinct = _people_counts(people, n)
+    own_only = rule == OWN_ONLY
     best = np.empty(len(counts), np.int64)
+    rank = np.empty(n if rule == BY_DRAW else 0, np.int64)
+    for i in range(len(rank)):
+        rank[picks[i]] = i
     rows, starts = np.empty(_leaves(base, first, last), np.int32), _row_starts(base, first, last)
     dist, heap = np.empty(n, np.int32), np.empty(max(k - 1, 1), np.int64)
     left, clusters, at = n, 0, 0
@@ -49,7 +55,7 @@ def nearest(near, leaf, people, picks, k, own_only, base, parent, first, last, c
         _distances(near, leaf, rows, starts, t, left, dist)
         repeated = len(people) > 0 and (own_only or distinct < left)
         if repeated and not own_only:
-            size = _nearest_people(dist, ids, people, best, left, t, heap, k - 1)
+            size = _nearest_people(dist, ids, people, rank, best, left, t, heap, k - 1)
         else:
             size = _nearest_records(dist, ids, people, left, t, heap, k - 1)
         if size < k - 1:
@@ -133,34 +139,67 @@ def grown(near, leaf, people, picks, k, base, parent, first, last, cost):
 
 
 @njit(nogil=True, cache=True)
-def join(near, leaf, labels, clusters, base, parent, first, last, cost):
+def around(near, leaf, people, t, k, base, parent, first, last, cost):
+    """Which records make a cluster of k people with record t: the nearest of k - 1 others; (n,) bool.
+
+    There must be k people. Ties go to the earlier record.
+    """
+    n = near.shape[1] if near.shape[0] > 0 else leaf.shape[1]
+    rows, starts = np.empty(_leaves(base, first, last), np.int32), _row_starts(base, first, last)
+    for j in range(leaf.shape[0]):
+        _fill_row(rows, starts[j], base[j] + leaf[j, t], base[j], parent, first, last, cost)
+    ids, dist, heap = np.arange(n), np.empty(n, np.int32), np.empty(max(k - 1, 1), np.int64)
+    _distances(near, leaf, rows, starts, t, n, dist)
+    if len(people) > 0:
+        best = np.empty(people.max() + 1, np.int64)
+        size = _nearest_people(dist, ids, people, np.empty(0, np.int64), best, n, t, heap, k - 1)
+    else:
+        size = _nearest_records(dist, ids, people, n, t, heap, k - 1)
+    chosen = np.zeros(n, np.bool_)
+    chosen[t] = True
+    for h in range(size):
+        chosen[heap[h] & 0xFFFFFFFF] = True
+    return chosen
+
+
+@njit(nogil=True, cache=True)
+def join(near, leaf, people, labels, clusters, base, parent, first, last, cost):
     """Puts each record that is left over, in order of arrival, into the cluster whose loss grows least.
 
+    people: (n,) int32, to put all that is left of a person into one cluster; empty to put records singly.
     Clusters grow as they go; of equals the one made first. labels: (n,) int32, changed in place.
     """
     linear, trees, n = near.shape[0], leaf.shape[0], len(labels)
-    lo, hi = np.full((clusters, linear), FAR, np.int32), np.full((clusters, linear), -FAR, np.int32)
-    node = np.full((clusters, trees), -1, np.int32)
+    lo, hi = np.full((clusters + 1, linear), FAR, np.int32), np.full((clusters + 1, linear), -FAR, np.int32)
+    node = np.full((clusters + 1, trees), -1, np.int32)
     for i in range(n):
         if labels[i] >= 0:
             _widen(near, leaf, i, lo, hi, node, labels[i], base, parent, first, last)
     for i in range(n):
-        if labels[i] < 0:
-            best, least = 0, np.int64(2**62)
-            for c in range(clusters):
-                added = np.int64(0)
-                for j in range(linear):
-                    x = near[j, i]
-                    added += max(np.int64(lo[c, j]) - x, 0) + max(np.int64(x) - hi[c, j], 0)
-                for j in range(trees):
-                    up = node[c, j]
-                    while last[up] < leaf[j, i] or first[up] > leaf[j, i]:
-                        up = parent[up]
-                    added += cost[up] - cost[node[c, j]]
-                if added < least:
-                    best, least = c, added
-            labels[i] = best
-            _widen(near, leaf, i, lo, hi, node, best, base, parent, first, last)
+        if labels[i] >= 0:
+            continue
+        own = clusters  # the box over all that is to join
+        lo[own], hi[own], node[own] = FAR, -FAR, -1
+        end = n if len(people) > 0 else i + 1
+        for other in range(i, end):
+            if other == i or (labels[other] < 0 and people[other] == people[i]):
+                _widen(near, leaf, other, lo, hi, node, own, base, parent, first, last)
+        best, least = 0, np.int64(2**62)
+        for c in range(clusters):
+            added = np.int64(0)
+            for j in range(linear):
+                added += max(np.int64(lo[c, j]) - lo[own, j], 0) + max(np.int64(hi[own, j]) - hi[c, j], 0)
+            for j in range(trees):
+                up = node[c, j]
+                while last[up] < last[node[own, j]] or first[up] > first[node[own, j]]:
+                    up = parent[up]
+                added += cost[up] - cost[node[c, j]]
+            if added < least:
+                best, least = c, added
+        for other in range(i, end):
+            if other == i or (labels[other] < 0 and people[other] == people[i]):
+                labels[other] = best
+                _widen(near, leaf, other, lo, hi, node, best, base, parent, first, last)
 
 
 @njit(nogil=True, cache=True)
@@ -325,14 +364,19 @@ def _nearest_records(dist, ids, people, left, t, heap, most):
 
 
 @inner
-def _nearest_people(dist, ids, people, best, left, t, heap, most):
-    """As `_nearest_records`, each person by the nearest record."""
+def _nearest_people(dist, ids, people, rank, best, left, t, heap, most):
+    """As `_nearest_records`, each person by the nearest record, or by the one of least rank if ranks are given."""
     for p in range(len(best)):
         best[p] = np.int64(2**62)
     for i in range(left):
-        key = (np.int64(dist[i]) << 32) | ids[i]
+        order = rank[ids[i]] if len(rank) > 0 else np.int64(dist[i])
+        key = (order << 32) | ids[i]
         if key < best[people[ids[i]]]:
             best[people[ids[i]]] = key
+    if len(rank) > 0:
+        for i in range(left):
+            if best[people[ids[i]]] == (rank[ids[i]] << 32) | ids[i]:
+                best[people[ids[i]]] = (np.int64(dist[i]) << 32) | ids[i]
     size, own = 0, people[ids[t]]
     for p in range(len(best)):
         if p == own or best[p] == np.int64(2**62):

@@ -187,13 +187,14 @@ class Publisher:
         """Function 1: clusters of k people, and everybody left over in the cluster whose loss grows least."""
         near, leaf = self._space.near(records.values), self._space.leaf(records.values)
         people, picks, costs = dense(records.people), rng.permutation(len(records)), self._space.costs
-        k = self._promises.k
+        k, nobody = self._promises.k, np.zeros(0, np.int32)
         if self._asked.neighbour == "grow":
             labels, count = condense.grown(near, leaf, people, picks, k, *costs)
         else:
-            labels, count = condense.nearest(near, leaf, people, picks, k, not self._asked.strict, *costs)
+            rule = condense.BY_NEAREST if self._asked.strict else condense.OWN_ONLY
+            labels, count = condense.nearest(near, leaf, people, picks, k, rule, *costs)
         if count:
-            condense.join(near, leaf, labels, count, *costs)
+            condense.join(near, leaf, nobody, labels, count, *costs)
         return labels, count
 
     def snapshot(self) -> State:

@@ -1,0 +1,83 @@
+"""k-means over linear and tree attributes together.
+
+A centre is the mean on linear attributes and the most frequent leaf on trees; the squared distance adds the
+squared losses of the two records' smallest box, attribute by attribute.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[call-overload]
+
+
+@njit(nogil=True, cache=True)
+def lloyd(near, leaf, starts, rounds, base, parent, first, last, cost):
+    """The centre of each record after at most so many rounds of Lloyd's steps, fewer where nothing changes.
+
+    near (linear, n) int32, leaf (trees, n) int32 and the trees as in `condense`. starts: (c,) int64, the
+    records that are the first centres. A centre without records stays where it is; ties go to the
+    first centre. Returns (n,) int32.
+    """
+    linear, trees = near.shape[0], leaf.shape[0]
+    n = near.shape[1] if linear > 0 else leaf.shape[1]
+    c = len(starts)
+    middle, mode = np.empty((c, linear)), np.empty((c, trees), np.int32)
+    for m in range(c):
+        for j in range(linear):
+            middle[m, j] = near[j, starts[m]]
+        for j in range(trees):
+            mode[m, j] = leaf[j, starts[m]]
+    labels = np.full(n, -1, np.int32)
+    for _ in range(rounds):
+        changed = False
+        for i in range(n):
+            best, least = 0, np.inf
+            for m in range(c):
+                total = 0.0
+                for j in range(linear):
+                    off = near[j, i] - middle[m, j]
+                    total += off * off
+                for j in range(trees):
+                    if leaf[j, i] != mode[m, j] and total < least:
+                        up = base[j] + mode[m, j]
+                        while last[up] < leaf[j, i] or first[up] > leaf[j, i]:
+                            up = parent[up]
+                        total += np.float64(cost[up]) * cost[up]
+                if total < least:
+                    best, least = m, total
+            if labels[i] != best:
+                labels[i] = best
+                changed = True
+        if not changed:
+            break
+        _move(near, leaf, labels, middle, mode)
+    return labels
+
+
+@inner
+def _move(near, leaf, labels, middle, mode):
+    """Every centre to the mean and the most frequent leaves of its records."""
+    c, n = middle.shape[0], len(labels)
+    counts = np.zeros(c, np.int64)
+    for i in range(n):
+        counts[labels[i]] += 1
+    for j in range(near.shape[0]):
+        sums = np.zeros(c)
+        for i in range(n):
+            sums[labels[i]] += near[j, i]
+        for m in range(c):
+            if counts[m] > 0:
+                middle[m, j] = sums[m] / counts[m]
+    for j in range(leaf.shape[0]):
+        seen = np.zeros((c, leaf[j].max() + 1), np.int64)
+        for i in range(n):
+            seen[labels[i], leaf[j, i]] += 1
+        for m in range(c):
+            if counts[m] > 0:
+                best = 0
+                for x in range(seen.shape[1]):
+                    if seen[m, x] > seen[m, best]:
+                        best = x
+                mode[m, j] = best

@@ -1,0 +1,112 @@
+"""CASTLE in plain Python, records and clusters as lists; promises k alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from naive_streams import Costs
+
+
+def castle(own, values, people, k, delta, beta, mu, seed, full=0):
+    """What becomes of each record: (kind, members of the cluster or None), in order of leaving."""
+    near, leaf = own.near(values), own.leaf(values)
+    costs = Costs(near, leaf, *own.costs)
+    unit = 1 << 24
+    groups, good, losses, out, made = [], [], [], [], 0
+
+    def size(group):
+        return len({people[i] for i in group})
+
+    def box(members):
+        lo, hi, loss = own.frozen(values[members].min(axis=0)[None], values[members].max(axis=0)[None])
+        return lo[0], hi[0], loss[0]
+
+    def tau():
+        return float(np.mean(losses[-mu:])) if losses else 0.0
+
+    def publish(group):
+        nonlocal made
+        groups.remove(group)
+        members = sorted(group)
+        parts = [members]
+        if size(group) >= 2 * k:
+            picks = np.random.default_rng([seed, 4, made]).permutation(len(members)).tolist()
+            parts = split(members, picks)
+        for part in parts:
+            lo, hi, loss = box(part)
+            losses.append(loss)
+            if loss < tau():
+                good.append((lo, hi))
+        made += len(parts)
+        for i in members:
+            out.append((i, "new", tuple(next(p for p in parts if i in p))))
+
+    def split(members, picks):
+        rank = {members[p]: r for r, p in enumerate(picks)}
+        left, parts = list(members), []
+        order = [members[p] for p in picks]
+        while size(left) >= k:
+            pick = next(i for i in order if i in left)
+            drawn = {}
+            for i in left:
+                if people[i] != people[pick] and (people[i] not in drawn or rank[i] < rank[drawn[people[i]]]):
+                    drawn[people[i]] = i
+            near_ones = sorted(drawn.values(), key=lambda i: (costs.of([pick, i]), i))[: k - 1]
+            parts.append([pick, *near_ones])
+            left = [i for i in left if i not in parts[-1]]
+        while left:
+            rows = [i for i in left if people[i] == people[left[0]]]
+            added = [costs.of(part + rows) - costs.of(part) for part in parts]
+            parts[added.index(min(added))].extend(rows)
+            left = [i for i in left if i not in rows]
+        return parts
+
+    def delay(i):
+        group = next((g for g in groups if i in g), None)
+        if group is None:
+            return
+        if size(group) >= k:
+            return publish(group)
+        fits = [c for c, (lo, hi) in enumerate(good) if (lo <= values[i]).all() and (values[i] <= hi).all()]
+        if fits:
+            np.random.default_rng([seed, 3, i]).integers(len(fits))
+            out.append((i, "reuse", None))
+        elif sum(size(g) > size(group) for g in groups) > len(groups) / 2 or size(sum(groups, [])) < k:
+            out.append((i, "suppress", None))
+        else:
+            while size(group) < k:
+                others = [g for g in groups if g is not group]
+                nearest = min(others, key=lambda g: costs.of(group + g))  # of equals the one begun first
+                if full:
+                    for j in sorted(nearest, key=lambda j: (costs.of([*group, j]), j)):
+                        nearest.remove(j)
+                        group.append(j)
+                        if size(group) >= k:
+                            break
+                    if not nearest:
+                        groups.remove(nearest)
+                else:
+                    group.extend(nearest)
+                    groups.remove(nearest)
+            return publish(group)
+        group.remove(i)
+        if not group:
+            groups.remove(group)
+
+    for i in range(len(values)):
+        open_ones = [g for g in groups if not full or size(g) < full]
+        regardless = not open_ones and len(groups) >= beta
+        asked = groups if regardless else open_ones
+        added = [costs.of([*g, i]) - costs.of(g) for g in asked]
+        least = [g for g, a in zip(asked, added, strict=True) if a == min(added)]
+        fit = [g for g in least if costs.of([*g, i]) <= int(tau() * unit)]
+        if fit:
+            min(fit, key=size).append(i)
+        elif len(groups) < beta:
+            groups.append([i])
+        else:
+            min(least, key=size).append(i)
+        delay(i - delta)
+    for i in range(len(values)):
+        delay(i)
+    return out
