@@ -71,7 +71,7 @@ def castle(own, values, people, k, delta, beta, mu, seed, full=0):
         if fits:
             np.random.default_rng([seed, 3, i]).integers(len(fits))
             out.append((i, "reuse", None))
-        elif sum(size(g) > size(group) for g in groups) > len(groups) / 2 or size(sum(groups, [])) < k:
+        elif sum(size(g) > size(group) for g in groups) > len(groups) / 2 or size([j for g in groups for j in g]) < k:
             out.append((i, "suppress", None))
         else:
             while size(group) < k:

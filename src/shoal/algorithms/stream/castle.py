@@ -113,9 +113,10 @@ class Publisher:
         out: list[Emissions] = []
         while at < len(arrivals):
             begin = at
+            state = (self._names, self._latest, self._before, *self._held.values(), *self._trees)
             at, self._begun = candidates.arrive(
                 at, self._begun, self._asked.beta, self.full, int(self._tau * UNIT), codes, arrivals.people, lacking,
-                arrivals.seq, self._names, self._latest, self._before, *self._held.values(), *self._trees,
+                arrivals.seq, *state,
             )  # fmt: skip
             self._values[slot[begin:at]] = arrivals.values[begin:at]
             if at < len(arrivals) and lacking[at] and (at == begin or not self._is_held((slot[at - 1] + 1) % slots)):
