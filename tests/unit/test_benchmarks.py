@@ -28,7 +28,7 @@ def module(monkeypatch):
             del sys.modules[name]
 
 
-@pytest.mark.parametrize("name", ["quality", "kernel", "whole_process", "audit", "tcloseness"])
+@pytest.mark.parametrize("name", ["quality", "kernel", "whole_process", "audit", "tcloseness", "full_domain"])
 def test_a_benchmark_runs_on_a_tiny_table_and_says_how(name, module, data_folder, tmp_path):
     page = tmp_path / "page.md"
     where = ["--results", str(tmp_path), "--page", str(page)]
