@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.cli import options
 from shoal.cli.progress import shown
 from shoal.cli.summary import print_summary
+
+if TYPE_CHECKING:
+    from shoal.jobs.policy import Policy
 
 
 def republish(
@@ -21,6 +24,10 @@ def republish(
     ledger: Annotated[Path, typer.Option("--ledger", metavar="DIR", help="The ledger; begun if it is not there.")],
     allow_leaks: Annotated[
         bool, typer.Option("--allow-leaks", help="Publish although the history breaks; the certificate says so.")
+    ] = False,
+    what_if: Annotated[
+        bool,
+        typer.Option("--what-if", help="Show what each method would make of it; publish nothing."),
     ] = False,
     k: options.K = None,
     method: options.Method = None,
@@ -33,6 +40,9 @@ def republish(
     from shoal.jobs.republish import republish_file
 
     asked = options.policy_with(policy, k, method, settings, seed, "crp")
+    if what_if:
+        _show_prospects(increment, asked, ledger, as_json, quiet)
+        return
     with shown(quiet) as progress:
         done = republish_file(increment, asked, ledger, allow_leaks=allow_leaks, progress=progress)
     if as_json and done.certificate is not None:
@@ -50,3 +60,11 @@ def republish(
         print_summary(done.certificate, f"{ledger / f'{done.release:04d}'}")
         if done.waiting:
             print(f"{done.waiting} records wait for the next increment", file=sys.stderr)
+
+
+def _show_prospects(increment: str, asked: Policy, ledger: Path, as_json: bool, quiet: bool) -> None:
+    from shoal.jobs import what_if
+
+    with shown(quiet) as progress:
+        prospects = what_if.what_if(increment, asked, ledger, progress=progress)
+    typer.echo(what_if.as_json(prospects) if as_json else what_if.as_text(prospects), nl=False)

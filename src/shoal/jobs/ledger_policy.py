@@ -10,7 +10,7 @@ from typing import Any
 from shoal.data.schema import Kind
 from shoal.errors import InputError, LedgerError
 from shoal.jobs.policy import Policy
-from shoal.state.ledger import HIERARCHIES, POLICY, Ledger
+from shoal.state.ledger import HIERARCHIES, POLICY, Ledger, Terms
 
 FREE = ("method", "seed")
 """What may differ from release to release."""
@@ -47,17 +47,18 @@ def check(policy: Policy, method: Any) -> None:
         raise InputError.from_findings(findings)
 
 
-def stored(policy: Policy) -> tuple[str, dict[str, bytes]]:
+def terms(policy: Policy) -> Terms:
     """The policy as JSON text, and the hierarchy tables that it then refers to by name."""
     content = policy.model.model_dump(mode="json", exclude_unset=True)
     tables: dict[str, bytes] = {}
     for attribute in content["attributes"].values():
         if isinstance(attribute.get("hierarchy"), str):
             path = policy.base / attribute["hierarchy"]
-            name = f"{len(tables) + 1:02d}-{path.name}"
-            tables[name] = path.read_bytes()
-            attribute["hierarchy"] = f"{HIERARCHIES}/{name}"
-    return json.dumps({key: content[key] for key in content if key not in FREE}, indent=1) + "\n", tables
+            name = f"{HIERARCHIES}/{len(tables) + 1:02d}-{path.name}"
+            tables[name] = _bytes(path)
+            attribute["hierarchy"] = name
+    text = json.dumps({key: content[key] for key in content if key not in FREE}, indent=1) + "\n"
+    return Terms({POLICY: text.encode(), **tables})
 
 
 def of(ledger: Ledger) -> Policy:

@@ -24,7 +24,8 @@ from shoal.jobs.history import Chain, read_as_published, stated, verdict
 from shoal.jobs.ledger_rows import Identities, Waiting
 from shoal.jobs.next_release import Planned, plan
 from shoal.jobs.policy import Policy
-from shoal.state.ledger import CERTIFICATE, DATA, Ledger
+from shoal.privacy.history import Finding
+from shoal.state.ledger import CERTIFICATE, DATA, Draft, Ledger
 
 DEFAULT_METHOD = "crp"
 COUNTERFEITS = "counterfeits.csv"
@@ -45,6 +46,21 @@ class Appended:
     reasons: Sequence[str] = ()
 
 
+@dataclass(frozen=True)
+class Proved:
+    """A planned release that was written and audited. records: how many the ledger has published with it."""
+
+    certificate: Certificate
+    findings: Sequence[Finding]
+    identities: Identities
+    records: int
+
+    @property
+    def broken(self) -> list[Finding]:
+        """What may not be let out."""
+        return [finding for finding in self.findings if finding.breaks]
+
+
 def republish_file(
     increment_path: str,
     policy: Policy,
@@ -56,92 +72,114 @@ def republish_file(
     """Appends the next release to the ledger, which is begun if it is not there; appends nothing if it is not safe.
 
     The release and the whole history are audited from the bytes that were written before they take their place.
-    The same file again is not published again. Raises InputError, PromiseError or LedgerError.
+    The same file again is not published again. Raises InputError, PromiseError, InfeasibleError or LedgerError.
     """
     started = time.process_time()
-    policy = _with_default_method(policy).with_shuffled_rows()
+    policy = with_defaults(policy)
     method = policy.build_method("republish")
     ledger = Ledger(Path(ledger_path))
     ledger_policy.check(policy, method)
-    progress("reading the increment")
-    source = files.read(increment_path, policy.measured, may_be_empty=True)
-    findings = policy.check_columns(source.frame.columns)
-    if findings:
-        raise InputError.from_findings(findings)
+    source = read_increment(increment_path, policy, progress)
     progress("waiting for the ledger")
     with ledger.locked():
-        if ledger.exists:
-            ledger.check_end()
-            ledger_policy.check_same(policy, ledger)
-        step = ledger.last_step() if ledger.exists else None
-        repeated, release = step.release_of(source.sha256) if step else (False, None)
+        check_ledger(ledger, policy)
+        repeated, release = ledger.last_step().release_of(source.sha256)
         if repeated:
             certificate = None if release is None else Certificate(ledger.certificate(release))
             return Appended(release, certificate, Waiting.of(ledger).records, repeated=True)
         if not source.frame.height:
-            return Appended(None, None, Waiting.of(ledger).records if step else 0, reasons=("the increment is empty",))
+            return Appended(None, None, Waiting.of(ledger).records, reasons=("the increment is empty",))
         planned = plan(source.frame, policy, method, ledger, progress)
-        return _append(planned, policy, method, ledger, source.sha256, allow_leaks, started, progress)
+        with ledger.draft() as draft:
+            if isinstance(planned, Waiting):
+                return _wait(planned, policy, ledger, draft, source.sha256)
+            proved = prove(planned, policy, method, ledger, draft.published, source.sha256, progress)
+            _demand(proved.certificate)
+            if proved.broken and not allow_leaks:
+                raise PromiseError(*verdict(proved.broken, method))
+            seconds = {"total": time.process_time() - started, "method": planned.seconds}
+            certificate = proved.certificate.extended(seconds=seconds)
+            (draft.published / CERTIFICATE).write_text(certificate.to_json())
+            _remember(planned, proved, method, ledger, draft.private)
+            if not ledger.exists:
+                ledger.begin(ledger_policy.terms(policy))
+            step = ledger.commit(draft, source.sha256, proved.records, ledger_rows.PASSING, publishes=True)
+    return Appended(step.release, certificate, planned.waiting.records, reasons=planned.waiting.reasons)
 
 
-def _with_default_method(policy: Policy) -> Policy:
-    return policy if policy.model.method is not None else policy.with_method(DEFAULT_METHOD, {})
+def with_defaults(policy: Policy) -> Policy:
+    """The policy with the verb's own method, where it names none, and shuffled rows, where it does not say."""
+    named = policy if policy.model.method is not None else policy.with_method(DEFAULT_METHOD, {})
+    return named.with_shuffled_rows()
 
 
-def _append(
-    planned: Planned | Waiting,
-    policy: Policy,
-    method: Any,
-    ledger: Ledger,
-    digest: str,
-    allow_leaks: bool,
-    started: float,
-    progress: Progress,
-) -> Appended:
+def read_increment(path: str, policy: Policy, progress: Progress) -> files.Source:
+    """The increment, whose columns are the policy's; it may be empty."""
+    progress("reading the increment")
+    source = files.read(path, policy.measured, may_be_empty=True)
+    findings = policy.check_columns(source.frame.columns)
+    if findings:
+        raise InputError.from_findings(findings)
+    return source
+
+
+def check_ledger(ledger: Ledger, policy: Policy) -> None:
+    """Raises LedgerError where nothing can be appended under this policy."""
+    if ledger.exists:
+        ledger.check_end()
+        ledger_policy.check_same(policy, ledger)
+    else:
+        ledger.check_place()
+
+
+def prove(
+    planned: Planned, policy: Policy, method: Any, ledger: Ledger, folder: Path, digest: str, progress: Progress
+) -> Proved:
+    """Writes the release into a folder, reads it back and audits it and the history."""
+    progress("writing the release")
+    files.write(planned.frame, folder / DATA, ".csv")
+    progress("reading the release back")
+    written = files.read_as(folder / DATA, ".csv", policy.measured)
+    last = ledger.last_step()
+    head = last.head if ledger.exists else ledger_policy.terms(policy).head
+    identities, records = planned.identities.numbered(last.records)
+    certificate = _measured(written.frame, planned, identities, policy, progress)
+    progress("auditing the history")
+    found = Chain(ledger, policy).next(last.releases + 1, method, written.frame, identities)
+    broken = any(finding.breaks for finding in found)
+    certificate = certificate.extended(
+        verb="republish",
+        method={"name": policy.method_name, "parameters": policy.parameters_for("republish")},
+        seed=policy.model.seed,
+        seconds={"total": None, "method": planned.seconds},
+        input={"sha256": digest},
+        output={"sha256": written.sha256},
+        covers=method.covers,
+        guards=method.guards,
+        history=stated(found, allowed=broken),
+        ledger={"release": last.releases + 1, "previous": head, "files": _more_files(planned, folder)},
+        **_counterfeits(planned),
+    )
+    return Proved(certificate, found, identities, records)
+
+
+def _wait(planned: Waiting, policy: Policy, ledger: Ledger, draft: Draft, digest: str) -> Appended:
+    """The records wait in the private part; no release."""
+    planned.write(draft.private)
+    ledger_rows.carry_over(ledger, draft.private)
     if not ledger.exists:
-        ledger = Ledger.begin(ledger.path, *ledger_policy.stored(policy))
-    with ledger.draft() as draft:
-        if isinstance(planned, Waiting):
-            planned.write(draft.private)
-            step = ledger.last_step()
-            ledger_rows.carry_over(ledger, draft.private)
-            ledger.commit(draft, digest, step.records, ledger_rows.PASSING, publishes=False)
-            return Appended(None, None, planned.records, reasons=planned.reasons)
-        progress("writing the release")
-        files.write(planned.frame, draft.published / DATA, ".csv")
-        progress("reading the release back")
-        written = files.read_as(draft.published / DATA, ".csv", policy.measured)
-        last = ledger.last_step()
-        identities, records = planned.identities.numbered(last.records)
-        number = last.releases + 1
-        certificate = _measured(written.frame, planned, identities, policy, progress)
-        _demand(certificate)
-        progress("auditing the history")
-        found = Chain(ledger, policy).next(number, method, written.frame, identities)
-        broken = [finding for finding in found if finding.breaks]
-        if broken and not allow_leaks:
-            raise PromiseError(*verdict(broken, method))
-        certificate = certificate.extended(
-            verb="republish",
-            method={"name": policy.method_name, "parameters": policy.parameters_for("republish")},
-            seed=policy.model.seed,
-            seconds={"total": time.process_time() - started, "method": planned.seconds},
-            input={"sha256": digest},
-            output={"sha256": written.sha256},
-            covers=method.covers,
-            guards=method.guards,
-            history=stated(found, allowed=bool(broken)),
-            ledger={"release": number, "previous": last.head, "files": _more_files(planned, draft.published)},
-            **_counterfeits(planned),
-        )
-        (draft.published / CERTIFICATE).write_text(certificate.to_json())
-        identities.write(draft.private)
-        planned.waiting.write(draft.private)
-        ledger_rows.write_known(ledger, identities, draft.private)
-        if method.needs == "originals":
-            ledger_rows.write_originals(planned.originals, identities, draft.private)
-        ledger.commit(draft, digest, records, ledger_rows.PASSING, publishes=True)
-    return Appended(number, certificate, planned.waiting.records, reasons=planned.waiting.reasons)
+        ledger.begin(ledger_policy.terms(policy))
+    ledger.commit(draft, digest, ledger.last_step().records, ledger_rows.PASSING, publishes=False)
+    return Appended(None, None, planned.records, reasons=planned.reasons)
+
+
+def _remember(planned: Planned, proved: Proved, method: Any, ledger: Ledger, folder: Path) -> None:
+    """What the private part keeps of a release."""
+    proved.identities.write(folder)
+    planned.waiting.write(folder)
+    ledger_rows.write_known(ledger, proved.identities, folder)
+    if method.needs == "originals":
+        ledger_rows.write_originals(planned.originals, proved.identities, folder)
 
 
 def _measured(

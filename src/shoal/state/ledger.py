@@ -72,6 +72,24 @@ class Draft:
 
 
 @dataclass(frozen=True)
+class Terms:
+    """What every release of a ledger is measured against: the policy and the hierarchy tables, by file name."""
+
+    files: Mapping[str, bytes]
+
+    @property
+    def genesis(self) -> str:
+        """The file that the first release follows."""
+        hashes = {name: hashlib.sha256(content).hexdigest() for name, content in self.files.items()}
+        return _json({"schema": SCHEMA, "files": hashes})
+
+    @property
+    def head(self) -> str:
+        """The hash that the first release holds."""
+        return hashlib.sha256(self.genesis.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
 class Ledger:
     """A folder of releases, and its private part beside it."""
 
@@ -85,28 +103,28 @@ class Ledger:
             raise LedgerError(f"ledger '{path}': is no ledger; 'shoal republish' begins one")
         return ledger
 
-    @classmethod
-    def begin(cls, path: Path, policy: str, hierarchies: Mapping[str, bytes]) -> Ledger:
-        """A new ledger under this policy (JSON text), whole or not there; the folder may exist if it is empty."""
-        ledger = cls(path)
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise LedgerError(f"ledger '{path}': the folder holds other things; name a new or an empty one")
-        if ledger.steps():
-            raise LedgerError(f"ledger '{path}': is missing, its private part is there; restore it, or begin another")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = _new_folder(path.parent, path.name)
+    def check_place(self) -> None:
+        """Raises LedgerError where no ledger can begin: the folder may exist if it is empty."""
+        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise LedgerError(f"ledger '{self.path}': the folder holds other things; name a new or an empty one")
+        if self.steps():
+            raise LedgerError(
+                f"ledger '{self.path}': is missing, its private part is there; restore it, or begin another"
+            )
+
+    def begin(self, terms: Terms) -> None:
+        """The ledger begins under these terms, whole or not there."""
+        self.check_place()
+        draft = _new_folder(self.path.parent, self.path.name)
         try:
-            files = {POLICY: policy.encode(), **{f"{HIERARCHIES}/{name}": text for name, text in hierarchies.items()}}
-            for name, content in files.items():
+            for name, content in terms.files.items():
                 (draft / name).parent.mkdir(exist_ok=True)
                 (draft / name).write_bytes(content)
-            hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-            (draft / GENESIS).write_text(_json({"schema": SCHEMA, "files": hashes}))
+            (draft / GENESIS).write_text(terms.genesis)
             _open_to_readers(draft)
-            _take_place(draft, path)
+            _take_place(draft, self.path)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        return ledger
 
     @property
     def exists(self) -> bool:
@@ -202,7 +220,8 @@ class Ledger:
     @contextmanager
     def draft(self) -> Iterator[Draft]:
         """Two folders for the next step; removed if they did not take their places."""
-        published, private = _new_folder(self.path, "release"), _new_folder(self.private, "step")
+        home = self.path if self.exists else self.path.parent
+        published, private = _new_folder(home, f"{self.path.name}.release"), _new_folder(self.private, "step")
         try:
             yield Draft(published, private)
         finally:
@@ -249,7 +268,12 @@ class Ledger:
     def _sweep(self) -> None:
         """Removes drafts, a last step that never happened, and files that a later step has replaced."""
         for folder in (self.path, self.private):
-            for left in (*folder.glob(f".*{DRAFT}"), *folder.parent.glob(f".{folder.name}.*{DRAFT}")):
+            for left in folder.glob(f".*{DRAFT}"):
+                shutil.rmtree(left, ignore_errors=True)
+        # drafts from before the ledger's folder was there; another ledger's name may begin like this one's
+        own = re.compile(rf"\.{re.escape(self.path.name)}(\.release)?\.[0-9a-f]{{16}}{re.escape(DRAFT)}")
+        for left in self.path.parent.iterdir():
+            if own.fullmatch(left.name):
                 shutil.rmtree(left, ignore_errors=True)
         steps = self.steps()
         if steps and not self._happened(steps[-1]):

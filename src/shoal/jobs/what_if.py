@@ -1,0 +1,111 @@
+"""What if: each method's next release of a ledger, audited as it would be, and nothing published."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import ShoalError
+from shoal.jobs import ledger_policy, registry
+from shoal.jobs.audit import Progress, silent
+from shoal.jobs.history import words
+from shoal.jobs.ledger_rows import Waiting
+from shoal.jobs.next_release import plan
+from shoal.jobs.policy import Policy
+from shoal.jobs.republish import check_ledger, prove, read_increment, with_defaults
+from shoal.privacy.history import Finding
+from shoal.state.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """What one method would do with an increment.
+
+    certificate: of its release, None where there would be none. told: why there would be none, or what breaks.
+    """
+
+    method: str
+    certificate: Any
+    findings: Sequence[Finding] = ()
+    waiting: int = 0
+    told: Sequence[str] = ()
+
+    @property
+    def outcome(self) -> str:
+        """In a word: published, withheld, waits, or refused."""
+        if self.certificate is None:
+            return "waits" if self.waiting else "refused"
+        return "published" if self.certificate.holds and not any(f.breaks for f in self.findings) else "withheld"
+
+    def report(self) -> dict[str, Any]:
+        """As JSON states it."""
+        c = self.certificate
+        return {
+            "method": self.method,
+            "outcome": self.outcome,
+            "covers": None if c is None else c["covers"],
+            "records": None if c is None else c["records"]["out"],
+            "classes": None if c is None else c["classes"],
+            "gcp": None if c is None else c["utility"]["gcp"],
+            "seconds": None if c is None else c["seconds"]["method"],
+            "waiting": self.waiting,
+            "findings": [finding.report() for finding in self.findings],
+            "told": list(self.told),
+        }
+
+
+def what_if(
+    increment_path: str, policy: Policy, ledger_path: str | Path, *, progress: Progress = silent
+) -> list[Prospect]:
+    """Every method of re-publication on this increment; the policy's own with the parameters that it has there."""
+    policy = with_defaults(policy)
+    source = read_increment(increment_path, policy, progress)
+    with tempfile.TemporaryDirectory(prefix="shoal-what-if-") as folder:
+        ledger = Ledger(Path(ledger_path))
+        if not ledger.exists:
+            ledger = Ledger(Path(folder) / "ledger")  # nothing is begun by asking
+        with ledger.locked():
+            check_ledger(ledger, policy)
+            names = [m.name for m in registry.methods().values() if m.verb == "republish"]
+            return [_prospect(name, source, policy, ledger, progress) for name in names]
+
+
+def _prospect(name: str, source: Any, policy: Policy, ledger: Ledger, progress: Progress) -> Prospect:
+    asked = policy.with_method(name, {})
+    method = asked.build_method("republish")
+    try:
+        ledger_policy.check(asked, method)
+        planned = plan(source.frame, asked, method, ledger, progress)
+        if isinstance(planned, Waiting):
+            return Prospect(name, None, waiting=planned.records, told=planned.reasons)
+        with ledger.draft() as draft:
+            proved = prove(planned, asked, method, ledger, draft.published, source.sha256, progress)
+    except ShoalError as refused:
+        return Prospect(name, None, told=[str(refused.args[0]), *refused.findings])
+    told = [words(finding) for finding in proved.broken]
+    return Prospect(name, proved.certificate, proved.findings, planned.waiting.records, told)
+
+
+def as_json(prospects: Sequence[Prospect]) -> str:
+    """All of it, for programs."""
+    return json.dumps([prospect.report() for prospect in prospects], indent=2) + "\n"
+
+
+def as_text(prospects: Sequence[Prospect]) -> str:
+    """A line for each method, and what breaks or stands in the way below it."""
+    lines = [f"{'method':14}{'outcome':11}{'records':>9}{'classes':>9}{'gcp':>9}{'CPU s':>8}{'waiting':>9}"]
+    for p in prospects:
+        c = p.certificate
+        figures = ("", "", "", "")
+        if c is not None:
+            gcp = c["utility"]["gcp"]
+            loss = "" if gcp is None else f"{100 * gcp:.2f} %"
+            figures = (f"{c['records']['out']}", f"{c['classes']['count']}", loss, f"{c['seconds']['method']:.2f}")
+        records, classes, loss, seconds = figures
+        lines.append(f"{p.method:14}{p.outcome:11}{records:>9}{classes:>9}{loss:>9}{seconds:>8}{p.waiting:>9}")
+        lines += [f"    {told}" for told in p.told]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,132 @@
+"""Real processes that append to one ledger: killed at any instant, or two at once."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from republish_cases import POLICY, append, wearers
+from shoal.jobs.history import audit_ledger
+from shoal.state.ledger import Ledger
+
+INCREMENTS, PEOPLE = 3, 200
+
+
+@pytest.fixture
+def place(tmp_path) -> Path:
+    """Increments and a policy; nothing is published yet."""
+    (tmp_path / "p.json").write_text(json.dumps(POLICY))
+    for i in range(INCREMENTS):
+        wearers(PEOPLE, i).write_csv(tmp_path / f"{i}.csv")
+    return tmp_path
+
+
+def started(place: Path, increment: int, *more: str) -> subprocess.Popen:
+    command = ["republish", f"{increment}.csv", "-p", "p.json", "--ledger", "L", "-q", *more]
+    return subprocess.Popen([sys.executable, "-m", "shoal", *command], cwd=place, stderr=subprocess.PIPE, text=True)
+
+
+def assert_everybody_is_published_once(place: Path) -> None:
+    found = audit_ledger(place / "L")
+    assert found.holds, found.damage
+    assert len(found.releases) == INCREMENTS
+    assert sum(r.certificate["records"]["out"] for r in found.releases) == INCREMENTS * PEOPLE
+    assert not [p.name for p in (*place.rglob(".*.part"),)]
+
+
+def test_killed_at_any_instant_the_ledger_is_whole_and_nothing_is_published_twice(place):
+    """The kill falls anywhere between start and end; the same increment is tried again afterwards."""
+    rng = random.Random(7)
+    append(place / "warm", wearers(PEOPLE, 99))  # kernels are compiled
+    begun = time.monotonic()
+    assert started(place, 0).wait(timeout=120) == 0
+    usual = time.monotonic() - begun
+    for trial in range(6):
+        process = started(place, 1 + trial % (INCREMENTS - 1))
+        time.sleep(usual * rng.uniform(0.3, 1.05))
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=60)
+        assert Ledger.at(place / "L").verify() == []
+    for i in range(INCREMENTS):
+        assert started(place, i).wait(timeout=120) == 0
+    assert_everybody_is_published_once(place)
+
+
+def test_killed_between_any_two_steps_on_disk(place, monkeypatch):
+    """The same without luck: the process dies before and after every rename, sync and removal of an append."""
+    import os
+    import shutil
+
+    class Killed(BaseException):
+        pass
+
+    ledger = place / "L"
+    append(ledger, wearers(PEOPLE, 0))
+    for instant in range(200):
+        copies = {name: shutil.copytree(place / name, place / f"c-{name}") for name in ("L", "L.private")}
+        count = 0
+
+        def dies(call):
+            def counted(*arguments, **options):
+                nonlocal count
+                count += 1
+                if count == instant + 1:  # noqa: B023
+                    raise Killed
+                return call(*arguments, **options)
+
+            return counted
+
+        with monkeypatch.context() as patched:
+            for name in ("fsync", "rename", "replace", "unlink"):
+                patched.setattr(os, name, dies(getattr(os, name)))
+            # what a killed process leaves is not tidied up
+            patched.setattr(shutil, "rmtree", lambda *a, **o: None)
+            try:
+                append(ledger, wearers(PEOPLE, 1))
+                survived = True
+            except Killed:
+                survived = False
+        assert Ledger.at(ledger).verify() == [], instant
+        done = append(ledger, wearers(PEOPLE, 1))
+        assert done.release == 2, instant
+        assert Ledger.at(ledger).verify() == [], instant
+        assert Ledger.at(ledger).releases() == [1, 2]
+        if survived:
+            assert instant > 10, "there were instants to die at"
+            return
+        for name, copy in copies.items():
+            shutil.rmtree(place / name)
+            Path(copy).rename(place / name)
+    raise AssertionError("an append takes fewer steps than that")
+
+
+def test_processes_at_once_append_one_after_the_other(place):
+    for process in [started(place, i) for i in range(INCREMENTS)]:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+    assert_everybody_is_published_once(place)
+
+
+def test_two_processes_with_the_same_increment_publish_it_once(place):
+    processes = [started(place, 0) for _ in range(2)]
+    assert [p.wait(timeout=120) for p in processes] == [0, 0]
+    assert Ledger.at(place / "L").releases() == [1]
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_append_leaves_no_draft(place, stop):
+    assert started(place, 0).wait(timeout=120) == 0
+    process = started(place, 1)
+    while not list((place / "L").glob(".*.part")) and process.poll() is None:
+        time.sleep(0.002)
+    process.send_signal(stop)
+    process.communicate(timeout=60)
+    assert not list((place / "L").glob(".*.part"))
+    assert Ledger.at(place / "L").verify() == []
