@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -202,3 +203,46 @@ def test_commands_append_verify_export_and_audit(tmp_path, shoal, monkeypatch):
     (tmp_path / "L" / "0001" / "data.csv").write_text("gone")
     assert shoal("ledger", "verify", "L").status == 1
     assert shoal("audit", "--ledger", "L").status == 1
+
+
+def test_the_report_of_a_history_says_what_was_found_and_names_nobody(tmp_path, shoal):
+    ledger, asked = tmp_path / "L", policy("static-2")
+    for seed in (1, 2):
+        append(ledger, wearers(40, seed), asked, allow_leaks=True)
+    page = tmp_path / "history.html"
+    assert shoal("audit", "--ledger", ledger, "--report", page, "-q").status == 1
+    text = page.read_text()
+    assert "The history does not hold" in text
+    assert "specificity" in text
+    assert text.count("<svg") == 3
+    assert "http" not in text.replace("http://www.w3.org", "")
+    for cell in pl.read_csv(ledger / "0002" / "data.csv", infer_schema=False)["age"].unique():
+        assert f">{cell}<" not in text or cell.isdigit()
+
+
+def test_what_if_shows_every_method_and_publishes_nothing(tmp_path, shoal, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("p.json").write_text(json.dumps(POLICY))
+    wearers(40, 1).write_csv("a.csv")
+    wearers(40, 2).write_csv("b.csv")
+    asked = ("republish", "a.csv", "-p", "p.json", "--ledger", "L", "--what-if", "--json")
+    first = {row["method"]: row for row in json.loads(shoal(*asked).out)}
+    assert not list(tmp_path.glob("L*")), "nothing is begun by asking"
+    assert {name for name, row in first.items() if row["outcome"] == "published"} == {
+        "crp", "static-1", "static-2", "k-pprp",
+    }  # fmt: skip
+    assert first["m-invariance"]["outcome"] == "refused"
+    assert any("plain column" in told for told in first["m-invariance"]["told"])
+    shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L", "--method", "static-2", "-q")
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    shown = shoal("republish", "b.csv", "-p", "p.json", "--ledger", "L", "--what-if")
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+    assert re.search(r"^static-2 +withheld", shown.out, re.MULTILINE)
+    assert re.search(r"^crp +published +40 +10", shown.out, re.MULTILINE)
+    assert "specificity" in shown.out
+
+
+def test_a_release_that_is_withheld_first_begins_no_ledger(tmp_path):
+    with pytest.raises(InputError):
+        append(tmp_path / "L", wearers(40, 1), policy("m-invariance"))
+    assert not (tmp_path / "L").exists()
