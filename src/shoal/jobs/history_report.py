@@ -108,4 +108,4 @@ def _chart(key: str, title: str, numbers: Sequence[int], values: Sequence[float]
 
     told = f"{title}: {values[0]:,.4g} in release {numbers[0]}, {values[-1]:,.4g} in release {numbers[-1]}"
     drawing: Callable[[Axes], None] = draw
-    return charts._svg(key, title, told, 2.4, drawing)
+    return charts.drawn(key, title, told, 2.4, drawing)
