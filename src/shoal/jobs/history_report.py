@@ -5,18 +5,16 @@ As every report it needs nothing but itself and shows no value of the data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from shoal.connectors import files
-from shoal.jobs import charts
-from shoal.jobs.history import MEANINGS, LedgerAudit, ReleaseAudit
+from shoal.jobs import charts, pages
+from shoal.jobs.history import LedgerAudit, ReleaseAudit
 from shoal.version import VERSION
 
 CHECKS = {
@@ -37,22 +35,7 @@ CHECKS = {
 
 def write_history_report(found: LedgerAudit, path: Path) -> None:
     """The page, written whole or not at all."""
-    page = render(found)
-    with files.written_whole(str(path)) as draft:
-        draft.write_text(page, encoding="utf-8")
-
-
-def render(found: LedgerAudit) -> str:
-    """The page; the same for the same findings."""
-    environment = Environment(
-        loader=PackageLoader("shoal.jobs"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("history.html.j2").render(_content(found))
+    pages.write_page(pages.filled("history.html.j2", _content(found)), path)
 
 
 def _content(found: LedgerAudit) -> dict[str, Any]:
@@ -65,7 +48,6 @@ def _content(found: LedgerAudit) -> dict[str, Any]:
         "checks": {check: CHECKS[check] for check in CHECKS if check in checks},
         "broken": [told for release in found.releases for told in release.told],
         "charts": list(_charts(found.releases)) if len(found.releases) > 1 else [],
-        "meanings": MEANINGS,
     }
 
 
@@ -107,5 +89,4 @@ def _chart(key: str, title: str, numbers: Sequence[int], values: Sequence[float]
         axes.grid(axis="y")
 
     told = f"{title}: {values[0]:,.4g} in release {numbers[0]}, {values[-1]:,.4g} in release {numbers[-1]}"
-    drawing: Callable[[Axes], None] = draw
-    return charts.drawn(key, title, told, 2.4, drawing)
+    return charts.drawn(key, title, told, 2.4, draw)
