@@ -1,0 +1,115 @@
+"""k-PPRP: published boxes only grow, and newcomers join in company."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from republish_cases import append, policy, wearers
+from shoal.algorithms.republication.k_pprp import KPprp
+from shoal.data.ledger_view import LedgerView
+from shoal.data.matrix import Matrix
+from shoal.errors import PromiseError
+from shoal.jobs.history import audit_ledger
+from shoal.kernels import box_growth
+from shoal.testing import OnlyK
+
+
+def plain_join(item_lo, item_hi, weight, lo, hi, sizes, grows, scale):
+    """The kernel's rule in plain Python, for numbers."""
+    lo, hi, sizes, chosen = lo.tolist(), hi.tolist(), sizes.tolist(), []
+
+    def cost(low, high):
+        return sum((h - l) * s for l, h, s in zip(low, high, scale, strict=True))
+
+    for low, high, many in zip(item_lo.tolist(), item_hi.tolist(), weight.tolist(), strict=True):
+        covering, added = [], []
+        for b in range(len(lo)):
+            both = (
+                [min(a, c) for a, c in zip(lo[b], low, strict=True)],
+                [max(a, c) for a, c in zip(hi[b], high, strict=True)],
+            )
+            if both == (lo[b], hi[b]):
+                covering.append((cost(lo[b], hi[b]), b))
+            added.append(((sizes[b] + many) * cost(*both) - sizes[b] * cost(lo[b], hi[b]), b))
+        best = min(covering or added)[1]
+        chosen.append(best)
+        if grows:
+            lo[best], hi[best] = list(map(min, lo[best], low)), list(map(max, hi[best], high))
+            sizes[best] += many
+    return chosen, lo, hi, sizes
+
+
+@given(st.integers(0, 10_000), st.booleans())
+def test_items_join_the_box_that_the_rule_names(seed, grows):
+    rng = np.random.default_rng(seed)
+    m, boxes, d = rng.integers(1, 8), rng.integers(1, 5), rng.integers(1, 4)
+    item, box = (np.sort(rng.integers(0, 9, (2, n, d)), axis=0).astype(np.int32) for n in (m, boxes))
+    weight, sizes = rng.integers(1, 4, m), rng.integers(1, 9, boxes)
+    scale = np.full(d, 0.125)  # sums are exact, so ties are
+    wanted = plain_join(item[0], item[1], weight, box[0], box[1], sizes, grows, scale)
+    lo, hi, grown = box[0].copy(), box[1].copy(), sizes.copy()
+    none, nothing = np.full(d, -1, np.int32), np.zeros(0, np.int32)
+    found = box_growth.join_boxes(
+        item[0], item[1], weight, lo, hi, grown, grows, scale, none, nothing, nothing, np.zeros(0)
+    )
+    assert (found.tolist(), lo.tolist(), hi.tolist(), grown.tolist()) == wanted
+
+
+@given(st.integers(0, 1000), st.integers(2, 4))
+def test_a_class_takes_at_least_k_newcomers_or_none(seed, k):
+    rng = np.random.default_rng(seed)
+    matrix = Matrix.from_columns(rng.integers(0, 30, (rng.integers(k, 40), 2)), [29.0, 29.0])
+    ends = np.sort(rng.integers(0, 30, (2, 5, 2)), axis=0).astype(np.int32)
+    view = LedgerView(lo=ends[0], hi=ends[1], people=np.full(5, k))
+    placed = KPprp().publish(matrix, view, OnlyK(matrix, k), rng)
+    arrivals = np.bincount(placed.labels, minlength=5)
+    assert ((arrivals == 0) | (arrivals >= k)).all()
+    assert placed.count == 5
+
+
+def test_every_published_box_covers_the_one_before(tmp_path):
+    """Read from the files: every row comes again, with the same rest and cells that cover the earlier ones."""
+    ledger, asked = tmp_path / "L", policy("k-pprp")
+    first = wearers(60, 1).with_columns(beat=pl.int_range(60))
+    second = wearers(60, 2).with_columns(beat=pl.int_range(100, 160))
+    for frame in (first, second):
+        append(ledger, frame, asked)
+    before, after = (
+        {row["beat"]: row for row in pl.read_csv(ledger / release / "data.csv", infer_schema=False).to_dicts()}
+        for release in ("0001", "0002")
+    )
+    assert set(before) < set(after)
+    for beat, row in before.items():
+        for name in ("age", "height"):
+            (low, high), (lower, higher) = ends(row[name]), ends(after[beat][name])
+            assert lower <= low
+            assert high <= higher
+        assert after[beat]["sex"] in (row["sex"], "*")
+
+
+def ends(cell: str) -> tuple[int, int]:
+    low, _, high = cell.strip("[]").partition(", ")
+    return int(low), int(high or low)
+
+
+def test_newcomers_one_by_one_are_withheld_with_the_way_out(tmp_path):
+    ledger, asked = tmp_path / "L", policy("k-pprp", arrivals="any")
+    append(ledger, wearers(80, 1), asked)
+    with pytest.raises(PromiseError, match="arrivals=together"):
+        append(ledger, wearers(20, 2), asked)
+    done = append(ledger, wearers(20, 2), policy("k-pprp"))
+    assert done.certificate["history"]["holds"]
+
+
+def test_it_follows_increments_of_another_method(tmp_path):
+    ledger = tmp_path / "L"
+    for seed in (1, 2):
+        append(ledger, wearers(30, seed))
+    done = append(ledger, wearers(30, 3), policy("k-pprp"))
+    assert done.certificate["records"]["out"] == 90
+    append(ledger, wearers(30, 4))
+    assert audit_ledger(ledger).holds

@@ -1,0 +1,155 @@
+"""m-invariance: whoever compares releases finds at least m sensitive values for everybody."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from republish_cases import POLICY, append, wearers
+from shoal.errors import InfeasibleError, InputError, PromiseError, ShoalError
+from shoal.jobs.history import audit_ledger
+from shoal.jobs.ledger_rows import Identities
+from shoal.jobs.policy import Policy
+from shoal.state.ledger import Ledger
+
+QUASI = ["age", "height", "sex"]
+
+
+def policy(k: int = 4, m: int = 2) -> Policy:
+    content = json.loads(json.dumps(POLICY))
+    content["attributes"]["beat"] = {"role": "drop"}
+    content["attributes"]["change"] = {"role": "operation"}
+    return Policy.from_dict(content).with_k(k).with_method("m-invariance", {"m": m})
+
+
+def change(frame: pl.DataFrame, operation: str) -> pl.DataFrame:
+    return frame.with_columns(change=pl.lit(operation))
+
+
+def by_class(ledger: Path, release: int) -> tuple[dict[tuple, Counter], dict[int, tuple]]:
+    """The values that each published class shows, and the class of each real record; nothing of Shoal's audit."""
+    frame = pl.read_csv(ledger / f"{release:04d}" / "data.csv", infer_schema=False)
+    shown: dict[tuple, Counter] = {}
+    for row in frame.to_dicts():
+        shown.setdefault(tuple(row[name] for name in QUASI), Counter())[row["activity"]] += 1
+    records = Identities.read(Ledger.at(ledger).step_of(release)).records.tolist()
+    cells = frame.select(QUASI).rows()
+    return shown, {record: cells[i] for i, record in enumerate(records) if record >= 0}
+
+
+def candidates(ledger: Path) -> dict[int, set[str]]:
+    """The values that all classes of each record have in common, over all releases."""
+    left: dict[int, set[str]] = {}
+    for release in Ledger.at(ledger).releases():
+        shown, classes = by_class(ledger, release)
+        for record, cells in classes.items():
+            left[record] = left.get(record, set(shown[cells])) & set(shown[cells])
+    return left
+
+
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1000), st.integers(2, 3), st.integers(2, 5))
+def test_everybody_keeps_m_values_while_people_come_leave_and_change(tmp_path_factory, seed, m, k):
+    ledger, rng = tmp_path_factory.mktemp("m") / "L", np.random.default_rng(seed)
+    present = wearers(120, 10 * seed)
+    append(ledger, change(present, "insert"), policy(k, m))
+    for step in (1, 2):
+        gone = present.sample(int(rng.integers(1, 25)), seed=step)
+        stays = present.filter(~present["who"].is_in(gone["who"].to_list()))
+        older = stays.sample(8, seed=step).with_columns(pl.col("age") + 1)
+        new = wearers(int(rng.integers(5, 40)), 10 * seed + step)
+        increment = pl.concat([change(gone, "delete"), change(older, "update"), change(new, "insert")])
+        try:
+            append(ledger, increment, policy(k, m))
+        except InfeasibleError:
+            break  # too few stayed of one signature: refused, and said so
+        present = pl.concat([stays.filter(~stays["who"].is_in(older["who"].to_list())), older, new])
+    assert all(len(values) >= m for values in candidates(ledger).values())
+    for release in Ledger.at(ledger).releases():
+        shown, classes = by_class(ledger, release)
+        assert all(max(values.values()) * m <= values.total() for values in shown.values())
+        assert min(Counter(classes.values()).values()) >= k, "invented rows do not count"
+    assert audit_ledger(ledger).holds
+
+
+def test_counterfeits_are_published_as_counts_and_fill_what_those_who_left_leave_open(tmp_path):
+    ledger, frame = tmp_path / "L", wearers(80, 1)
+    append(ledger, change(frame, "insert"), policy())
+    assert pl.read_csv(ledger / "0001" / "counterfeits.csv").height == 0, "nothing has to be filled at first"
+    walkers = frame.filter(pl.col("activity") == "walk").head(5)
+    done = append(ledger, change(walkers, "delete"), policy())
+    counted = pl.read_csv(ledger / "0002" / "counterfeits.csv", infer_schema=False)
+    told = done.certificate["counterfeits"]
+    assert told["records"] == counted["counterfeits"].cast(int).sum() > 0
+    identities = Identities.read(Ledger.at(ledger).step_of(2))
+    assert told["records"] == int((~identities.is_real).sum())
+    shown, _ = by_class(ledger, 2)
+    assert {tuple(row[name] for name in QUASI) for row in counted.to_dicts()} <= set(shown)
+
+
+def test_new_records_take_the_place_of_counterfeits(tmp_path):
+    ledger, frame = tmp_path / "L", wearers(80, 1)
+    append(ledger, change(frame, "insert"), policy())
+    walkers = frame.filter(pl.col("activity") == "walk").head(3)
+    new = wearers(40, 2).filter(pl.col("activity") == "walk")
+    done = append(ledger, pl.concat([change(walkers, "delete"), change(new, "insert")]), policy())
+    assert done.certificate["counterfeits"]["records"] == 0
+
+
+def refused(tmp_path: Path, increment: pl.DataFrame, words: str, error: type[ShoalError] = InputError) -> None:
+    ledger = tmp_path / "L"
+    append(ledger, change(wearers(60, 1), "insert"), policy())
+    with pytest.raises(error, match=words):
+        append(ledger, increment, policy())
+    assert Ledger.at(ledger).releases() == [1]
+    assert Ledger.at(ledger).verify() == []
+
+
+def test_strangers_can_not_leave(tmp_path):
+    refused(tmp_path, change(wearers(3, 2), "delete"), "3 updates or deletions of people who are not in the table")
+
+
+def test_nobody_is_inserted_twice(tmp_path):
+    refused(tmp_path, change(wearers(60, 1).head(2), "insert"), "2 people of the increment", PromiseError)
+
+
+def test_who_left_does_not_come_back(tmp_path):
+    ledger, frame = tmp_path / "L", wearers(60, 1)
+    append(ledger, change(frame, "insert"), policy())
+    append(ledger, pl.concat([change(frame.head(2), "delete"), change(wearers(30, 2), "insert")]), policy())
+    with pytest.raises(PromiseError, match="in earlier releases"):
+        append(ledger, change(frame.head(2), "insert"), policy())
+
+
+def test_a_new_value_outside_the_signature_is_refused(tmp_path):
+    other = wearers(60, 1).head(1).with_columns(activity=pl.lit("fly"))
+    refused(tmp_path, change(other, "update"), "1 updates change the sensitive value")
+
+
+def test_operations_are_three(tmp_path):
+    refused(tmp_path, change(wearers(3, 2), "upsert"), "another operation than insert, update or delete")
+
+
+def test_somebody_who_waits_may_leave(tmp_path):
+    ledger = tmp_path / "L"
+    append(ledger, change(wearers(2, 1), "insert"), policy())
+    done = append(
+        ledger, pl.concat([change(wearers(2, 1).head(1), "delete"), change(wearers(60, 2), "insert")]), policy()
+    )
+    assert done.certificate["subjects"] + done.waiting == 61
+
+
+def test_too_few_who_stay_are_told_and_nothing_is_published(tmp_path):
+    ledger, frame = tmp_path / "L", wearers(60, 1)
+    append(ledger, change(frame, "insert"), policy(k=10))
+    leaving = change(frame.head(57), "delete")
+    with pytest.raises(InfeasibleError):
+        append(ledger, leaving, policy(k=10))
+    assert Ledger.at(ledger).releases() == [1]
