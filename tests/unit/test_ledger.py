@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from republish_cases import append, grown, policy, wearers
-from shoal.errors import LedgerError
+from shoal.errors import InputError, LedgerError
 from shoal.jobs.ledger import verified
 from shoal.state.ledger import Ledger
 
@@ -55,7 +55,7 @@ def test_every_changed_byte_of_every_file_is_found(ledger):
 def not_verified(ledger: Path) -> bool:
     try:
         return bool(Ledger.at(ledger).verify())
-    except LedgerError:
+    except (LedgerError, InputError):
         return True
 
 
@@ -137,7 +137,7 @@ def test_published_files_of_earlier_releases_never_change(tmp_path):
 def test_a_folder_with_other_things_is_no_ledger(tmp_path):
     (tmp_path / "L").mkdir()
     (tmp_path / "L" / "notes.txt").write_text("mine")
-    with pytest.raises(LedgerError, match="holds other things"):
+    with pytest.raises(InputError, match="holds other things"):
         append(tmp_path / "L", wearers(30, 1))
     assert [p.name for p in (tmp_path / "L").iterdir()] == ["notes.txt"]
 
@@ -146,3 +146,31 @@ def test_certificates_link_to_the_one_before(ledger):
     links = [json.loads((ledger / f"000{n}" / "certificate.json").read_text())["ledger"] for n in (1, 2, 3)]
     assert [link["release"] for link in links] == [1, 2, 3]
     assert len({link["previous"] for link in links}) == 3
+
+
+def test_nothing_is_appended_to_a_private_part_that_is_damaged(ledger):
+    step = max(ledger.with_name("L.private").glob("0*"))
+    for path in files_of(step):
+        content = path.read_bytes()
+        path.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+        with pytest.raises(LedgerError, match="damaged"):
+            append(ledger, wearers(30, 4))
+        path.write_bytes(content)
+    assert append(ledger, wearers(30, 4)).release == 4
+
+
+def test_a_method_that_looks_at_all_releases_finds_damage_in_any(tmp_path):
+    ledger, asked = tmp_path / "L", policy("k-pprp")
+    for seed in (1, 2):
+        append(ledger, wearers(30, seed), asked)
+    data = ledger / "0001" / "data.csv"
+    data.write_bytes(data.read_bytes()[:-1])
+    with pytest.raises(LedgerError, match=r"0001: data\.csv"):
+        append(ledger, wearers(30, 3), asked)
+
+
+def test_whole_records_are_kept_only_while_they_wait(ledger):
+    assert list(ledger.with_name("L.private").glob("*/pending.parquet"))
+    append(ledger, wearers(30, 4))
+    assert not list(ledger.with_name("L.private").glob("*/pending.parquet"))
+    assert len(list(ledger.with_name("L.private").glob("*/known.npy"))) == 1

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, grown, policy, wearers
-from shoal.errors import InputError, LedgerError, PromiseError
+from shoal.errors import InputError, PromiseError
 from shoal.jobs.history import audit_ledger
 from shoal.jobs.ledger import export_table
 from shoal.jobs.policy import Policy
@@ -147,7 +147,7 @@ def changed(**attributes) -> Policy:
 def test_a_ledger_keeps_its_policy(tmp_path):
     ledger = grown(tmp_path / "L", releases=1)
     for other in (policy(k=3), changed(age={"domain": [0, 90]}), changed(beat={"role": "drop"})):
-        with pytest.raises(LedgerError, match="was begun under a policy with other"):
+        with pytest.raises(InputError, match="was begun under a policy with other"):
             append(ledger, wearers(30, 2), other)
     assert len(audit_ledger(ledger).releases) == 1
 

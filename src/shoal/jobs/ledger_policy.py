@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.data.schema import Kind
-from shoal.errors import InputError, LedgerError
+from shoal.errors import InputError
 from shoal.jobs.policy import Policy
 from shoal.state.ledger import HIERARCHIES, POLICY, Ledger, Terms
 
@@ -67,7 +67,7 @@ def of(ledger: Ledger) -> Policy:
 
 
 def check_same(policy: Policy, ledger: Ledger) -> None:
-    """Raises LedgerError with everything in which a policy differs from the ledger's own."""
+    """Raises InputError with everything in which a policy differs from the ledger's own."""
     ours, theirs = _terms(policy), _terms(of(ledger))
     differing = [key for key in sorted({*ours, *theirs}) if ours.get(key) != theirs.get(key)]
     if "attributes" in differing:
@@ -75,7 +75,7 @@ def check_same(policy: Policy, ledger: Ledger) -> None:
         mine, its = ours["attributes"], theirs["attributes"]
         differing += [f"attribute '{name}'" for name in sorted({*mine, *its}) if mine.get(name) != its.get(name)]
     if differing:
-        raise LedgerError(
+        raise InputError(
             f"ledger '{ledger.path}': was begun under a policy with other {', '.join(differing)}; "
             f"its own is {ledger.path / POLICY}, use that, or begin another ledger"
         )

@@ -82,7 +82,7 @@ def republish_file(
     source = read_increment(increment_path, policy, progress)
     progress("waiting for the ledger")
     with ledger.locked():
-        check_ledger(ledger, policy)
+        check_ledger(ledger, policy, looks_back=method.covers == "table")
         repeated, release = ledger.last_step().release_of(source.sha256)
         if repeated:
             certificate = None if release is None else Certificate(ledger.certificate(release))
@@ -123,11 +123,17 @@ def read_increment(path: str, policy: Policy, progress: Progress) -> files.Sourc
     return source
 
 
-def check_ledger(ledger: Ledger, policy: Policy) -> None:
-    """Raises LedgerError where nothing can be appended under this policy."""
+def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
+    """Raises LedgerError or InputError where nothing can be appended under this policy.
+
+    looks_back: whether all earlier releases will be read, and so must be whole; else the last one must be.
+    """
     if ledger.exists:
-        ledger.check_end()
         ledger_policy.check_same(policy, ledger)
+        if looks_back:
+            ledger.check_whole()
+        else:
+            ledger.check_end()
     else:
         ledger.check_place()
 

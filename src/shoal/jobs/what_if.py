@@ -69,7 +69,7 @@ def what_if(
         if not ledger.exists:
             ledger = Ledger(Path(folder) / "ledger")  # nothing is begun by asking
         with ledger.locked():
-            check_ledger(ledger, policy)
+            check_ledger(ledger, policy, looks_back=True)
             names = [m.name for m in registry.methods().values() if m.verb == "republish"]
             return [_prospect(name, source, policy, ledger, progress) for name in names]
 

@@ -18,13 +18,13 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import LedgerError
+from shoal.errors import InputError, LedgerError
 
 SCHEMA = "shoal.ledger/1"
 PRIVATE_SCHEMA = "shoal.ledger-private/1"
@@ -97,16 +97,16 @@ class Ledger:
 
     @classmethod
     def at(cls, path: str | Path) -> Ledger:
-        """The ledger in a folder; raises LedgerError where there is none."""
+        """The ledger in a folder; raises InputError where there is none."""
         ledger = cls(Path(path))
         if not ledger.exists:
-            raise LedgerError(f"ledger '{path}': is no ledger; 'shoal republish' begins one")
+            raise InputError(f"ledger '{path}': is no ledger; 'shoal republish' begins one")
         return ledger
 
     def check_place(self) -> None:
-        """Raises LedgerError where no ledger can begin: the folder may exist if it is empty."""
+        """Raises where no ledger can begin: the folder may exist if it is empty, a private part may not be left."""
         if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise LedgerError(f"ledger '{self.path}': the folder holds other things; name a new or an empty one")
+            raise InputError(f"ledger '{self.path}': the folder holds other things; name a new or an empty one")
         if self.steps():
             raise LedgerError(
                 f"ledger '{self.path}': is missing, its private part is there; restore it, or begin another"
@@ -214,8 +214,15 @@ class Ledger:
         if releases != list(range(1, step.releases + 1)):
             raise LedgerError(*_first_and_rest(self.verify()))
         end = self.folder(step.releases) / CERTIFICATE if step.releases else self.path / GENESIS
-        if sha256_of(end) != step.head or (step.releases and self._data_findings(step.releases)):
+        whole = sha256_of(end) == step.head and not (step.releases and self._data_findings(step.releases))
+        if not whole or self._changed_files(step, step.files):
             raise LedgerError(*_first_and_rest(self.verify()))
+
+    def check_whole(self) -> None:
+        """Raises LedgerError with all damage; for what looks at all earlier releases anyway."""
+        findings = self.verify()
+        if findings:
+            raise LedgerError(*_first_and_rest(findings))
 
     @contextmanager
     def draft(self) -> Iterator[Draft]:
@@ -346,6 +353,15 @@ class Ledger:
         added = sorted(p.name for p in self.folder(release).iterdir() if p.name not in {*stated, CERTIFICATE})
         return findings + [f"release {release:04d}: {name} is no part of it" for name in added]
 
+    def _changed_files(self, step: Step, names: Iterable[str]) -> list[str]:
+        """Which of these files of a private step are not as they were."""
+        folder = self.step_folder(step.number)
+        return [
+            f"private step {step.number:06d}: {name} is missing or was changed"
+            for name in names
+            if sha256_of(folder / name) != step.files[name]
+        ]
+
     def _private_findings(self) -> list[str]:
         """What is wrong with the private part: its chain of steps, its files, and what it remembers of releases."""
         steps, findings = self.steps(), []
@@ -368,11 +384,7 @@ class Ledger:
                 findings.append(f"{name}: does not follow the one before; one of the two was changed or replaced")
             before = sha256_of(self.step_folder(number) / STATE)
             kept = [file for file in step.files if number == last or file not in step.passing]
-            findings += [
-                f"{name}: {file} is missing or was changed"
-                for file in kept
-                if sha256_of(self.step_folder(number) / file) != step.files[file]
-            ]
+            findings += self._changed_files(step, kept)
             if step.release is not None and sha256_of(self.folder(step.release) / CERTIFICATE) not in (step.head, ""):
                 findings.append(f"release {step.release:04d}: is not the one that the private part remembers")
         return findings
