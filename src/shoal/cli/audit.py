@@ -31,6 +31,10 @@ def audit(
     trace: Annotated[
         str | None, typer.Option("--trace", help="Of a stream: what became of each record; needs --original.")
     ] = None,
+    downstream: Annotated[
+        bool,
+        typer.Option("--downstream", help="Train on the release, test on --original; random counts. Extra: ml."),
+    ] = False,
     k: options.K = None,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write the certificate to this file.")] = None,
     as_json: options.Json = False,
@@ -46,6 +50,8 @@ def audit(
     if released is None or policy is None:
         raise InputError("audit: needs RELEASED and --policy, or --ledger; see 'shoal audit --help'")
     asked = options.policy_with(policy, k, None, None, None, None if trace is None else "fads")
+    if downstream and (original is None or trace is not None):
+        raise InputError("--downstream: compares with the original, record by record; give it with --original")
     if trace is not None and original is None:
         raise InputError("--trace: can only be checked against the source; give it with --original")
     options.check_outputs(report, output, inputs=[released, original, str(policy), *asked.files])
@@ -55,7 +61,7 @@ def audit(
 
             found = audit_stream(released, asked, original, trace, output, progress=progress)
         else:
-            found = audit_file(released, asked, original, output, progress=progress)
+            found = audit_file(released, asked, original, output, downstream=downstream, progress=progress)
         if report is not None:
             from shoal.jobs.report import write_audit_report
 
@@ -75,6 +81,10 @@ def audit(
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:
         print_summary(certificate)
+        if downstream:
+            from shoal.jobs.downstream import as_lines
+
+            print("\n".join(as_lines(certificate["downstream"])), file=sys.stderr)
     raise typer.Exit(0 if certificate.holds else 1)
 
 

@@ -26,6 +26,7 @@ from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Table, as_text
 from shoal.errors import InputError
 from shoal.jobs import registry
+from shoal.jobs.downstream import downstream as downstream_of
 from shoal.jobs.policy import Policy
 from shoal.jobs.populations import fitting
 from shoal.version import VERSION
@@ -73,20 +74,25 @@ def audit(
     policy: Policy | str | Path | dict[str, Any],
     original: Any = None,
     *,
+    downstream: bool = False,
     progress: Progress = silent,
 ) -> Certificate:
     """What a released frame promises, measured; `certificate.holds` says whether all of it is kept.
 
     With the original (the same records in the same order) people are counted and every cell is
     checked to cover the truth. Without it, and without a subject column in the release, rows are
-    counted and the certificate's `counted` says so. Raises InputError where the two tables or the
-    policy don't fit each other.
+    counted and the certificate's `counted` says so. downstream: also train classifiers on the release and
+    test them on the original; needs the extra `ml`. Raises InputError where the two tables or the policy
+    don't fit each other.
     """
     policy = Policy.of(policy)
-    return examine(table_of(released), policy, None if original is None else table_of(original), progress).certificate
+    truth = None if original is None else table_of(original)
+    return examine(table_of(released), policy, truth, progress, downstream).certificate
 
 
-def examine(released: Table, policy: Policy, original: Table | None, progress: Progress = silent) -> Audited:
+def examine(
+    released: Table, policy: Policy, original: Table | None, progress: Progress = silent, trained: bool = False
+) -> Audited:
     """`audit` of a table, with what it read from it."""
     started = time.process_time()
     truth = None
@@ -97,6 +103,9 @@ def examine(released: Table, policy: Policy, original: Table | None, progress: P
     if schema is None or findings:
         raise InputError.from_findings(findings)
     certificate, release = measure(released, schema, policy, truth, progress)
+    if trained:
+        progress("training on the release")
+        certificate = certificate.extended(downstream=downstream_of(release, schema, truth, policy.model.seed))
     seconds = {"total": time.process_time() - started, "method": None}
     return Audited(certificate.extended(verb="audit", seconds=seconds), release, schema, truth)
 
@@ -125,13 +134,15 @@ def audit_file(
     original_path: str | None = None,
     output_path: str | None = None,
     *,
+    downstream: bool = False,
     progress: Progress = silent,
 ) -> Audited:
     """`audit` from files; writes the certificate to `output_path`, if given."""
     progress("reading the release")
     released = files.read(released_path, policy.measured)
     original = None if original_path is None else files.read(original_path, policy.measured)
-    found = examine(Table(released.frame), policy, None if original is None else Table(original.frame), progress)
+    truth = None if original is None else Table(original.frame)
+    found = examine(Table(released.frame), policy, truth, progress, downstream)
     certificate = found.certificate.extended(
         input=None if original is None else {"sha256": original.sha256}, output={"sha256": released.sha256}
     )

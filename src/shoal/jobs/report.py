@@ -22,6 +22,7 @@ from shoal.data.schema import Attribute, Kind, Missing, Role, Schema, Shown
 from shoal.jobs import charts, registry
 from shoal.jobs.audit import Audited, Truth
 from shoal.jobs.distributions import Distribution, distributions, least_shown
+from shoal.jobs.downstream import as_lines as downstream_lines
 from shoal.jobs.explain import as_lines
 from shoal.jobs.pages import filled, write_page
 from shoal.jobs.policy import Policy
@@ -89,6 +90,7 @@ def _content(measured: Measured) -> dict[str, Any]:
         "losses": charts.losses_chart("losses", _losses(measured)),
         "attributes": [_attribute(measured, a, c) for a, c in zip(schema.quasi, measured.release.columns, strict=True)],
         "utility": [_measure(name, score) for name, score in certificate["utility"].items()],
+        "downstream": downstream_lines(certificate["downstream"]) if "downstream" in certificate else [],
         "comparisons": [_comparison(measured, i, d) for i, d in enumerate(_distributions(measured))],
         "least": least_shown(measured.policy),
         "columns": [_column(a, measured.policy) for a in schema.attributes],
