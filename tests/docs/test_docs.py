@@ -18,6 +18,7 @@ from pages import Block, anchors, blocks, commands, links
 
 from shoal.cli.main import app, status_of
 from shoal.jobs import registry
+from shoal.jobs.agreement import Agreement
 from shoal.jobs.policy import AttributePolicy, Policy, PolicyModel, RenderPolicy, _promise
 from shoal.samples import patients
 
@@ -167,6 +168,9 @@ def assert_fits(content: object, where: str) -> None:
         assert all(_promise(promise) for promise in content), where
         return
     assert isinstance(content, dict), where
+    if "parties" in content:
+        Agreement.from_dict(content)
+        return
     if "version" in content:
         Policy.from_dict(content)
         return

@@ -17,7 +17,8 @@ from shoal.errors import InputError
 
 def audit(
     released: Annotated[
-        str | None, typer.Argument(metavar="RELEASED", help="The released table, ours or not; none with --ledger.")
+        str | None,
+        typer.Argument(metavar="RELEASED", help="The released table, ours or not; none with --ledger or --transcript."),
     ] = None,
     policy: Annotated[
         Path | None, typer.Option("-p", "--policy", help="The policy (YAML, JSON or TOML); a ledger has its own.")
@@ -37,6 +38,10 @@ def audit(
     ] = False,
     k: options.K = None,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write the certificate to this file.")] = None,
+    transcript: Annotated[
+        Path | None,
+        typer.Option("--transcript", metavar="DIR", help="Prove that a fusion's messages say no more than its table."),
+    ] = None,
     as_json: options.Json = False,
     report: options.Report = None,
     quiet: options.Quiet = False,
@@ -44,11 +49,13 @@ def audit(
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
     from shoal.jobs.audit import audit_file
 
+    if transcript is not None:
+        raise typer.Exit(_audit_transcript(transcript, as_json, quiet))
     if ledger is not None:
         _refuse_beside_ledger({"RELEASED": released, "--policy": policy, "--original": original})
         raise typer.Exit(_audit_ledger(ledger, k, output, as_json, report, quiet))
     if released is None or policy is None:
-        raise InputError("audit: needs RELEASED and --policy, or --ledger; see 'shoal audit --help'")
+        raise InputError("audit: needs RELEASED and --policy, or --ledger or --transcript; see 'shoal audit --help'")
     asked = options.policy_with(policy, k, None, None, None, None if trace is None else "fads")
     if downstream and (original is None or trace is not None):
         raise InputError("--downstream: compares with the original, record by record; give it with --original")
@@ -115,4 +122,24 @@ def _audit_ledger(
         typer.echo(json.dumps(found.report(), indent=2))
     elif not quiet:
         print_history(found)
+    return 0 if found.holds else 1
+
+
+def _audit_transcript(folder: Path, as_json: bool, quiet: bool) -> int:
+    """Checks all messages of a fusion; the exit status."""
+    from shoal.jobs.transcript import check_transcript
+
+    with shown(quiet) as progress:
+        progress("reading the messages")
+        found = check_transcript(folder)
+    if as_json:
+        told = {"messages": found.messages, "bytes": found.bytes, "facts": found.facts, "wrong": found.wrong}
+        typer.echo(json.dumps(told | {"holds": found.holds}, indent=2))
+    elif not quiet:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.messages.items()))
+        print(f"{sum(found.messages.values())} messages ({kinds}), {found.facts} facts about people", file=sys.stderr)
+        for wrong in found.wrong:
+            print(f"{wrong}: DOES NOT HOLD", file=sys.stderr)
+        if found.holds:
+            print("no message says more than the published table: holds", file=sys.stderr)
     return 0 if found.holds else 1

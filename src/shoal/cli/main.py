@@ -9,7 +9,20 @@ from typing import NoReturn
 
 import typer
 
-from shoal.cli import audit, compare, ledger, methods, policy, publish, reproduce, republish, sample, stream
+from shoal.cli import (
+    audit,
+    compare,
+    fuse,
+    ledger,
+    methods,
+    party,
+    policy,
+    publish,
+    reproduce,
+    republish,
+    sample,
+    stream,
+)
 from shoal.errors import ShoalError
 from shoal.version import VERSION
 
@@ -29,6 +42,8 @@ app.command("republish")(republish.republish)
 app.command("stream")(stream.stream)
 app.command("audit")(audit.audit)
 app.command("compare")(compare.compare)
+app.command("fuse")(fuse.fuse)
+app.command("party")(party.party)
 app.command("methods")(methods.methods)
 app.command("reproduce")(reproduce.reproduce)
 app.command("sample")(sample.sample)

@@ -58,11 +58,12 @@ def policy_with(
     if method is None and policy.model.method is None:
         method = default_method
     if method is not None or settings:
-        policy = policy.with_method(method, _parsed(settings or []))
+        policy = policy.with_method(method, parsed(settings or []))
     return policy if seed is None else policy.with_seed(seed)
 
 
-def _parsed(settings: list[str]) -> dict[str, str]:
+def parsed(settings: list[str]) -> dict[str, str]:
+    """PARAM=VALUE texts as a mapping; raises InputError with every one that is none."""
     findings = [
         f"--set '{text}': is no PARAM=VALUE; write for instance --set preset=paper"
         for text in settings

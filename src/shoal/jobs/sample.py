@@ -38,14 +38,35 @@ def _generator(name: str) -> Any:
 def write_sample(name: str, n: int, seed: int, output: str) -> list[str]:
     """Write n records, and a policy that fits them beside the table unless one is there already."""
     generator = _generator(name)
+    if hasattr(generator, "generate_parts") and not Path(output).suffix and output != files.STANDARD:
+        Path(output).mkdir(parents=True, exist_ok=True)  # a folder for all of its tables
+        output = str(Path(output) / f"{name}.csv")
     kind = files.format_of(output)
     with files.written_whole(output) as draft:
         files.write(generator.generate(n, seed), draft, kind, compressed=output.endswith(".gz"))
     if output == files.STANDARD:
         return ["standard output"]
-    policy = Path(output).parent / f"{Path(output).name.split('.')[0]}.policy.yaml"
-    if policy.exists():
-        return [output, f"left {policy} as it was"]
-    with files.written_whole(str(policy)) as draft:
-        draft.write_text(generator.POLICY)
-    return [output, str(policy)]
+    stem = Path(output).name.split(".")[0]
+    written = [output, _unless_there(Path(output).parent / f"{stem}.policy.yaml", generator.POLICY)]
+    if hasattr(generator, "generate_parts"):
+        written += _write_parts(generator, n, seed, Path(output), stem, kind)
+    return written
+
+
+def _write_parts(generator: ModuleType, n: int, seed: int, output: Path, stem: str, kind: str) -> list[str]:
+    """The same people as several owners hold them: a table each, and their agreement."""
+    tables = {}
+    for owner, frame in generator.generate_parts(n, seed).items():
+        tables[owner] = f"{stem}.{owner}{output.name.removeprefix(stem)}"
+        with files.written_whole(str(output.parent / tables[owner])) as draft:
+            files.write(frame, draft, kind, compressed=output.name.endswith(".gz"))
+    agreement = _unless_there(output.parent / f"{stem}.parties.yaml", generator.parties(tables))
+    return [*(str(output.parent / table) for table in tables.values()), agreement]
+
+
+def _unless_there(path: Path, text: str) -> str:
+    if path.exists():
+        return f"left {path} as it was"
+    with files.written_whole(str(path)) as draft:
+        draft.write_text(text)
+    return str(path)

@@ -1,0 +1,296 @@
+"""Party TDS: several owners specialize one table together, and none sees more of another's data than is published.
+
+Yang, Wang. Research on data fusion algorithm for multi-party based on k-anonymity (in Chinese). Computer Technology and
+Development 27(5):102-107, 2017. Its baseline: Mohammed, Fung, Debbabi. Anonymity meets game theory: secure data
+integration with malicious participants. The VLDB Journal 20(4):567-588, 2011.
+Promise: every party ends with the same table, whose groups keep every QID's k (specialization.py says how).
+Paper: Tg, winner, (id, c)              Here: the state, who won the round, a batch of child codes in row order
+Reading: the paper lets the winner go on with a *new* child while it beats the best of the others, so an older
+candidate of the winner's that would beat everybody is passed over, and another table may come out than step by step:
+`party-tds-literal`.
+Reading: `party-tds` goes on with its best valid candidate, old or new, while it beats the runner-up of the round's
+begin. The others' scores don't rise and what is invalid stays so: what beats the stale runner-up beats the true one,
+and what does not only starts another round. So the steps, and the table, are those of `party-tds-stepwise` and of
+`tds` on the joined table.
+Reading: the runner-up's score stays hidden. Every party plans its next `ahead` steps on its own copy and submits their
+scores (running least, zeros behind); the secure maximum tells who wins and how many of its steps beat everybody's
+first. Both show in the batch anyway. Losers take their plans back.
+Reading: a batch carries packed child codes in the order of the rows, for the deepest nodes alone; no record ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.algorithms.fusion.specialization import (
+    FINE_UNIT,
+    SCORES,
+    UNIT,
+    Candidate,
+    Candidates,
+    Qid,
+    Specialization,
+    Step,
+    Taken,
+    Taxonomy,
+    child_of_cell,
+    spans_of,
+)
+from shoal.errors import PartyError
+from shoal.kernels import specialize
+
+MOST_AHEAD = 64
+MOST_LABELS = 1 << 16
+_BLOCK = 1 << 18  # rows; a multiple of 8
+_AHEAD = {
+    "help": "steps that a party plans for each secure round; the winner does at most so many",
+    "low": 1,
+    "high": MOST_AHEAD,
+}
+_PAPER = (
+    "Yang, Wang. Research on data fusion algorithm for multi-party based on k-anonymity. "
+    "Computer Technology and Development 27(5), 2017."
+)
+
+
+@dataclass(frozen=True)
+class PartyTds:
+    """Exact batching: the table of the step-by-step rule in fewer rounds."""
+
+    name: ClassVar[str] = "party-tds"
+    paper: ClassVar[str] = _PAPER
+    only_new: ClassVar[bool] = False
+
+    score: str = field(
+        default="gain-ratio",
+        metadata={"help": "what makes a specialization good: the paper's gain ratio, or gain", "choices": SCORES[:2]},
+    )
+    ahead: int = field(default=8, metadata=_AHEAD)
+
+
+@dataclass(frozen=True)
+class PartyTdsLiteral:
+    """The paper's rule to the letter: within a batch only new children go on."""
+
+    name: ClassVar[str] = "party-tds-literal"
+    paper: ClassVar[str] = _PAPER
+    only_new: ClassVar[bool] = True
+
+    score: str = field(
+        default="gain-ratio",
+        metadata={"help": "what makes a specialization good: the paper's gain ratio, or gain", "choices": SCORES[:2]},
+    )
+    ahead: int = field(default=8, metadata=_AHEAD)
+
+
+@dataclass(frozen=True)
+class PartyTdsStepwise:
+    """The baseline: one step to a round."""
+
+    name: ClassVar[str] = "party-tds-stepwise"
+    paper: ClassVar[str] = (
+        "Mohammed, Fung, Debbabi. Anonymity meets game theory: secure data integration with malicious participants. "
+        "The VLDB Journal 20(4), 2011."
+    )
+    only_new: ClassVar[bool] = False
+    ahead: ClassVar[int] = 1
+
+    score: str = field(
+        default="gain-ratio",
+        metadata={"help": "what makes a specialization good: gain ratio, gain, or gain per loss", "choices": SCORES},
+    )
+
+
+Rule = PartyTds | PartyTdsLiteral | PartyTdsStepwise
+
+
+class Party:
+    """One owner in the loop: bids, then specializes if it wins or applies the winner's batch.
+
+    taxonomies: of every attribute, by its number. own: the cells of this party's attributes, (n,) integers, by number.
+    classes: (n,) integer label of every row. A party without attributes of its own only follows.
+    """
+
+    def __init__(
+        self,
+        rule: Rule,
+        taxonomies: Sequence[Taxonomy],
+        own: Mapping[int, np.ndarray],
+        classes: np.ndarray,
+        qids: Sequence[Qid],
+    ) -> None:
+        self._rule, self._own, self._taxonomies = rule, frozenset(own), taxonomies
+        codes = [
+            own[j] if j in own else np.zeros(len(classes), dtype=np.min_scalar_type(t.cells - 1))
+            for j, t in enumerate(taxonomies)
+        ]
+        self.state = Specialization(codes, [t.cells for t in taxonomies], qids)
+        self._candidates = Candidates(self.state, {j: taxonomies[j] for j in sorted(own)}, classes, rule.score)
+        self._plan: list[Taken] = []
+        self.steps: list[Step] = []
+
+    def bid(self) -> list[int]:
+        """What the party's next `ahead` steps are worth, never rising, zeros where it has no more.
+
+        No two parties' worths are equal, unless both are 0.
+        """
+        bids: list[int] = []
+        fresh: list[Candidate] = []
+        while len(self._plan) < self._rule.ahead:
+            only_new = self._rule.only_new and self._plan
+            taken = self._candidates.take_best(fresh if only_new else None)
+            if taken is None:
+                break
+            self._plan.append(taken)
+            fresh = [c for c in [*fresh, *taken.admitted] if c in self._candidates.open]
+            bids.append(min([*bids[-1:], self._worth(taken)]))
+        return bids + [0] * (self._rule.ahead - len(bids))
+
+    def lose(self) -> None:
+        """Takes the whole plan back."""
+        self._keep(0)
+
+    def specialize(self, steps: int) -> bytes:
+        """Keeps the first steps of the plan, and says them to the others."""
+        self._keep(steps)
+        steps_done = [taken.done.step for taken in self._plan]
+        rows = {taken.done.step: taken.done.rows for taken in self._plan}
+        self._plan = []
+        self.steps += steps_done
+        return _encoded(steps_done, rows, self.state.codes)
+
+    def apply(self, batch: bytes) -> None:
+        """Does the steps that another party says; raises PartyError where they don't fit what is known."""
+        steps, packed = decode_steps(batch)
+        offset = 0
+        for root in batch_roots(steps):
+            rows = self._rows_under(root)
+            first_cells = final_nodes(root, steps)
+            size = packed_size(len(rows), len(first_cells))
+            codes = unpack(packed[offset : offset + size], len(rows), len(first_cells))
+            offset += size
+            if len(rows) and int(codes.max()) >= len(first_cells):
+                raise PartyError("another party: sent a code that names no node; run the same version everywhere")
+            self.state.codes[root.attribute][rows] = first_cells[codes]
+        if offset != len(packed):
+            raise PartyError("another party: sent a batch of the wrong length; run the same version everywhere")
+        for step in steps:
+            self._check(step)
+            if self.state.step(step) is None:
+                raise PartyError("another party: sent a step that breaks a promise; the run ends, nothing is published")
+        self.steps += steps
+
+    def _rows_under(self, step: Step) -> np.ndarray:
+        self._check(step)
+        return self.state.rows[step.attribute][step.lo, step.hi]
+
+    def _check(self, step: Step) -> None:
+        known = step.attribute < len(self._taxonomies) and step.attribute not in self._own
+        if not known or (step.lo, step.hi) not in self.state.rows[step.attribute]:
+            raise PartyError("another party: sent a step on what is not its own; run the same version everywhere")
+        taxonomy = self._taxonomies[step.attribute]
+        children = taxonomy.children.get((step.lo, step.hi))
+        fits = len(step.starts) == 2 and taxonomy.is_number if children is None else step.starts == tuple(children)
+        if not fits or step.starts[0] != step.lo or any(not step.lo < start <= step.hi for start in step.starts[1:]):
+            raise PartyError("another party: sent a step that its taxonomy has not; use the same agreement everywhere")
+
+    def _keep(self, steps: int) -> None:
+        while len(self._plan) > steps:
+            self._candidates.take_back(self._plan.pop())
+
+    def _worth(self, taken: Taken) -> int:
+        """A whole number over 0 that orders all candidates of all parties; the attribute decides among equal scores."""
+        attributes = len(self._taxonomies)
+        return taken.score * attributes + attributes - taken.done.step.attribute
+
+
+def worth_bits(score: str, attributes: int) -> int:
+    """Bits that hold every bid and its sign: no gain is above log2 of the number of labels."""
+    unit = FINE_UNIT if score == "gain-per-loss" else UNIT
+    most = MOST_LABELS.bit_length() * unit * attributes + attributes
+    return most.bit_length() + 1
+
+
+# A batch on the wire: whole numbers of 4 bytes (steps; for each attribute, lo, hi, children and their first cells),
+# then codes
+
+
+def _encoded(steps: Sequence[Step], rows: Mapping[Step, np.ndarray], codes: Sequence[np.ndarray]) -> bytes:
+    numbers = [len(steps)]
+    for step in steps:
+        numbers += [step.attribute, step.lo, step.hi, len(step.starts), *step.starts]
+    packed = []
+    for root in batch_roots(steps):
+        first_cells = final_nodes(root, steps)
+        whole = Step(root.attribute, root.lo, root.hi, tuple(first_cells.tolist()))
+        places = specialize.children_of(rows[root], codes[root.attribute], root.lo, child_of_cell(whole))
+        packed.append(pack(places, len(first_cells)))
+    return np.array(numbers, dtype="<u4").tobytes() + b"".join(packed)
+
+
+def decode_steps(batch: bytes) -> tuple[list[Step], bytes]:
+    """The steps of a batch, and the packed codes behind them; raises PartyError where it is none."""
+    numbers = np.frombuffer(batch[: len(batch) // 4 * 4], dtype="<u4")
+    steps, at = [], 1
+    try:
+        for _ in range(int(numbers[0])):
+            attribute, lo, hi, children = numbers[at : at + 4].tolist()
+            starts = numbers[at + 4 : at + 4 + children].tolist()
+            if len(starts) != children or children < 1:
+                raise ValueError
+            steps.append(Step(attribute, lo, hi, tuple(starts)))
+            at += 4 + children
+    except (IndexError, ValueError):
+        raise PartyError("another party: sent a batch that can't be read; run the same version everywhere") from None
+    return steps, batch[4 * at :]
+
+
+def batch_roots(steps: Sequence[Step]) -> list[Step]:
+    """The steps on nodes that were there before the batch."""
+    made = {(step.attribute, *span) for step in steps for span in spans_of(step)}
+    return [step for step in steps if (step.attribute, step.lo, step.hi) not in made]
+
+
+def final_nodes(root: Step, steps: Sequence[Step]) -> np.ndarray:
+    """First cells of the nodes that the batch leaves under one of its roots, ascending."""
+    inside = [s for s in steps if s.attribute == root.attribute and root.lo <= s.lo and s.hi <= root.hi]
+    return np.array(sorted({start for step in inside for start in step.starts}))
+
+
+def bits_of(nodes: int) -> int:
+    return max(nodes - 1, 0).bit_length()
+
+
+def packed_size(rows: int, nodes: int) -> int:
+    """Bytes of the packed codes of so many rows."""
+    return -(-rows * bits_of(nodes) // 8)
+
+
+def pack(codes: np.ndarray, nodes: int) -> bytes:
+    """Codes below `nodes`, one behind the other in as few bits as they need."""
+    bits = bits_of(nodes)
+    places = np.arange(bits, dtype=codes.dtype)
+    # blocks of whole bytes, so that a table of many rows needs little room
+    return b"".join(
+        np.packbits((codes[start : start + _BLOCK, None] >> places).astype(np.uint8) & 1).tobytes()
+        for start in range(0, len(codes), _BLOCK)
+    )
+
+
+def unpack(packed: bytes, rows: int, nodes: int) -> np.ndarray:
+    """The codes again, (rows,) uint16; raises PartyError where there are fewer."""
+    bits = bits_of(nodes)
+    if len(packed) < packed_size(rows, nodes):
+        raise PartyError("another party: sent too few codes; run the same version everywhere")
+    codes = np.zeros(rows, dtype=np.uint16)
+    for start in range(0, rows * bool(bits), _BLOCK):
+        count = min(_BLOCK, rows - start)
+        block = np.frombuffer(packed, dtype=np.uint8, offset=start * bits // 8, count=packed_size(count, nodes))
+        planes = np.unpackbits(block, count=count * bits).reshape(count, bits)
+        for bit in range(bits):
+            codes[start : start + count] |= planes[:, bit].astype(np.uint16) << bit
+    return codes

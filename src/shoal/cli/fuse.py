@@ -1,0 +1,49 @@
+"""shoal fuse"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.fusion_summary import print_fusion
+from shoal.cli.progress import shown
+from shoal.errors import InputError
+
+
+def fuse(
+    parties: Annotated[str, typer.Argument(metavar="PARTIES.yaml", help="The agreement of all parties.")],
+    output: Annotated[str, typer.Option("-o", "--output", help="The fused release.")],
+    transcript: Annotated[
+        Path | None,
+        typer.Option("--transcript", metavar="DIR", help="Keep every message for 'shoal audit --transcript'."),
+    ] = None,
+    k: options.K = None,
+    method: options.Method = None,
+    settings: options.Settings = None,
+    seed: options.Seed = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Fuse several owners' tables into one k-anonymous table: all parties as processes on this machine."""
+    from shoal.jobs.fuse import fuse as run
+
+    if output == "-":
+        raise InputError("-o -: each party writes a file of its own; name a file")
+    with shown(quiet) as progress:
+        certificate = run(
+            parties,
+            output,
+            transcript=transcript,
+            method=method,
+            settings=options.parsed(settings or []),
+            k=k,
+            seed=seed,
+            progress=progress,
+        )
+    if as_json:
+        typer.echo(certificate.to_json(), nl=False)
+    elif not quiet:
+        print_fusion(certificate, f"{output} and {output}.certificate.json")

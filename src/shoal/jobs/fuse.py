@@ -1,0 +1,306 @@
+"""Fuse: all parties of an agreement as processes on this machine, talking as they would across organisations.
+
+Each party is `shoal party NAME`, with throw-away keys, a loopback port and a folder of its own; a party that is killed
+is started again and goes on from its journal. The release is let out when all parties ended with the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shoal import errors
+from shoal.connectors import files
+from shoal.connectors.party_link import Identity, make_keys
+from shoal.data.certificate import Certificate
+from shoal.errors import InputError, PartyError
+from shoal.jobs.agreement import Agreement, PartyModel, with_places
+from shoal.jobs.audit import Progress, silent
+
+RESTARTS = 3
+ADDED_DELAY = "SHOAL_ADDED_DELAY_MS"  # holds every message back, for experiments on one machine
+_PREFIX = "shoal: "
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Where a party's private key and its public part lie."""
+
+    key: Path
+    certificate: Path
+
+    @classmethod
+    def of(cls, name: str, folder: Path) -> Keys:
+        return cls(folder / f"{name}.key", folder / f"{name}.crt")
+
+    def make(self, name: str) -> None:
+        """Writes fresh keys; raises InputError where there are some, which must not be lost."""
+        for path in (self.key, self.certificate):
+            if path.exists():
+                raise InputError(f"'{path}': is there already; a new key would end what was agreed with the old one")
+        private, public = make_keys(name)
+        descriptor = os.open(self.key, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(private)
+        self.certificate.write_bytes(public)
+
+    def identity(self, name: str, address: str, certificate: bytes) -> Identity:
+        """The party as the others know it; raises InputError where its key or certificate doesn't fit."""
+        try:
+            key, own = self.key.read_bytes(), self.certificate.read_bytes()
+        except OSError as failed:
+            raise InputError(
+                f"party '{name}': key '{self.key}' can't be read ({failed.strerror}); 'shoal party init' makes it"
+            ) from None
+        if own != certificate:
+            raise InputError(
+                f"party '{name}': the agreement has another certificate than '{self.certificate}'; agree anew"
+            )
+        return Identity(name, address, own, key)
+
+
+@dataclass
+class _Running:
+    """A party's process and what it says."""
+
+    name: str
+    command: list[str]
+    process: subprocess.Popen[bytes] | None = None
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=20))
+    starts: int = 0
+
+
+def fuse(
+    parties_path: str,
+    output: str,
+    *,
+    transcript: Path | None = None,
+    method: str | None = None,
+    settings: dict[str, Any] | None = None,
+    k: int | None = None,
+    seed: int | None = None,
+    progress: Progress = silent,
+) -> Certificate:
+    """One release from all parties' tables; writes the output, its certificate and the policy to audit it with.
+
+    Raises InputError, InfeasibleError, PromiseError or PartyError, and then writes nothing.
+    """
+    agreement = changed(Agreement.load(parties_path), method, settings or {}, k, seed)
+    tables = {}
+    for party in agreement.model.parties:
+        if party.table is None:
+            raise InputError(f"party '{party.name}': has no 'table'; name the file that it reads")
+        tables[party.name] = str((agreement.base / party.table).resolve())
+    files.format_of(output)
+    place = Path(output)
+    if not place.parent.is_dir():
+        raise InputError(f"output '{output}': can't be written; name a file in a folder that exists and is writable")
+    folder = place.parent / f".{place.name}.fuse"
+    local = _prepared(agreement, folder, tables)
+    running = [_party(name, local, folder, place.name, transcript) for name in agreement.computing]
+    _run(running, progress)  # where it fails, the folder stays: the next run goes on
+    _check_same(agreement, folder, place.name)
+    proof = _release_of(agreement.owners[0], folder, place.name, ".certificate.json")
+    certificate = Certificate(json.loads(proof.read_text()))
+    for suffix in (".certificate.json", ""):
+        with files.written_whole(output + suffix) as draft:
+            shutil.copyfile(_release_of(agreement.owners[0], folder, place.name, suffix), draft)
+    shutil.rmtree(folder)
+    return certificate
+
+
+def changed(
+    agreement: Agreement, method: str | None, settings: dict[str, Any], k: int | None, seed: int | None
+) -> Agreement:
+    """The agreement with what the command line asks for."""
+    changes: dict[str, Any] = {}
+    if method is not None or settings:
+        known = agreement.model.method
+        base = {"name": method} if method is not None and method != known["name"] else dict(known)
+        changes["method"] = base | settings
+    if k is not None:
+        changes["promises"] = [promise | {"k": k} for promise in agreement.model.promises]
+    if seed is not None:
+        changes["seed"] = seed
+    return agreement.with_changes(**changes) if changes else agreement
+
+
+def _prepared(agreement: Agreement, folder: Path, tables: dict[str, str]) -> Path:
+    """The agreement as this machine runs it, in a folder with keys and journals; a broken run's is used again."""
+    local = folder / "parties.json"
+    asked = json.dumps(agreement.canonical | {"tables": [[n, files.file_sha256(t)] for n, t in sorted(tables.items())]})
+    mark = folder / "asked.json"
+    if mark.exists() and mark.read_text() == asked and local.exists():
+        return local
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(mode=0o700)
+    places = {}
+    for name, port in zip(agreement.computing, _free_ports(len(agreement.computing)), strict=True):
+        keys = Keys.of(name, folder)
+        keys.make(name)
+        places[name] = (agreement.party(name).address or f"127.0.0.1:{port}", str(keys.certificate.resolve()))
+    local.write_text(json.dumps(with_places(agreement, places, tables)))
+    mark.write_text(asked)
+    return local
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def _party(name: str, local: Path, folder: Path, output: str, transcript: Path | None) -> _Running:
+    command = [
+        sys.executable,
+        "-m",
+        "shoal",
+        "party",
+        name,
+        str(local),
+        "--keys",
+        str(folder),
+        "--folder",
+        str(folder / name),
+    ]
+    command += ["-o", str(folder / f"{name}.out" / output)]
+    (folder / f"{name}.out").mkdir(exist_ok=True)
+    if transcript is not None:
+        command += ["--transcript", str(transcript)]
+    return _Running(name, command)
+
+
+def _run(running: Sequence[_Running], progress: Progress) -> None:
+    """Runs all parties to their end; raises the first error that a party told, PartyError where one gives up."""
+    try:
+        for party in running:
+            _start(party, running[0].name, progress)
+        left = list(running)
+        while left:
+            for party in list(left):
+                assert party.process is not None
+                try:
+                    status = party.process.wait(timeout=0.05)
+                except subprocess.TimeoutExpired:
+                    continue
+                if status == 0:
+                    left.remove(party)
+                elif status < 0 and party.starts <= RESTARTS:
+                    progress(f"{party.name} was killed; starting it again")
+                    _start(party, running[0].name, progress)
+                else:
+                    raise _error_of(party, status)
+    finally:
+        for party in running:
+            if party.process is not None and party.process.poll() is None:
+                party.process.send_signal(signal.SIGTERM)
+        for party in running:
+            if party.process is not None:
+                try:
+                    party.process.wait(timeout=5)
+                except subprocess.TimeoutExpired:
+                    party.process.kill()
+                    party.process.wait()
+
+
+def _start(party: _Running, teller: str, progress: Progress) -> None:
+    party.starts += 1
+    party.process = subprocess.Popen(party.command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    threading.Thread(target=_listen, args=(party, party.process, party.name == teller, progress), daemon=True).start()
+
+
+def _listen(party: _Running, process: subprocess.Popen[bytes], tells: bool, progress: Progress) -> None:
+    assert process.stderr is not None
+    for raw in process.stderr:
+        line = raw.decode(errors="replace").rstrip()
+        if line.startswith("progress: "):
+            if tells:
+                progress(line.removeprefix("progress: "))
+        elif line:
+            party.lines.append(line)
+
+
+def _error_of(party: _Running, status: int) -> errors.ShoalError:
+    """The error that a party ended with, as it told it."""
+    lines = [line.removeprefix(_PREFIX) for line in party.lines if line.startswith(_PREFIX)]
+    kinds: dict[int, type[errors.ShoalError]] = {
+        1: errors.PromiseError, 2: InputError, 3: errors.InfeasibleError, 4: PartyError,
+    }  # fmt: skip
+    kind = kinds.get(status, PartyError)
+    return kind(
+        lines[0] if lines else f"party '{party.name}': ended with status {status}; run again to go on", lines[1:]
+    )
+
+
+def _release_of(name: str, folder: Path, output: str, suffix: str) -> Path:
+    return folder / f"{name}.out" / f"{output}{suffix}"
+
+
+def _check_same(agreement: Agreement, folder: Path, output: str) -> None:
+    hashes = {files.file_sha256(_release_of(name, folder, output, "")) for name in agreement.owners}
+    if len(hashes) > 1:
+        raise PartyError("the parties wrote different tables; nothing is published, report this as a bug")
+
+
+def run_one(
+    name: str,
+    parties_path: str,
+    output: str | None,
+    *,
+    keys: Path,
+    folder: Path,
+    agreed: str | None = None,
+    transcript: Path | None = None,
+    patience: float = 600.0,
+    progress: Progress = silent,
+) -> Certificate | None:
+    """One party on its own machine, from its table to the release; None for a helper.
+
+    agreed: the agreement's hash that was signed off; another one is refused.
+    """
+    from shoal.data.table import Table
+    from shoal.jobs.party import run_party, write_release
+
+    agreement = Agreement.load(parties_path)
+    party = agreement.party(name)
+    if agreed is not None and agreed.lower().removeprefix("sha256:") != agreement.hash.hex():
+        raise InputError(f"agreement '{parties_path}': its hash is not the one that was signed off; compare the files")
+    me = agreement.peer(name)
+    identity = Keys.of(name, keys).identity(name, me.address, me.certificate)
+    table = None
+    if isinstance(party, PartyModel):
+        if party.table is None or output is None:
+            raise InputError(f"party '{name}': an owner needs a 'table' in the agreement and an output, -o")
+        table = Table(files.read(str(agreement.base / party.table)).frame)
+    fused = run_party(
+        name,
+        agreement,
+        identity,
+        folder,
+        table,
+        patience=patience,
+        delay=float(os.environ.get(ADDED_DELAY, 0)) / 1000,
+        transcript=transcript,
+        progress=progress,
+    )
+    if fused is None:
+        return None
+    assert output is not None
+    return write_release(fused, agreement, output, progress)

@@ -1,0 +1,570 @@
+"""One party of a fusion: joins, specializes in rounds with the others, and ends with the table that all have.
+
+The program below reads as if nothing ever broke. Everything it hears, and what it drew at random, is in the party's
+journal; after a break, or a new start, it runs again from its begin, hears the same from the journal, and so comes to
+where it was. What it said already is not said again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.algorithms.fusion import joining
+from shoal.algorithms.fusion.party_tds import MOST_LABELS, Party, pack, packed_size, unpack, worth_bits
+from shoal.algorithms.fusion.secure_maximum import check_computing, colluding_parties
+from shoal.algorithms.fusion.specialization import MOST_CHILDREN
+from shoal.connectors import files
+from shoal.connectors.journal import Journal
+from shoal.connectors.party_link import Identity, Kind, LinkLost, PartyLink
+from shoal.data.certificate import Certificate
+from shoal.data.table import Table, as_text
+from shoal.errors import InfeasibleError, InputError, PartyError, PromiseError
+from shoal.jobs.agreement import Agreement, PartyModel
+from shoal.jobs.audit import Progress, measure, silent
+from shoal.jobs.secure_rounds import ClearRounds, MpycRounds
+from shoal.jobs.transcript import Recorder
+
+_PIECE = 1 << 20
+_LENGTH = struct.Struct("<Q")
+_MANY_IDS = 20_000  # from here on, more processes pay
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """What an owner brings: checked ids, the cells of its quasi-identifiers, plain columns and perhaps the label."""
+
+    ids: list[str]
+    cells: dict[int, np.ndarray]
+    plain: dict[str, list[str]]
+    label: list[str] | None
+
+    @classmethod
+    def read(cls, agreement: Agreement, name: str, table: Table) -> Holdings:
+        """What the agreement asks of this party's table; raises InputError with every finding."""
+        party = agreement.party(name)
+        assert isinstance(party, PartyModel)
+        join, label = agreement.model.join, agreement.model.label.attribute
+        absent = [column for column in (join, *party.attributes) if column not in table.names]
+        if absent:
+            listed = ", ".join(f"'{column}'" for column in absent)
+            raise InputError(f"party '{name}': its table has no column {listed}; mend the table, or agree anew")
+        findings: list[str] = []
+        cells = {}
+        for j, domain in enumerate(agreement.domains):
+            if domain.name in party.attributes:
+                cells[j], found = domain.cells_of(table.column(domain.name), name)
+                findings += found
+        ids = joining.check_ids(as_text(table.frame[join]).to_list(), join, name)
+        labels = as_text(table.frame[label]).to_list() if label in table.names else None
+        if labels is not None and any(not text for text in labels):
+            findings.append(f"party '{name}', label '{label}': {labels.count('')} records have none; complete the data")
+        if findings:
+            raise InputError.from_findings(findings)
+        plain = [n for n, a in party.attributes.items() if a.role == "plain"]
+        return cls(ids, cells, {n: as_text(table.frame[n]).to_list() for n in plain}, labels)
+
+
+@dataclass
+class Account:
+    """What a run took: seconds by phase, rounds and steps."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    rounds: int = 0
+    steps: int = 0
+    people: int = 0
+    touched: int = 0
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        started = time.monotonic()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - started
+
+
+@dataclass(frozen=True)
+class Fused:
+    """The fused table: in canonical row order for the parties, and as published, in an order that says nothing."""
+
+    by_row: pl.DataFrame
+    published: pl.DataFrame
+    account: dict[str, Any]
+
+
+def run_party(
+    name: str,
+    agreement: Agreement,
+    identity: Identity,
+    folder: Path,
+    table: Table | None,
+    *,
+    patience: float = 600.0,
+    delay: float = 0.0,
+    transcript: Path | None = None,
+    progress: Progress = silent,
+) -> Fused | None:
+    """Takes part until the table is finished; None for a helper. Goes on where an earlier run in `folder` stopped.
+
+    table: the party's own, None for a helper. transcript: folder for all messages and the table by row. Raises
+    InputError, InfeasibleError or PartyError.
+    """
+    if agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
+        check_computing(len(agreement.computing))
+    holdings = None if table is None else Holdings.read(agreement, name, table)
+    journal = _journal(folder, agreement)
+    recorder = Recorder(transcript, name) if transcript is not None else None
+    record = recorder.record if recorder is not None else (lambda receiver, content: None)
+    others = [agreement.peer(other) for other in agreement.computing if other != name]
+    helper = agreement.model.helper.name if agreement.model.helper else None
+    link = PartyLink(
+        identity, others, agreement.hash, journal, helper=helper, patience=patience, delay=delay, record=record
+    )
+    run = _Run(name, agreement, holdings, journal, link, progress)
+    try:
+        while True:
+            try:
+                fused = run.attempt()
+            except InfeasibleError:
+                with suppress(LinkLost):
+                    link.finish()  # the others need to hear what makes it so
+                raise
+            except LinkLost:
+                progress("a channel broke; waiting for the others")
+            else:
+                if recorder is not None:
+                    recorder.close(journal, agreement, None if fused is None else fused.by_row)
+                return fused
+    finally:
+        link.stop()
+        journal.close()
+
+
+def _journal(folder: Path, agreement: Agreement) -> Journal:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    journal = Journal(folder / "journal")
+    if (known := journal.get(b"A")) is None:
+        journal.append(b"A", agreement.hash)
+    elif known != agreement.hash:
+        raise PartyError(f"folder '{folder}': holds the journal of another agreement; name another folder")
+    return journal
+
+
+class _Run:
+    """The program of one party."""
+
+    def __init__(
+        self,
+        name: str,
+        agreement: Agreement,
+        holdings: Holdings | None,
+        journal: Journal,
+        link: PartyLink,
+        progress: Progress,
+    ) -> None:
+        self._name, self._agreement, self._link, self._journal = name, agreement, link, journal
+        self._holdings, self._progress = holdings, progress
+        self._owners = agreement.owners
+        self._others = [owner for owner in self._owners if owner != name]
+        self._account = Account()
+
+    def attempt(self) -> Fused | None:
+        """One session, from the begin of the program to its end; raises LinkLost if the session breaks."""
+        self._account = Account()
+        rounds = self._rounds()
+        try:
+            self._progress("waiting for the other parties")
+            self._link.establish()
+            if rounds is not None:
+                rounds.open()
+            self._link.rewind()
+            fused = None
+            if self._holdings is None:
+                self._help(rounds)
+            else:
+                fused = self._fuse(rounds)
+            self._link.finish()
+            return fused
+        finally:
+            if rounds is not None:
+                rounds.close()
+
+    def _rounds(self) -> MpycRounds | ClearRounds | None:
+        if len(self._owners) == 1:
+            return None
+        if self._agreement.model.maximum.name == "clear":
+            return ClearRounds(self._link, self._name, self._owners)
+        bits = worth_bits(self._agreement.rule().score, len(self._agreement.quasi))
+        return MpycRounds(self._link, self._name, self._agreement.computing, len(self._owners), bits)
+
+    def _help(self, rounds: MpycRounds | ClearRounds | None) -> None:
+        """A helper's part: compute with the owners until they say that it is over."""
+        teller = self._owners[0]
+        while isinstance(rounds, MpycRounds) and not self._link.has_more(teller):
+            self._progress("helping to compute the rounds")
+            rounds.maximum([0] * self._agreement.rule().ahead, unless=lambda: self._link.has_more(teller))
+        self._link.receive(teller, Kind.END)
+
+    def _fuse(self, rounds: MpycRounds | ClearRounds | None) -> Fused:
+        assert self._holdings is not None
+        phase = self._account.phase
+        with phase("join"):
+            roll = self._roll()
+            rows = self._join({owner: told["records"] for owner, told in roll.items()})
+        with phase("label"):
+            labels, classes = self._label(rows, next(owner for owner in self._owners if roll[owner]["label"]))
+        with phase("scoring"):
+            agreement = self._agreement
+            own = {j: cells[rows] for j, cells in self._holdings.cells.items()}
+            taxonomies = [domain.taxonomy for domain in agreement.domains]
+            party = Party(agreement.rule(), taxonomies, own, classes, agreement.qids())
+        self._specialize(party, rounds)
+        with phase("table"):
+            table = self._table(party, rows, labels, classes)
+            published = mixed(table, agreement.model.seed)
+            self._seal(published)
+        self._account.touched = party.state.touched
+        return Fused(table, published, self._told())
+
+    # The join
+
+    def _roll(self) -> dict[str, dict[str, Any]]:
+        """How many records each owner has, and whether it has the label."""
+        assert self._holdings is not None
+        mine = {"records": len(self._holdings.ids), "label": self._holdings.label is not None}
+        for other in self._others:
+            self._link.send(other, Kind.ROLL, json.dumps(mine).encode())
+        roll = {other: json.loads(self._link.receive(other, Kind.ROLL)) for other in self._others}
+        roll |= {self._name: mine}
+        if not any(told["label"] for told in roll.values()):
+            label = self._agreement.model.label.attribute
+            raise InputError(f"label '{label}': is in no party's table; one owner must have it")
+        return roll
+
+    def _join(self, sizes: Mapping[str, int]) -> np.ndarray:
+        """The row of the own table behind every row of the joint one."""
+        assert self._holdings is not None
+        secret = self._secret()
+        own_order = np.random.default_rng(list(hashlib.sha256(b"order" + secret).digest())).permutation(
+            len(self._holdings.ids)
+        )
+        ids = [self._holdings.ids[row] for row in own_order]
+        with _workers(sum(sizes.values())) as workers:
+            masked = self._through_all(ids, sizes, secret, workers)
+        common = self._common(masked)
+        self._account.people = len(common) // joining.POINT
+        if self._account.people < self._agreement.least_common:
+            raise InfeasibleError(
+                f"the tables have fewer than {self._agreement.least_common} people in common; lower k or 'minimum' if "
+                "the agreement allows, or bring tables about the same people"
+            )
+        return own_order[joining.rows_in_order(masked, common)]
+
+    def _secret(self) -> bytes:
+        secret = self._journal.get(b"K")
+        if secret is None:
+            secret = joining.fresh_secret()
+            self._journal.append(b"K", secret)
+        return secret
+
+    def _through_all(
+        self, ids: Sequence[str], sizes: Mapping[str, int], secret: bytes, workers: Executor | None
+    ) -> bytes:
+        """Own ids masked by everybody; meanwhile those of the others pass through and are masked here."""
+        place = self._owners.index(self._name)
+        before, after = self._owners[place - 1], self._owners[(place + 1) % len(self._owners)]
+        own = [ids[i : i + joining.CHUNK] for i in range(0, len(ids), joining.CHUNK)]
+        work = partial(joining.masked_ids, agreement=self._agreement.hash, secret=secret)
+        if not self._others:
+            return b"".join(_each(work, own, workers))
+        self._progress("joining: masking the ids")
+        self._pass_on(after, work, own, workers)
+        for hop in range(1, len(self._owners)):
+            owner = self._owners[place - hop]
+            self._progress(f"joining: masking again what {before} sent (set {hop} of {len(self._owners) - 1})")
+            chunks = [self._link.receive(before, Kind.MASKED) for _ in range(-(-sizes[owner] // joining.CHUNK))]
+            self._pass_on(after, partial(joining.masked_again, secret=secret), chunks, workers)
+        masked = b"".join(self._link.receive(before, Kind.MASKED) for _ in own)
+        if len(masked) != len(ids) * joining.POINT:
+            raise PartyError(f"party '{before}': sent back another number of ids; the run ends")
+        return masked
+
+    def _pass_on(self, to: str, work: Callable[[Any], bytes], chunks: Sequence[Any], workers: Executor | None) -> None:
+        """Sends every chunk as `work` makes it; those that were sent in an earlier run are not made again."""
+        first = self._link.sent_before(to)
+        fresh = _each(work, chunks[first:] if first < len(chunks) else [], workers)
+        for i in range(len(chunks)):
+            self._link.send(to, Kind.MASKED, b"" if i < first else next(fresh))
+
+    def _common(self, masked: bytes) -> bytes:
+        """The points that all owners have, found by the collector: the first owner."""
+        collector = self._owners[0]
+        if self._name != collector:
+            self._send_long(collector, Kind.GATHERED, masked)
+            return self._receive_long(collector, Kind.COMMON)
+        sets = [masked, *(self._receive_long(other, Kind.GATHERED) for other in self._others)]
+        common = joining.common_points(sets)
+        if len(common) // joining.POINT < self._agreement.least_common:
+            common = b""  # so few are nobody's business
+        for other in self._others:
+            self._send_long(other, Kind.COMMON, common)
+        return common
+
+    # Rounds
+
+    def _label(self, rows: np.ndarray, teller: str) -> tuple[list[str], np.ndarray]:
+        """The classes' names, and the class of every row."""
+        assert self._holdings is not None
+        mine = None
+        if self._holdings.label is not None:
+            texts = [self._holdings.label[row] for row in rows.tolist()]
+            names = sorted(set(texts))
+            place = {text: i for i, text in enumerate(names)}
+            mine = names, np.array([place[text] for text in texts], dtype=np.uint16)
+        if self._name == teller:
+            assert mine is not None
+            if len(mine[0]) > MOST_LABELS:
+                raise InputError("label: takes too many values to be a class; name another attribute")
+            for other in self._others:
+                self._send_long(other, Kind.LABEL, _packed_column("", *mine))
+            return mine[0], mine[1].astype(np.int64)
+        _, names, codes = _unpacked_column(self._receive_long(teller, Kind.LABEL), len(rows))
+        if mine is not None and (mine[0] != names or not np.array_equal(mine[1], codes)):
+            raise PartyError(
+                f"label '{self._agreement.model.label.attribute}': parties '{teller}' and '{self._name}' differ "
+                "on some people; agree whose column counts, and take it out of the other table"
+            )
+        return names, codes.astype(np.int64)
+
+    def _specialize(self, party: Party, rounds: MpycRounds | ClearRounds | None) -> None:
+        names = [domain.name for domain in self._agreement.domains]
+        while True:
+            with self._account.phase("scoring"):
+                bids = party.bid()
+            with self._account.phase("secure rounds"):
+                winner, steps = self._winner(bids, rounds)
+            if not steps:
+                break
+            self._account.rounds += 1
+            self._account.steps += steps
+            who = self._owners[winner]
+            with self._account.phase("instructions"):
+                if who == self._name:
+                    batch = party.specialize(steps)
+                    for other in self._others:
+                        self._link.send(other, Kind.BATCH, batch)
+                else:
+                    party.lose()
+                    party.apply(self._link.receive(who, Kind.BATCH))
+            done = ", ".join(sorted({names[step.attribute] for step in party.steps[-steps:]}))
+            self._progress(f"round {self._account.rounds}: {who} specializes {done} in {steps} steps")
+        if self._name == self._owners[0] and self._agreement.model.helper is not None:
+            self._link.send(self._agreement.model.helper.name, Kind.END, b"")
+
+    def _winner(self, bids: list[int], rounds: MpycRounds | ClearRounds | None) -> tuple[int, int]:
+        """Who won the round and with how many steps: as the journal knows it, else as it is computed now."""
+        number = self._account.rounds
+        if rounds is None:
+            return 0, sum(bid > 0 for bid in bids)
+        put_in = json.dumps(bids).encode()
+        known = self._journal.get(b"B", "", number)
+        if known is None:
+            self._journal.append(b"B", put_in, "", number)
+        elif known != put_in:
+            raise PartyError("journal: this round's bids were others; the table or Shoal's version changed, agree anew")
+        found = self._journal.get(b"M", "", number)
+        if found is None:
+            found = bytes(rounds.maximum(bids))
+            self._journal.append(b"M", found, "", number)
+        return found[0], found[1]
+
+    # The table
+
+    def _table(self, party: Party, rows: np.ndarray, labels: list[str], classes: np.ndarray) -> pl.DataFrame:
+        """The fused table in the order of the joint rows."""
+        assert self._holdings is not None
+        columns = {}
+        for j, domain in enumerate(self._agreement.domains):
+            texts = pl.Series([domain.text(*span) for span in party.state.cut(j)])
+            columns[domain.name] = texts.gather(party.state.nodes(j))
+        for owner in self._owners:
+            columns |= self._plain(owner, rows)
+        columns[self._agreement.model.label.attribute] = pl.Series(labels).gather(classes)
+        return pl.DataFrame({name: columns[name] for name in self._agreement.published})
+
+    def _plain(self, owner: str, rows: np.ndarray) -> dict[str, pl.Series]:
+        """The columns of an owner that are published as they are."""
+        assert self._holdings is not None
+        found = {}
+        model = self._agreement.party(owner)
+        assert isinstance(model, PartyModel)
+        for name in (n for n, a in model.attributes.items() if a.role == "plain"):
+            if owner == self._name:
+                column = pl.Series([self._holdings.plain[name][row] for row in rows.tolist()], dtype=pl.String)
+                distinct = column.unique().sort()
+                codes = column.cast(pl.Enum(distinct)).to_physical().to_numpy()
+                for other in self._others:
+                    self._send_long(other, Kind.PLAIN, _packed_column(name, distinct.to_list(), codes))
+                found[name] = column
+            else:
+                told, texts, codes = _unpacked_column(self._receive_long(owner, Kind.PLAIN), len(rows))
+                if told != name:
+                    raise PartyError(f"party '{owner}': sent another column than comes next; the run ends")
+                found[name] = pl.Series(texts, dtype=pl.String).gather(codes)
+        return found
+
+    def _seal(self, table: pl.DataFrame) -> None:
+        """Everybody has the same table, or nobody publishes."""
+        seal = hashlib.sha256(table.write_csv().encode()).digest()
+        for other in self._others:
+            self._link.send(other, Kind.SEAL, seal)
+        differing = [other for other in self._others if self._link.receive(other, Kind.SEAL) != seal]
+        if differing:
+            raise PartyError(f"parties {', '.join(differing)}: ended with another table; nothing is published")
+
+    def _told(self) -> dict[str, Any]:
+        """The run in figures, without a value of the data."""
+        account, link = self._account, self._link
+        computing = len(self._agreement.computing)
+        return {
+            "agreement": self._agreement.hash.hex(),
+            "party": self._name,
+            "people": account.people,
+            "rounds": account.rounds,
+            "steps": account.steps,
+            "touched": account.touched,
+            "bytes": dict(sorted(link.bytes_sent.items())),
+            "messages": dict(sorted(link.messages_sent.items())),
+            "seconds": {name: round(seconds, 4) for name, seconds in account.seconds.items()},
+            "colluding_parties": colluding_parties(computing) if self._agreement.model.maximum.name == "mpyc" else None,
+        }
+
+    # Long messages go in pieces, the length first
+
+    def _send_long(self, to: str, kind: Kind, content: bytes) -> None:
+        content = _LENGTH.pack(len(content)) + content
+        for start in range(0, len(content), _PIECE):
+            self._link.send(to, kind, content[start : start + _PIECE])
+
+    def _receive_long(self, sender: str, kind: Kind) -> bytes:
+        pieces = [self._link.receive(sender, kind)]
+        length = _LENGTH.unpack_from(pieces[0])[0] + _LENGTH.size
+        got = len(pieces[0])
+        while got < length:
+            pieces.append(self._link.receive(sender, kind))
+            got += len(pieces[-1])
+        return b"".join(pieces)[_LENGTH.size :]
+
+
+def mixed(table: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """The rows in an order that follows from what they show alone."""
+    by_content = table.sort(table.columns)
+    return by_content[np.random.default_rng([seed, 1]).permutation(by_content.height)]
+
+
+def _each(work: Callable[[Any], bytes], chunks: Sequence[Any], workers: Executor | None) -> Iterator[bytes]:
+    return iter(workers.map(work, chunks)) if workers is not None else map(work, chunks)
+
+
+@contextmanager
+def _workers(ids: int) -> Iterator[Executor | None]:
+    """Processes for masking, where there are many ids and several cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if ids < _MANY_IDS or cores == 1:
+        yield None
+        return
+    with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as workers:
+        yield workers
+
+
+def _packed_column(name: str, texts: list[str], codes: np.ndarray) -> bytes:
+    head = json.dumps([name, texts]).encode()
+    dtype = np.uint16 if len(texts) <= MOST_CHILDREN else np.uint32
+    body = pack(codes.astype(dtype), len(texts)) if dtype == np.uint16 else codes.astype("<u4").tobytes()
+    return _LENGTH.pack(len(head)) + head + body
+
+
+def _unpacked_column(content: bytes, rows: int) -> tuple[str, list[str], np.ndarray]:
+    try:
+        end = _LENGTH.size + _LENGTH.unpack_from(content)[0]
+        name, texts = json.loads(content[_LENGTH.size : end])
+        few = len(texts) <= MOST_CHILDREN
+        codes = unpack(content[end:], rows, len(texts)) if few else np.frombuffer(content[end:], dtype="<u4")
+        if len(codes) != rows or (rows and int(codes.max()) >= len(texts)):
+            raise ValueError
+        assert not few or len(content) - end == packed_size(rows, len(texts))
+    except (ValueError, TypeError, struct.error, AssertionError):
+        raise PartyError("another party: sent a column that can't be read; run the same version everywhere") from None
+    return name, texts, codes
+
+
+# Publishing
+
+
+def write_release(fused: Fused, agreement: Agreement, output: str, progress: Progress = silent) -> Certificate:
+    """Writes the table, its certificate and the policy to audit it with; all whole or none.
+
+    The table is audited from the bytes that were written. Raises PromiseError where it breaks a promise.
+    """
+    kind = files.format_of(output)
+    policy = agreement.policy
+    with files.written_whole(output) as draft:
+        progress("writing the release")
+        files.write(fused.published, draft, kind, compressed=output.endswith(".gz"))
+        written = files.read_as(draft, kind, policy.measured)
+        released = Table(written.frame)
+        schema, findings = policy.bind_release(released)
+        if schema is None or findings:
+            raise InputError.from_findings(findings)
+        certificate, _ = measure(released, schema, policy, None, progress)
+        certificate = certificate.extended(
+            verb="fuse",
+            method=agreement.canonical["method"],
+            seed=agreement.model.seed,
+            seconds={"total": sum(fused.account["seconds"].values()), "method": None},
+            output={"sha256": written.sha256},
+            fusion={key: value for key, value in fused.account.items() if key != "seconds"}
+            | {"seconds": fused.account["seconds"], "learned": learned(agreement)},
+        )
+        broken = [p for p in certificate["promises"] if not p["holds"]]
+        if broken:
+            raise PromiseError(
+                f"promise '{broken[0]['model']}' does not hold on the fused table: asked {broken[0]['asked']}, "
+                f"measured {broken[0]['measured']}; the release is withheld, nothing was written"
+            )
+        with files.written_whole(f"{output}.certificate.json") as proof:
+            proof.write_text(certificate.to_json())
+    return certificate
+
+
+def learned(agreement: Agreement) -> dict[str, list[str]]:
+    """What each party comes to know beyond the published table, in words."""
+    told = {}
+    for owner in agreement.owners:
+        told[owner] = [
+            "who is in all tables, and how many records each owner has",
+            "the label of every person in common",
+            "for every person in common, the published values of all attributes: k protects from readers alone",
+            "which specializations were chosen, in which order, and in which rounds",
+        ]
+    if len(agreement.owners) > 2:
+        told[agreement.owners[0]].append("as collector, which of its own people are in which other table")
+    if agreement.model.maximum.name == "clear":
+        for facts in told.values():
+            facts.append("every bid of every party, for the maximum was computed in the clear")
+    if agreement.model.helper is not None:
+        told[agreement.model.helper.name] = ["how many rounds there were and when; no bid, no result, no record"]
+    return told
