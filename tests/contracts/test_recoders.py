@@ -22,7 +22,8 @@ VARIANTS = [variant for method in METHODS for variant in variants(method)]
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_battery(variant):
     for matrix in small_matrices():
-        matrix = replace(matrix, names=tuple(f"a{j}" for j in range(matrix.attributes)))
+        names = tuple(f"a{j}" for j in range(matrix.attributes))
+        matrix = replace(matrix, names=names, label=matrix.codes[:, 0] % 3)
         for k in (2, 3, 10):
             check_recoder(variant, matrix, OnlyK(matrix, k))
         if matrix.attributes > 1:

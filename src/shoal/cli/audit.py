@@ -18,7 +18,7 @@ from shoal.errors import InputError
 def audit(
     released: Annotated[
         str | None,
-        typer.Argument(metavar="RELEASED", help="The released table, ours or not; none with --ledger or --transcript."),
+        typer.Argument(metavar="RELEASED", help="The released table, ours or not; else --ledger or --transcript."),
     ] = None,
     policy: Annotated[
         Path | None, typer.Option("-p", "--policy", help="The policy (YAML, JSON or TOML); a ledger has its own.")

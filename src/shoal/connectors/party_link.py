@@ -23,6 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -30,7 +31,9 @@ from typing import Any
 from shoal.connectors.journal import Journal
 from shoal.errors import MissingExtraError, PartyError
 
-_TLS_1_2_SUITES = "ECDHE-RSA-AES128-GCM-SHA256"
+# gRPC reads both when it is loaded
+os.environ["GRPC_SSL_CIPHER_SUITES"] = "ECDHE-RSA-AES128-GCM-SHA256"
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 _OPTIONS = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0))
 _SERVICE = "/shoal.Party/"
 _FRAME = struct.Struct("<32sBI")  # the agreement's hash, kind, number
@@ -52,6 +55,7 @@ class Kind(IntEnum):
     SEAL = 9  # the hash of the finished table
     END = 10  # no more rounds
     SHARES = 11  # shares of a secure round; not journaled
+    BYE = 12  # the party leaves and does not come back; not journaled
 
 
 class LinkLost(Exception):
@@ -164,7 +168,10 @@ class PartyLink:
             for name in sorted(self._peers):
                 self._greet(name)
             session = self._session()
-            waiting_for = {name for name in self._peers if session is None or not self._begins(name, session)}
+            if session is None:
+                waiting_for = set(self._peers) - set(self._greetings)
+            else:
+                waiting_for = {name for name in self._peers if not self._begins(name, session)}
             with self._state:
                 if self._fatal is not None:
                     raise self._fatal
@@ -252,9 +259,7 @@ class PartyLink:
 
     def finish(self) -> None:
         """Waits until the others have everything, and leaves. Raises LinkLost if one does not."""
-        self._leaving = True
-        for outbox in self._outbox.values():
-            outbox.put(None)
+        self.leave()
         try:
             for talk in self._talks.values():
                 talk.result(timeout=self._patience)
@@ -267,6 +272,16 @@ class PartyLink:
             while len(self._closed) < len(self._peers) and time.monotonic() < deadline:
                 self._state.wait(_POLL)
         self.stop()
+
+    def leave(self, seconds: float = 0) -> None:
+        """Tells the others that no more will come, else they would wait; and gives them some seconds to hear it."""
+        self._leaving = True
+        for outbox in self._outbox.values():
+            outbox.put((time.monotonic() + self._delay, _FRAME.pack(self._agreement, Kind.BYE, 0)))
+            outbox.put(None)
+        for talk in self._talks.values() if seconds else ():
+            with suppress(Exception):
+                talk.result(timeout=seconds)
 
     def stop(self) -> None:
         """Closes all channels at once."""
@@ -430,8 +445,8 @@ class PartyLink:
         ended = False
         try:
             for frame in frames:
-                self._hear(name, session, frame)
-            ended = True
+                # a request iterator also just ends when its sender died: only a word of goodbye is an end
+                ended = self._hear(name, session, frame) == Kind.BYE
         except PartyError as wrong:
             with self._state:
                 self._fatal = self._fatal or wrong
@@ -449,8 +464,8 @@ class PartyLink:
                 self._break()
         return b""
 
-    def _hear(self, name: str, session: str, frame: bytes) -> None:
-        """Takes one message: of this session, of this agreement, and the next in order."""
+    def _hear(self, name: str, session: str, frame: bytes) -> int:
+        """Takes one message, of this session, of this agreement, and the next in order; what kind it is."""
         if len(frame) < _FRAME.size:
             raise PartyError(f"party '{name}': sent what is no message; run the same version everywhere")
         agreement, kind, number = _FRAME.unpack_from(frame)
@@ -461,13 +476,15 @@ class PartyLink:
                 raise LinkLost
         if kind == Kind.SHARES:
             self.on_shares(name, frame[_FRAME.size :])
-            return
+        if kind in (Kind.SHARES, Kind.BYE):
+            return int(kind)
         with self._state:
             if number != self._received[name]:
                 raise PartyError(f"party '{name}': sent a message out of order or a second time; the run ends")
             self._journal.append(b"R", frame, name, number)
             self._received[name] += 1
             self._state.notify_all()
+        return int(kind)
 
 
 def _sent_from(outbox: queue.SimpleQueue[tuple[float, bytes] | None]) -> Iterator[bytes]:
@@ -480,8 +497,6 @@ def _sent_from(outbox: queue.SimpleQueue[tuple[float, bytes] | None]) -> Iterato
 
 
 def _grpc() -> Any:
-    os.environ.setdefault("GRPC_SSL_CIPHER_SUITES", _TLS_1_2_SUITES)
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
         import grpc
     except ImportError:

@@ -198,7 +198,10 @@ class Agreement:
         try:
             content = _read(path)
         except InputError as failed:
-            raise InputError(str(failed.args[0]).replace("policy", "agreement", 1)) from None
+            told = str(failed.args[0]).replace("policy", "agreement", 1)
+            raise InputError(
+                told.replace("holds no policy; 'shoal policy init DATA' proposes one", "is empty")
+            ) from None
         return cls.from_dict(content, base=path.parent)
 
     @classmethod

@@ -142,6 +142,9 @@ def run_party(
                 with suppress(LinkLost):
                     link.finish()  # the others need to hear what makes it so
                 raise
+            except (InputError, PartyError):
+                link.leave(seconds=2)
+                raise
             except LinkLost:
                 progress("a channel broke; waiting for the others")
             else:
@@ -385,6 +388,8 @@ class _Run:
             self._journal.append(b"B", put_in, "", number)
         elif known != put_in:
             raise PartyError("journal: this round's bids were others; the table or Shoal's version changed, agree anew")
+        if isinstance(rounds, ClearRounds):
+            return rounds.maximum(bids)  # its messages are in the journal
         found = self._journal.get(b"M", "", number)
         if found is None:
             found = bytes(rounds.maximum(bids))

@@ -72,7 +72,7 @@ class TopDownSpecialization:
             progress(f"specializing, step {steps}")
         starts: list[np.ndarray] = [np.zeros(0, dtype=np.int32)] * matrix.attributes
         for place, (j, column) in enumerate(zip(_by_name(matrix), columns, strict=True)):
-            starts[j] = column.first_code[[lo for lo, _ in state.cut(place)]]
+            starts[j] = column.starts([lo for lo, _ in state.cut(place)])
         account = {
             "steps": steps,
             "touched": state.touched,
@@ -84,11 +84,21 @@ class TopDownSpecialization:
 
 @dataclass(frozen=True)
 class _Column:
-    """An attribute in cells. first_code: (cells,) int32, where each begins in the matrix's codes."""
+    """An attribute in cells.
+
+    first_code: (cells,) int32, where each begins in the matrix's codes. missing: the code of missing values, where
+    no record of the matrix has it; -1 else.
+    """
 
     codes: np.ndarray
     taxonomy: Taxonomy
     first_code: np.ndarray
+    missing: int = -1
+
+    def starts(self, cells: list[int]) -> np.ndarray:
+        """The first code of every span; missing values, which only the whole attribute generalizes, stay apart."""
+        apart = [self.missing] if self.missing >= 0 and len(cells) > 1 else []
+        return np.append(self.first_code[cells], apart).astype(np.int32)
 
 
 def _by_name(matrix: Matrix) -> list[int]:
@@ -107,7 +117,8 @@ def _column(matrix: Matrix, j: int) -> _Column:
     apart = {(0, last): np.array([0, last])} if has_missing else {}
     first_code = occupied.astype(np.int32)
     first_code[0] = 0
-    return _Column(cells.astype(np.int32), Taxonomy(len(occupied), apart, is_number=True), first_code)
+    unseen = -1 if has_missing or occupied[-1] == matrix.missing[j] else int(matrix.missing[j])
+    return _Column(cells.astype(np.int32), Taxonomy(len(occupied), apart, is_number=True), first_code, unseen)
 
 
 def _tree(matrix: Matrix, j: int) -> Taxonomy:

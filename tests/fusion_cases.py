@@ -1,0 +1,117 @@
+"""Joint tables for the tests of fusion: the paper's own, random ones, and a way to run all parties in one process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+
+from shoal.algorithms.fusion.party_tds import Party
+from shoal.algorithms.fusion.secure_maximum import plain_maximum
+from shoal.algorithms.fusion.specialization import Candidates, Qid, Specialization, Taxonomy
+from shoal.data.hierarchies.hierarchy import Hierarchy
+
+BLUE = ("Janitor", "Mover", "Carpenter", "Technician")
+JOB = Hierarchy.from_paths(
+    [[job, "Blue-collar", "Any"] for job in BLUE]
+    + [["Manager", "White-collar", "Any"]]
+    + [[job, "Professional", "White-collar", "Any"] for job in ("Account", "Lawyer")]
+)
+SEX = Hierarchy.from_paths([["Male", "Any"], ["Female", "Any"]])
+TABLE_1 = [
+    ("Male", "Janitor", 30, 0, 3), ("Male", "Mover", 32, 0, 4), ("Male", "Carpenter", 35, 2, 3),
+    ("Female", "Technician", 37, 3, 1), ("Female", "Manager", 42, 4, 2), ("Female", "Manager", 44, 3, 0),
+    ("Male", "Account", 44, 3, 0), ("Female", "Account", 44, 3, 0), ("Male", "Lawyer", 44, 2, 0),
+    ("Female", "Lawyer", 44, 1, 0),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """A joint table in cells, its classes, and what must hold."""
+
+    names: tuple[str, ...]
+    codes: tuple[np.ndarray, ...]
+    taxonomies: tuple[Taxonomy, ...]
+    classes: np.ndarray
+    qids: tuple[Qid, ...]
+
+    def state(self) -> Specialization:
+        return Specialization(self.codes, [t.cells for t in self.taxonomies], self.qids)
+
+    def alone(self, score="gain-ratio"):
+        """One owner's run: the state and its steps."""
+        state = self.state()
+        candidates = Candidates(state, dict(enumerate(self.taxonomies)), self.classes, score)
+        steps = []
+        while (taken := candidates.take_best()) is not None:
+            steps.append(taken.done.step)
+        return state, steps
+
+    def together(self, rule, owners):
+        """All parties' runs in one process; owners: attribute numbers by party. The parties, batches and rounds."""
+        parties = [
+            Party(rule, self.taxonomies, {j: self.codes[j] for j in own}, self.classes, self.qids) for own in owners
+        ]
+        batches = []
+        while True:
+            winner, steps = plain_maximum([party.bid() for party in parties])
+            if not steps:
+                return parties, batches
+            others = [party for p, party in enumerate(parties) if p != winner]
+            for party in others:
+                party.lose()
+            batch = parties[winner].specialize(steps)
+            batches.append((winner, batch))
+            for party in others:
+                party.apply(batch)
+
+
+def paper_case() -> Case:
+    """Table 1 of Yang and Wang with its QIDs; Technician is taken for blue-collar."""
+    rows = [(s, j, w, c) for s, j, w, yes, no in TABLE_1 for c in [1] * yes + [0] * no]
+    return Case(
+        ("job", "salary", "sex"),
+        (
+            JOB.leaf_codes([r[1] for r in rows]),
+            np.array([r[2] - 1 for r in rows]),
+            SEX.leaf_codes([r[0] for r in rows]),
+        ),
+        (Taxonomy.of_tree(JOB), Taxonomy(99, is_number=True), Taxonomy.of_tree(SEX)),
+        np.array([r[3] for r in rows]),
+        (Qid((0, 2), 4), Qid((1, 2), 11)),
+    )
+
+
+TREES = [
+    Hierarchy.from_paths(
+        [[f"v{i}", f"g{i // 2}", f"h{i // 4}", "*"] if i < 6 else [f"v{i}", "rest", "*"] for i in range(8)]
+    ),
+    Hierarchy.from_paths([["a", "*"], ["b", "*"], ["c", "d", "*"], ["e", "d", "*"]]),
+]
+
+
+@st.composite
+def cases(draw):
+    """A small joint table with several QIDs."""
+    records = draw(st.integers(2, 60))
+    kinds = draw(st.lists(st.sampled_from(["number", 0, 1]), min_size=1, max_size=4))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    taxonomies = [Taxonomy(12, is_number=True) if kind == "number" else Taxonomy.of_tree(TREES[kind]) for kind in kinds]
+    codes = [rng.integers(0, t.cells, records) for t in taxonomies]
+    classes = (sum(codes) + rng.integers(0, 5, records) > 8).astype(np.int64) + (rng.random(records) < 0.1)
+    numbers = list(range(len(kinds)))
+    qids = [Qid(tuple(numbers), draw(st.integers(1, max(1, records // 4))))]
+    for _ in range(draw(st.integers(0, 2))):
+        some = draw(st.lists(st.sampled_from(numbers), min_size=1, unique=True))
+        qids.append(Qid(tuple(sorted(some)), draw(st.integers(1, max(1, records // 2)))))
+    return Case(tuple(f"a{j}" for j in numbers), tuple(codes), tuple(taxonomies), classes, tuple(qids))
+
+
+@st.composite
+def owners_of(draw, attributes: int):
+    """Who owns which attribute: 1 to 5 parties, some perhaps without any."""
+    parties = draw(st.integers(1, 5))
+    whose = draw(st.lists(st.integers(0, parties - 1), min_size=attributes, max_size=attributes))
+    return [[j for j in range(attributes) if whose[j] == p] for p in range(parties)]

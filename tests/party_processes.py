@@ -1,0 +1,129 @@
+"""Parties as real processes for tests, each killed at an entry of its journal where a test asks for it.
+
+They are forked from a server that has imported everything, so that a test needs no seconds to start one.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from shoal.samples import bank
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["party_processes", "shoal.jobs.fuse", "shoal.jobs.party", "grpc", "nacl.bindings"])
+
+
+@dataclass
+class World:
+    """A folder with tables, keys and an agreement of several parties; and the processes that run them."""
+
+    folder: Path
+    content: dict
+    running: dict = field(default_factory=dict)
+
+    @property
+    def agreement(self) -> Path:
+        path, text = self.folder / "parties.yaml", yaml.safe_dump(self.content)
+        if not path.exists() or path.read_text() != text:  # a party may be reading it
+            path.write_text(text)
+        return path
+
+    @property
+    def names(self) -> list[str]:
+        helper = [self.content["helper"]["name"]] if "helper" in self.content else []
+        return [party["name"] for party in self.content["parties"]] + helper
+
+    def start(self, name: str, die_at: int | None = None, patience: float = 40.0) -> None:
+        arguments = (str(self.folder), str(self.agreement), name, die_at, patience)
+        self.running[name] = _CONTEXT.Process(target=_party, args=arguments, daemon=True)
+        self.running[name].start()
+
+    def statuses(self, seconds: float = 60.0) -> dict[str, int]:
+        """How every party ended: 0, or 9 below 0 for a kill, or the status of its error."""
+        until = time.monotonic() + seconds
+        for process in self.running.values():
+            process.join(max(0.1, until - time.monotonic()))
+        for process in self.running.values():
+            if process.is_alive():
+                process.kill()
+                process.join()
+        return {name: process.exitcode for name, process in self.running.items()}
+
+    def release(self, name: str) -> bytes:
+        return (self.folder / f"{name}.csv").read_bytes()
+
+    def message(self, name: str) -> str:
+        return (self.folder / f"{name}.error").read_text()
+
+
+def _party(folder: str, agreement: str, name: str, die_at: int | None, patience: float) -> None:
+    """One party in its process; killed after so many entries of its journal."""
+    from shoal.connectors.journal import Journal
+    from shoal.errors import ShoalError
+    from shoal.jobs.fuse import run_one
+
+    if die_at is not None:
+        append, count = Journal.append, [0]
+
+        def counted(self, *content, **more):
+            append(self, *content, **more)
+            count[0] += 1
+            if count[0] == die_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        Journal.append = counted
+    place = Path(folder)
+    try:
+        run_one(
+            name, agreement, str(place / f"{name}.csv"),
+            keys=place, folder=place / f"{name}.journal", patience=patience,
+        )  # fmt: skip
+    except ShoalError as error:
+        (place / f"{name}.error").write_text(str(error))
+        os._exit(error.exit_status)
+    os._exit(0)
+
+
+def ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    found = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return found
+
+
+def bank_world(folder: Path, n: int = 90, maximum: str = "clear", helper: str | None = None) -> World:
+    """The sample's owners with small k; two of them and a helper where one is named."""
+    from shoal.jobs.fuse import Keys
+
+    tables = {}
+    for owner, frame in bank.generate_parts(n, 5).items():
+        tables[owner] = f"{owner}.table.csv"
+        frame.write_csv(folder / tables[owner])
+    content = yaml.safe_load(bank.parties(tables))
+    content["promises"] = [
+        {"model": "k-anonymity", "attributes": ["age", "sex"], "k": 4},
+        {"model": "k-anonymity", "attributes": ["salary", "education", "job", "district"], "k": 3},
+    ]
+    if maximum == "clear":
+        content["maximum"] = {"name": "clear", "scores_may_be_seen": True}
+    if helper is not None:
+        content["parties"] = content["parties"][:2]
+        content["promises"] = [{"model": "k-anonymity", "k": 3}]
+        content["helper"] = {"name": helper}
+    world = World(folder, content)
+    parties = [*content["parties"], *([content["helper"]] if helper else [])]
+    for party, port in zip(parties, ports(len(parties)), strict=True):
+        Keys.of(party["name"], folder).make(party["name"])
+        party |= {"address": f"127.0.0.1:{port}", "certificate": f"{party['name']}.crt"}
+    return world

@@ -1,0 +1,232 @@
+"""Real parties over mutual TLS: the table of one owner, whatever is killed, and nothing for strangers."""
+
+from __future__ import annotations
+
+import shutil
+
+import polars as pl
+import pytest
+import yaml
+
+import shoal
+from party_processes import bank_world
+from shoal.connectors.journal import Journal
+from shoal.jobs.agreement import Agreement
+from shoal.jobs.fuse import Keys, fuse
+from shoal.jobs.party import mixed
+from shoal.jobs.sample import write_sample
+from shoal.jobs.transcript import check_transcript
+from shoal.samples import bank
+
+
+@pytest.fixture(scope="module")
+def fused(tmp_path_factory):
+    """`shoal fuse` with everything as it is by default: three owners, MPyC, a transcript."""
+    folder = tmp_path_factory.mktemp("fused")
+    write_sample("bank", 250, 4, str(folder / "demo"))
+    certificate = fuse(str(folder / "demo" / "bank.parties.yaml"), str(folder / "out.csv"), transcript=folder / "said")
+    return folder, certificate
+
+
+def test_three_owners_end_with_the_table_of_one(fused):
+    folder, certificate = fused
+    joined = bank.generate(250, 4)
+    alone = shoal.publish(joined, shoal.Policy.from_dict(yaml.safe_load(bank.POLICY)))
+    published = pl.read_csv(folder / "out.csv", infer_schema=False)
+    assert published.sort(published.columns).equals(alone.data.cast(pl.String).sort(published.columns))
+    assert certificate.holds
+    assert certificate["fusion"]["people"] == joined.height
+    assert certificate["fusion"]["colluding_parties"] == 1
+
+
+def test_only_the_release_and_its_certificate_stay(fused):
+    folder, _ = fused
+    assert sorted(p.name for p in folder.iterdir()) == ["demo", "out.csv", "out.csv.certificate.json", "said"]
+
+
+def test_no_message_says_more_than_the_published_table(fused):
+    folder, _ = fused
+    found = check_transcript(folder / "said")
+    assert found.wrong == []
+    assert found.facts > 0
+    assert set(found.messages) == {
+        "roll", "masked", "gathered", "common", "label", "batch", "seal", "shares",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("change", ["coarser table", "another byte", "another label"])
+def test_the_check_finds_a_message_that_says_more(fused, tmp_path, change):
+    said = tmp_path / "said"
+    shutil.copytree(fused[0] / "said", said)
+    names = [p.name for p in said.glob("*.rows.csv")]
+    table = pl.read_csv(said / names[0], infer_schema=False)
+    if change == "coarser table":
+        column = next(c for c in ("salary", "age", "education", "job") if table[c].n_unique() > 1)
+        root = {"salary": "[0, 200]", "age": "[18, 95]", "education": "[none, master]", "job": "*"}[column]
+        table = table.with_columns(pl.lit(root).alias(column))
+    elif change == "another label":
+        table = table.with_columns(pl.Series("loan", ["yes"] * table.height))
+    for name in names:
+        table.write_csv(said / name)
+    if change == "another byte":
+        path = next(p for p in said.glob("*.messages"))
+        content = path.read_bytes()
+        path.write_bytes(content[:-40] + content[-39:] + b"\0")
+        with pytest.raises((AssertionError, Exception)):
+            assert check_transcript(said).wrong == []
+        return
+    assert check_transcript(said).wrong
+
+
+def test_two_owners_and_a_helper(tmp_path):
+    world = bank_world(tmp_path, maximum="mpyc", helper="recipient")
+    for name in world.names:
+        world.start(name)
+    assert world.statuses() == {"bank": 0, "insurer": 0, "recipient": 0}
+    assert world.release("bank") == world.release("insurer")
+    assert not (tmp_path / "recipient.csv").exists()
+    helper = Journal(tmp_path / "recipient.journal" / "journal")
+    assert helper.count(b"M") == 0  # it learned no result
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The release of a run that nothing disturbed, and how many entries each journal has."""
+    world = bank_world(tmp_path_factory.mktemp("undisturbed"))
+    for name in world.names:
+        world.start(name)
+    assert set(world.statuses().values()) == {0}
+    entries = {name: len(Journal(world.folder / f"{name}.journal" / "journal")) for name in world.names}
+    return world.release("bank"), entries
+
+
+@pytest.mark.parametrize("entry", [1, 3, 8, 14, 19, 21, 25, 29, 33, 40])
+def test_killed_at_any_entry_of_its_journal_a_party_goes_on_to_the_same_table(tmp_path, undisturbed, entry):
+    expected, entries = undisturbed
+    world = bank_world(tmp_path)
+    name = world.names[entry // 2 % 3]
+    if entry > entries[name]:
+        pytest.skip("the journal is shorter")
+    for other in world.names:
+        world.start(other, die_at=entry if other == name else None)
+    world.running[name].join(60)
+    assert world.running[name].exitcode == -9
+    world.start(name)
+    assert set(world.statuses().values()) == {0}
+    assert [world.release(one) for one in world.names] == [expected] * 3
+
+
+def test_a_stranger_under_an_agreed_name_is_not_heard(tmp_path):
+    world = bank_world(tmp_path)
+    others = {name: dict(party) for name, party in zip(world.names, world.content["parties"], strict=True)}
+    strange = tmp_path / "strange"
+    strange.mkdir()
+    stranger = bank_world(strange)
+    for party in stranger.content["parties"]:  # the right names and addresses, the insurer's key is another one
+        agreed = others[party["name"]]
+        party |= {"address": agreed["address"]}
+        if party["name"] != "insurer":
+            shutil.copy(tmp_path / agreed["certificate"], strange / party["certificate"])
+    for name in ("bank", "office"):
+        world.start(name, patience=4)
+    stranger.start("insurer", patience=4)
+    assert world.statuses() == {"bank": 4, "office": 4}
+    assert "insurer" in world.message("bank")
+    assert not list(tmp_path.glob("*.csv.certificate.json"))
+    assert stranger.statuses() == {"insurer": 4}
+
+
+def test_parties_with_another_agreement_stop(tmp_path):
+    world = bank_world(tmp_path)
+    for name in ("bank", "insurer"):
+        world.start(name, patience=5)
+    other = yaml.safe_load((tmp_path / "parties.yaml").read_text())
+    other["promises"][0]["k"] = 2
+    (tmp_path / "other").mkdir()
+    for path in [*tmp_path.glob("*.crt"), *tmp_path.glob("*.key"), *tmp_path.glob("*.table.csv")]:
+        shutil.copy(path, tmp_path / "other")
+    second = type(world)(tmp_path / "other", other)
+    second.start("office", patience=5)
+    assert second.statuses() == {"office": 4}
+    assert "another agreement" in second.message("office")
+    assert 4 in world.statuses().values()
+
+
+def test_too_few_people_in_common_end_the_run_for_everybody(tmp_path):
+    world = bank_world(tmp_path)
+    world.content["minimum"] = 1000
+    for name in world.names:
+        world.start(name)
+    assert set(world.statuses().values()) == {3}
+    assert "in common" in world.message("office")
+    assert not (tmp_path / "bank.csv").exists()
+
+
+def test_owners_who_disagree_on_a_label_publish_nothing(tmp_path):
+    world = bank_world(tmp_path)
+    table = tmp_path / "office.table.csv"
+    wrong = pl.read_csv(table, infer_schema=False).with_columns(pl.lit("yes").alias("loan"))
+    wrong.write_csv(table)
+    for name in world.names:
+        world.start(name, patience=5)
+    assert world.statuses()["office"] == 4
+    assert "differ" in world.message("office")
+    assert not (tmp_path / "bank.csv").exists()
+
+
+def test_a_listed_port_that_is_taken_is_told(tmp_path):
+    import socket
+
+    world = bank_world(tmp_path)
+    host, port = world.content["parties"][0]["address"].split(":")
+    with socket.socket() as taken:
+        taken.bind((host, int(port)))
+        taken.listen()
+        world.start("bank", patience=5)
+        assert world.statuses() == {"bank": 4}
+    assert "can't be listened on" in world.message("bank")
+
+
+def test_tls_1_2_finds_no_common_suite(tmp_path):
+    import socket
+    import ssl
+
+    world = bank_world(tmp_path)
+    world.start("bank", patience=15)
+    host, port = world.content["parties"][0]["address"].split(":")
+    keys = Keys.of("insurer", tmp_path)
+
+    def handshake(version) -> str:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.load_cert_chain(keys.certificate, keys.key)
+        context.minimum_version = context.maximum_version = version
+        context.set_alpn_protocols(["h2"])
+        with socket.create_connection((host, int(port)), timeout=5) as plain, context.wrap_socket(plain) as secure:
+            return secure.version()
+
+    import time
+
+    for _ in range(100):
+        try:
+            assert handshake(ssl.TLSVersion.TLSv1_3) == "TLSv1.3"
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.1)
+    with pytest.raises((ssl.SSLError, ConnectionResetError)):
+        handshake(ssl.TLSVersion.TLSv1_2)
+    world.running["bank"].kill()
+
+
+def test_the_order_of_rows_follows_from_what_they_show(tmp_path):
+    table = pl.DataFrame({"a": list("bacab"), "b": list("zxyyz")})
+    assert mixed(table, 3).equals(mixed(table[::-1], 3))
+
+
+def test_the_hash_covers_what_is_shown_and_not_where_tables_lie(tmp_path):
+    world = bank_world(tmp_path)
+    before = Agreement.from_dict(world.content, tmp_path).hash
+    world.content["parties"][0]["table"] = "elsewhere.csv"
+    assert Agreement.from_dict(world.content, tmp_path).hash == before
+    world.content["parties"][0]["attributes"]["salary"]["domain"] = [0, 300]
+    assert Agreement.from_dict(world.content, tmp_path).hash != before

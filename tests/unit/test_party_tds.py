@@ -1,0 +1,152 @@
+"""Several owners end with the table of one, whatever the parties, in few rounds, and refuse nonsense."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusion_cases import cases, owners_of, paper_case
+from shoal.algorithms.fusion.party_tds import (
+    MOST_LABELS,
+    Party,
+    PartyTds,
+    PartyTdsLiteral,
+    PartyTdsStepwise,
+    decode_steps,
+    pack,
+    packed_size,
+    unpack,
+    worth_bits,
+)
+from shoal.algorithms.fusion.specialization import UNIT
+from shoal.errors import PartyError
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data(), cases(), st.sampled_from([1, 2, 8, 64]), st.sampled_from(["gain-ratio", "gain"]))
+def test_any_parties_take_the_steps_of_one_owner_in_the_same_order(data, case, ahead, score):
+    owners = data.draw(owners_of(len(case.codes)))
+    state, steps = case.alone(score)
+    for rule in (PartyTds(score=score, ahead=ahead), PartyTdsStepwise(score=score)):
+        parties, _ = case.together(rule, owners)
+        for party in parties:
+            assert party.steps == steps
+            for j in range(len(case.codes)):
+                assert np.array_equal(party.state.nodes(j), state.nodes(j))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data(), cases())
+def test_step_by_step_with_gain_per_loss_equals_one_owner(data, case):
+    parties, _ = case.together(PartyTdsStepwise(score="gain-per-loss"), data.draw(owners_of(len(case.codes))))
+    assert parties[0].steps == case.alone("gain-per-loss")[1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), cases())
+def test_the_literal_rule_is_valid_and_maximal_too(data, case):
+    parties, _ = case.together(PartyTdsLiteral(), data.draw(owners_of(len(case.codes))))
+    first = parties[0]
+    assert all(groups.least >= groups.qid.k for groups in first.state.groups)
+    assert all(party.bid()[0] == 0 for party in parties)
+    for party in parties:
+        assert [party.state.cut(j) for j in range(len(case.codes))] == [
+            first.state.cut(j) for j in range(len(case.codes))
+        ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), cases())
+def test_batches_take_no_more_rounds_than_steps(data, case):
+    owners = data.draw(owners_of(len(case.codes)))
+    batches = len(case.together(PartyTds(ahead=64), owners)[1])
+    assert batches <= len(case.together(PartyTdsStepwise(), owners)[1])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), cases())
+def test_a_party_that_loses_is_as_before(data, case):
+    own = {j: case.codes[j] for j in range(len(case.codes))}
+    party = Party(PartyTds(), case.taxonomies, own, case.classes, case.qids)
+    first = party.bid()
+    party.lose()
+    assert party.bid() == first
+    assert first == sorted(first, reverse=True)
+    assert max(first) < 1 << (worth_bits("gain-ratio", len(own)) - 1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 5000), st.sampled_from([1, 2, 3, 5, 16, 17, 300, 65536]), st.integers(0, 99))
+def test_packed_codes_come_back(rows, nodes, seed):
+    codes = np.random.default_rng(seed).integers(0, nodes, rows).astype(np.uint16)
+    packed = pack(codes, nodes)
+    assert len(packed) == packed_size(rows, nodes)
+    assert np.array_equal(unpack(packed, rows, nodes), codes)
+
+
+def test_codes_of_two_children_take_a_bit_each():
+    assert packed_size(8_000, 2) == 1_000
+    assert packed_size(8_000, 5) == 3_000
+    assert packed_size(8_000, 1) == 0
+
+
+def test_bids_of_the_most_labels_fit_the_bits():
+    assert worth_bits("gain-ratio", 3) >= int(np.log2(MOST_LABELS) * UNIT * 3).bit_length() + 1
+
+
+def follower():
+    case = paper_case()
+    return case, Party(PartyTds(), case.taxonomies, {2: case.codes[2]}, case.classes, case.qids)
+
+
+def salary_batch():
+    case = paper_case()
+    _, batches = case.together(PartyTds(), [[0], [1], [2]])
+    winner, batch = batches[0]
+    assert winner == 1
+    return batch
+
+
+def test_a_batch_says_its_steps():
+    steps, packed = decode_steps(salary_batch())
+    assert [(s.attribute, s.starts) for s in steps] == [(1, (0, 36))]
+    assert len(packed) == packed_size(34, 2)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 3, 4, 17])
+def test_a_batch_that_is_cut_off_is_refused(cut):
+    _, party = follower()
+    with pytest.raises(PartyError):
+        party.apply(salary_batch()[:cut])
+
+
+def test_a_batch_with_more_behind_it_is_refused():
+    _, party = follower()
+    with pytest.raises(PartyError, match="wrong length"):
+        party.apply(salary_batch() + b"\0")
+
+
+def numbers(*values):
+    return np.array(values, dtype="<u4").tobytes()
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        numbers(1, 2, 0, 1, 2, 0, 1) + bytes(5),  # on an attribute of one's own
+        numbers(1, 9, 0, 1, 2, 0, 1) + bytes(5),  # on no attribute
+        numbers(1, 1, 0, 50, 2, 0, 1) + bytes(5),  # on a node that is not there
+        numbers(1, 1, 0, 98, 2, 5, 40) + bytes(5),  # children that don't cover the node
+        numbers(1, 1, 0, 98, 2, 0, 99) + bytes(5),  # a child outside of it
+        numbers(1, 0, 0, 6, 2, 0, 5) + bytes(5),  # children that the hierarchy has not
+        numbers(1, 1, 0, 98, 2, 0, 36) + bytes(5),  # everybody on one side, which is valid ...
+    ],
+)
+def test_a_step_that_fits_nothing_agreed_is_refused(batch):
+    _, party = follower()
+    if batch[4:8] == numbers(1) and batch.endswith(numbers(0, 36) + bytes(5)):
+        batch = batch[:-5] + b"\x80" + bytes(4)  # ... but not one person alone
+    with pytest.raises(PartyError):
+        party.apply(batch)
