@@ -27,12 +27,13 @@ def crp_classes(points: np.ndarray, who: list[int], k: int, first: int) -> list[
 
 
 def with_leftovers(points: np.ndarray, who: list[int], labels: list[int], k: int) -> list[int]:
-    """Step 8: the nearest mean of the classes as they were, while fewer than 2k - 1 people are in."""
+    """Step 8: the nearest mean of the classes as they were, while fewer than 2k - 1 people are in, or the same one."""
     labels = list(labels)
     count = max(labels) + 1
     means = [np.mean([points[i] for i in range(len(points)) if labels[i] == c], axis=0) for c in range(count)]
     for i in [i for i, label in enumerate(labels) if label < 0]:
-        room = [c for c in range(count) if len({who[j] for j, at in enumerate(labels) if at == c}) < 2 * k - 1]
+        inside = [{who[j] for j, at in enumerate(labels) if at == c} for c in range(count)]
+        room = [c for c in range(count) if len(inside[c]) < 2 * k - 1 or who[i] in inside[c]]
         labels[i] = min(room, key=lambda c: (float(((means[c] - points[i]) ** 2).sum()), c))
     return labels
 

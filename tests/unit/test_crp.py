@@ -71,6 +71,18 @@ def test_fewer_people_than_k_are_refused():
         Crp().publish(matrix, LedgerView(), OnlyK(matrix, 4), np.random.default_rng(0))
 
 
+def test_blocks_of_few_people_with_many_records_are_no_trap():
+    """Seven people with a thousand records each, in blocks that hold fewer than k of them."""
+    rng = np.random.default_rng(5)
+    who = np.repeat(np.arange(7), 1000)
+    matrix = Matrix.from_columns(who[:, None] * 10 + rng.integers(0, 2, (7000, 1)), [70.0], subjects=who)
+    promises = OnlyK(matrix, 3)
+    for block in (0, 100):
+        placed = Crp(block=block).publish(matrix, LedgerView(), promises, rng)
+        assert placed.labels.min() == 0
+        assert promises.hold(placed.labels, placed.count).all()
+
+
 def test_blocks_keep_the_number_of_classes():
     rng = np.random.default_rng(3)
     matrix = Matrix.from_columns(rng.integers(0, 1000, (5000, 4)), [999.0] * 4)

@@ -58,6 +58,29 @@ def around_far_centres(points, who, k, first):
     return labels
 
 
+@njit(nogil=True, cache=True)
+def join_nearest(points, left, person, labels, means, people, is_in, most):
+    """Puts each record of `left`, one by one, into the class of the nearest mean that has room; labels in place.
+
+    Room: fewer than `most` people, or the record's own person. person: (len(left),) row of `is_in`, (persons, classes)
+    bool, who is in which class already; people: (classes,) how many are in each. Both are kept up to date.
+    """
+    for at in range(len(left)):
+        best, least = -1, np.inf
+        for c in range(means.shape[1]):
+            if people[c] >= most and not is_in[person[at], c]:
+                continue
+            distance = 0.0
+            for j in range(means.shape[0]):
+                apart = points[j, left[at]] - means[j, c]
+                distance += apart * apart
+            if distance < least:
+                best, least = c, distance
+        labels[left[at]] = best
+        people[best] += not is_in[person[at], best]
+        is_in[person[at], best] = True
+
+
 @inner
 def _measure(points, origin, left, distance):
     for start in range(0, left, TILE):

@@ -8,8 +8,8 @@ Paper: dT, LF, L                   Here: increment, records left, records in a c
 Reading: the impact factors k_i are not given. We take a fixed domain, never that of the increment, so that distances
 mean the same in every release; the weight stands inside the square, as in equation 1.
 Reading: the first centre is not given: the record farthest from the mean of the increment, or see `first`.
-Reading: the algorithm jumps from step 7 to 9. The fewer than k people who are left join the class with the nearest
-mean, one by one, as long as it has fewer than 2k - 1.
+Reading: the algorithm jumps from step 7 to 9. The records of the fewer than k people who are left join the class with
+the nearest mean, one by one, as long as it has fewer than 2k - 1 people, or theirs.
 Reading: attributes that are no numbers become coordinates in which the squared distance of two leaves is the squared
 width of the lowest node over both; nothing is said of them but that they must be converted.
 Ours, not the paper's: `cluster` takes another way to find the classes, `block` clusters large increments in parts.
@@ -95,19 +95,26 @@ class Crp:
 
 
 def _with_leftovers(points: np.ndarray, who: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
-    """Step 8: each record left joins the class with the nearest mean that holds fewer than 2k - 1 people."""
-    left = np.flatnonzero(labels < 0)
+    """Step 8: each record left joins the class with the nearest mean that has room below 2k people.
+
+    A block of fewer than k people is one class, which the repair merges with its nearest.
+    """
+    left, kept = np.flatnonzero(labels < 0), np.flatnonzero(labels >= 0)
+    if not len(kept):
+        return np.zeros_like(labels)
     if not len(left):
         return labels
     count = int(labels.max()) + 1
-    kept = labels >= 0
     sizes = np.bincount(labels[kept], minlength=count)
     means = np.stack([np.bincount(labels[kept], row[kept], count) for row in points]) / sizes
-    people = sizes if not len(who) else np.array([len(set(who[labels == c].tolist())) for c in range(count)])
-    for i in left:
-        distance = ((means - points[:, i : i + 1]) ** 2).sum(axis=0)
-        distance[people >= 2 * k - 1] = np.inf
-        c = int(distance.argmin())
-        people[c] += not len(who) or who[i] not in who[labels == c]
-        labels[i] = c
+    if not len(who):
+        person, people = np.arange(len(left)), sizes
+        is_in = np.zeros((len(left), count), dtype=bool)
+    else:
+        leaving, person = np.unique(who[left], return_inverse=True)
+        people = np.bincount(np.unique(np.stack([labels[kept], who[kept]]), axis=1)[0], minlength=count)
+        is_in = np.zeros((len(leaving), count), dtype=bool)
+        known = kept[np.isin(who[kept], leaving)]
+        is_in[np.searchsorted(leaving, who[known]), labels[known]] = True
+    farthest_first.join_nearest(points, left, person, labels, means, people, is_in, 2 * k - 1)
     return labels

@@ -1,0 +1,55 @@
+"""Re-publication on real wearers: rows are no people."""
+
+from __future__ import annotations
+
+import gzip
+
+import polars as pl
+import pytest
+
+from shoal.connectors import files
+from shoal.jobs.history import audit_ledger
+from shoal.jobs.policy import Policy
+from shoal.jobs.republish import republish_file
+
+BODIES = {
+    "age": {"role": "quasi", "type": "number", "domain": [10, 100]},
+    "weight": {"role": "quasi", "type": "number", "domain": [30, 200]},
+}
+
+
+def policy(k: int, **attributes) -> Policy:
+    promises = [{"model": "k-anonymity", "k": k}]
+    return Policy.from_dict({"version": 1, "attributes": BODIES | attributes, "promises": promises, "other": "drop"})
+
+
+def test_165_thousand_rows_of_four_people_are_four_people(tmp_path, data_folder):
+    """PUC-Rio: every body is that of tens of thousands of rows, so that counting rows would promise k = 13,161."""
+    source = files.read(str(data_folder / "wearables" / "puc_rio_har.csv.gz")).frame
+    source.write_csv(tmp_path / "a.csv")
+    people = {"user": {"role": "subject"}, "class": {"role": "sensitive"}}
+    waits = republish_file(str(tmp_path / "a.csv"), policy(5, **people), tmp_path / "five")
+    assert (waits.release, waits.waiting) == (None, 165_633)
+    assert "k = 5 asked, 4 subjects" in waits.reasons[0]
+    done = republish_file(str(tmp_path / "a.csv"), policy(4, **people), tmp_path / "four")
+    assert done.certificate["classes"]["count"] == 1, "four people make one class of four"
+    assert done.certificate["promises"][0]["measured"] == 4
+
+
+@pytest.mark.parametrize("method", ["crp", "static-1", "k-pprp"])
+def test_watches_in_two_increments(tmp_path, data_folder, method):
+    """Watch and Fitbit: 6,264 minutes of 49 bodies; no column names people, so a body is taken for one."""
+    minutes = pl.read_csv(
+        gzip.decompress((data_folder / "wearables" / "watch_fitbit.csv.gz").read_bytes()), infer_schema=False
+    )
+    body = pl.concat_str("age", "gender", "height", "weight", separator="/").alias("body")
+    frame = minutes.select("age", "weight", "activity", body)
+    people = sorted(frame["body"].unique())
+    assert len(people) == 49
+    asked = policy(5, body={"role": "subject"}, activity={"role": "sensitive"}).with_method(method, {})
+    for part in (people[:27], people[27:]):
+        frame.filter(pl.col("body").is_in(part)).write_csv(tmp_path / "increment.csv")
+        assert republish_file(str(tmp_path / "increment.csv"), asked, tmp_path / "L").release
+    found = audit_ledger(tmp_path / "L")
+    assert found.holds
+    assert min(r.certificate["promises"][0]["measured"] for r in found.releases) >= 5
