@@ -83,6 +83,21 @@ def test_backward_never_claims_more_than_every_mapping_shows(drawn):
         assert claimed <= backward(first, second, g2)
 
 
+@settings(max_examples=60)
+@given(two_releases())
+def test_flows_say_exactly_what_every_mapping_shows(drawn):
+    rest, ((labels1, boxes1), (labels2, boxes2)) = drawn
+    first, second = rows(labels1, boxes1, rest), rows(labels2, boxes2, rest)
+    values = np.array(rest, dtype=np.uint64)
+    one = issue(1, range(len(labels1)), labels1, boxes1, rest[: len(labels1)])
+    two = issue(2, range(len(labels2)), labels2, boxes2, rest)
+    meeting = history.overlapping(one.lo, one.hi, two.lo, two.hi)
+    flows = history.Mappings((np.array(labels1), values[: len(labels1)]), (np.array(labels2), values), meeting)
+    pairs, classes = np.array(sorted(set(zip(labels1, labels2, strict=False)))), np.unique(labels2)
+    assert flows.most_shared(pairs).tolist() == [forward_and_cross(first, second, g1, g2) for g1, g2 in pairs.tolist()]
+    assert flows.fewest_old(classes).tolist() == [backward(first, second, g2) for g2 in classes.tolist()]
+
+
 def test_backward_claims_what_has_no_other_place():
     """Two old records of one value, and one place for that value outside the class: one of its two is old."""
     pairs = np.array([(0, 0), (0, 1)])

@@ -27,6 +27,9 @@ MOST_PAIRS = 1 << 28
 MOST_MEETING = 1 << 18
 """Pairs of classes that meet at most for the backward count, which looks at all around each."""
 
+MOST_EXACT = 200
+"""Rows of a release up to which forward, cross and backward are exact instead of counts, which may miss a little."""
+
 Hold = Callable[[np.ndarray, int], np.ndarray]
 """`hold(labels, count)`: whether each group of a release's rows keeps every promise, as `Promises.hold`."""
 
@@ -234,18 +237,25 @@ def _correspondence(
     today = np.flatnonzero(past.label >= 0)
     first, second = (past.label[today], past.rest[today]), (after, issue.rest[rows])
     old = before >= 0
-    pair, which = np.unique(np.stack([before[old], after[old]], axis=1), axis=0, return_inverse=True)
-    concerned = np.zeros(len(rows), dtype=bool)
-    concerned[old] = (shared_values(first, second, pair) < k)[which.reshape(-1)]
-    findings = [found("forward and cross", span, concerned, breaks)]
     meeting = overlapping(past.lo, past.hi, issue.lo, issue.hi)
+    # flows need that everybody stayed as they were: then the truth is one of the mappings
+    stayed = len(today) == old.sum() and bool((past.rest[issue.records[rows[old]]] == issue.rest[rows[old]]).all())
+    stayed &= issue.changed is None or not issue.changed.any()
+    is_exact = meeting is not None and len(rows) <= MOST_EXACT and stayed
+    mappings = Mappings(first, second, meeting) if is_exact and meeting is not None else None
+    pair, which = np.unique(np.stack([before[old], after[old]], axis=1), axis=0, return_inverse=True)
+    shared = shared_values(first, second, pair) if mappings is None else mappings.most_shared(pair)
+    concerned = np.zeros(len(rows), dtype=bool)
+    concerned[old] = (shared < k)[which.reshape(-1)]
+    findings = [found("forward and cross", span, concerned, breaks, exact=is_exact)]
     if meeting is None or len(meeting) > MOST_MEETING:
         return [*findings, Finding("backward", span, None, False)]
     classes = np.unique(after[~old])
     sizes = np.bincount(after, minlength=issue.classes)[classes]
     few = np.zeros(issue.classes, dtype=bool)
-    few[classes] = sizes - backward(first, second, meeting, classes) < k
-    return [*findings, found("backward", span, few[after] & ~old, breaks)]
+    cracked = backward(first, second, meeting, classes) if mappings is None else mappings.fewest_old(classes)
+    few[classes] = sizes - cracked < k
+    return [*findings, found("backward", span, few[after] & ~old, breaks, exact=is_exact)]
 
 
 def compare_boxes(past: Past, issue: Issue, k: int) -> list[Finding]:
@@ -431,3 +441,78 @@ def _lists(keys: np.ndarray, items: np.ndarray) -> dict[int, list[int]]:
     for key, item in zip(keys.tolist(), items.tolist(), strict=True):
         found.setdefault(key, []).append(item)
     return found
+
+
+class Mappings:
+    """All ways in which the rows of one release can be rows of a later one that holds them all: exactly, by flows.
+
+    A row can only be a row of the same value in a class whose box meets its own. So values don't matter to each other,
+    and for each the mappings are the flows from earlier classes, which must send all, to later ones, which have room
+    for as many as they show.
+    """
+
+    def __init__(
+        self, first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], pairs: np.ndarray
+    ) -> None:
+        self._rows1, self._rows2 = _by_class_and_value(*first), _by_class_and_value(*second)
+        self._meets = _lists(pairs[:, 0], pairs[:, 1])
+
+    def most_shared(self, pairs: np.ndarray) -> np.ndarray:
+        """The most records that an earlier and a later class share in any mapping; (m,) int64 for pairs (m, 2)."""
+        return np.array([self._most_shared(g1, g2) for g1, g2 in pairs.tolist()], dtype=np.int64)
+
+    def _most_shared(self, g1: int, g2: int) -> int:
+        total = 0
+        for value, sent in self._rows1[g1].items():
+            sources, room = self._of_value(value)
+            for shared in range(min(sent, room.get(g2, 0)), 0, -1):
+                if _all_find_room({**sources, g1: sent - shared}, {**room, g2: room[g2] - shared}, self._meets):
+                    total += shared
+                    break
+        return total
+
+    def fewest_old(self, classes: np.ndarray) -> np.ndarray:
+        """The fewest records of these later classes that are old in any mapping; (len(classes),) int64."""
+        return np.array([self._fewest_old(g2) for g2 in classes.tolist()], dtype=np.int64)
+
+    def _fewest_old(self, g2: int) -> int:
+        total = 0
+        for value, here in self._rows2[g2].items():
+            sources, room = self._of_value(value)
+            total += next(old for old in range(here + 1) if _all_find_room(sources, {**room, g2: old}, self._meets))
+        return total
+
+    def _of_value(self, value: int) -> tuple[dict[int, int], dict[int, int]]:
+        """How many rows of a value each earlier class sends, and each later one has."""
+        sent = {g: shown[value] for g, shown in self._rows1.items() if value in shown}
+        return sent, {g: shown[value] for g, shown in self._rows2.items() if value in shown}
+
+
+def _all_find_room(sources: dict[int, int], room: dict[int, int], meets: dict[int, list[int]]) -> bool:
+    """Whether all rows that the sources send fit into the room of the classes that they meet: a flow, unit by unit."""
+    placed: dict[int, dict[int, int]] = {target: {} for target in room}
+    for source, many in sources.items():
+        for _ in range(many):
+            if not _place(source, placed, room, meets, set()):
+                return False
+    return True
+
+
+def _place(
+    source: int, placed: dict[int, dict[int, int]], room: dict[int, int], meets: dict[int, list[int]], tried: set[int]
+) -> bool:
+    """Puts one row of a source somewhere, moving others on where that makes room."""
+    for target in meets.get(source, ()):
+        if target not in room or target in tried:
+            continue
+        tried.add(target)
+        inside = placed[target]
+        if sum(inside.values()) < room[target]:
+            inside[source] = inside.get(source, 0) + 1
+            return True
+        for other in [g for g, many in inside.items() if many and g != source]:
+            if _place(other, placed, room, meets, tried):
+                inside[other] -= 1
+                inside[source] = inside.get(source, 0) + 1
+                return True
+    return False
