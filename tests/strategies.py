@@ -86,4 +86,10 @@ def _more_promises(draw):
     )
 
 
-__all__ = ["GRADES", "LEAVES", "policies_with_tables"]
+def without_means(content):
+    """The same policy for methods of global recoding: means belong to classes, not to values."""
+    attributes = {name: {k: v for k, v in a.items() if k != "render"} for name, a in content["attributes"].items()}
+    return content | {"attributes": attributes}
+
+
+__all__ = ["GRADES", "LEAVES", "policies_with_tables", "without_means"]

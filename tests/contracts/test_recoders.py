@@ -13,7 +13,7 @@ import shoal
 from shoal.jobs import registry
 from shoal.protocols import Qid
 from shoal.testing import OnlyK, check_recoder, small_matrices
-from strategies import policies_with_tables
+from strategies import policies_with_tables, without_means
 
 METHODS = [m for m in registry.methods().values() if m.verb == "publish" and m.recodes_globally]
 VARIANTS = [variant for method in METHODS for variant in variants(method)]
@@ -36,8 +36,7 @@ def test_battery(variant):
 def test_any_published_table_keeps_every_promise_and_covers_the_truth(method, data):
     """A policy and table of any kind end in a release that an audit with the original finds faultless, or in none."""
     content, frame = data.draw(policies_with_tables())
-    attributes = {name: {k: v for k, v in a.items() if k != "render"} for name, a in content["attributes"].items()}
-    content = content | {"attributes": attributes}  # means belong to classes, not to values
+    content = without_means(content)
     settings = {"name": method.name}
     if any(p.name == "suppression" for p in method.parameters):
         settings["suppression"] = data.draw(st.sampled_from([0.0, 0.3, 1.0]))

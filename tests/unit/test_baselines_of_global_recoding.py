@@ -17,7 +17,7 @@ from shoal.errors import InfeasibleError
 from shoal.privacy import KAnonymity, LDiversity
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(tables(), st.sampled_from(METRICS), SHARES, st.booleans())
 def test_incognito_finds_the_least_score_of_all_nodes(table, metric, share, diverse):
     columns, matrix, sensitive = table

@@ -102,7 +102,7 @@ def found_and_best(method, models, columns, matrix, sensitive):
 SHARES = st.sampled_from([0.0, 0.1, 0.3, 1.0])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(tables(), st.sampled_from(METRICS), SHARES, st.integers(2, 4))
 def test_the_score_is_the_least_of_all_nodes(table, metric, share, k):
     columns, matrix, sensitive = table
@@ -113,7 +113,7 @@ def test_the_score_is_the_least_of_all_nodes(table, metric, share, k):
     assert found is None or found == pytest.approx(best, abs=1e-9)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(tables(16), st.sampled_from(METRICS), SHARES, st.sampled_from(OTHERS), st.booleans())
 def test_with_any_other_promise_too(table, metric, share, other, people):
     columns, matrix, sensitive = table
@@ -123,7 +123,7 @@ def test_with_any_other_promise_too(table, metric, share, other, people):
     assert found is None or found == pytest.approx(best, abs=1e-9)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(tables(), st.sampled_from(METRICS), SHARES, st.integers(2, 3), st.integers(2, 4))
 def test_with_counts_over_some_attributes_each(table, metric, share, k, other):
     columns, matrix, sensitive = table
@@ -160,7 +160,7 @@ OF_RELEASE = [
 ]
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(tables(16), st.sampled_from(METRICS), SHARES, st.sampled_from(OF_RELEASE), st.sampled_from([None, 2]))
 def test_with_promises_about_the_release_as_a_whole(table, metric, share, other, k):
     columns, matrix, sensitive = table
