@@ -19,7 +19,9 @@ from pathlib import Path
 import page
 from measure import ROOT, Asked
 
-NAMES = ("quality", "kernel", "whole_process", "start", "audit", "tcloseness", "full_domain", "republish", "peers")
+NAMES = (
+    "quality", "kernel", "whole_process", "start", "audit", "tcloseness", "full_domain", "republish", "streams", "peers",
+)  # fmt: skip
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "_generated" / "benchmarks.md"
 

@@ -23,7 +23,7 @@ class Costs:
         return total
 
 
-def condensed(costs, people, picks, k, neighbour="knn", own_only=False):
+def condensed(costs, people, picks, k, neighbour="knn", own_only=False, reach=0):
     """FADS function 1 before its leftovers: the cluster of each record, None where left over."""
     left, labels, made = sorted(picks), {}, 0
     who = lambda i: people[i] if len(people) else i  # noqa: E731
@@ -34,9 +34,10 @@ def condensed(costs, people, picks, k, neighbour="knn", own_only=False):
         if pick not in left:
             continue
         members = [pick]
-        if neighbour == "grow":
+        if neighbour != "knn":
+            among = left if neighbour == "grow" else nearest_people(pick, left, who, costs)[: reach * k]
             while len(members) < k:
-                others = [i for i in left if who(i) not in {who(m) for m in members}]
+                others = [i for i in among if who(i) not in {who(m) for m in members}]
                 members.append(min(others, key=lambda i: (costs.of([*members, i]), i)))
         else:
             ranked = sorted((i for i in left if who(i) != who(pick)), key=lambda i: (costs.of([pick, i]), i))
@@ -54,6 +55,12 @@ def condensed(costs, people, picks, k, neighbour="knn", own_only=False):
             left.remove(i)
         made += 1
     return [labels.get(i) for i in range(len(picks))], made
+
+
+def nearest_people(pick, left, who, costs):
+    """The nearest record of every other person, the nearest first."""
+    ranked = sorted((i for i in left if who(i) != who(pick)), key=lambda i: (costs.of([pick, i]), i))
+    return [i for at, i in enumerate(ranked) if who(i) not in {who(r) for r in ranked[:at]}]
 
 
 def joined(costs, labels, count):

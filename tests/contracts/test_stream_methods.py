@@ -91,3 +91,21 @@ def test_parameters_have_help_and_defaults_within_their_limits(method):
         assert not parameter.required, parameter.name
         if parameter.default is not None:
             registry.fit(parameter, parameter.default)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_snapped_intervals_end_on_the_public_grid_and_cover_the_truth(method):
+    """With snap=10 an age in [0, 100] ends on tens, a pay in [-5, 5] on whole numbers, unless all agree on a value."""
+    frame = stream_of(120, people=120)
+    found = run(policy_of(method, delta=40, snap=10), frame)
+    spans = {"age": 10, "pay": 1}
+    ends = [
+        (float(end), step)
+        for row in found.rows
+        for name, step in spans.items()
+        if row[name].startswith("[")
+        for end in row[name][1:-1].split(", ")
+    ]
+    assert ends
+    assert all(end % step == 0 for end, step in ends)
+    assert set(broken_rules(found, frame, k=3)) <= {"a cluster publishes other than its hull"}

@@ -31,7 +31,7 @@ def buffers(draw):
     return values, dense, rng.permutation(n), draw(st.integers(2, 6))
 
 
-@pytest.mark.parametrize("rule", ["knn", "grow", "paper"])
+@pytest.mark.parametrize("rule", ["knn", "grow", "near", "paper"])
 @settings(max_examples=80)
 @given(case=buffers())
 def test_condensing_is_what_plain_python_finds(rule, case):
@@ -43,6 +43,9 @@ def test_condensing_is_what_plain_python_finds(rule, case):
     if rule == "grow":
         labels, count = condense.grown(near, leaf, people, picks, k, *own.costs)
         plain, made = naive_streams.condensed(costs, people.tolist(), picks.tolist(), k, "grow")
+    elif rule == "near":
+        labels, count = condense.grown_near(near, leaf, people, picks, k, 2, *own.costs)
+        plain, made = naive_streams.condensed(costs, people.tolist(), picks.tolist(), k, "near", reach=2)
     else:
         labels, count = condense.nearest(near, leaf, people, picks, k, rules[rule], *own.costs)
         plain, made = naive_streams.condensed(costs, people.tolist(), picks.tolist(), k, "knn", rule == "paper")

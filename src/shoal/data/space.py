@@ -139,8 +139,11 @@ class Space:
         wrong: dict[int, str] = {}
         for j, attribute in enumerate(self.schema.quasi):
             text = as_text(frame[attribute.name])
-            missing = text.is_in([*self.schema.missing_values, self.schema.render.suppressed]).to_numpy()
             column, unfit, why = _read(attribute, text)
+            if not unfit.any():  # and so none is missing: the usual case
+                values[:, j] = column
+                continue
+            missing = text.is_in([*self.schema.missing_values, self.schema.render.suppressed]).to_numpy()
             for row in np.flatnonzero(unfit & ~missing):
                 wrong.setdefault(int(row), f"attribute '{attribute.name}': {why(int(row))}")
             if missing.any():
@@ -163,8 +166,11 @@ def _read(attribute: Attribute, text: pl.Series) -> tuple[np.ndarray, np.ndarray
         order = pl.Enum(attribute.order or ())
         codes = text.cast(order, strict=False).to_physical().cast(pl.Int32).fill_null(-1).to_numpy()
         return codes.astype(np.float64), codes < 0, lambda row: "missing from its order"
-    bare = text.str.strip_chars()
-    numbers = bare.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    bare, parsed = text, text.cast(pl.Float64, strict=False)
+    if parsed.null_count():
+        bare = text.str.strip_chars()
+        parsed = bare.cast(pl.Float64, strict=False).fill_null(np.nan)
+    numbers = parsed.to_numpy()
     assert attribute.domain is not None
     low, high = attribute.domain
     finite, inside = np.isfinite(numbers), (numbers >= low) & (numbers <= high)

@@ -85,7 +85,6 @@ def grown(near, leaf, people, picks, k, base, parent, first, last, cost):
     ids, where = np.arange(n), np.arange(n)
     counts, distinct = _people_counts(people, n)
     rows, starts = np.empty(_leaves(base, first, last), np.int32), _row_starts(base, first, last)
-    fresh = np.empty_like(rows)
     lo, hi, node = np.empty(linear, np.int32), np.empty(linear, np.int32), np.empty(trees, np.int32)
     total = np.empty(n, np.int32)
     left, clusters, at = n, 0, 0
@@ -110,30 +109,73 @@ def grown(near, leaf, people, picks, k, base, parent, first, last, cost):
                         total[i] = FAR
             i = _least(total, ids, left)
             taken = ids[i]
-            for j in range(linear):
-                x = near[j, i]
-                if x < lo[j]:
-                    _stretch_down(near, j, lo[j], x, total, left)
-                    lo[j] = x
-                elif x > hi[j]:
-                    _stretch_up(near, j, hi[j], x, total, left)
-                    hi[j] = x
-            for j in range(trees):
-                up = node[j]
-                while last[up] < leaf[j, i] or first[up] > leaf[j, i]:
-                    up = parent[up]
-                if up != node[j]:
-                    _fill_row(fresh, starts[j], up, base[j], parent, first, last, cost)
-                    for s in range(left):
-                        if total[s] != FAR:
-                            c = starts[j] + leaf[j, s]
-                            total[s] += fresh[c] - rows[c]
-                    for c in range(starts[j], starts[j] + last[_root(up, parent)] + 1):
-                        rows[c] = fresh[c]
-                    node[j] = up
+            _grow_to(i, near, leaf, total, left, lo, hi, node, rows, starts, base, parent, first, last, cost)
         _take_grown(taken, clusters, labels, ids, where, near, leaf, total, left)
         left -= 1
         distinct -= _gone(people, counts, taken)
+        clusters += 1
+    return labels, clusters
+
+
+@njit(nogil=True, cache=True)
+def grown_near(near, leaf, people, picks, k, reach, base, parent, first, last, cost):
+    """As `grown`, but a cluster grows only among the picked record's `reach * k` nearest people.
+
+    Each of them by the nearest record; all who are left where they are fewer.
+    """
+    near, leaf = near.copy(), leaf.copy()
+    linear, trees = near.shape[0], leaf.shape[0]
+    n = near.shape[1] if linear > 0 else leaf.shape[1]
+    labels = np.full(n, -1, np.int32)
+    ids, where = np.arange(n), np.arange(n)
+    counts, distinct = _people_counts(people, n)
+    best = np.empty(len(counts), np.int64)
+    no_rank = np.empty(0, np.int64)
+    rows, starts = np.empty(_leaves(base, first, last), np.int32), _row_starts(base, first, last)
+    dist, heap = np.empty(n, np.int32), np.empty(reach * k, np.int64)
+    some_near, some_leaf = np.empty((linear, reach * k), np.int32), np.empty((trees, reach * k), np.int32)
+    some = np.empty(reach * k, np.int64)
+    lo, hi, node = np.empty(linear, np.int32), np.empty(linear, np.int32), np.empty(trees, np.int32)
+    left, clusters, at = n, 0, 0
+    while distinct >= k:
+        while where[picks[at]] < 0:
+            at += 1
+        t = where[picks[at]]
+        for j in range(trees):
+            _fill_row(rows, starts[j], base[j] + leaf[j, t], base[j], parent, first, last, cost)
+        _distances(near, leaf, rows, starts, t, left, dist)
+        most = min(reach * k, distinct - 1)
+        if len(people) > 0 and distinct < left:
+            size = _nearest_people(dist, ids, people, no_rank, best, left, t, heap, most)
+        else:
+            size = _nearest_records(dist, ids, people, left, t, heap, most)
+        for h in range(size):
+            some[h] = heap[h] & 0xFFFFFFFF
+            dist[h] = np.int32(heap[h] >> 32)
+            for j in range(linear):
+                some_near[j, h] = near[j, where[some[h]]]
+            for j in range(trees):
+                some_leaf[j, h] = leaf[j, where[some[h]]]
+        for j in range(linear):
+            lo[j], hi[j] = near[j, t], near[j, t]
+        for j in range(trees):
+            node[j] = base[j] + leaf[j, t]
+        _take(picks[at], clusters, labels, ids, where, near, leaf, left)
+        left -= 1
+        distinct -= _gone(people, counts, picks[at])
+        for _ in range(k - 1):
+            h = _least(dist, some, size)
+            _grow_to(h, some_near, some_leaf, dist, size, lo, hi, node, rows, starts, base, parent, first, last, cost)
+            taken = some[h]
+            size -= 1
+            some[h], dist[h] = some[size], dist[size]
+            for j in range(linear):
+                some_near[j, h] = some_near[j, size]
+            for j in range(trees):
+                some_leaf[j, h] = some_leaf[j, size]
+            _take(taken, clusters, labels, ids, where, near, leaf, left)
+            left -= 1
+            distinct -= _gone(people, counts, taken)
         clusters += 1
     return labels, clusters
 
@@ -298,13 +340,6 @@ def _row_starts(base, first, last):
 
 
 @inner
-def _root(node, parent):
-    while parent[node] >= 0:
-        node = parent[node]
-    return node
-
-
-@inner
 def _fill_row(rows, start, node, base, parent, first, last, cost):
     """The loss of the lowest node over `node` and each leaf of its attribute."""
     lo, hi = first[node], last[node]
@@ -450,6 +485,33 @@ def _least(total, ids, left):
             if total[i] < total[best] or (total[i] == total[best] and ids[i] < ids[best]):
                 best = i
     return best
+
+
+@inner
+def _grow_to(i, near, leaf, total, left, lo, hi, node, rows, starts, base, parent, first, last, cost):
+    """Widens a cluster's box to record i; the loss of the box with each record follows."""
+    for j in range(near.shape[0]):
+        x = near[j, i]
+        if x < lo[j]:
+            _stretch_down(near, j, lo[j], x, total, left)
+            lo[j] = x
+        elif x > hi[j]:
+            _stretch_up(near, j, hi[j], x, total, left)
+            hi[j] = x
+    for j in range(leaf.shape[0]):
+        up = node[j]
+        while last[up] < leaf[j, i] or first[up] > leaf[j, i]:
+            up = parent[up]
+        if up == node[j]:
+            continue
+        for s in range(left):
+            if total[s] != FAR:
+                total[s] -= rows[starts[j] + leaf[j, s]]
+        _fill_row(rows, starts[j], up, base[j], parent, first, last, cost)
+        for s in range(left):
+            if total[s] != FAR:
+                total[s] += rows[starts[j] + leaf[j, s]]
+        node[j] = up
 
 
 @inner

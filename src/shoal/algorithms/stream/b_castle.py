@@ -19,7 +19,7 @@ import numpy as np
 
 from shoal.algorithms.stream import castle
 from shoal.algorithms.stream.castle import BETA, DELTA, KEEP, LEFTOVERS, MU
-from shoal.algorithms.stream.held import require_delay
+from shoal.algorithms.stream.held import SNAP, require_delay
 from shoal.data.space import Space
 from shoal.protocols import StreamPromises
 
@@ -43,6 +43,7 @@ class BCastle:
     )
     keep: int = field(default=1000, metadata=KEEP)
     leftovers: str = field(default="star", metadata=LEFTOVERS)
+    snap: int = field(default=0, metadata=SNAP)
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
         """No cluster yet."""

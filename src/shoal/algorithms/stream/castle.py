@@ -25,6 +25,7 @@ import numpy as np
 
 from shoal.algorithms.stream.held import (
     KIND_OF_LEFTOVER,
+    SNAP,
     Reusable,
     boxes,
     dense,
@@ -58,6 +59,7 @@ class Castle:
     mu: int = field(default=100, metadata=MU)
     keep: int = field(default=1000, metadata=KEEP)
     leftovers: str = field(default="star", metadata=LEFTOVERS)
+    snap: int = field(default=0, metadata=SNAP)
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
         """No cluster yet."""

@@ -30,6 +30,7 @@ import numpy as np
 
 from shoal.algorithms.stream.castle import KEEP
 from shoal.algorithms.stream.held import (
+    SNAP,
     Buffer,
     Reusable,
     boxes,
@@ -69,6 +70,7 @@ class Faanst:
     )
     rounds: int = field(default=20, metadata={"help": "rounds of k-means at most", "low": 1})
     keep: int = field(default=1000, metadata=KEEP)
+    snap: int = field(default=0, metadata=SNAP)
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
         """An empty window."""

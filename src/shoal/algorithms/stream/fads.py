@@ -17,7 +17,8 @@ Reading: the paper's distance of two records is 0 for all of them (equation 4); 
 Reading: the pseudo-code takes the k - 1 nearest of the first record (`neighbour=knn`), while the
     stated cost and the flat curve of figure 11 fit a cluster that grows by the record which adds
     least loss (`neighbour=grow`); both are here (D9).
-Ours: `neighbour=near` grows the cluster among the first record's nearest few times k.
+Ours: `neighbour=near`, the default, grows the cluster among the first record's 3k nearest people: nearly
+    the loss of `grow`, in the time of `knn`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import numpy as np
 from shoal.algorithms.stream.held import (
     KIND_OF_LEFTOVER,
     LEFTOVERS,
+    SNAP,
     Buffer,
     Reusable,
     boxes,
@@ -47,7 +49,9 @@ from shoal.errors import InputError
 from shoal.kernels import condense
 from shoal.protocols import StreamPromises
 
-NEIGHBOURS = ("knn", "grow")
+NEIGHBOURS = ("near", "knn", "grow")
+REACH = 3
+"""With neighbour=near, a cluster grows among this many times k people."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +69,9 @@ class Fads:
     )
     c0: float = field(default=1.0, metadata={"help": "clusters kept for use again, in units of delta / k", "low": 1.0})
     neighbour: str = field(
-        default="knn",
+        default="near",
         metadata={
-            "help": "a cluster is the nearest records (knn), or grows by least loss (grow)",
+            "help": "a cluster grows by least loss, near its first record (near) or anywhere (grow), or is the nearest",
             "choices": NEIGHBOURS,
         },
     )
@@ -82,12 +86,14 @@ class Fads:
             "choices": LEFTOVERS,
         },
     )
+    snap: int = field(default=0, metadata=SNAP)
     preset: str = field(
         default="", metadata={"help": "paper: as printed, members may share people", "choices": ("", "paper")}
     )
 
     def __post_init__(self) -> None:
         if self.preset == "paper":
+            object.__setattr__(self, "neighbour", "knn")
             object.__setattr__(self, "strict", False)
             object.__setattr__(self, "strict_release", False)
             object.__setattr__(self, "leftovers", "star")
@@ -95,8 +101,10 @@ class Fads:
     def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
         """An empty buffer."""
         require_delay(self.name, self.delta, promises.k)
-        if self.neighbour == "grow" and not self.strict:
-            raise InputError("method 'fads': neighbour=grow takes different people always; leave out strict=false")
+        if self.neighbour != "knn" and not self.strict:
+            raise InputError(
+                f"method 'fads': neighbour={self.neighbour} takes different people always; set neighbour=knn"
+            )
         return Publisher(self, space, promises, seed)
 
 
@@ -190,6 +198,8 @@ class Publisher:
         k, nobody = self._promises.k, np.zeros(0, np.int32)
         if self._asked.neighbour == "grow":
             labels, count = condense.grown(near, leaf, people, picks, k, *costs)
+        elif self._asked.neighbour == "near":
+            labels, count = condense.grown_near(near, leaf, people, picks, k, REACH, *costs)
         else:
             rule = condense.BY_NEAREST if self._asked.strict else condense.OWN_ONLY
             labels, count = condense.nearest(near, leaf, people, picks, k, rule, *costs)

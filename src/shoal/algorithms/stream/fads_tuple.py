@@ -19,7 +19,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.stream.held import KIND_OF_LEFTOVER, Buffer, Reusable, boxes, dense, emissions, require_delay
+from shoal.algorithms.stream.held import (
+    KIND_OF_LEFTOVER,
+    SNAP,
+    Buffer,
+    Reusable,
+    boxes,
+    dense,
+    emissions,
+    require_delay,
+)
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
 from shoal.kernels import condense
@@ -42,6 +51,7 @@ class FadsTuple:
         default="star",
         metadata={"help": "records that fit no cluster: suppressed (star) or dropped", "choices": ("star", "drop")},
     )
+    snap: int = field(default=0, metadata=SNAP)
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
         """An empty buffer."""

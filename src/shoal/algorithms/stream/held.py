@@ -14,6 +14,7 @@ from shoal.kernels import condense
 from shoal.protocols import StreamPromises
 
 LEFTOVERS = ("hold", "drop", "star")
+SNAP = {"help": "publish numbers in steps of this many to a domain, so that no true end shows; 0 for none", "low": 0}
 NONE = np.zeros(0, dtype=np.int64)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.classes import Classes
-from shoal.data.release import covers, is_suppressed, label_classes, read_columns
+from shoal.data.release import is_suppressed, label_classes, read_columns, spans_cover
 from shoal.data.schema import Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Table
@@ -50,10 +50,12 @@ class Gate:
         self._demand(not unreadable, "a published cell says nothing that can be read")
         suppressed = is_suppressed(columns, self.schema.render.suppressed)
         for j, column in enumerate(columns):
-            covered = covers(column, *_distinct(values[:, j]))
+            covered = spans_cover(column.lo[column.codes], column.hi[column.codes], values[:, j])
             self._demand(bool(covered[~suppressed].all()), "a published cell does not cover the truth")
         labels, count = label_classes(columns, suppressed)
-        first = np.unique(labels, return_index=True)[1][-count:] if count else np.zeros(0, dtype=np.int64)
+        first = np.zeros(count + 1, dtype=np.int64)  # the last place takes the suppressed
+        first[labels[::-1]] = np.arange(len(labels))[::-1]
+        first = first[:count]
         shown = [c.name for c in columns]
         cells = list(zip(*(released[name].gather(first).to_list() for name in shown), strict=True)) if count else []
         fresh = np.array([cell not in self.known for cell in cells], dtype=bool)
@@ -101,7 +103,3 @@ class Gate:
         self.known = set(state["known"].iter_rows())
         self.least, self.rows = state["least"], state["rows"]
         self.suppressed, self.loss = state["suppressed"], state["loss"]
-
-
-def _distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.unique(values, return_inverse=True)
