@@ -141,3 +141,10 @@ def test_the_page_shows_the_committed_results(module, data_folder):
     assert {path.stem for path in COMMITTED} <= set(run.NAMES)
     if COMMITTED:
         assert module("page").draw(run.committed(RESULTS)) == PAGE.read_text()
+
+
+def test_the_engine_of_the_stream_benchmark_measures_loss_speed_and_floor(module, data_folder):
+    found = module("streams").engine("fads", "{}", 100, 2000, 1)
+    assert 0.1 < found["loss"] < 0.5
+    assert found["speed"][0] > 0
+    assert found["floor"][0] > 0
