@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs clean
+.PHONY: help demo test check bench docs services clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
@@ -47,9 +47,12 @@ bench: $(READY) ## the figures that the docs claim, side by side with a floor or
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python benchmarks/run.py
 
+services: ## a Kafka broker for the tests that want one (needs Maven and Java 17)
+	mvn -q -B -f tests/services/kafka/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(abspath .services/kafka)
+
 docs: $(READY) ## the documentation as web pages in docs/_build
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) demo docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .services demo docs/_build .pytest_cache .mypy_cache .ruff_cache

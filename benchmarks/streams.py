@@ -25,8 +25,8 @@ TITLE = "Streams of Adult, 10 quasi-identifiers"
 CLAIM = (
     "The setting of table 3 of the FADS paper: 6 numbers and 4 hierarchies (by Fung, Wang and Yu, as the paper says), "
     "k = 100, delta = 10,000, one record to a person. Loss over the 30,162 complete records in file order. Records a "
-    "CPU second of the method alone, columns in and decisions out, over 300,000 records drawn with replacement; beside it a "
-    "floor that only compares every record with as many boxes as FADS keeps clusters."
+    "CPU second of the method alone, columns in and decisions out, over 300,000 records drawn with replacement; beside "
+    "it a floor that only compares every record with as many boxes as FADS keeps clusters."
 )
 NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 TREES = ("education", "marital-status", "occupation", "native-country")

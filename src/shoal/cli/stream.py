@@ -79,5 +79,6 @@ def stream(
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet and output != "-":
-        print_summary(certificate, f"{output} and {output}.certificate.json")
+        written = checkpoint / "certificate.json" if output.startswith("kafka://") and checkpoint else None
+        print_summary(certificate, f"{output} and {written or f'{output}.certificate.json'}")
     raise typer.Exit(0 if certificate.holds else 1)

@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import os
+import secrets
 import shutil
 import sys
 import tempfile
@@ -26,7 +27,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.connectors import files
+from shoal.connectors import files, kafka
 from shoal.connectors.feeds import Feed, Piece, feed_of
 from shoal.data.certificate import Certificate
 from shoal.data.stream import KINDS
@@ -88,7 +89,11 @@ def stream_file(
     """
     _check(order)
     with ExitStack() as stack:
-        feed = feed_of(order.source, order.follow)
+        feed: Feed | kafka.TopicFeed
+        if kafka.is_topic(order.source):
+            feed = kafka.TopicFeed(order.source, order.follow)
+        else:
+            feed = feed_of(order.source, order.follow)
         stack.callback(feed.close)
         run = stack.enter_context(_run(order, policy, feed, clock))
         run.to_the_end(progress)
@@ -96,10 +101,11 @@ def stream_file(
 
 
 def _check(order: Order) -> None:
-    outputs = [order.sink, order.trace, order.dead_letters]
-    named = [Path(name).resolve() for name in outputs if name not in (None, files.STANDARD)]
-    read = [Path(n).resolve() for n in (order.source, order.reference) if n not in (None, files.STANDARD)]
+    named = _paths_of(order.sink, order.trace, order.dead_letters)
+    read = _paths_of(order.source, order.reference)
     findings = []
+    if kafka.is_topic(order.sink) and order.checkpoint is None:
+        findings.append(f"output '{order.sink}': a topic can't be taken back; give --checkpoint, so that rows go once")
     if len(set(named)) < len(named) or set(named) & set(read):
         findings.append("outputs: one file is named twice, or is also read; give every one a file of its own")
     if order.sink == files.STANDARD and order.checkpoint is not None:
@@ -112,7 +118,15 @@ def _check(order: Order) -> None:
             findings.append(f"output '{path}': can't be written; name a file in a folder that exists and is writable")
     if findings:
         raise InputError.from_findings(findings)
-    files.format_of(order.sink)
+    _format_of(order.sink)
+
+
+def _paths_of(*names: str | None) -> list[Path]:
+    return [Path(n).resolve() for n in names if n not in (None, files.STANDARD) and not kafka.is_topic(str(n))]
+
+
+def _format_of(sink: str) -> str:
+    return ".jsonl" if kafka.is_topic(sink) else files.format_of(sink)
 
 
 @dataclass
@@ -125,7 +139,7 @@ class Output:
 
 
 @contextmanager
-def _run(order: Order, policy: Policy, feed: Feed, clock: Callable[[], float]) -> Iterator[Run]:
+def _run(order: Order, policy: Policy, feed: Feed | kafka.TopicFeed, clock: Callable[[], float]) -> Iterator[Run]:
     """The run at its beginning or where the checkpoint stopped; without a checkpoint, outputs appear at the end."""
     with ExitStack() as stack:
         if order.checkpoint is not None:
@@ -152,7 +166,12 @@ class Run:
     """One run of a stream."""
 
     def __init__(
-        self, order: Order, policy: Policy, feed: Feed, checkpoint: Checkpoint, clock: Callable[[], float]
+        self,
+        order: Order,
+        policy: Policy,
+        feed: Feed | kafka.TopicFeed,
+        checkpoint: Checkpoint,
+        clock: Callable[[], float],
     ) -> None:
         self._order, self._policy, self._feed, self._checkpoint, self._clock = order, policy, feed, checkpoint, clock
         self._reference = None if order.reference is None else files.read(order.reference)
@@ -160,7 +179,9 @@ class Run:
         self.core = StreamCore(policy, feed.names, table)
         self._gate = Gate(self.core.schema, policy.build_promises())
         self._tally = Tally()
-        self._kind = files.format_of(order.sink)
+        self._kind = _format_of(order.sink)
+        self._topic: kafka.TopicSink | None = None
+        self._identity = secrets.token_hex(8)
         self._in_parts = self._kind in (".parquet", ".arrow")
         self._step = 0
         self._came: list[tuple[float, int]] = []
@@ -172,7 +193,8 @@ class Run:
     def _paths(self) -> dict[str, Path]:
         """The files that grow: what is published, and what is private."""
         order, folder = self._order, self._checkpoint.folder
-        named = {"sink": folder / "rows" if self._in_parts else Path(order.sink)}
+        inside = self._in_parts or kafka.is_topic(order.sink)
+        named = {"sink": folder / "rows" if inside else Path(order.sink)}
         if self.core.schema.subject is not None:
             named["people"] = folder / "people"
         if order.trace is not None:
@@ -183,6 +205,8 @@ class Run:
 
     @property
     def _dead_letters(self) -> Path:
+        if self._order.dead_letters is None and kafka.is_topic(self._order.sink):
+            return self._checkpoint.folder / "dead-letters.jsonl"
         beside = "stream" if self._order.sink == files.STANDARD else self._order.sink
         return Path(self._order.dead_letters or f"{beside}.dead-letters.jsonl")
 
@@ -192,6 +216,7 @@ class Run:
         """Takes up what the checkpoint holds; raises CheckpointError where it is of another stream."""
         state = self._checkpoint.load()
         if state is None:
+            self._connect()
             for name in ("sink", "trace"):
                 output = self.outputs.get(name)
                 if output is not None and output.path.exists() and output.path.stat().st_size:
@@ -204,6 +229,8 @@ class Run:
                 "or versions; run with what it was begun with, or begin a new one in another folder"
             )
         self._feed.go_to(state["place"])
+        self._identity = state["identity"]
+        self._connect()
         self.core.restore(_below("core/", state))
         self._gate.restore(_below("gate/", state))
         self._tally = Tally(**state["tally"])
@@ -214,6 +241,10 @@ class Run:
         self._put_segment(state)
         if self.core.waiting:
             self._came = [(self._clock(), self.core.arrived - 1)]
+
+    def _connect(self) -> None:
+        if kafka.is_topic(self._order.sink):
+            self._topic = kafka.TopicSink(self._order.sink, self._identity)
 
     def _fingerprint(self) -> str:
         """What may not change between two runs of one stream."""
@@ -388,6 +419,7 @@ class Run:
         state = {
             "policy": self._fixed,
             "step": self._step,
+            "identity": self._identity,
             "place": self._feed.place,
             "lengths": {name: output.length for name, output in self.outputs.items()},
             "sizes": {name: len(output.pending) for name, output in self.outputs.items()},
@@ -415,8 +447,8 @@ class Run:
         for name, size in state["sizes"].items():
             output = self.outputs[name]
             stands = output.path.stat().st_size if output.path.exists() else 0
-            in_parts = name == "sink" and self._in_parts
-            if not in_parts and not output.length <= stands <= output.length + size:
+            elsewhere = name == "sink" and (self._in_parts or self._topic is not None)
+            if not elsewhere and not output.length <= stands <= output.length + size:
                 raise CheckpointError(
                     f"output '{output.path}': is not as the stream left it; put it back, or begin a new checkpoint"
                 )
@@ -426,7 +458,9 @@ class Run:
 
     def _put(self, name: str) -> None:
         output = self.outputs[name]
-        if name == "sink" and self._order.sink == files.STANDARD:
+        if name == "sink" and self._topic is not None:
+            self._topic.put(self._step, output.pending)
+        elif name == "sink" and self._order.sink == files.STANDARD:
             sys.stdout.buffer.write(output.pending)
             sys.stdout.buffer.flush()
         elif name == "sink" and self._in_parts:
@@ -444,8 +478,8 @@ class Run:
         """The certificate of the whole stream, beside the sink; private leftovers take their place."""
         if self._in_parts:
             self._assemble()
-        standard = self._order.sink == files.STANDARD
-        whole = self._order.whole and not standard and self._tally.published
+        is_file = self._order.sink != files.STANDARD and self._topic is None
+        whole = self._order.whole and is_file and self._tally.published
         certificate = self._measured(progress) if whole else self.so_far()
         if self._order.checkpoint is None and self._tally.bad:
             with files.written_whole(str(self._dead_letters)) as draft:
@@ -456,8 +490,15 @@ class Run:
     def certify(self, certificate: Certificate) -> None:
         """Writes the certificate beside the sink."""
         if self._order.sink != files.STANDARD:
-            with files.written_whole(f"{self._order.sink}.certificate.json") as draft:
+            with files.written_whole(self.certificate_path) as draft:
                 draft.write_text(certificate.to_json())
+
+    @property
+    def certificate_path(self) -> str:
+        """Beside the sink; in the checkpoint where that is a topic."""
+        if kafka.is_topic(self._order.sink):
+            return str(self._checkpoint.folder / "certificate.json")
+        return f"{self._order.sink}.certificate.json"
 
     def _assemble(self) -> None:
         """One table of all parts, read and written piece by piece."""

@@ -1,0 +1,216 @@
+"""Kafka topics as source and sink of a stream: `kafka://host:port/topic`, one JSON object a message.
+
+A stream has one order, so a source has one partition, and rows go to partition 0. What a step puts into
+a topic is one transaction, which also stores the number of the step at the broker: asked again for a step
+that is stored there, it does nothing. Readers must use `isolation.level=read_committed`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.connectors.feeds import Piece, rows_of_json
+from shoal.errors import CheckpointError, InputError, MissingExtraError
+
+SCHEME = "kafka://"
+_NAME = re.compile(r"kafka://(?P<servers>[^/]+)/(?P<topic>[A-Za-z0-9._-]+)$")
+PATIENCE = 0.2
+"""Seconds without a message after which what has come is worked on."""
+MOST = 50_000
+"""Messages that are read at a time."""
+WAIT = 30
+"""Seconds that a broker may take to answer."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """servers: `host:port`, several parted by commas."""
+
+    servers: str
+    name: str
+
+    @classmethod
+    def of(cls, text: str) -> Topic:
+        found = _NAME.match(text)
+        if found is None:
+            raise InputError(f"topic '{text}': is no topic; write kafka://host:port/topic")
+        return cls(found["servers"], found["topic"])
+
+    def __str__(self) -> str:
+        return f"{SCHEME}{self.servers}/{self.name}"
+
+
+def is_topic(text: str) -> bool:
+    return text.startswith(SCHEME)
+
+
+def _client() -> Any:
+    try:
+        import confluent_kafka
+    except ImportError:
+        raise MissingExtraError("Kafka: its client is not installed; pip install 'shoal[kafka]'") from None
+    return confluent_kafka
+
+
+class TopicFeed:
+    """The committed messages of a topic, in order."""
+
+    def __init__(self, text: str, following: bool = False) -> None:
+        self._topic, self._following, kafka = Topic.of(text), following, _client()
+        self._kafka = kafka
+        self._consumer = kafka.Consumer(
+            {
+                "bootstrap.servers": self._topic.servers, "group.id": "shoal", "enable.auto.commit": False,
+                "isolation.level": "read_committed", "auto.offset.reset": "error", "enable.partition.eof": True,
+                "logger": _quiet(),
+            }
+        )  # fmt: skip
+        try:
+            found = self._consumer.list_topics(self._topic.name, timeout=WAIT).topics[self._topic.name]
+            partitions = len(found.partitions)
+            if found.error is not None or partitions != 1:
+                what = f"has {partitions} partitions" if partitions else "is not there"
+                raise InputError(
+                    f"source '{self._topic}': {what}; a stream has one order, give a topic of one partition"
+                )
+            self._first, end = self._consumer.get_watermark_offsets(self._at(0), timeout=WAIT)
+        except kafka.KafkaException:
+            raise unreachable(self._topic) from None
+        self._end = None if following else end
+        self._offset, self._records = self._first, 0
+        self._consumer.assign([self._at(self._offset)])
+        self.names = self._first_names()
+
+    def _at(self, offset: int) -> Any:
+        return self._kafka.TopicPartition(self._topic.name, 0, offset)
+
+    def _first_names(self) -> list[str]:
+        """The names of the first object; the stream begins when it has come."""
+        while True:
+            lines, _, at_end = self._messages(1)
+            if lines:
+                break
+            if at_end:
+                raise InputError(f"source '{self._topic}': holds no message; put records into it first")
+        self._consumer.assign([self._at(self._offset)])
+        try:
+            first = json.loads(lines[0])
+        except ValueError:
+            first = None
+        if not isinstance(first, dict):
+            raise InputError(f"source '{self._topic}': its first message is no JSON object; put one into each message")
+        return list(first)
+
+    def _messages(self, most: int) -> tuple[list[bytes], int, bool]:
+        """Messages, the offset behind them, and whether the topic ends there."""
+        lines: list[bytes] = []
+        behind, at_end = self._offset, self._end is not None and self._offset >= self._end
+        while len(lines) < most and not at_end:
+            batch = self._consumer.consume(min(most - len(lines), 10_000), timeout=PATIENCE)
+            for message in batch:
+                error = message.error()
+                if error is None:
+                    lines.append(message.value() or b"")
+                    behind = message.offset() + 1
+                elif error.code() != self._kafka.KafkaError._PARTITION_EOF:
+                    raise unreachable(self._topic)
+                elif self._end is not None:  # behind the last message there may be marks of transactions
+                    at_end = True
+            if not batch:
+                break
+            if self._end is None and any(m.error() is not None for m in batch):
+                break
+        return lines, behind, at_end
+
+    def read(self) -> Piece:
+        """The next records."""
+        lines, behind, at_end = self._messages(MOST)
+        frame, places, bad, count = rows_of_json(lines, self.names)
+        piece = Piece(frame, self._records + places, [(self._records + at, why) for at, why in bad], at_end)
+        self._offset, self._records = behind, self._records + count
+        return piece
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The next offset, and how many records came before it."""
+        return {"offset": self._offset, "records": self._records}
+
+    def go_to(self, place: dict[str, Any]) -> None:
+        """Goes on at an offset; raises CheckpointError where the topic no longer, or not yet, reaches it."""
+        first, end = self._consumer.get_watermark_offsets(self._at(0), timeout=WAIT)
+        if not first <= place["offset"] <= end:
+            raise CheckpointError(
+                f"source '{self._topic}': no longer holds the place where the checkpoint stopped; give the same topic"
+            )
+        self._offset, self._records = place["offset"], place["records"]
+        self._consumer.assign([self._at(self._offset)])
+
+    @property
+    def sha256(self) -> None:
+        """A topic has no hash."""
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class TopicSink:
+    """A topic that takes each step once.
+
+    identity: names this stream at the broker, the same after every restart.
+    """
+
+    def __init__(self, text: str, identity: str) -> None:
+        self._topic, kafka = Topic.of(text), _client()
+        self._group = f"shoal-{identity}"
+        servers = {"bootstrap.servers": self._topic.servers, "logger": _quiet()}
+        self._consumer = kafka.Consumer(
+            {**servers, "group.id": self._group, "enable.auto.commit": False, "isolation.level": "read_committed"}
+        )
+        self._producer = kafka.Producer(
+            {**servers, "transactional.id": self._group, "linger.ms": 20, "compression.type": "lz4"}
+        )
+        self._step = kafka.TopicPartition(self._topic.name, 0)
+        try:
+            self._producer.init_transactions(WAIT)  # whoever else writes for this stream is shut out from here on
+            found = self._consumer.committed([self._step], timeout=WAIT)[0].offset
+        except kafka.KafkaException:
+            raise unreachable(self._topic) from None
+        self._done = max(found, 0)
+
+    def put(self, step: int, rows: bytes) -> None:
+        """All rows of a step, and its number, in one transaction; nothing where the broker has that number."""
+        if step <= self._done:
+            return
+        kafka = _client()
+        try:
+            self._producer.begin_transaction()
+            for row in rows.splitlines():
+                while True:
+                    try:
+                        self._producer.produce(self._topic.name, row, partition=0)
+                        break
+                    except BufferError:  # the broker is slower than we are: wait for it
+                        self._producer.poll(0.1)
+            reached = kafka.TopicPartition(self._topic.name, 0, step)
+            self._producer.send_offsets_to_transaction([reached], self._consumer.consumer_group_metadata(), WAIT)
+            self._producer.commit_transaction(WAIT)
+        except kafka.KafkaException:
+            raise unreachable(self._topic) from None
+        self._done = step
+
+
+def unreachable(topic: Topic) -> MissingExtraError:
+    return MissingExtraError(f"topic '{topic}': its broker does not answer; start it, or mend the address")
+
+
+def _quiet() -> Any:
+    """A logger that keeps the client's chatter away from standard error."""
+    import logging
+
+    logger = logging.getLogger("shoal.kafka")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    return logger
