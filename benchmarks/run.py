@@ -20,7 +20,8 @@ import page
 from measure import ROOT, Asked
 
 NAMES = (
-    "quality", "kernel", "whole_process", "start", "audit", "tcloseness", "full_domain", "republish", "streams", "peers",
+    "quality", "kernel", "whole_process", "start", "audit", "tcloseness", "full_domain", "republish", "streams",
+    "peers",
 )  # fmt: skip
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "_generated" / "benchmarks.md"
