@@ -194,6 +194,9 @@ def test_commands_append_verify_export_and_audit(tmp_path, shoal, monkeypatch):
     waits = shoal("republish", "b.csv", "-p", "p.json", "--ledger", "L")
     assert waits.status == 0
     assert "2 records wait" in waits.err
+    more = shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L", "--report", "r.html", "-q")
+    assert (more.status, more.err) == (0, "")
+    assert "Every release keeps every promise" in Path("r.html").read_text()
     assert "nothing was done" in shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L").err
     assert "1 releases follow" in shoal("ledger", "verify", "L").err
     assert shoal("ledger", "export", "L", "-o", "t.csv").status == 0

@@ -34,17 +34,27 @@ def republish(
     settings: options.Settings = None,
     seed: options.Seed = None,
     as_json: options.Json = False,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Write a report over the whole history.")
+    ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Append the next release of a growing table to a ledger, or nothing if it is not safe beside all earlier ones."""
     from shoal.jobs.republish import republish_file
 
     asked = options.policy_with(policy, k, method, settings, seed, "crp")
+    options.check_outputs(report, inputs=[increment, str(policy), *asked.files])
     if what_if:
         _show_prospects(increment, asked, ledger, as_json, quiet)
         return
     with shown(quiet) as progress:
         done = republish_file(increment, asked, ledger, allow_leaks=allow_leaks, progress=progress)
+        if report is not None:
+            from shoal.jobs.history import audit_ledger
+            from shoal.jobs.history_report import write_history_report
+
+            progress("drawing the report")
+            write_history_report(audit_ledger(ledger), report)
     if as_json and done.certificate is not None:
         typer.echo(done.certificate.to_json(), nl=False)
     if quiet:
