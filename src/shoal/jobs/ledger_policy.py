@@ -35,7 +35,7 @@ def check(policy: Policy, method: Any) -> None:
             for name, a in policy.model.attributes.items()
             if a.role == "quasi" and a.follows_the_data and not isinstance(a.order, str)
         ]
-    if method.needs == "boxes" and policy.model.missing == "suppress":
+    if (method.needs == "boxes" or method.guards == "signatures") and policy.model.missing == "suppress":
         findings.append(f"method '{method.name}': can't suppress records; declare 'missing: value' or 'reject'")
     if policy.operation is not None and policy.subject is None:
         findings.append("policy: 'operation' needs a 'subject': nobody can leave or change who has no name")

@@ -72,9 +72,8 @@ def plan(frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger, progr
     rng = np.random.default_rng(policy.model.seed)
     placed: Placement = method.publish(matrix, view, BoundPromises(promises, everybody), rng)
     seconds = time.process_time() - began
-    progress("recoding")
     kept = np.ones(material.table.records, dtype=bool)
-    kept[np.flatnonzero(~bound.encoded.suppressed)] = placed.labels >= 0
+    kept[~bound.encoded.suppressed] = placed.labels >= 0
     if not kept.any():
         return material.waiting_for("no class can be made of it yet")
     waiting = Waiting()
@@ -82,17 +81,30 @@ def plan(frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger, progr
         waiting = material.only(~kept).waiting_for("no class has room for them yet")
         material = material.only(kept)
         bound = _bound(material.table, policy)
+    progress("recoding")
+    return _written_out(material, bound, placed, values, policy, waiting, seconds)
+
+
+def _written_out(
+    material: Material,
+    bound: Bound,
+    placed: Placement,
+    values: list[str] | None,
+    policy: Policy,
+    waiting: Waiting,
+    seconds: float,
+) -> Planned:
+    """The rows of all these records and, behind them, of invented ones; then shuffled where the policy says so."""
     partition = Partition(placed.labels[placed.labels >= 0], placed.count)
     recoded = recode(material.table, _in_order(bound), partition, policy)
-    frame, identities, known, counted = recoded.frame, material.identities(), None, None
-    if len(placed.counterfeits):
-        frame, identities = _with_counterfeits(recoded.frame, identities, placed, partition, values, bound.schema)
+    frame, identities, counted = recoded.frame, material.identities(), None
+    records = frame.height
     if values is not None:
-        counted = _counterfeits_by_class(frame, material.table.records, bound.schema)
+        frame, identities = _with_counterfeits(frame, identities, placed, partition, values, bound.schema)
+        counted = _counterfeits_by_class(frame, records, bound.schema)
     order = np.arange(frame.height) if bound.schema.render.order == "input" else mixed(frame, policy.model.seed)
-    real = order[order < material.table.records]
-    if frame.height > material.table.records:
-        known = np.flatnonzero(order < material.table.records)
+    real = order[order < records]
+    known = None if frame.height == records else np.flatnonzero(order < records)
     truth = replace(recoded.truth, rows=real)
     originals = material.table.frame[real]
     return Planned(frame[order], bound.schema, identities.at(order), originals, truth, waiting, seconds, known, counted)
@@ -176,15 +188,14 @@ def _with_counterfeits(
     identities: Identities,
     placed: Placement,
     partition: Partition,
-    values: list[str] | None,
+    values: list[str],
     schema: Schema,
 ) -> tuple[pl.DataFrame, Identities]:
     """The rows of the table and behind them the invented ones, which show what their class shows.
 
     Each bears the token of a member of its class, so that it never counts as a person of its own.
     """
-    assert values is not None
-    assert identities.subjects is not None
+    assert identities.subjects is not None  # signatures need a subject
     member = np.zeros(partition.count, dtype=np.int64)
     member[partition.labels] = np.arange(len(partition.labels))
     like = member[placed.counterfeits[:, 0]]
