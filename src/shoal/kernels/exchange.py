@@ -498,20 +498,29 @@ def _change_in_order(r, new, values, sums, base, size, turns, at, s, shape, tabl
 def _change_in_tree(out, new, size, s, counts, shape, table, step):
     """How the cost changes when a member at leaf `out` is replaced by a record at leaf `new`.
 
-    Only nodes over one of the two change; leaves are few steps from the root, so the common ones
-    are found by looking for each node above the one among those above the other.
+    Only nodes over one of the two change: both climb, the deeper one first, until they meet.
     """
+    gone, come = np.int64(out), np.int64(new)
+    deeper = _depth(gone, s, shape, step) - _depth(come, s, shape, step)
     change = np.int64(0)
-    for turn in range(2):
-        node, other = (np.int64(out), np.int64(new)) if turn == 0 else (np.int64(new), np.int64(out))
-        while node >= 0:
-            above = other
-            while above >= 0 and above != node:
-                above = np.int64(step[shape[s, STEP] + above])
-            if above == node:
-                break
-            held = counts[shape[s, FIRST] + node]
-            by = -1 if turn == 0 else 1
-            change += _surplus(held + by, size, s, node, shape, table) - _surplus(held, size, s, node, shape, table)
-            node = np.int64(step[shape[s, STEP] + node])
+    while gone != come:
+        node, by = (gone, -1) if deeper >= 0 else (come, 1)
+        held = counts[shape[s, FIRST] + node]
+        change += _surplus(held + by, size, s, node, shape, table) - _surplus(held, size, s, node, shape, table)
+        above = np.int64(step[shape[s, STEP] + node])
+        if deeper >= 0:
+            gone = above
+        else:
+            come = above
+        deeper += by
     return change
+
+
+@inner
+def _depth(node, s, shape, step):
+    """Steps up to the root."""
+    steps = 0
+    while node >= 0:
+        node = np.int64(step[shape[s, STEP] + node])
+        steps += 1
+    return steps

@@ -12,8 +12,8 @@ Promise: every class holds k people and is within t of the whole table on every 
    to the classes of their cell in the order of a sensitive attribute.
 3. Classes exchange records while squared error + weight * excess falls; the excess is the sum of what
    distances exceed t by. The change of both takes O(1), whatever the size of class and table.
-4. Where many classes still fail, classes start larger; where few do, the worst are dissolved: each of
-   their records joins the class where it costs least, and the exchange goes on.
+4. Where many classes still fail, classes start larger, in growing steps and then back; where few do, the
+   worst are dissolved: each of their records joins the class where it costs least, and the exchange goes on.
 Without t-closeness among the promises, MDAV's classes are improved by exchange.
 Exchanging keeps classes compact around their means, which are not all that a reader sees: with `aim="spans"` the
 table is also cut under the same promises, by lattice peeling where a hierarchy has several steps, else by the rounded
@@ -126,13 +126,28 @@ class _Search:
             self._exchange(labels, MUST)
             return labels
         size = least_size(self.targets, self.k, records)
+        failed, step, labels = size, max(1, size // 16), None
         while 2 * size <= records:
-            labels = self._spread(size)
-            excess = self._exchange(labels, TRADE_OFF, patience=4)
-            if 4 * (excess > 0).sum() <= len(excess):
-                return self._mended(labels)
-            size += max(1, size // 16)
-        return np.zeros(records, dtype=np.int32)
+            labels = self._of_size(size)
+            if labels is not None:
+                break
+            failed, size, step = size, min(size + step, max(records // 2, size + 1)), 2 * step
+        if labels is None:
+            return np.zeros(records, dtype=np.int32)
+        while size - failed > max(1, failed // 16):  # the steps grew: look for a smaller size between the last two
+            middle = (failed + size) // 2
+            smaller = self._of_size(middle)
+            if smaller is None:
+                failed = middle
+            else:
+                size, labels = middle, smaller
+        return self._mended(labels)
+
+    def _of_size(self, size: int) -> np.ndarray | None:
+        """Classes of this size after a few rounds; None where more than a quarter of them is too far."""
+        labels = self._spread(size)
+        excess = self._exchange(labels, TRADE_OFF, patience=4)
+        return labels if 4 * (excess > 0).sum() <= len(excess) else None
 
     def _spread(self, size: int) -> np.ndarray:
         """Step 2: classes of `size` or one more, each spread over the values of a sensitive attribute."""
