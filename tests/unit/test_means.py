@@ -141,6 +141,12 @@ def test_a_method_that_recodes_values_refuses_means():
             policy("mean")
 
 
+@pytest.mark.parametrize("verb", ["stream", "republish", "fuse"])
+def test_only_single_tables_show_means(verb):
+    with pytest.raises(library.InputError, match="means of single tables"):
+        policy("both").build_method(verb)
+
+
 def test_a_file_shows_means_and_a_report_says_what_they_tell(tmp_path, shoal):
     pl.DataFrame({"age": AGES}).write_csv(tmp_path / "in.csv")
     (tmp_path / "policy.json").write_text(json.dumps(policy("both").model.model_dump(exclude_none=True)))

@@ -271,9 +271,18 @@ class Policy:
         return {name: value for name, value in (self.model.method or {}).items() if name != "name"}
 
     def build_method(self, verb: str) -> Any:
-        """The method with its parameters."""
+        """The method with its parameters; raises InputError where it does not serve the verb, or can't show means."""
+        if self._means and verb != "publish":
+            raise InputError(
+                f"attributes {_quoted(self._means)}: 'render' shows means of single tables; leave it out for '{verb}'"
+            )
         found = registry.method(self.method_name, verb)
         return registry.build(found.implementation, f"method '{found.name}'", self.method_settings)
+
+    @property
+    def _means(self) -> list[str]:
+        """The attributes that show means."""
+        return [name for name, a in self.model.attributes.items() if a.render != "range"]
 
     @property
     def recodes_globally(self) -> bool:
@@ -326,10 +335,9 @@ class Policy:
             findings.append("policy: no quasi-identifier; give at least one attribute the role 'quasi'")
         if self.model.label is not None and self.model.label not in attributes:
             findings.append("policy: 'label' names no attribute of the policy")
-        means = [name for name, a in attributes.items() if a.render != "range"]
-        if means and self.recodes_globally:
+        if self._means and self.recodes_globally:
             findings.append(
-                f"method '{self.method_name}': recodes values, not classes, so {_quoted(means)} can't show means; "
+                f"method '{self.method_name}': recodes values, not classes, so {_quoted(self._means)} can't show means; "
                 "leave out 'render', or choose another method"
             )
         for promise in self.model.promises:
