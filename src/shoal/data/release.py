@@ -41,12 +41,10 @@ class PublishedColumn:
     behind: np.ndarray | None = None
 
     def with_values(self, values: np.ndarray, whole: float) -> PublishedColumn:
-        """The same with what lies behind every mean.
+        """The same with what lies behind every mean, for a column that shows its means alone.
 
         values: (n,) true values, NaN for none. whole: width of the domain.
         """
-        if self.behind is None:
-            return self
         present = ~np.isnan(values)
         lo, hi = np.full(len(self.cells), np.inf), np.full(len(self.cells), -np.inf)
         np.minimum.at(lo, self.codes[present], values[present])

@@ -216,7 +216,7 @@ def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth |
         raise InputError.from_findings(findings)
     if truth is not None:
         columns = tuple(
-            column.with_values(truth.values(encoded), _domain_width(encoded))
+            column if column.behind is None else column.with_values(truth.values(encoded), _domain_width(encoded))
             for column, encoded in zip(columns, truth.encoded.attributes, strict=True)
         )
     suppressed = is_suppressed(columns, schema.render.suppressed)

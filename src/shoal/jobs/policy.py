@@ -337,7 +337,7 @@ class Policy:
             findings.append("policy: 'label' names no attribute of the policy")
         if self._means and self.recodes_globally:
             findings.append(
-                f"method '{self.method_name}': recodes values, not classes, so {_quoted(self._means)} can't show means; "
+                f"method '{self.method_name}': recodes values, not classes: {_quoted(self._means)} can't show means; "
                 "leave out 'render', or choose another method"
             )
         for promise in self.model.promises:
