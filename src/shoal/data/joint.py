@@ -77,7 +77,8 @@ def _nested(steps: list[list[tuple[int, np.ndarray]]], combinations: int) -> tup
     finest = np.zeros(combinations, dtype=np.int64)
     for height in heights:
         for each in waiting:
-            # an attribute's step holds from its own height up to that of the step above
+            if groups and each[-1][0] <= height:
+                continue  # an attribute's step holds from its own height up to that of the step above
             while each[-1][0] > height:
                 each.pop()
             group = each[-1][1]
