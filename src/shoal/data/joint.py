@@ -73,7 +73,8 @@ def _steps(column: SensitiveColumn, place: np.ndarray) -> Iterator[tuple[int, np
 def _nested(steps: list[list[tuple[int, np.ndarray]]], combinations: int) -> tuple[list[int], list[np.ndarray]]:
     """Heights, rising from 0, and at each the group of every combination, numbered so that groups nest in order."""
     heights = sorted({height for each in steps for height, _ in each}, reverse=True)
-    groups, waiting = [], [list(reversed(each)) for each in steps]
+    groups: list[np.ndarray] = []
+    waiting = [list(reversed(each)) for each in steps]
     finest = np.zeros(combinations, dtype=np.int64)
     for height in heights:
         for each in waiting:
