@@ -92,7 +92,7 @@ def run(policy: Policy, frame: pl.DataFrame, chunk: int = 10**9, restart: bool =
         if batch is None:
             return
         if batch.frame.height:
-            gate.measure(batch.frame, batch.people, core.true_values(batch), core.live_cells())
+            gate.measure(batch.frame, batch.people, core.true_values(batch), batch.live)
         decided = batch.decided
         for i in range(len(decided)):
             trace.append(

@@ -259,3 +259,9 @@ def test_python_refuses_a_snapshot_of_another_policy(shop):
     stream.push(pl.read_csv("p.csv", infer_schema=False)[:100])
     with pytest.raises(shoal.CheckpointError, match="another policy"):
         shoal.stream("policy.yaml", delta=300).restore(stream.snapshot())
+
+
+def test_a_cluster_that_the_end_forgets_may_still_be_used_before_it(shop, shoal):
+    purchases.generate(600, 7).head(300).write_csv("short.csv")
+    asked = ("stream", "short.csv", "-p", "policy.yaml", "-q", "--k", "3", "--set", "delta=60", "-o", "out.csv")
+    assert shoal(*asked).status == 0

@@ -125,7 +125,7 @@ class Stream:
     def _checked(self, batch: Any) -> Any:
         if batch is None:
             return self._core.nothing
-        self._gate.measure(batch.frame, batch.people, self._core.true_values(batch), self._core.live_cells())
+        self._gate.measure(batch.frame, batch.people, self._core.true_values(batch), batch.live)
         return batch.frame
 
 

@@ -34,7 +34,7 @@ class Batch:
 
     frame: the published rows. decided: all m decisions, with or without a row. row: (m,) place in `frame`,
     -1 where none. position: (m,) int64, where each record stood in the source. person: (m,) text, None
-    without a subject.
+    without a subject. live: cells of every cluster that may be used again after it.
     """
 
     frame: pl.DataFrame
@@ -42,6 +42,7 @@ class Batch:
     row: np.ndarray
     position: np.ndarray
     person: pl.Series | None
+    live: list[tuple[str | None, ...]]
 
     @property
     def shown(self) -> np.ndarray:
@@ -116,10 +117,6 @@ class StreamCore:
     def waiting(self) -> int:
         """How many records are held."""
         return self._held.count
-
-    def live_cells(self) -> list[tuple[str | None, ...]]:
-        """The published cells of every cluster that may be used again."""
-        return list(self._texts.values())
 
     def true_values(self, batch: Batch) -> np.ndarray:
         """(rows, d) float64, the number, place or leaf behind every published cell; NaN where missing."""
@@ -206,7 +203,9 @@ class StreamCore:
         live = set(decided.live.tolist())
         self._texts = {number: cells for number, cells in self._texts.items() if number in live}
         person = rows[PERSON] if PERSON in rows.columns else None
-        return Batch(frame[order[:published]], decided, row, rows[POSITION].to_numpy(), person)
+        return Batch(
+            frame[order[:published]], decided, row, rows[POSITION].to_numpy(), person, list(self._texts.values())
+        )
 
     def _write_cells(self, decided: Emissions, rows: pl.DataFrame) -> None:
         """The text of every cluster that was made, each attribute in one go."""

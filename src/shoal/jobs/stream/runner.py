@@ -317,7 +317,7 @@ class Run:
         loss = self._gate.loss
         if batch.frame.height:
             back, true = self._read_back(content), self.core.true_values(batch)
-            self._gate.measure(back, batch.people, true, self.core.live_cells())
+            self._gate.measure(back, batch.people, true, batch.live)
         self._add_sink(content)
         if "people" in self.outputs:
             self.outputs["people"].pending += batch.people.tobytes()
