@@ -262,6 +262,6 @@ def test_python_refuses_a_snapshot_of_another_policy(shop):
 
 
 def test_a_cluster_that_the_end_forgets_may_still_be_used_before_it(shop, shoal):
-    purchases.generate(600, 7).head(300).write_csv("short.csv")
+    purchases.generate(600, 7).head(299).write_csv("short.csv")
     asked = ("stream", "short.csv", "-p", "policy.yaml", "-q", "--k", "3", "--set", "delta=60", "-o", "out.csv")
     assert shoal(*asked).status == 0
