@@ -11,6 +11,7 @@ import pytest
 from republish_cases import append, grown, policy, wearers
 from shoal.errors import InputError, LedgerError
 from shoal.jobs.ledger import verified
+from shoal.jobs.republish import republish_file
 from shoal.state.ledger import Ledger
 
 
@@ -174,3 +175,18 @@ def test_whole_records_are_kept_only_while_they_wait(ledger):
     append(ledger, wearers(30, 4))
     assert not list(ledger.with_name("L.private").glob("*/pending.parquet"))
     assert len(list(ledger.with_name("L.private").glob("*/known.npy"))) == 1
+
+
+@pytest.mark.parametrize("place", ["a/b/L", "file/L", "."])
+def test_a_ledger_begins_where_it_can_or_says_why_not(tmp_path, monkeypatch, place):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "file").write_text("")
+    monkeypatch.chdir(tmp_path / "in")
+    wearers(30, 1).write_csv(tmp_path / "i.csv")
+    if place == "a/b/L":
+        assert republish_file(str(tmp_path / "i.csv"), policy(), place).release == 1
+        assert verified(place)[0] == 1
+    else:
+        with pytest.raises(InputError, match="ledger"):
+            republish_file(str(tmp_path / "i.csv"), policy(), place)
+        assert not list(tmp_path.rglob("*.part"))

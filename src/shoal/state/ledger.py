@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from shoal.errors import InputError, LedgerError
 
@@ -123,6 +123,9 @@ class Ledger:
             (draft / GENESIS).write_text(terms.genesis)
             _open_to_readers(draft)
             _take_place(draft, self.path)
+        except OSError as failed:
+            why = failed.strerror or "no right"
+            raise InputError(f"ledger '{self.path}': can't begin there ({why}); name a new folder") from None
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
@@ -133,7 +136,8 @@ class Ledger:
     @property
     def private(self) -> Path:
         """The private part: a sibling, so that the ledger's own folder can be handed on as it is."""
-        return self.path.with_name(f"{self.path.name}.private")
+        whole = Path(os.path.abspath(self.path))
+        return whole.with_name(f"{whole.name}.private")
 
     # Reading
 
@@ -199,11 +203,18 @@ class Ledger:
         """One process at a time appends; what a killed one left half done is removed first."""
         import fcntl
 
-        self.private.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(self.private / LOCK, "a") as lock:
+        with self._opened_lock() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._sweep()
             yield
+
+    def _opened_lock(self) -> IO[str]:
+        try:
+            self.private.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return open(self.private / LOCK, "a")
+        except OSError as failed:
+            why = failed.strerror or "no right"
+            raise InputError(f"ledger '{self.path}': can't be written ({why}); name a folder that can") from None
 
     def check_end(self) -> None:
         """Raises LedgerError where the last release is not the one that the private part remembers.
