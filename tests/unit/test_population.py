@@ -106,6 +106,7 @@ def test_counts_are_those_of_comparing_every_class_with_everybody(tmp_path, data
     frame = pl.DataFrame(table, schema=["at", "sex", "age"], orient="row")
     method = data.draw(st.sampled_from(["mondrian", "full-domain"]))
     content = {"promises": [{"model": "k-anonymity", "k": 2}, {"model": "k-map", "k": 2, "population": "people.csv"}]}
+    chance = {"model": "delta-presence", "delta_max": 0.5, "population": "people.csv"}
     pl.DataFrame(people, schema=["at", "sex", "age"], orient="row").write_csv(tmp_path / "people.csv")
     asked = shoal.Policy.from_dict(
         {"version": 1, "attributes": ATTRIBUTES, "method": {"name": method}} | content, tmp_path
@@ -121,5 +122,11 @@ def test_counts_are_those_of_comparing_every_class_with_everybody(tmp_path, data
         ends = [int(end) for end in age.strip("[]").split(",")] if age != "*" else [0, 9]
         return person[0] in groups.get(at, at) and sex in ("*", person[1]) and ends[0] <= person[2] <= ends[-1]
 
-    counts = [sum(covers(cells, person) for person in people) for cells in set(out.data.cast(pl.String).rows())]
-    assert out.certificate["promises"][1]["measured"] == min(counts)
+    shown = out.data.cast(pl.String).rows()
+    fits = {cells: sum(covers(cells, person) for person in people) for cells in set(shown)}
+    assert out.certificate["promises"][1]["measured"] == min(fits.values())
+    presence = [shown.count(cells) / fits[cells] for cells in fits]
+    nobody = any(not any(covers(cells, person) for cells in fits) for person in people)
+    told = shoal.audit(out.data, asked.with_promises([chance]), frame)["promises"][0]
+    assert told["measured"] == pytest.approx(max(presence))
+    assert told["measured_min"] == pytest.approx(0.0 if nobody else min(presence))

@@ -387,7 +387,13 @@ def _method(certificate: Certificate) -> list[tuple[str, str]]:
     method = certificate["method"]
     if method is None:
         return []
-    return [(name, number_text(value) if value != "" else "not set") for name, value in method["parameters"].items()]
+    given = [(name, number_text(value) if value != "" else "not set") for name, value in method["parameters"].items()]
+    account = {key: value for key, value in method.get("account", {}).items() if not isinstance(value, (dict, list))}
+    found = [(f"found: {name}", number_text(value)) for name, value in account.items()]
+    levels = [
+        (f"level of {name}", number_text(level)) for name, level in method.get("account", {}).get("levels", {}).items()
+    ]
+    return [*given, *found, *levels]
 
 
 def _command(measured: Measured) -> str:

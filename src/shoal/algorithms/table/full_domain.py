@@ -218,12 +218,12 @@ class _Search:
         self._all()
         return self.best
 
-    def _judge(self, place: Place, classes: Classes | None = None) -> Judged:
-        """Judges a node and keeps it if it is the best so far."""
+    def _judge(self, place: Place, classes: Classes | None = None, enough: float = np.inf) -> Judged:
+        """Judges a node and keeps it if it is the best so far; one that costs `enough` is not asked everything."""
         node = self.node(place)
         if classes is None:
             classes = self.kept.classes(place)
-        judged = self.lattice.judge(classes, node, self.best.score - ROUNDING)
+        judged = self.lattice.judge(classes, node, enough)
         if judged.holds and judged.score < self.best.score - ROUNDING:
             self.best = _Found(node, judged)
         return judged
@@ -250,7 +250,7 @@ class _Search:
 
     def _look(self, place: Place, classes: Classes | None = None) -> Judged:
         """Judges a node and closes all nodes that can't win any more."""
-        judged = self._judge(place, classes)
+        judged = self._judge(place, classes, self.best.score - ROUNDING)
         limit, metric = self.lattice.limit, self.lattice.metric
         above = tuple(slice(step, None) for step in place)
         below = tuple(slice(None, step + 1) for step in place)
@@ -335,18 +335,16 @@ class _Search:
         place, classes = self.origin, self.lattice.bottom
         here = self._judge(place, classes)
         while not self.clock.over:
-            steps = [
-                (up, self._judge(up, self.lattice.rolled_up(classes, self.node(up))[0])) for up in self._steps(place, 1)
-            ]
-            holds = here.holds
-            if not steps or (holds and min(judged.score for _, judged in steps) >= here.score - ROUNDING):
+            self.clock.tell(sum(self.top) - sum(place), sum(self.top), self.best.score)
+            ups = list(self._steps(place, 1))
+            steps = [(up, self._judge(up, self.lattice.rolled_up(classes, self.node(up))[0])) for up in ups]
+            if not steps or (here.holds and min(judged.score for _, judged in steps) >= here.score - ROUNDING):
                 break
             before = here
-            place, here = min(steps, key=lambda step: (_price(before, step[1], holds), step[0]))
+            place, here = min(steps, key=lambda step: (_price(before, step[1]), step[0]))
             classes = here.classes
-        if self.best.node is not None and not self.clock.over:
-            start = tuple(level - low for level, low in zip(self.best.node, self.lattice.low, strict=True))
-            self._descend(start)
+        if here.holds:
+            self._descend(place)
 
     def _descend(self, place: Place) -> None:
         """Downwards by the step that costs least, while the promises hold and the score gets better."""
@@ -370,9 +368,9 @@ def _moved(place: Place, j: int, way: int) -> Place:
     return (*place[:j], place[j] + way, *place[j + 1 :])
 
 
-def _price(before: Judged, after: Judged, holds: bool) -> float:
+def _price(before: Judged, after: Judged) -> float:
     """What a step up costs, least is best: per record it saves, or the score itself once the promises hold."""
-    if holds:
+    if before.holds:
         return after.score
     return (after.floor - before.floor + 1e-9) / (before.suppressed - after.suppressed + 1e-9)
 
