@@ -26,14 +26,14 @@ demo: $(READY) ## publish the bundled sample, prove it, and draw the report
 	@echo; echo "the same for a stream:"
 	@$(BIN)/shoal sample purchases -n 5000 --seed 7 -o demo/purchases.csv -q
 	@rm -rf demo/stream demo/stream.csv
-	$(BIN)/shoal stream demo/purchases.csv -p demo/purchases.policy.yaml -o demo/stream.csv --checkpoint demo/stream
+	$(BIN)/shoal stream demo/purchases.csv -p demo/purchases.policy.yaml -o demo/stream.csv --checkpoint demo/stream --report demo/stream.html
 	@echo "before:"; head -n 3 demo/purchases.csv; echo "after:"; head -n 3 demo/stream.csv
 	@echo; echo "the same for a table that grows, in two releases:"
 	@rm -rf demo/wearers demo/wearers.private
 	@for i in 1 2; do $(BIN)/shoal sample wearables -n 1500 --seed $$i -o demo/wearables.csv -q && \
 		$(BIN)/shoal republish demo/wearables.csv -p demo/wearables.policy.yaml --ledger demo/wearers; done
 	$(BIN)/shoal audit --ledger demo/wearers --report demo/history.html
-	@echo; echo "reports: demo/report.html demo/history.html"
+	@echo; echo "reports: demo/report.html demo/stream.html demo/history.html"
 
 test: $(READY) check ## all tests, then lint and types
 	$(BIN)/python -m pytest -n 2

@@ -213,6 +213,20 @@ def test_a_policy_that_follows_the_data_needs_a_reference(shop, shoal):
     assert shoal(*STREAM, "-o", "out.csv", "--reference", "p.csv").status == 0
 
 
+def test_the_report_shows_the_stream_over_time_and_needs_nothing_else(shop, shoal, small_pieces):
+    assert shoal(*STREAM, "-o", "out.csv", "--report", "r.html").status == 0
+    page = (shop / "r.html").read_text()
+    assert "A stream of 3,000 records" in page
+    assert page.count("<svg") == 4
+    assert "Every promise holds" in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_the_report_of_nothing_published_says_so(shop, shoal):
+    shoal(*STREAM, "-o", "out.csv", "--set", "leftovers=drop", "--k", "400", "--set", "delta=400", "--report", "r.html")
+    assert "A stream of 3,000 records" in (shop / "r.html").read_text()
+
+
 def test_standard_output_gets_the_same_rows(shop, shoal):
     shoal(*STREAM, "-o", "out.csv")
     assert shoal(*STREAM, "-o", "-").out == (shop / "out.csv").read_text()

@@ -48,6 +48,7 @@ def stream(
     settings: options.Settings = None,
     seed: options.Seed = None,
     as_json: options.Json = False,
+    report: options.Report = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Publish records as they arrive; with --checkpoint, goes on exactly where it stopped."""
@@ -64,13 +65,19 @@ def stream(
             raise InputError(f"{name} '{value}': is unknown; choose one of {', '.join(known)}")
     asked = options.policy_with(policy, k, method, settings, seed, default_method="fads")
 
+    options.check_outputs(report, inputs=[source, output, trace, dead_letters, str(policy), *asked.files])
     order = Order(
         source, output, checkpoint, trace, dead_letters, reference, on_bad, follow, deadline,
         durability == "power", measured == "whole",
     )  # fmt: skip
     try:
         with shown(quiet) as progress:
-            certificate = stream_file(order, asked, progress=progress)
+            certificate, history = stream_file(order, asked, progress=progress)
+            if report is not None:
+                from shoal.jobs.stream.report import write_report
+
+                progress("drawing the report")
+                write_report(certificate, history, asked, report)
     except KeyboardInterrupt:
         if checkpoint is None:
             raise

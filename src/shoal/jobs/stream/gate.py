@@ -40,8 +40,8 @@ class Gate:
     suppressed: int = 0
     loss: float = 0.0
 
-    def measure(self, released: pl.DataFrame, people: np.ndarray, values: np.ndarray, live: list[Cells]) -> None:
-        """Raises PromiseError where a promise fails; else takes note of the classes that may be used again.
+    def measure(self, released: pl.DataFrame, people: np.ndarray, values: np.ndarray, live: list[Cells]) -> np.ndarray:
+        """The loss of each row, (n,) float64; raises PromiseError where a promise fails.
 
         released: rows as they were read back. people: (n,) who is behind each. values: (n, d) true numbers,
         places or leaves, NaN where missing. live: cells under which later records may be published.
@@ -64,9 +64,12 @@ class Gate:
         self.known = {cell for cell in live if cell in held}
         self.rows += released.height
         self.suppressed += int(suppressed.sum())
+        loss = np.zeros(released.height)
         weight = np.array([a.weight for a in self.schema.quasi])
         for column, share in zip(columns, weight / weight.sum(), strict=True):
-            self.loss += float(share) * float(np.where(suppressed, 1.0, column.widths[column.codes]).sum())
+            loss += float(share) * np.where(suppressed, 1.0, column.widths[column.codes])
+        self.loss += float(loss.sum())
+        return loss
 
     def _hold(self, released: pl.DataFrame, people: np.ndarray, labels: np.ndarray, fresh: np.ndarray) -> None:
         """Every promise on every class that is new."""

@@ -30,7 +30,7 @@ import polars as pl
 from shoal.connectors import files, kafka
 from shoal.connectors.feeds import Feed, Piece, feed_of
 from shoal.data.certificate import Certificate
-from shoal.data.stream import KINDS
+from shoal.data.stream import KINDS, NEW
 from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError
 from shoal.jobs.audit import measure
@@ -43,6 +43,7 @@ from shoal.version import VERSION
 Progress = Callable[[str], None]
 ON_BAD = ("dead-letter", "stop")
 MOST_HISTORY = 400
+STRETCHES = 20
 TELL_EVERY = 2.0  # seconds between two lines of progress
 IDLE = 0.2  # seconds between two looks at a source that has nothing
 
@@ -82,10 +83,11 @@ class Tally:
 
 def stream_file(
     order: Order, policy: Policy, *, progress: Progress, clock: Callable[[], float] = time.monotonic
-) -> Certificate:
+) -> tuple[Certificate, np.ndarray]:
     """Publishes a source into a sink, to its end; goes on where the checkpoint stopped.
 
-    Every release is measured from its bytes before it leaves. Raises InputError, CheckpointError or PromiseError.
+    Returns the certificate, and the history as `Run.history`. Every release is measured from its bytes before it
+    leaves. Raises InputError, CheckpointError or PromiseError.
     """
     _check(order)
     with ExitStack() as stack:
@@ -97,7 +99,7 @@ def stream_file(
         stack.callback(feed.close)
         run = stack.enter_context(_run(order, policy, feed, clock))
         run.to_the_end(progress)
-        return run.close(progress)
+        return run.close(progress), run.history
 
 
 def _check(order: Order) -> None:
@@ -314,10 +316,10 @@ class Run:
     def _write(self, batch: Batch) -> None:
         decided, tally = batch.decided, self._tally
         content = self._as_bytes(batch.frame)
-        loss = self._gate.loss
+        losses = np.zeros(0)
         if batch.frame.height:
             back, true = self._read_back(content), self.core.true_values(batch)
-            self._gate.measure(back, batch.people, true, batch.live)
+            losses = self._gate.measure(back, batch.people, true, batch.live)
         self._add_sink(content)
         if "people" in self.outputs:
             self.outputs["people"].pending += batch.people.tobytes()
@@ -331,19 +333,25 @@ class Run:
         delay = decided.emitted - decided.seq
         tally.longest = max(tally.longest, int(delay.max()))
         tally.waited += int(delay.sum())
-        self._remember(batch, self._gate.loss - loss)
+        self._remember(batch, losses)
 
-    def _remember(self, batch: Batch, loss: float) -> None:
-        """One line of history for each step, neighbours joined as they become many."""
+    def _remember(self, batch: Batch, losses: np.ndarray) -> None:
+        """Some stretches of history for each batch; neighbours are joined as they become many."""
         decided, history = batch.decided, self._tally.history
-        kinds = np.bincount(decided.kind, minlength=len(KINDS))
-        delay = int((decided.emitted - decided.seq).sum())
-        history.append([1, batch.frame.height, *kinds.tolist(), loss, delay, len(decided.made)])
-        if len(history) > MOST_HISTORY:
+        stretches = min(len(decided), STRETCHES)
+        stretch = np.arange(len(decided)) * stretches // len(decided)
+        loss = np.append(losses, 0.0)[batch.row]
+        delay = decided.emitted - decided.seq
+        kinds = [np.bincount(stretch, decided.kind == kind, minlength=stretches) for kind in range(len(KINDS))]
+        first = np.isin(decided.cluster, decided.made) & (decided.kind == NEW)
+        made = np.bincount(stretch[first][np.unique(decided.cluster[first], return_index=True)[1]], minlength=stretches)
+        sums = [np.bincount(stretch, weights, minlength=stretches) for weights in (loss, delay)]
+        history += np.stack([*kinds, *sums, made], axis=1).tolist()
+        while len(history) > MOST_HISTORY:
             paired = [
                 [a + b for a, b in zip(*two, strict=True)] for two in zip(history[::2], history[1::2], strict=False)
             ]
-            self._tally.history = paired + history[2 * len(paired) :]
+            history[:] = paired + history[2 * len(paired) :]
 
     def _add_sink(self, content: bytes) -> None:
         sink = self.outputs["sink"]
@@ -580,9 +588,9 @@ class Run:
         )  # fmt: skip
 
     @property
-    def history(self) -> list[list[float]]:
-        """Steps, rows, records of each kind, loss, delay and new clusters, for each stretch of the stream."""
-        return self._tally.history
+    def history(self) -> np.ndarray:
+        """(stretches, 8) float64: records of each kind, their loss, their delay, clusters made; in order of leaving."""
+        return np.array(self._tally.history, dtype=np.float64).reshape(-1, len(KINDS) + 3)
 
     def _tell(self, progress: Progress) -> None:
         now = self._clock()
