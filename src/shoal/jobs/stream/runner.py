@@ -30,6 +30,7 @@ import polars as pl
 from shoal.connectors import files, kafka
 from shoal.connectors.feeds import Feed, Piece, feed_of
 from shoal.data.certificate import Certificate
+from shoal.data.schema import Role
 from shoal.data.stream import KINDS, NEW
 from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError
@@ -387,11 +388,11 @@ class Run:
             return pl.read_parquet(io.BytesIO(content))
         if self._kind == ".jsonl":
             return pl.read_ndjson(io.BytesIO(content))
-        names = [a.name for a in self.core.schema.published]
+        # few distinct cells: text is held once per value, and counted by it
+        schema = {a.name: pl.Categorical if a.role is Role.QUASI else pl.String for a in self.core.schema.published}
         return pl.read_csv(
-            io.BytesIO(content), has_header=False, infer_schema=False, separator=self._separator,
-            schema=dict.fromkeys(names, pl.String),
-        )  # fmt: skip
+            io.BytesIO(content), has_header=False, infer_schema=False, separator=self._separator, schema=schema
+        )
 
     def _traced(self, batch: Batch) -> bytes:
         decided = batch.decided
