@@ -72,7 +72,7 @@ class StreamCore:
         ordered = tuple(schema[name] for name in names)
         self.schema = Schema(ordered, schema.missing, schema.missing_values, schema.render, schema.label)
         self.space = Space.of(self.schema, getattr(method, "snap", 0))
-        self._promises = BoundToStream(policy.build_promises(), self.schema, self._sensitive, reference)
+        self._promises = BoundToStream(policy.build_promises(), self.schema, self._sensitive)
         self._publisher = method.start(self.space, self._promises, policy.model.seed)
         self._held = _Held()
         self._texts: dict[int, tuple[str | None, ...]] = {}

@@ -12,8 +12,9 @@ from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.schema import Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.stream import NEW, Arrivals, Emissions
-from shoal.data.table import Table, encode_text
+from shoal.data.table import encode_text
 from shoal.errors import InputError
+from shoal.privacy.promise import Promise
 
 MOST_MEMBERS = 100_000
 """A cluster whose members must be known for another one to join takes no more than this."""
@@ -28,26 +29,20 @@ class BoundToStream:
     k: the largest number of subjects that some promise can't do without. Promises that every further
     member leaves intact (k, distinct values) are asked when a cluster is made; for the others the
     members of every cluster that may be used again are remembered, and asked again with whoever joins.
+    To a reader, clusters with the same cells are one class: what both keep, their union keeps, unless
+    they share people. So where people have several records, only promises of the first kind are taken.
     """
 
-    def __init__(self, models: list[Any], schema: Schema, sensitive: Sensitive, reference: Table | None) -> None:
+    def __init__(self, models: list[Any], schema: Schema, sensitive: Sensitive) -> None:
+        """Raises InputError with every promise that no stream, or none of this kind, can keep."""
+        findings = [finding for model in models for finding in _not_for_streams(model, schema)]
+        if findings:
+            raise InputError.from_findings(findings)
         self._models, self._schema, self._sensitive = models, schema, sensitive
         self.k = max([2, *(int(model.least_subjects(True)) for model in models)])
         self.beyond_k = not all(model.counts_people_only for model in models)
         self._recheck = [model for model in models if not model.counts_people_only and not _only_grows(model)]
         self._members: dict[int, tuple[np.ndarray, pl.DataFrame]] = {}
-        self._checks = {id(model): self._check(model, reference) for model in models}
-
-    def _check(self, model: Any, reference: Table | None) -> Callable[[Classes], np.ndarray]:
-        if not model.monotone:
-            raise InputError(f"promise '{model.model}': can't be kept in a stream; leave it out")
-        if model.model != "t-closeness":
-            return model.holds
-        if reference is None:
-            raise InputError(
-                "promise 't-closeness': a stream has no whole table to be close to; give one with --reference"
-            )
-        raise InputError("promise 't-closeness': is not offered for streams; leave it out")
 
     def hold(self, records: Arrivals, labels: np.ndarray, count: int) -> np.ndarray:
         """For each new cluster, whether every promise holds; (count,) bool."""
@@ -93,7 +88,7 @@ class BoundToStream:
         classes = classes_of(people, cells, labels, count, self._schema)
         result = np.bincount(labels, minlength=count) > 0
         for model in models:
-            result &= self._checks[id(model)](classes)
+            result &= model.holds(classes)
         return result
 
     def snapshot(self) -> dict[str, Any]:
@@ -130,4 +125,20 @@ def classes_of(people: np.ndarray, cells: pl.DataFrame, labels: np.ndarray, coun
 
 def _only_grows(model: Any) -> bool:
     """Whether one more member never breaks it: it counts different values, not shares."""
-    return model.model == "p-sensitive-k-anonymity" or getattr(model, "kind", "") == "distinct"
+    counts_values = model.model in ("p-sensitive-k-anonymity", "k-l-diversity")
+    return counts_values or getattr(model, "kind", "") == "distinct"
+
+
+def _not_for_streams(model: Any, schema: Schema) -> list[str]:
+    """Why a promise can't be kept while a table is still growing; nothing where it can."""
+    name = f"promise '{model.model}'"
+    if not model.monotone or getattr(model, "whole_table", False):
+        return [f"{name}: is about a table as a whole, and a stream is never whole; leave it out"]
+    if getattr(model, "against", None) is not None and type(model).against is not Promise.against:
+        return [f"{name}: compares every class with the whole table, and a stream has none; leave it out"]
+    if getattr(model, "population", ""):
+        return [f"{name}: compares classes with a population, which is not offered for streams; leave it out"]
+    if schema.subject is None or model.counts_people_only or _only_grows(model):
+        return []
+    return [f"{name}: clusters may show the same cells and share people, and their union then break what each keeps; "
+            "ask for distinct values in a stream with a subject column"]  # fmt: skip
