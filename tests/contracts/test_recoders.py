@@ -11,6 +11,7 @@ from test_partitioners import variants
 
 import shoal
 from shoal.jobs import registry
+from shoal.jobs.explain import as_lines
 from shoal.protocols import Qid
 from shoal.testing import OnlyK, check_recoder, small_matrices
 from strategies import policies_with_tables, without_means
@@ -60,3 +61,12 @@ def test_parameters_have_help_and_defaults_within_their_limits(method):
         assert not parameter.required, parameter.name
         if parameter.default is not None:
             registry.fit(parameter, parameter.default)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+def test_a_plan_repeats_the_release_and_an_explanation_can_be_told(method, sample_table, sample_policy, tmp_path):
+    policy = sample_policy | {"method": {"name": method.name}, "label": "disease"}
+    chosen = shoal.publish(sample_table, policy, plan=tmp_path / "plan.json", explain=True)
+    again = shoal.publish(sample_table, policy, plan=tmp_path / "plan.json")
+    assert again.data.equals(chosen.data)
+    assert list(as_lines(chosen.certificate["explanation"]))

@@ -53,7 +53,8 @@ def as_lines(told: dict[str, Any]) -> Iterator[str]:
     for step in told["looser"]:
         yield f"'{step['attribute']}' one level higher: {step['suppressed']} suppressed, score {step['score']:.6g}"
     for change in told["cheaper"]:
-        yield f"cheaper: {change['setting']}: {change['suppressed']} suppressed, score {change['score']:.6g}"
+        score = "" if change["score"] is None else f", score {change['score']:.6g}"
+        yield f"cheaper: {change['setting']}: {change['suppressed']} suppressed{score}"
 
 
 def _suppressed(lattice: Lattice, cut: Cut, everybody: Classes, policy: Policy) -> dict[str, Any]:

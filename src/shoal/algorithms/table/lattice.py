@@ -257,7 +257,8 @@ class Lattice:
         """
         # classes are numbered by their first record, from whatever finer ones they were made
         _, class_of = self.rolled_up(self.bottom, node)
-        of_record, cells, promises = class_of[self._bottom_of], self.cells(node), self.promises
+        of_record, promises = class_of[self._bottom_of], self.promises
+        cells = self.cells(node) if any(qid.attributes for qid in promises.qids) else None
         people = self.population(classes, node)
         gone = failing.copy()
         while not gone.all() and int(classes.size[gone].sum()) <= self.limit:
