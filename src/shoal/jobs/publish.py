@@ -274,7 +274,8 @@ def _planned(fitting: Bound, policy: Policy, progress: Progress, plan: Plan) -> 
     reasons = {"not covered by the plan": not_covered, "suppressed by the method": followed.broken}
     told = {"plan": {"uncovered": followed.uncovered, "suppressed": followed.broken}}
     reasons = {why: count for why, count in reasons.items() if count}
-    return _Way(followed.recoding, time.process_time() - started, plan.method, reasons, None, told)
+    made_by = {key: plan.method[key] for key in ("name", "parameters")}  # its account is about another table
+    return _Way(followed.recoding, time.process_time() - started, made_by, reasons, None, told)
 
 
 def ordered(table: Table, policy: Policy) -> Table:

@@ -223,7 +223,8 @@ class Lattice:
 
     def cells(self, node: Node) -> dict[str, np.ndarray]:
         """Cells of each quasi-identifier at a node, by name; (n,) int32."""
-        return {name: self.levels.at(j, node[j])[self.levels.codes[:, j]] for j, name in enumerate(self.matrix.names)}
+        codes = self.levels.codes[: self.matrix.records]
+        return {name: self.levels.at(j, node[j])[codes[:, j]] for j, name in enumerate(self.matrix.names)}
 
     def _measured(self, classes: Classes, node: Node, failing: np.ndarray) -> tuple[int, float, float]:
         """Suppressed records, floor and penalty."""
