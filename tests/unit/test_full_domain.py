@@ -301,3 +301,21 @@ def test_rounds_are_refused_where_a_promise_looks_at_the_whole_table():
     secret = {"s": SensitiveColumn("s", np.zeros(200, np.int32), 1)}
     with pytest.raises(InputError, match="rounds"):
         FullDomain(rounds=1).cut(matrix, bound([TCloseness("s", 0.2)], matrix, secret), None)
+
+
+@pytest.mark.parametrize("attributes", [3, 24], ids=["one key tells classes apart", "keys of more than 64 bits"])
+def test_rolled_up_classes_are_the_distinct_rows_of_spans(attributes):
+    """Whatever finer node they are made from, and numbered by their first record."""
+    matrix = wide(attributes, 500)
+    lattice = Lattice(matrix, bound([KAnonymity(2)], matrix, {}))
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        coarse = rng.integers(0, 4, attributes)
+        fine = tuple(int(rng.integers(0, level + 1)) for level in coarse)
+        classes, class_of = lattice.rolled_up(lattice.rolled_up(lattice.bottom, fine)[0], tuple(coarse.tolist()))
+        spans = np.column_stack([matrix.codes[:, j] >> level for j, level in enumerate(coarse)])
+        _, first, sizes = np.unique(spans, axis=0, return_index=True, return_counts=True)
+        order = np.argsort(first)
+        assert classes.first.tolist() == first[order].tolist()
+        assert classes.size.tolist() == sizes[order].tolist()
+        assert class_of.max() + 1 == len(first)

@@ -43,7 +43,7 @@ from shoal.protocols import Promises
 LARGEST = 2_000_000  # nodes that are searched one and all
 SEARCHES = ("auto", "optimal", "bottom-up", "top-down")
 ROUNDING = 1e-12  # scores closer than this are equal
-TOLD_EVERY = 0.2  # seconds
+TOLD_EVERY = 2.0  # seconds
 WORTHWHILE = 0.02  # share of the open nodes that a path should close
 ROOM = 3  # times the classes of the bottom node are kept for rolling up
 MOST_KEPT = 400  # nodes whose classes are kept
