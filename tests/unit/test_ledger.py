@@ -6,10 +6,12 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
 from republish_cases import append, grown, policy, wearers
-from shoal.errors import InputError, LedgerError
+from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.jobs.ledger import verified
 from shoal.jobs.republish import republish_file
 from shoal.state.ledger import Ledger
@@ -174,7 +176,15 @@ def test_whole_records_are_kept_only_while_they_wait(ledger):
     assert list(ledger.with_name("L.private").glob("*/pending.parquet"))
     append(ledger, wearers(30, 4))
     assert not list(ledger.with_name("L.private").glob("*/pending.parquet"))
-    assert len(list(ledger.with_name("L.private").glob("*/known.npy"))) == 1
+
+
+def test_people_ever_published_are_kept_in_few_runs(tmp_path):
+    ledger = grown(tmp_path / "L", releases=9, n=12)
+    runs = [len(np.load(path)) for path in sorted(ledger.with_name("L.private").glob("*/run.npy"))]
+    assert runs == [96, 12], "nine runs of twelve: eight merged, and the last"
+    assert Ledger.at(ledger).verify() == []
+    with pytest.raises(PromiseError, match="2 people"):
+        append(ledger, pl.concat([wearers(1, 3).head(1), wearers(12, 9).tail(1), wearers(20, 30)]))
 
 
 @pytest.mark.parametrize("place", ["a/b/L", "file/L", "."])

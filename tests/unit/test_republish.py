@@ -198,7 +198,7 @@ def test_commands_append_verify_export_and_audit(tmp_path, shoal, monkeypatch):
     assert (more.status, more.err) == (0, "")
     assert "Every release keeps every promise" in Path("r.html").read_text()
     assert "nothing was done" in shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L").err
-    assert "1 releases follow" in shoal("ledger", "verify", "L").err
+    assert "1 release is as it was published" in shoal("ledger", "verify", "L").err
     assert shoal("ledger", "export", "L", "-o", "t.csv").status == 0
     assert shoal("audit", "--ledger", "L").status == 0
     assert json.loads(shoal("audit", "--ledger", "L", "--json").out)["holds"] is True

@@ -21,7 +21,8 @@ def verify(ledger: Folder, quiet: options.Quiet = False) -> None:
 
     releases, head = verified(ledger)
     if not quiet:
-        print(f"{releases} releases follow each other as they were published; the last is {head}", file=sys.stderr)
+        what = "1 release is" if releases == 1 else f"{releases} releases follow each other"
+        print(f"{what} as {'it was' if releases == 1 else 'they were'} published; the last is {head}", file=sys.stderr)
 
 
 @app.command("export")

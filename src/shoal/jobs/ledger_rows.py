@@ -19,10 +19,10 @@ import polars as pl
 from shoal.data.table import Table, encode_text
 from shoal.errors import InfeasibleError, InputError, LedgerError, PromiseError
 from shoal.jobs.policy import Policy
-from shoal.state.ledger import Ledger
+from shoal.state.ledger import RUN, Ledger
 
-ROWS, PENDING, ORIGINALS, KNOWN = "rows.parquet", "pending.parquet", "originals.parquet", "known.npy"
-PASSING = (PENDING, ORIGINALS, KNOWN)
+ROWS, PENDING, ORIGINALS = "rows.parquet", "pending.parquet", "originals.parquet"
+PASSING = (PENDING, ORIGINALS)
 """The files that each step replaces; those of the step before are removed."""
 
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
@@ -168,7 +168,7 @@ def gather(frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger) -> 
             "increments don't keep; stay with such a method, or begin another ledger"
         )
     arriving = frame.filter(pl.Series(operations == INSERT))
-    _refuse_known(arriving, policy, method, last)
+    _refuse_known(arriving, policy, method, ledger)
     published = None if originals is None else Published(originals.drop(_NUMBER), originals[_NUMBER].to_numpy())
     left = 0
     if (operations != INSERT).any():
@@ -259,13 +259,11 @@ def _operations(frame: pl.DataFrame, policy: Policy, method: Any) -> np.ndarray:
     return cells.to_numpy()
 
 
-def _refuse_known(arriving: pl.DataFrame, policy: Policy, method: Any, last: Path | None) -> None:
-    if policy.subject is None or last is None or not (last / KNOWN).exists():
+def _refuse_known(arriving: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger) -> None:
+    if policy.subject is None or not ledger.exists:
         return
-    known = np.load(last / KNOWN, mmap_mode="r")
     people = np.unique(_as_numbers(arriving[policy.subject]))
-    place = np.searchsorted(known, people)
-    again = int((known[np.minimum(place, len(known) - 1)] == people).sum()) if len(known) else 0
+    again = int(_is_known(people, list(_runs(ledger).values())).sum())
     if again:
         raise PromiseError(
             f"history: {again} people of the increment are in earlier releases, and who is in two releases can be "
@@ -274,21 +272,44 @@ def _refuse_known(arriving: pl.DataFrame, policy: Policy, method: Any, last: Pat
         )
 
 
-def write_known(ledger: Ledger, identities: Identities, folder: Path) -> None:
-    """The tokens of everybody who was ever published, sorted."""
+def _runs(ledger: Ledger) -> dict[int, np.ndarray]:
+    """The tokens of everybody who was ever published: sorted runs, by the step that each was written in."""
+    steps = ledger.last_step().runs if ledger.exists else ()
+    return {step: np.load(ledger.step_folder(step) / RUN, mmap_mode="r") for step in steps}
+
+
+def _is_known(people: np.ndarray, runs: list[np.ndarray]) -> np.ndarray:
+    known = np.zeros(len(people), dtype=bool)
+    for run in runs:
+        known |= run[np.minimum(np.searchsorted(run, people), len(run) - 1)] == people
+    return known
+
+
+def write_known(ledger: Ledger, identities: Identities, folder: Path) -> tuple[int, ...]:
+    """Adds the release's people to those ever published; the steps whose runs stay in use.
+
+    A run is merged with later ones of no greater size, so that there are few and each token is seldom written again:
+    an increment costs the same however many people the ledger holds.
+    """
+    runs = _runs(ledger)
     if identities.subjects is None:
-        return
-    before = ledger.step_folder(ledger.last_step().number) / KNOWN
-    known = np.load(before) if before.exists() else np.zeros(0, dtype=np.uint64)
-    np.save(folder / KNOWN, np.union1d(known, identities.subjects[identities.is_real]))
+        return ()
+    people = np.sort(identities.subjects[identities.is_real])
+    people = people[np.concatenate([[True], people[1:] != people[:-1]])] if len(people) else people
+    fresh = people[~_is_known(people, list(runs.values()))]
+    stay = list(runs)
+    while stay and len(fresh) and len(runs[stay[-1]]) <= len(fresh):
+        fresh = np.sort(np.concatenate([runs[stay.pop()], fresh]), kind="stable")
+    if len(fresh):
+        np.save(folder / RUN, fresh)
+    return tuple(stay)
 
 
 def carry_over(ledger: Ledger, folder: Path) -> None:
     """What a step without a release leaves as it was."""
     before = ledger.step_folder(ledger.last_step().number)
-    for name in (ORIGINALS, KNOWN):
-        if (before / name).exists():
-            os.link(before / name, folder / name)
+    if (before / ORIGINALS).exists():
+        os.link(before / ORIGINALS, folder / ORIGINALS)
 
 
 def write_originals(records: pl.DataFrame, identities: Identities, folder: Path) -> None:

@@ -100,10 +100,10 @@ def republish_file(
             seconds = {"total": time.process_time() - started, "method": planned.seconds}
             certificate = proved.certificate.extended(seconds=seconds)
             (draft.published / CERTIFICATE).write_text(certificate.to_json())
-            _remember(planned, proved, method, ledger, draft.private)
+            runs = _remember(planned, proved, method, ledger, draft.private)
             if not ledger.exists:
                 ledger.begin(ledger_policy.terms(policy))
-            step = ledger.commit(draft, source.sha256, proved.records, ledger_rows.PASSING, publishes=True)
+            step = ledger.commit(draft, source.sha256, proved.records, ledger_rows.PASSING, runs, publishes=True)
     return Appended(step.release, certificate, planned.waiting.records, reasons=planned.waiting.reasons)
 
 
@@ -175,17 +175,18 @@ def _wait(planned: Waiting, policy: Policy, ledger: Ledger, draft: Draft, digest
     ledger_rows.carry_over(ledger, draft.private)
     if not ledger.exists:
         ledger.begin(ledger_policy.terms(policy))
-    ledger.commit(draft, digest, ledger.last_step().records, ledger_rows.PASSING, publishes=False)
+    last = ledger.last_step()
+    ledger.commit(draft, digest, last.records, ledger_rows.PASSING, last.runs, publishes=False)
     return Appended(None, None, planned.records, reasons=planned.reasons)
 
 
-def _remember(planned: Planned, proved: Proved, method: Any, ledger: Ledger, folder: Path) -> None:
-    """What the private part keeps of a release."""
+def _remember(planned: Planned, proved: Proved, method: Any, ledger: Ledger, folder: Path) -> tuple[int, ...]:
+    """Writes what the private part keeps of a release; the earlier steps whose runs of people stay in use."""
     proved.identities.write(folder)
     planned.waiting.write(folder)
-    ledger_rows.write_known(ledger, proved.identities, folder)
     if method.needs == "originals":
         ledger_rows.write_originals(planned.originals, proved.identities, folder)
+    return ledger_rows.write_known(ledger, proved.identities, folder)
 
 
 def _measured(

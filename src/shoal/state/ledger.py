@@ -31,6 +31,7 @@ PRIVATE_SCHEMA = "shoal.ledger-private/1"
 GENESIS, POLICY, HIERARCHIES = "ledger.json", "policy.json", "hierarchies"
 DATA, CERTIFICATE = "data.csv", "certificate.json"
 STATE, MARK, KEY, LOCK = "state.json", "published", "key", "lock"
+RUN = "run.npy"
 DRAFT = ".part"
 KEY_BYTES = 32
 
@@ -44,7 +45,7 @@ class Step:
 
     release: the release it became, None where its records wait. inputs: hashes of all increments so far, with
     the release that each led to. records: how many records were ever published. files: hashes by name; those in
-    `passing` are removed once a later step has taken their place.
+    `passing` are removed once a later step has taken their place. runs: the steps whose file RUN is in use.
     """
 
     number: int = 0
@@ -56,6 +57,7 @@ class Step:
     inputs: tuple[tuple[str, int | None], ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     passing: tuple[str, ...] = ()
+    runs: tuple[int, ...] = ()
 
     def release_of(self, digest: str) -> tuple[bool, int | None]:
         """Whether an increment with this hash was accepted before, and the release that it led to."""
@@ -167,7 +169,8 @@ class Ledger:
         if content is None or content.pop("schema", None) != PRIVATE_SCHEMA:
             raise LedgerError(f"private step {number:06d}: is missing or damaged; restore it from a copy")
         inputs = tuple((digest, release) for digest, release in content.pop("inputs"))
-        return Step(**{**content, "inputs": inputs, "passing": tuple(content["passing"])})
+        passing, runs = tuple(content.pop("passing")), tuple(content.pop("runs"))
+        return Step(**content, inputs=inputs, passing=passing, runs=runs)
 
     def last_step(self) -> Step:
         """The last step that happened; an empty one where none has."""
@@ -226,7 +229,7 @@ class Ledger:
             raise LedgerError(*_first_and_rest(self.verify()))
         end = self.folder(step.releases) / CERTIFICATE if step.releases else self.path / GENESIS
         whole = sha256_of(end) == step.head and not (step.releases and self._data_findings(step.releases))
-        if not whole or self._changed_files(step, step.files):
+        if not whole or self._changed_files(step, step.files) or self._changed_runs(step):
             raise LedgerError(*_first_and_rest(self.verify()))
 
     def check_whole(self) -> None:
@@ -246,11 +249,19 @@ class Ledger:
             shutil.rmtree(published, ignore_errors=True)
             shutil.rmtree(private, ignore_errors=True)
 
-    def commit(self, draft: Draft, digest: str, records: int, passing: tuple[str, ...], publishes: bool) -> Step:
+    def commit(
+        self,
+        draft: Draft,
+        digest: str,
+        records: int,
+        passing: tuple[str, ...],
+        runs: tuple[int, ...],
+        publishes: bool,
+    ) -> Step:
         """Puts the draft in its place: with its release, or as a step whose records wait.
 
         digest: hash of the increment. records: how many the ledger has published then. passing: the private
-        files that the next step replaces.
+        files that the next step replaces. runs: the earlier steps whose file RUN stays in use.
         """
         before = self.last_step()
         release = before.releases + 1 if publishes else None
@@ -260,6 +271,7 @@ class Ledger:
             before.number + 1, previous, release, before.releases + int(publishes), head, records,
             (*before.inputs, (digest, release)),
             {path.name: sha256_of(path) for path in sorted(draft.private.iterdir())}, passing,
+            (*runs, before.number + 1) if (draft.private / RUN).exists() else runs,
         )  # fmt: skip
         (draft.private / STATE).write_text(_json({"schema": PRIVATE_SCHEMA, **vars(step)}))
         _take_place(draft.private, self.step_folder(step.number))
@@ -302,8 +314,11 @@ class Ledger:
         elif steps:
             self._mark(steps[-1])
             for number in steps[-2:-1]:
-                for name in self.step(number).passing:
-                    (self.step_folder(number) / name).unlink(missing_ok=True)
+                before, last = self.step(number), self.step(steps[-1])
+                replaced = [self.step_folder(number) / name for name in before.passing]
+                replaced += [self.step_folder(old) / RUN for old in before.runs if old not in last.runs]
+                for path in replaced:
+                    path.unlink(missing_ok=True)
 
     # Verifying
 
@@ -373,6 +388,10 @@ class Ledger:
             if sha256_of(folder / name) != step.files[name]
         ]
 
+    def _changed_runs(self, last: Step) -> list[str]:
+        """Which of the run files that are in use are not as they were."""
+        return [found for number in last.runs for found in self._changed_files(self.step(number), [RUN])]
+
     def _private_findings(self) -> list[str]:
         """What is wrong with the private part: its chain of steps, its files, and what it remembers of releases."""
         steps, findings = self.steps(), []
@@ -381,6 +400,10 @@ class Ledger:
             findings.append("private key: is missing or damaged")
         before: str | None = sha256_of(self.path / GENESIS)
         last = max(steps, default=0)
+        try:
+            runs = self.last_step().runs
+        except (LedgerError, TypeError, ValueError, KeyError):
+            runs = ()
         for number in range(1, last + 1):
             name = f"private step {number:06d}"
             try:
@@ -394,7 +417,11 @@ class Ledger:
             if before is not None and step.previous != before:
                 findings.append(f"{name}: does not follow the one before; one of the two was changed or replaced")
             before = sha256_of(self.step_folder(number) / STATE)
-            kept = [file for file in step.files if number == last or file not in step.passing]
+            kept = [
+                file
+                for file in step.files
+                if (number in runs if file == RUN else number == last or file not in step.passing)
+            ]
             findings += self._changed_files(step, kept)
             if step.release is not None and sha256_of(self.folder(step.release) / CERTIFICATE) not in (step.head, ""):
                 findings.append(f"release {step.release:04d}: is not the one that the private part remembers")
@@ -430,7 +457,8 @@ def _read_json(path: Path) -> dict[str, Any] | None:
 def _numbers(folder: Path, name: re.Pattern[str]) -> list[int]:
     if not folder.is_dir():
         return []
-    return sorted(int(entry.name) for entry in folder.iterdir() if name.fullmatch(entry.name) and entry.is_dir())
+    with os.scandir(folder) as entries:  # which knows what is a folder without asking about each
+        return sorted(int(entry.name) for entry in entries if name.fullmatch(entry.name) and entry.is_dir())
 
 
 def _new_folder(parent: Path, name: str) -> Path:
