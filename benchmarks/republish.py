@@ -53,7 +53,7 @@ def _series(found: Result, policy: Path, asked: Asked) -> None:
     found.figures += [
         Figure(f"crp, {SMALL:,} + {SMALL:,}, all of `republish_file` after imports", "CPU s", tuple(early), 0.1),
         Figure(f"crp, increments {releases - 9} to {releases}", "CPU s", tuple(late)),
-        Figure("the last ten increments over the first ten after the first release", "times", ratios(late, early), 1.25),
+        Figure("the last ten increments over the ten after the first release", "times", ratios(late, early), 1.25),
         Figure("crp, increment 2, the method alone", "CPU s", tuple(run["method"][1] for run in runs)),
         Figure(
             "static-2, release 12 over release 2, the method alone", "times",
