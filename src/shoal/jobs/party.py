@@ -27,7 +27,7 @@ import polars as pl
 from shoal.algorithms.fusion import joining
 from shoal.algorithms.fusion.party_tds import MOST_LABELS, Party, pack, packed_size, unpack, worth_bits
 from shoal.algorithms.fusion.secure_maximum import check_computing, colluding_parties
-from shoal.algorithms.fusion.specialization import MOST_CHILDREN
+from shoal.algorithms.fusion.specialization import MOST_CHILDREN, Step
 from shoal.connectors import files
 from shoal.connectors.journal import Journal
 from shoal.connectors.party_link import Identity, Kind, LinkLost, PartyLink
@@ -112,6 +112,7 @@ def run_party(
     folder: Path,
     table: Table | None,
     *,
+    joined: np.ndarray | None = None,
     patience: float = 600.0,
     delay: float = 0.0,
     transcript: Path | None = None,
@@ -119,7 +120,8 @@ def run_party(
 ) -> Fused | None:
     """Takes part until the table is finished; None for a helper. Goes on where an earlier run in `folder` stopped.
 
-    table: the party's own, None for a helper. transcript: folder for all messages and the table by row. Raises
+    table: the party's own, None for a helper. joined: its row behind every joint one, where the parties have agreed
+    on ids before; nothing is joined then. transcript: folder for all messages and the table by row. Raises
     InputError, InfeasibleError or PartyError.
     """
     if agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
@@ -133,7 +135,8 @@ def run_party(
     link = PartyLink(
         identity, others, agreement.hash, journal, helper=helper, patience=patience, delay=delay, record=record
     )
-    run = _Run(name, agreement, holdings, journal, link, progress)
+    run = _Run(name, agreement, holdings, journal, link, progress, joined)
+    run.warm_up()
     try:
         while True:
             try:
@@ -177,12 +180,32 @@ class _Run:
         journal: Journal,
         link: PartyLink,
         progress: Progress,
+        joined: np.ndarray | None = None,
     ) -> None:
+        self._joined = joined
         self._name, self._agreement, self._link, self._journal = name, agreement, link, journal
         self._holdings, self._progress = holdings, progress
         self._owners = agreement.owners
         self._others = [owner for owner in self._owners if owner != name]
         self._account = Account()
+
+    def warm_up(self) -> None:
+        """Loads the compiled loops before anybody waits for them."""
+        if self._holdings is None or not self._holdings.ids:
+            return
+        everybody = np.zeros(4, dtype=np.int64)
+        own = {j: cells[everybody] for j, cells in self._holdings.cells.items()}
+        party = self._party(own, np.arange(4))
+        party.bid()
+        state = party.state
+        for j, domain in enumerate(self._agreement.domains):
+            spans = domain.taxonomy.children.get((0, domain.cells - 1), np.array([0, 1]))
+            if state.cut(j) == [(0, domain.cells - 1)]:
+                state.step(Step(j, 0, domain.cells - 1, tuple(spans.tolist())))
+
+    def _party(self, own: Mapping[int, np.ndarray], classes: np.ndarray) -> Party:
+        taxonomies = [domain.taxonomy for domain in self._agreement.domains]
+        return Party(self._agreement.rule(), taxonomies, own, classes, self._agreement.qids())
 
     def attempt(self) -> Fused | None:
         """One session, from the begin of the program to its end; raises LinkLost if the session breaks."""
@@ -226,18 +249,18 @@ class _Run:
         phase = self._account.phase
         with phase("join"):
             roll = self._roll()
-            rows = self._join({owner: told["records"] for owner, told in roll.items()})
+            rows = self._joined
+            if rows is None:
+                rows = self._join({owner: told["records"] for owner, told in roll.items()})
+            self._account.people = len(rows)
         with phase("label"):
             labels, classes = self._label(rows, next(owner for owner in self._owners if roll[owner]["label"]))
         with phase("scoring"):
-            agreement = self._agreement
-            own = {j: cells[rows] for j, cells in self._holdings.cells.items()}
-            taxonomies = [domain.taxonomy for domain in agreement.domains]
-            party = Party(agreement.rule(), taxonomies, own, classes, agreement.qids())
+            party = self._party({j: cells[rows] for j, cells in self._holdings.cells.items()}, classes)
         self._specialize(party, rounds)
         with phase("table"):
             table = self._table(party, rows, labels, classes)
-            published = mixed(table, agreement.model.seed)
+            published = mixed(table, self._agreement.model.seed)
             self._seal(published)
         self._account.touched = party.state.touched
         return Fused(table, published, self._told())
@@ -268,8 +291,7 @@ class _Run:
         with _workers(sum(sizes.values())) as workers:
             masked = self._through_all(ids, sizes, secret, workers)
         common = self._common(masked)
-        self._account.people = len(common) // joining.POINT
-        if self._account.people < self._agreement.least_common:
+        if len(common) // joining.POINT < self._agreement.least_common:
             raise InfeasibleError(
                 f"the tables have fewer than {self._agreement.least_common} people in common; lower k or 'minimum' if "
                 "the agreement allows, or bring tables about the same people"

@@ -6,8 +6,11 @@ people, so that the tables have to be joined.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
+import yaml
 
 JOBS = {
     "manual": ("janitor", "mover", "carpenter", "technician"),
@@ -63,6 +66,11 @@ def generate_parts(n: int, seed: int) -> dict[str, pl.DataFrame]:
         kept = people.filter(pl.Series(knows)).select("customer", *columns, *(("loan",) if owner == "bank" else ()))
         parts[owner] = kept[rng.permutation(kept.height)]
     return parts
+
+
+def attributes() -> dict[str, dict[str, Any]]:
+    """The quasi-identifiers as an agreement declares them."""
+    return {name: yaml.safe_load(spec) for name, spec in _ATTRIBUTES.items()}
 
 
 def parties(tables: dict[str, str]) -> str:

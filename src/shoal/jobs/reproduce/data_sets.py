@@ -38,6 +38,13 @@ def census(folder: Path | None) -> tuple[pl.DataFrame, DataSet]:
     return frame, DataSet("CASC Census (census.csv)", frame.height, file_sha256(path))
 
 
+def adult_test(folder: Path | None) -> pl.DataFrame:
+    """The complete test records of UCI Adult, every cell as text; labels as in the training records."""
+    path = data_file(folder, "adult/adult.test")
+    rows = [line.rstrip(".").split(", ") for line in path.read_text().splitlines() if "," in line and "?" not in line]
+    return pl.DataFrame(rows, schema=list(ADULT_COLUMNS), orient="row")
+
+
 def adult(folder: Path | None) -> tuple[pl.DataFrame, DataSet]:
     """The complete training records of UCI Adult, every cell as text."""
     path = data_file(folder, "adult/adult.data")
