@@ -36,7 +36,7 @@ OWNERS = {
 }
 NAMES = ("bank", "office", "state")
 PATIENCE = 120
-_CONTEXT = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
+_CONTEXT: Any = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
 
 
 @dataclass(frozen=True)

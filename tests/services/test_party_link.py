@@ -1,0 +1,127 @@
+"""Channels among parties: each message once, in order, from whom it says, and of the agreement; or the run ends."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from party_processes import ports
+from shoal.connectors.journal import Journal
+from shoal.connectors.party_link import Identity, Kind, LinkLost, PartyLink, Peer, make_keys
+from shoal.errors import PartyError
+
+AGREEMENT = bytes(range(32))
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Two parties with a session between them."""
+    links = {}
+    keys = {name: make_keys(name) for name in ("left", "right")}
+    places = dict(zip(keys, ports(2), strict=True))
+    for name, (private, public) in keys.items():
+        (other,) = set(keys) - {name}
+        me = Identity(name, f"127.0.0.1:{places[name]}", public, private)
+        peer = Peer(other, f"127.0.0.1:{places[other]}", keys[other][1])
+        links[name] = PartyLink(me, [peer], AGREEMENT, Journal(tmp_path / name), patience=20)
+    together(*(link.establish for link in links.values()))
+    yield links["left"], links["right"]
+    for link in links.values():
+        link.stop()
+
+
+def together(*calls):
+    threads = [threading.Thread(target=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+
+def frame_of(link, to, number):
+    return link._journal.get(b"S", to, number)
+
+
+def test_messages_arrive_once_and_in_order(pair):
+    left, right = pair
+    for content in (b"one", b"two", b""):
+        left.send("right", Kind.ROLL, content)
+    assert [right.receive("left", Kind.ROLL) for _ in range(3)] == [b"one", b"two", b""]
+
+
+def test_a_replayed_message_ends_the_run(pair):
+    left, right = pair
+    left.send("right", Kind.ROLL, b"one")
+    assert right.receive("left", Kind.ROLL) == b"one"
+    left._outbox["right"].put((0.0, frame_of(left, "right", 0)))
+    with pytest.raises(PartyError, match="a second time"):
+        right.receive("left", Kind.ROLL)
+
+
+def test_a_message_that_skips_one_ends_the_run(pair):
+    left, right = pair
+    left.send("right", Kind.ROLL, b"one")
+    right.receive("left", Kind.ROLL)
+    frame = bytearray(frame_of(left, "right", 0))
+    frame[33] = 5
+    left._outbox["right"].put((0.0, bytes(frame)))
+    with pytest.raises(PartyError, match="out of order"):
+        right.receive("left", Kind.ROLL)
+
+
+def test_a_message_of_another_agreement_ends_the_run(pair):
+    left, right = pair
+    left.send("right", Kind.ROLL, b"one")
+    right.receive("left", Kind.ROLL)
+    left._outbox["right"].put((0.0, bytes(32) + frame_of(left, "right", 0)[32:]))
+    with pytest.raises(PartyError, match="another agreement"):
+        right.receive("left", Kind.ROLL)
+
+
+def test_another_kind_than_comes_next_ends_the_run(pair):
+    left, right = pair
+    left.send("right", Kind.ROLL, b"one")
+    with pytest.raises(PartyError, match="another message than comes next"):
+        right.receive("left", Kind.SEAL)
+
+
+def test_a_session_that_breaks_is_followed_by_another_and_nothing_is_lost_or_doubled(pair):
+    left, right = pair
+    left.send("right", Kind.ROLL, b"one")
+    right.receive("left", Kind.ROLL)
+    left._talks["right"].cancel()
+    for _ in range(100):
+        try:
+            right.check()
+            time.sleep(0.05)
+        except LinkLost:
+            break
+    together(left.establish, right.establish)
+    for link in pair:
+        link.rewind()
+    left.send("right", Kind.ROLL, lambda: pytest.fail("was made a second time"))
+    left.send("right", Kind.ROLL, b"two")
+    assert [right.receive("left", Kind.ROLL) for _ in range(2)] == [b"one", b"two"]
+
+
+def test_a_party_that_leaves_is_not_waited_for(pair):
+    left, right = pair
+    left.leave(seconds=5)
+    with pytest.raises(PartyError, match="left before the end"):
+        right.receive("left", Kind.ROLL)
+
+
+def test_a_torn_last_entry_of_a_journal_is_cut_off_and_damage_is_refused(tmp_path):
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    for number in range(3):
+        journal.append(b"R", bytes([number]) * 10, "bank", number)
+    journal.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-4])
+    assert Journal(path).count(b"R", "bank") == 2
+    path.write_bytes(whole[:50] + bytes([whole[50] ^ 1]) + whole[51:])
+    with pytest.raises(PartyError, match="damaged"):
+        Journal(path)

@@ -1,0 +1,112 @@
+"""MPyC in processes of its own, its messages carried by hand: the plain maximum, and nothing with too few parties."""
+
+from __future__ import annotations
+
+import json
+import queue
+import random
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from shoal.algorithms.fusion import secure_maximum
+from shoal.algorithms.fusion.secure_maximum import (
+    BIDS,
+    RESULT,
+    check_computing,
+    colluding_parties,
+    plain_maximum,
+    read_frame,
+    write_frame,
+)
+from shoal.errors import InputError
+
+BITS, AHEAD = 33, 4
+
+
+class Parties:
+    """So many computing processes with a relay between their pipes."""
+
+    def __init__(self, owners: int, computing: int) -> None:
+        command = [sys.executable, "-m", secure_maximum.__name__]
+        self.owners = owners
+        self.processes = [
+            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            for _ in range(computing)
+        ]
+        self.results = [queue.SimpleQueue() for _ in self.processes]
+        self.sizes: list[int] = []
+        self._lock = threading.Lock()
+        for number in range(computing):
+            place = {"number": number, "computing": computing, "owners": owners, "bits": BITS}
+            self._write(number, BIDS, 0, 0, json.dumps(place).encode())
+            threading.Thread(target=self._relay, args=(number,), daemon=True).start()
+
+    def _write(self, to, *frame):
+        with self._lock:
+            write_frame(self.processes[to].stdin, *frame)
+
+    def _relay(self, number):
+        while (frame := read_frame(self.processes[number].stdout)) is not None:
+            what, peer, counter, payload = frame
+            if what == RESULT:
+                self.results[number].put(json.loads(payload))
+            else:
+                self.sizes.append(len(payload))
+                self._write(peer, what, number, counter, payload)
+
+    def maximum(self, bids):
+        self.sizes = []
+        for number in range(len(self.processes)):
+            plan = bids[number] if number < self.owners else [0] * AHEAD
+            self._write(number, BIDS, 0, 0, json.dumps(plan).encode())
+        return [result.get(timeout=60) for result in self.results]
+
+    def close(self):
+        for process in self.processes:
+            process.stdin.close()
+            process.wait(10)
+
+
+def rounds(owners):
+    """Random, tied, one-sided and empty bids."""
+    dice = random.Random(3)
+    yield [sorted((dice.randrange(1, 1 << 32) for _ in range(AHEAD)), reverse=True) for _ in range(owners)]
+    yield [[0] * AHEAD for _ in range(owners)]
+    yield [[0] * AHEAD if p != owners - 1 else [7, 7, 1, 0] for p in range(owners)]
+    yield [[100 - p, 99 - p, 3, 0] for p in range(owners)]
+    yield [[50 + p] * AHEAD for p in range(owners)]
+
+
+@pytest.mark.parametrize(("owners", "computing"), [(2, 3), (3, 3), (4, 4)])
+def test_the_secure_maximum_is_the_plain_one(owners, computing):
+    parties = Parties(owners, computing)
+    try:
+        for bids in rounds(owners):
+            winner, steps = plain_maximum(bids)
+            told = parties.maximum(bids)
+            for number in range(owners):
+                assert sum(told[number]) == steps
+                assert steps == 0 or told[number][winner] == steps
+            assert all(result == [] for result in told[owners:])  # a helper learns nothing
+    finally:
+        parties.close()
+
+
+def test_plain_maximum_counts_what_beats_every_other_first_bid():
+    assert plain_maximum([[9, 8, 3], [7, 7, 7], [1, 0, 0]]) == (0, 2)
+    assert plain_maximum([[0], [0]]) == (0, 0)
+    assert plain_maximum([[5, 4]]) == (0, 2)
+
+
+@pytest.mark.parametrize("computing", [1, 2])
+def test_two_computing_parties_are_refused_with_the_reason(computing):
+    with pytest.raises(InputError, match="the bids of the other; name a helper"):
+        check_computing(computing)
+
+
+@pytest.mark.parametrize(("computing", "most"), [(3, 1), (4, 1), (5, 2), (8, 3)])
+def test_a_minority_may_collude(computing, most):
+    assert colluding_parties(computing) == most

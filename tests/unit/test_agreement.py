@@ -1,0 +1,108 @@
+"""An agreement is checked as a whole: everything that nobody else could know, or that would go unprotected, is told."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import yaml
+
+from shoal.errors import InputError
+from shoal.jobs.agreement import Agreement
+from shoal.samples import bank
+
+BASE = yaml.safe_load(bank.parties({owner: f"{owner}.csv" for owner in bank.OWNERS}))
+
+
+def agreement(change=lambda content: None):
+    content = copy.deepcopy(BASE)
+    change(content)
+    return Agreement.from_dict(content)
+
+
+def attributes(content, party=0):
+    return content["parties"][party]["attributes"]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda c: c["label"].update(shared=False), "consent"),
+        (lambda c: c.update(maximum={"name": "clear"}), "scores_may_be_seen"),
+        (lambda c: c["promises"].append({"model": "l-diversity", "attribute": "loan", "l": 2}), "k-anonymity alone"),
+        (lambda c: c["promises"].pop(0), "'age': is in no QID"),
+        (lambda c: attributes(c)["salary"].pop("domain"), "needs a 'domain'"),
+        (lambda c: attributes(c)["salary"].update(domain=[0.5, 20]), "'grid'"),
+        (lambda c: attributes(c)["salary"].update(grid=1e-6), "grid has"),
+        (lambda c: attributes(c, 1)["sex"].pop("hierarchy"), "needs a hierarchy"),
+        (lambda c: attributes(c, 1)["sex"].update(hierarchy={"prefix": 2}), "follow the data"),
+        (lambda c: attributes(c, 1).update(salary={"role": "drop"}), "two owners"),
+        (lambda c: attributes(c, 1).update(loan={"role": "plain"}), "the label"),
+        (lambda c: attributes(c, 1).update(customer={"role": "plain"}), "the join column"),
+        (lambda c: c["parties"][1].update(name="bank"), "named twice"),
+        (lambda c: c["parties"][1].update(name="Bank of Elsewhere"), "a name is"),
+        (lambda c: c["parties"][1].update(name="init"), "a name is"),
+        (lambda c: c.update(helper={"name": "recipient"}), "only two owners"),
+        (lambda c: c.update(method={"name": "party-tds", "score": "gain-per-loss"}), "must be one of"),
+        (lambda c: c.update(method={"name": "mondrian"}), "not a method of 'fuse'"),
+        (lambda c: c.update(owners=[]), "not a known key"),
+    ],
+)
+def test_what_does_not_fit_is_told(change, told):
+    with pytest.raises(InputError) as refused:
+        agreement(change)
+    assert told in str(refused.value)
+
+
+def test_all_findings_are_told_at_once():
+    def change(content):
+        content["label"]["shared"] = False
+        attributes(content)["salary"].pop("domain")
+        content["helper"] = {"name": "recipient"}
+
+    with pytest.raises(InputError) as refused:
+        agreement(change)
+    assert len(refused.value.findings) == 2
+
+
+def test_quasi_identifiers_are_ordered_by_name_whoever_owns_them():
+    moved = agreement(lambda c: attributes(c, 2).update(age=attributes(c, 1).pop("age")))
+    assert moved.quasi == agreement().quasi == sorted(moved.quasi)
+
+
+def test_texts_of_spans_lead_back_to_them():
+    for domain in agreement().domains:
+        spans = [(0, domain.cells - 1), (0, 0), (domain.cells - 1, domain.cells - 1)]
+        for span in spans:
+            assert domain.span(domain.text(*span)) == span
+
+
+@pytest.mark.parametrize(
+    ("grid", "domain", "span", "text"),
+    [(0.5, [0, 2], (1, 3), "[0.5, 1.5]"), (5, [0, 20], (1, 1), "5"), (None, [-3, 4], (0, 2), "[-3, -1]")],
+)
+def test_a_number_is_published_on_its_grid(grid, domain, span, text):
+    more = {} if grid is None else {"grid": grid}
+    found = agreement(lambda c: attributes(c)["salary"].update(domain=domain, **more))
+    salary = next(d for d in found.domains if d.name == "salary")
+    assert salary.text(*span) == text
+
+
+@pytest.mark.parametrize(
+    ("cells", "lost"), [(["1", "2.5", "3"], 1), (["-1", "4"], 1), (["x", "7"], 1), (["0", "200"], 0)]
+)
+def test_values_off_the_grid_or_domain_are_counted_never_shown(cells, lost):
+    import polars as pl
+
+    from shoal.data.table import encode_text
+
+    salary = next(d for d in agreement().domains if d.name == "salary")
+    _, found = salary.cells_of(encode_text(pl.Series("salary", cells)), "bank")
+    assert bool(found) == bool(lost)
+    assert not found or f"{lost} records lie outside its domain and grid" in found[0]
+
+
+def test_the_hash_is_the_same_for_the_same_agreement():
+    assert agreement().hash == agreement().hash
+    assert agreement(lambda c: c.update(seed=8)).hash != agreement().hash
+    assert agreement(lambda c: c["parties"][0].update(table="x.csv")).hash == agreement().hash
