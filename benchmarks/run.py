@@ -21,7 +21,7 @@ from measure import ROOT, Asked
 
 NAMES = (
     "quality", "kernel", "whole_process", "start", "audit", "tcloseness", "full_domain", "republish", "streams",
-    "peers",
+    "fusion", "peers",
 )  # fmt: skip
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "_generated" / "benchmarks.md"

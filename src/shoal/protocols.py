@@ -204,6 +204,22 @@ class StreamPublisher(Protocol):
         """Goes on where the snapshot was taken, under the same parameters."""
 
 
+class FusionParty(Protocol):
+    """One owner in a fusion; every round all of them bid, one specializes, the others apply what it says."""
+
+    def bid(self) -> list[int]:
+        """What its next steps are worth, never rising, zeros behind; no two parties bid the same but 0."""
+
+    def lose(self) -> None:
+        """Another party won the round: what was planned is taken back."""
+
+    def specialize(self, steps: int) -> bytes:
+        """Won the round: does so many of the planned steps, and says them in a batch."""
+
+    def apply(self, batch: bytes) -> None:
+        """Does the steps of another party's batch; raises PartyError where they break a promise or fit nothing."""
+
+
 class PrivacyModel(Protocol):
     """A promise: what it measures on a class, and when that is good enough."""
 

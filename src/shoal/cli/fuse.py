@@ -25,6 +25,7 @@ def fuse(
     settings: options.Settings = None,
     seed: options.Seed = None,
     as_json: options.Json = False,
+    report: options.Report = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Fuse several owners' tables into one k-anonymous table: all parties as processes on this machine."""
@@ -32,6 +33,7 @@ def fuse(
 
     if output == "-":
         raise InputError("-o -: each party writes a file of its own; name a file")
+    options.check_outputs(report, inputs=[parties, output])
     with shown(quiet) as progress:
         certificate = run(
             parties,
@@ -41,6 +43,7 @@ def fuse(
             settings=options.parsed(settings or []),
             k=k,
             seed=seed,
+            report=report,
             progress=progress,
         )
     if as_json:

@@ -26,7 +26,7 @@ from shoal.connectors.party_link import Identity, make_keys
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError, PartyError
 from shoal.jobs.agreement import Agreement, PartyModel, with_places
-from shoal.jobs.audit import Progress, silent
+from shoal.jobs.audit import Progress, audit_file, silent
 
 RESTARTS = 3
 ADDED_DELAY = "SHOAL_ADDED_DELAY_MS"  # holds every message back, for experiments on one machine
@@ -90,6 +90,7 @@ def fuse(
     settings: dict[str, Any] | None = None,
     k: int | None = None,
     seed: int | None = None,
+    report: Path | None = None,
     progress: Progress = silent,
 ) -> Certificate:
     """One release from all parties' tables; writes the output, its certificate and the policy to audit it with.
@@ -117,6 +118,11 @@ def fuse(
         with files.written_whole(output + suffix) as draft:
             shutil.copyfile(_release_of(agreement.owners[0], folder, place.name, suffix), draft)
     shutil.rmtree(folder)
+    if report is not None:
+        from shoal.jobs.report import write_audit_report
+
+        progress("drawing the report")
+        write_audit_report(audit_file(output, agreement.policy), agreement.policy, report)
     return certificate
 
 

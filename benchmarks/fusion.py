@@ -1,0 +1,225 @@
+"""Fusion: what a step costs per record that it touches, what is said, and how long real parties take.
+
+python fusion.py ROWS REPEATS     measures the steps in a process of its own and prints JSON
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+TITLE = "Fusion of several owners' tables"
+CLAIM = (
+    "Top-down specialization on Adult's complete training records, resampled to 10 million for the steps (QID7, "
+    "k = 1,000): CPU nanoseconds for each record that a step touches, once per QID, against one NumPy "
+    "count of (group, child) per record. Then three real parties on Adult itself, over mutual TLS on loopback with MPyC."
+)
+ROWS, K = 10_000_000, 1000
+
+
+def measure(asked: Any) -> Any:
+    import processes
+    from measure import ONE_THREAD, Figure, Result, ratios, settings
+
+    rows = asked.rows or ROWS
+    asked.say(f"fusion: steps on {rows:,} records")
+    run = processes.script("fusion.py", rows, asked.repeats, env=ONE_THREAD)
+    steps = run.said
+    figures = [
+        Figure("one count of (group, child), NumPy", "ns a record", tuple(steps["floor"])),
+        Figure("tds", "ns a touched record", tuple(steps["tds"]), 60),
+        Figure("tds over the bare count", "times", ratios(steps["tds"], steps["floor"])),
+        Figure("party that plans and says a batch", "ns a touched record", tuple(steps["winner"]), 60),
+        Figure("party that applies a batch", "ns a touched record", tuple(steps["follower"]), 60),
+        Figure("peak memory of a process with all of this", "GB", (run.peak / 1e9,), 2),
+        Figure("id join, first masking", "CPU us an id", tuple(steps["mask"])),
+        Figure("id join, masking again", "CPU us an id", tuple(steps["again"])),
+    ]
+    asked.say("fusion: bytes and rounds on Adult")
+    said = _said()
+    for name in ("QID5", "six pairs"):
+        figures.append(
+            Figure(f"record ids over packed codes, {name}", "times", (said[name]["ids_over_codes"],), 25, "at least")
+        )
+    figures.append(
+        Figure(
+            "rounds step by step over rounds in batches, six pairs",
+            "times",
+            (said["six pairs"]["rounds"],),
+            3,
+            "at least",
+        )
+    )
+    asked.say("fusion: real parties")
+    figures += _real(asked.repeats, Figure)
+    return Result(
+        "fusion",
+        TITLE,
+        CLAIM,
+        settings(asked, rows=rows, k=K),
+        figures,
+        notes=[
+            "Touched counts the records under every node that was tried, chosen or not, once for each QID with its "
+            "attribute.",
+            "The id join is linear: three owners of 10 million people each spend about 10^7 x (first + 2 x again) of "
+            "CPU time, on all cores in parallel, in chunks that a killed party does not repeat.",
+            "Real parties: wall clock on two cores shared with other work, from agreed ids to the table; bytes are "
+            "those of all batches of a run against 4 bytes for every record under every specialized node.",
+        ],
+    )
+
+
+def _said() -> dict[str, dict[str, float]]:
+    """Bytes and rounds of three parties in one process."""
+    from shoal.algorithms.fusion.party_tds import PartyTds, PartyTdsStepwise, batch_roots, decode_steps
+
+    found = {}
+    for name, k in (("QID5", 100), ("six pairs", 20)):
+        case = _Case(name, k)
+        batches = case.together(PartyTds())[1]
+        codes = sum(len(batch) for batch in batches)
+        ids, state = 0, case.state()
+        for batch in batches:
+            for step in decode_steps(batch)[0]:
+                ids += 4 * len(state.rows[step.attribute][step.lo, step.hi])
+                state.step(step)
+        assert all(batch_roots(decode_steps(batch)[0]) for batch in batches)
+        found[name] = {
+            "ids_over_codes": ids / codes,
+            "rounds": len(case.together(PartyTdsStepwise())[1]) / len(batches),
+        }
+    return found
+
+
+def _real(repeats: int, figure: Any) -> list[Any]:
+    from shoal.jobs.reproduce.fusion_bench import bench
+
+    measured = bench(None, False)
+    figures = []
+    for qids, k, most in (("QID5", 100, 3.0), ("six pairs", 20, 8.0)):
+        setting = {"method": "party-tds", "parties": 3, "qids": qids, "delay": 0, "k": k}
+        runs = [measured.measure(setting) for _ in range(repeats)]
+        seconds = tuple(run["seconds"] for run in runs)
+        figures.append(figure(f"three real parties, {qids}, k = {k}, agreed ids to table", "s", seconds, most))
+        parts = tuple(run["seconds"] / (run["scoring"] + run["secure_rounds"] + run["instructions"]) for run in runs)
+        figures.append(figure(f"the same over the sum of its parts, {qids}", "times", parts, 3))
+    return figures
+
+
+class _Case:
+    """Adult as three parties hold it, in one process."""
+
+    def __init__(self, qids: str, k: int, rows: int | None = None) -> None:
+        from shoal.algorithms.fusion.specialization import Qid
+        from shoal.data.table import encode_text
+        from shoal.jobs.agreement import Agreement
+        from shoal.jobs.reproduce.fusion_bench import NAMES, bench
+
+        joint = bench(None, False).joint
+        asked = {name for qid in joint.qids[qids] for name in qid}
+        parties = [
+            {"name": name, "attributes": {a: joint.attributes[a] for a in owned if a in asked}}
+            for name, owned in zip(NAMES, joint.owners[3], strict=True)
+        ]
+        agreement = Agreement.from_dict(
+            {
+                "version": 1, "join": "id", "label": {"attribute": "income", "shared": True}, "parties": parties,
+                "promises": [{"model": "k-anonymity", "attributes": list(q), "k": k} for q in joint.qids[qids]],
+            }
+        )  # fmt: skip
+        train = joint.train
+        self.taxonomies = [domain.taxonomy for domain in agreement.domains]
+        codes = [d.cells_of(encode_text(train[d.name].cast(pl.String)), "bench")[0] for d in agreement.domains]
+        classes = (train["income"] == ">50K").to_numpy().astype(np.int64)
+        if rows is not None:
+            picked = np.random.default_rng(1).integers(0, len(classes), rows)
+            codes, classes = [column[picked] for column in codes], classes[picked]
+        self.codes, self.classes = codes, classes
+        self.qids = [Qid(q.attributes, q.k) for q in agreement.qids()]
+        place = {name: j for j, name in enumerate(agreement.quasi)}
+        self.owners = [[place[a] for a in party["attributes"]] for party in parties]
+
+    def state(self) -> Any:
+        from shoal.algorithms.fusion.specialization import Specialization
+
+        return Specialization(self.codes, [t.cells for t in self.taxonomies], self.qids)
+
+    def parties(self, rule: Any) -> list[Any]:
+        from shoal.algorithms.fusion.party_tds import Party
+
+        return [
+            Party(rule, self.taxonomies, {j: self.codes[j] for j in own}, self.classes, self.qids)
+            for own in self.owners
+        ]
+
+    def together(self, rule: Any) -> tuple[list[Any], list[bytes]]:
+        from shoal.algorithms.fusion.secure_maximum import plain_maximum
+
+        parties, batches = self.parties(rule), []
+        while True:
+            winner, steps = plain_maximum([party.bid() for party in parties])
+            if not steps:
+                return parties, batches
+            others = [party for p, party in enumerate(parties) if p != winner]
+            for party in others:
+                party.lose()
+            batches.append(parties[winner].specialize(steps))
+            for party in others:
+                party.apply(batches[-1])
+
+
+def main(rows: int, repeats: int) -> dict[str, list[float]]:
+    from shoal.algorithms.fusion.joining import fresh_secret, masked_again, masked_ids
+    from shoal.algorithms.fusion.party_tds import PartyTds
+    from shoal.algorithms.fusion.specialization import Candidates
+
+    found: dict[str, list[float]] = {name: [] for name in ("floor", "tds", "winner", "follower", "mask", "again")}
+    for size in (10_000, *[rows] * repeats):  # the first one compiles
+        case = _Case("QID7", K, size)
+        labels = np.random.default_rng(0).integers(0, 48, size).astype(np.int32)
+        child = (case.codes[0] % 2).astype(np.int32)
+        spent = {"floor": _seconds(lambda labels=labels, child=child: np.bincount(labels * 2 + child)) / size}
+        state = case.state()
+        candidates = Candidates(state, dict(enumerate(case.taxonomies)), case.classes)
+        spent["tds"] = _seconds(lambda c=candidates: _all_steps(c)) / state.touched
+        del state, candidates
+        owners = case.owners
+        winner, follower = (_one(case, own, PartyTds()) for own in (owners[1], owners[2]))
+        batch: list[bytes] = []
+        seconds = _seconds(lambda w=winner, b=batch: b.append(w.specialize(sum(bid > 0 for bid in w.bid()))))
+        spent["winner"] = seconds / winner.state.touched
+        spent["follower"] = _seconds(lambda f=follower, b=batch: f.apply(b[0])) / follower.state.touched
+        ids, secret = [str(i) for i in range(2000)], fresh_secret()
+        points: list[bytes] = []
+        spent["mask"] = _seconds(lambda i=ids, s=secret, p=points: p.append(masked_ids(i, bytes(32), s))) / 2000 / 1e3
+        spent["again"] = _seconds(lambda p=points, s=secret: masked_again(p[0], s)) / 2000 / 1e3
+        if size == rows:
+            for name, value in spent.items():
+                found[name].append(value * 1e9)
+    return found
+
+
+def _one(case: _Case, own: list[int], rule: Any) -> Any:
+    from shoal.algorithms.fusion.party_tds import Party
+
+    return Party(rule, case.taxonomies, {j: case.codes[j] for j in own}, case.classes, case.qids)
+
+
+def _all_steps(candidates: Any) -> None:
+    while candidates.take_best() is not None:
+        pass
+
+
+def _seconds(work: Any) -> float:
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]))))
