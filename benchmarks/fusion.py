@@ -150,12 +150,7 @@ class _Case:
         return Specialization(self.codes, [t.cells for t in self.taxonomies], self.qids)
 
     def parties(self, rule: Any) -> list[Any]:
-        from shoal.algorithms.fusion.party_tds import Party
-
-        return [
-            Party(rule, self.taxonomies, {j: self.codes[j] for j in own}, self.classes, self.qids)
-            for own in self.owners
-        ]
+        return [_one(self, own, rule) for own in self.owners]
 
     def together(self, rule: Any) -> tuple[list[Any], list[bytes]]:
         from shoal.algorithms.fusion.secure_maximum import plain_maximum
