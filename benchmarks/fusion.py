@@ -17,7 +17,7 @@ TITLE = "Fusion of several owners' tables"
 CLAIM = (
     "Top-down specialization on Adult's complete training records, resampled to 10 million for the steps (QID7, "
     "k = 1,000): CPU nanoseconds for each record that a step touches, once per QID, against one NumPy "
-    "count of (group, child) per record. Then three real parties on Adult itself, over mutual TLS on loopback with MPyC."
+    "count of (group, child) per record. Then three real parties on Adult itself: mutual TLS on loopback, MPyC."
 )
 ROWS, K = 10_000_000, 1000
 
