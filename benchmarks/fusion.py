@@ -61,7 +61,7 @@ def measure(asked: Any) -> Any:
         "fusion",
         TITLE,
         CLAIM,
-        settings(asked, rows=rows, k=K),
+        settings(asked, rows=rows, k=K, seed=1),
         figures,
         notes=[
             "Touched counts the records under every node that was tried, chosen or not, once for each QID with its "
