@@ -86,7 +86,7 @@ class Run:
 def run(policy: Policy, frame: pl.DataFrame, chunk: int = 10**9, restart: bool = False) -> Run:
     """The stream in chunks; with `restart`, through a snapshot behind every chunk."""
     core, rows, trace = StreamCore(policy, frame.columns), [], []
-    gate = Gate(core.schema, policy.build_promises())
+    gate = Gate(core.schema, core.measures)
 
     def take(batch):
         if batch is None:

@@ -227,6 +227,43 @@ def test_the_report_of_nothing_published_says_so(shop, shoal):
     assert "A stream of 3,000 records" in (shop / "r.html").read_text()
 
 
+def close_to(shop, attribute, t):
+    """The policy with t-closeness in place of l-diversity; every record its own person."""
+    asked = f"{{model: t-closeness, attributes: [{attribute}], t: {t}}}"
+    policy = (
+        (shop / "policy.yaml")
+        .read_text()
+        .replace("k: 10", "k: 5")
+        .replace("customer: {role: subject}", "customer: {role: drop}")
+    )
+    policy = policy.replace("{model: l-diversity, attribute: category, l: 3, kind: distinct}", asked)
+    (shop / "policy.yaml").write_text(
+        policy.replace("amount:   {role: plain}", "amount:   {role: sensitive, type: number}")
+    )
+
+
+@pytest.mark.parametrize("method", ["fads", "castle"])
+def test_t_closeness_is_kept_to_a_declared_reference(shop, shoal, method):
+    """Every class is as close to the reference as promised, though the stream drifts away from it."""
+    close_to(shop, "category", 0.2)
+    run = (*STREAM, "-o", "out.csv", "--method", method, "--set", "delta=500", "--json")
+    assert "a stream has none" in shoal(*run).err
+    purchases.generate(2000, 9).write_csv("reference.csv")
+    found = shoal(*run, "--reference", "reference.csv")
+    assert found.status == 0
+    (closeness,) = [p for p in json.loads(found.out)["promises"] if p["model"] == "t-closeness"]
+    assert closeness["holds"]
+    assert 0 < closeness["measured"] <= 0.2
+
+
+def test_a_value_that_the_reference_does_not_show_is_set_aside(shop, shoal):
+    close_to(shop, "amount", 1.0)
+    pl.read_csv("p.csv", infer_schema=False).head(2990).write_csv("reference.csv")
+    assert shoal(*STREAM, "-o", "out.csv", "--reference", "reference.csv").status == 0
+    told = (shop / "out.csv.dead-letters.jsonl").read_text()
+    assert "attribute 'amount': a value that the reference does not show" in told
+
+
 def test_standard_output_gets_the_same_rows(shop, shoal):
     shoal(*STREAM, "-o", "out.csv")
     assert shoal(*STREAM, "-o", "-").out == (shop / "out.csv").read_text()

@@ -69,6 +69,10 @@ class TCloseness(Promise):
         classes = self.extended(classes)
         return self._judge(classes, self._distances(classes))
 
+    def judge_against(self, table: Classes, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        """As `judge`, compared with the distributions of another table whose values have the same places."""
+        return self._judge(classes, self._distances(table))
+
     def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
         distances = self._distances(table)
         return lambda classes: self._judge(classes, distances)[1]

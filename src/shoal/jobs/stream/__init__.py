@@ -118,7 +118,7 @@ class Stream:
         if self._core is None:
             reference = None if self._reference is None else table_of(self._reference)
             self._core = StreamCore(self.policy, list(names), reference)
-            self._gate = Gate(self._core.schema, self.policy.build_promises())
+            self._gate = Gate(self._core.schema, self._core.measures)
         elif sorted(names) != sorted(self._core.names):
             raise InputError("stream: this batch has other columns than the first; give every batch the same")
 

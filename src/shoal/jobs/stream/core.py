@@ -20,7 +20,7 @@ from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
 from shoal.jobs.policy import Policy
 from shoal.jobs.pseudonyms import pseudonyms
-from shoal.jobs.stream.promises import BoundToStream
+from shoal.jobs.stream.promises import BoundToStream, Measures
 
 POSITION, PERSON = "\0position", "\0person"
 """Columns of what is held that no source can name: where a record stood in the source, and whose it is."""
@@ -72,7 +72,8 @@ class StreamCore:
         ordered = tuple(schema[name] for name in names)
         self.schema = Schema(ordered, schema.missing, schema.missing_values, schema.render, schema.label)
         self.space = Space.of(self.schema, getattr(method, "snap", 0))
-        self._promises = BoundToStream(policy.build_promises(), self.schema, self._sensitive)
+        self.measures = Measures(policy.build_promises(), self.schema, reference)
+        self._promises = BoundToStream(self.measures, self._sensitive)
         self._publisher = method.start(self.space, self._promises, policy.model.seed)
         self._held = _Held()
         self._texts: dict[int, tuple[str | None, ...]] = {}
@@ -148,6 +149,11 @@ class StreamCore:
             nobody = (people.is_in([*self.schema.missing_values, ""])).to_numpy()
             found += [(int(row), "names no subject") for row in np.flatnonzero(nobody)]
         for attribute in self.schema.sensitive:
+            unknown = self.measures.unknown(attribute.name, frame[attribute.name])
+            found += [
+                (int(row), f"attribute '{attribute.name}': a value that the reference does not show")
+                for row in np.flatnonzero(unknown)
+            ]
             if attribute.hierarchy is None and attribute.kind is Kind.CATEGORY:
                 continue
             column = encode_text(frame[attribute.name])

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.data.classes import Classes
 from shoal.data.release import is_suppressed, label_classes, read_columns, spans_cover
 from shoal.data.schema import Schema
-from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Table
 from shoal.errors import PromiseError
+from shoal.jobs.stream.promises import Measures
 
 Cells = tuple[str | None, ...]
 
@@ -33,7 +32,7 @@ class Gate:
     """
 
     schema: Schema
-    models: list[Any]
+    measures: Measures
     known: set[Cells] = field(default_factory=set)
     least: int | None = None
     rows: int = 0
@@ -77,15 +76,12 @@ class Gate:
             return
         number = np.append(np.where(fresh, np.cumsum(fresh) - 1, -1), -1)[labels]
         kept = number >= 0
-        table, sensitive = Table(released.filter(pl.Series(kept))), {}
-        for attribute in self.schema.sensitive:
-            column, _ = encode_sensitive(attribute, table.column(attribute.name), self.schema)
-            if column is not None:
-                sensitive[attribute.name] = column
-        who = np.unique(people[kept], return_inverse=True)[1].astype(np.int32)
-        classes = Classes(number[kept].astype(np.int32), int(fresh.sum()), who, sensitive)
-        for model in self.models:
-            self._demand(bool(model.holds(classes).all()), f"promise '{model.model}' does not hold in a new class")
+        classes = self.measures.classes(
+            people[kept], released.filter(pl.Series(kept)), number[kept].astype(np.int32), int(fresh.sum())
+        )
+        for model in self.measures.models:
+            holds = self.measures.holds(model, classes)
+            self._demand(bool(holds.all()), f"promise '{model.model}' does not hold in a new class")
         fewest = int(classes.people().min())
         self.least = fewest if self.least is None else min(self.least, fewest)
 

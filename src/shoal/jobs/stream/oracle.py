@@ -167,7 +167,8 @@ def _weak_new(
     classes = Classes(numbers, int(numbers.max()) + 1, people[new].astype(np.int32), sensitive)
     broken = np.zeros(classes.count, dtype=bool)
     for model in models:
-        broken |= ~model.holds(classes)
+        if model.model != "t-closeness":  # judged against a reference, which is not at hand
+            broken |= ~model.holds(classes)
     return int(broken.sum())
 
 

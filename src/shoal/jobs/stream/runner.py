@@ -30,6 +30,7 @@ import polars as pl
 from shoal.connectors import files, kafka
 from shoal.connectors.feeds import Feed, Piece, feed_of
 from shoal.data.certificate import Certificate
+from shoal.data.release import Release
 from shoal.data.schema import Role
 from shoal.data.stream import KINDS, NEW
 from shoal.data.table import Table
@@ -180,7 +181,7 @@ class Run:
         self._reference = None if order.reference is None else files.read(order.reference)
         table = None if self._reference is None else Table(self._reference.frame)
         self.core = StreamCore(policy, feed.names, table)
-        self._gate = Gate(self.core.schema, policy.build_promises())
+        self._gate = Gate(self.core.schema, self.core.measures)
         self._tally = Tally()
         self._kind = _format_of(order.sink)
         self._topic: kafka.TopicSink | None = None
@@ -530,8 +531,25 @@ class Run:
             subject = self.core.schema.subject
             assert subject is not None
             released = released.with_columns(pl.Series(subject.name, people).cast(pl.String))
-        certificate, _ = measure(Table(released), self.core.schema, self._policy, None, progress)
-        return self._complete({**certificate, "measured": "whole"}, written.sha256)
+        certificate, release = measure(Table(released), self.core.schema, self._policy, None, progress)
+        promises = [
+            self._against_reference(promise, model, release, released) if model.model == "t-closeness" else promise
+            for promise, model in zip(certificate["promises"], self.core.measures.models, strict=True)
+        ]
+        return self._complete({**certificate, "promises": promises, "measured": "whole"}, written.sha256)
+
+    def _against_reference(
+        self, promise: dict[str, Any], model: Any, release: Release, released: pl.DataFrame
+    ) -> dict[str, Any]:
+        """t-closeness as a stream keeps it: to the reference, not to what happens to be published."""
+        kept = release.classes.labels >= 0
+        people = release.classes.subjects
+        who = np.arange(len(kept)) if people is None else people
+        classes = self.core.measures.classes(
+            who[kept], released.filter(pl.Series(kept)), release.classes.labels[kept], release.classes.count
+        )
+        measured, holds = self.core.measures.closeness(model, classes)
+        return {**promise, "measured": model.worst(measured), "holds": bool(holds.all()), "to": "reference"}
 
     def so_far(self) -> Certificate:
         """What was measured release by release: the least of every class when it first appeared."""
