@@ -69,6 +69,21 @@ def test_a_forged_mean_or_range_is_found(render, honest, forged):
     assert not certificate.holds
 
 
+@pytest.mark.parametrize(("render", "honest"), [("mean", "21"), ("both", "21 [20, 22]")])
+def test_a_range_in_place_of_a_mean_is_no_cell(render, honest):
+    release, frame = published(render)
+    changed = release.data.with_columns(pl.col("age").cast(pl.String).replace(honest, "[21, 99]"))
+    with pytest.raises(library.InputError, match="2 published cells are neither"):
+        library.audit(changed, policy(render), frame)
+
+
+def test_means_of_tiny_numbers_keep_their_digits():
+    release, frame = published("mean", [f"{age}e-13" for age in AGES])
+    shown = release.data["age"].cast(pl.String).cast(pl.Float64)
+    assert shown.sum() == pytest.approx(sum(map(int, AGES)) * 1e-13, rel=1e-2, abs=0)
+    assert library.audit(release.data, policy("mean"), frame).holds
+
+
 def test_classes_of_equal_means_are_one_class_to_a_reader():
     frame, cells = pl.DataFrame({"age": ["10", "30", "19", "21"]}), pl.DataFrame({"age": ["20"] * 4})
     certificate = library.audit(cells, policy("mean"), frame)
@@ -106,11 +121,13 @@ def test_missing_values_publish_as_they_do_beside_ranges():
         assert suppressed.data["age"].to_list().count("*") == 3
 
 
-def test_two_decimals_more_than_the_values_have_and_ten_at_most():
+def test_two_decimals_more_than_the_values_have_and_ten_at_most_behind_leading_zeros():
     assert mean_decimals(["1", "20"]) == 2
     assert mean_decimals(["1.5", " 2.125 "]) == 5
     assert mean_decimals(["1e3", "1e-2"]) == 4
     assert mean_decimals(["0.1234567890123"]) == 10
+    assert mean_decimals(["0.00012345678901234", "0"]) == 13
+    assert mean_decimals(["1", "1e-999999999"]) == 324
     assert mean_decimals([]) == 2
 
 

@@ -163,9 +163,15 @@ def _positions(attribute: Attribute, values: np.ndarray, missing: int) -> tuple[
 
 
 def mean_decimals(texts: Iterable[str]) -> int:
-    """Decimals of a published mean: two more than the values have, ten at most."""
-    exponents = (Decimal(text.strip()).as_tuple().exponent for text in texts)
-    return min(max([0, *(-exponent for exponent in exponents if isinstance(exponent, int))]) + 2, 10)
+    """Decimals of a published mean: two more than the values have, ten at most behind the zeros of the smallest."""
+    numbers = [number for number in (Decimal(text.strip()) for text in texts) if number.is_finite()]
+    longest = max([0, *(-int(number.as_tuple().exponent) for number in numbers)])
+    zeros = max([0, *(-number.adjusted() - 1 for number in numbers if number)])
+    return min(longest + 2, zeros + 10, LEAST_DECIMAL)
+
+
+LEAST_DECIMAL = 324
+"""The place of the last decimal that a float has."""
 
 
 def linear_domain(attribute: Attribute, values: np.ndarray) -> tuple[float, float]:

@@ -149,6 +149,9 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
         whole = float(len(attribute.order or ()) - 1)
     elif attribute.kind is Kind.NUMBER:
         lo, hi = _number_spans(spans, schema.render)
+        if attribute.shown is not Shown.RANGE:  # a range alone says no mean, so it is no cell of such a column
+            alone = (lo < hi) & (True if means is None else np.isnan(means))
+            lo, hi = np.where(alone, np.nan, lo), np.where(alone, np.nan, hi)
         whole = np.nan if attribute.domain is None else attribute.domain[1] - attribute.domain[0]
     else:  # a category without hierarchy, original not at hand: a cell is a value or the mark
         lo, hi, whole = np.zeros(len(column.cells)), np.zeros(len(column.cells)), 1.0
