@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from republish_cases import append, grown, policy, wearers
+from republish_cases import POLICY, append, grown, policy, wearers
 from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.jobs.ledger import verified
+from shoal.jobs.policy import Policy
 from shoal.jobs.republish import republish_file
 from shoal.state.ledger import Ledger
 
@@ -46,8 +47,6 @@ def test_a_whole_ledger_verifies(ledger):
 def test_every_changed_byte_of_every_file_is_found(ledger):
     for folder in (ledger, ledger.with_name("L.private")):
         for path in files_of(folder):
-            if path.name == "key":
-                continue  # a key of its length can't be told from another
             content = path.read_bytes()
             path.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
             assert Ledger.at(ledger).verify() if path.name != "ledger.json" else not_verified(ledger), path
@@ -91,6 +90,89 @@ def test_reordered_releases_are_named(ledger):
     findings = Ledger.at(ledger).verify()
     assert any("release 0001: is out of order" in finding for finding in findings)
     assert any("release 0002: is out of order" in finding for finding in findings)
+
+
+@pytest.mark.parametrize("name", ["00002", "extra.txt", "0009", "notes/0001"])
+def test_whatever_is_added_beside_the_releases_is_named(ledger, name):
+    for folder, whole in ((ledger, "ledger"), (ledger.with_name("L.private"), "private part")):
+        place = folder / name
+        place.mkdir(parents=True) if name == "00002" else (place.parent.mkdir(exist_ok=True), place.write_text("x"))
+        assert Ledger.at(ledger).verify() == [f"{name.split('/')[0]}: is no part of the {whole}"]
+        shutil.rmtree(folder / name.split("/")[0]) if place.is_dir() or "/" in name else place.unlink()
+
+
+@pytest.mark.parametrize("method", ["crp", "k-pprp"])
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: flip(path, 0), lambda path: path.write_bytes(b"")])
+def test_nobody_is_published_again_under_another_key(tmp_path, method, damage):
+    """With another key, known people could not be told from new ones."""
+    ledger, asked = grown(tmp_path / "L", releases=1, asked=policy(method)), policy(method)
+    key = tmp_path / "L.private" / "key"
+    damage(key)
+    left = key.read_bytes() if key.exists() else None
+    with pytest.raises(LedgerError, match="private key: is missing or was changed"):
+        append(ledger, pl.concat([wearers(10, 1), wearers(20, 2)]), asked)
+    assert Ledger.at(ledger).releases() == [1]
+    assert (key.read_bytes() if key.exists() else None) == left
+    assert Ledger.at(ledger).verify() == ["private key: is missing or was changed"]
+
+
+def test_a_ledger_of_people_without_names_needs_no_key(tmp_path):
+    content = {**POLICY, "attributes": {**POLICY["attributes"], "who": {"role": "drop"}}}
+    asked = Policy.from_dict(content).with_method("crp", {})
+    ledger = grown(tmp_path / "L", releases=2, asked=asked)
+    assert Ledger.at(ledger).verify() == []
+
+
+def flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("inputs", 5), ("inputs", None), ("more", 1), ("records", "a"), ("records", True), ("number", 1), ("files", [])],
+)
+def test_a_step_that_can_not_be_understood_is_damaged(ledger, key, value):
+    step = max(ledger.with_name("L.private").glob("0*")) / "state.json"
+    content = json.loads(step.read_text()) | {key: value}
+    step.write_text(json.dumps({k: v for k, v in content.items() if v is not None}))
+    assert any(f"private step {step.parent.name}: is missing or damaged" in f for f in Ledger.at(ledger).verify())
+    with pytest.raises(LedgerError, match="is missing or damaged"):
+        append(ledger, wearers(30, 4))
+
+
+@pytest.mark.parametrize("change", ["{}", "[]", '{"ledger": 3, "output": 5}', '{"ledger": {"files": []}}'])
+def test_a_certificate_that_can_not_be_understood_is_damaged(ledger, change):
+    for release in ("0001", "0003"):
+        (ledger / release / "certificate.json").write_text(change)
+        assert any(release in finding for finding in Ledger.at(ledger).verify())
+        with pytest.raises(LedgerError, match="damaged"):
+            append(ledger, wearers(30, 4))
+
+
+@pytest.mark.parametrize("name", ["ledger.json", "policy.json"])
+def test_nothing_is_appended_under_changed_terms(ledger, name):
+    text = (ledger / name).read_text()
+    for changed in ("[]", text.replace('"k": 4', '"k": 2') + " ", '{"files": {"": "", "\\u0000": 1}}'):
+        (ledger / name).write_text(changed)
+        with pytest.raises(LedgerError, match="damaged"):
+            append(ledger, wearers(30, 4), policy(k=2))
+        assert Ledger.at(ledger).releases() == [1, 2, 3]
+        assert Ledger.at(ledger).verify()
+
+
+def test_terms_that_were_changed_with_their_hashes_do_not_begin_the_chain(ledger):
+    """Weakened, and ledger.json made to fit: the first release still holds the hash of what it was."""
+    import hashlib
+
+    text = (ledger / "policy.json").read_text().replace('"k": 4', '"k": 2')
+    (ledger / "policy.json").write_text(text)
+    genesis = json.loads((ledger / "ledger.json").read_text())
+    genesis["files"]["policy.json"] = hashlib.sha256(text.encode()).hexdigest()
+    (ledger / "ledger.json").write_text(json.dumps(genesis, indent=1) + "\n")
+    with pytest.raises(LedgerError, match=r"0001: does not follow ledger\.json"):
+        append(ledger, wearers(30, 4), policy(k=2))
 
 
 def test_an_added_release_or_file_is_named(ledger):

@@ -129,11 +129,11 @@ def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
     looks_back: whether all earlier releases will be read, and so must be whole; else the last one must be.
     """
     if ledger.exists:
-        ledger_policy.check_same(policy, ledger)
         if looks_back:
             ledger.check_whole()
         else:
             ledger.check_end()
+        ledger_policy.check_same(policy, ledger)
     else:
         ledger.check_place()
 

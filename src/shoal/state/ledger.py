@@ -20,9 +20,11 @@ import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import IO, Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from shoal.errors import InputError, LedgerError
 
@@ -33,10 +35,10 @@ DATA, CERTIFICATE = "data.csv", "certificate.json"
 STATE, MARK, KEY, LOCK = "state.json", "published", "key", "lock"
 RUN = "run.npy"
 DRAFT = ".part"
+_LOST_KEY = "private key: is missing or was changed"
 KEY_BYTES = 32
 
-_RELEASE = re.compile(r"\d{4,}")
-_STEP = re.compile(r"\d{6,}")
+_RELEASE, _STEP = "{:04d}", "{:06d}"
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Step:
     release: the release it became, None where its records wait. inputs: hashes of all increments so far, with
     the release that each led to. records: how many records were ever published. files: hashes by name; those in
     `passing` are removed once a later step has taken their place. runs: the steps whose file RUN is in use.
+    key: hash of the key of the subject tokens, empty where none was needed.
     """
 
     number: int = 0
@@ -58,11 +61,15 @@ class Step:
     files: Mapping[str, str] = field(default_factory=dict)
     passing: tuple[str, ...] = ()
     runs: tuple[int, ...] = ()
+    key: str = ""
 
     def release_of(self, digest: str) -> tuple[bool, int | None]:
         """Whether an increment with this hash was accepted before, and the release that it led to."""
         known = dict(self.inputs)
         return digest in known, known.get(digest)
+
+
+_STEP_FORM = TypeAdapter(Step)
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,7 @@ class Ledger:
         return _numbers(self.path, _RELEASE)
 
     def folder(self, release: int) -> Path:
-        return self.path / f"{release:04d}"
+        return self.path / _RELEASE.format(release)
 
     def certificate(self, release: int) -> dict[str, Any]:
         """The certificate of a release; raises LedgerError where it can't be read."""
@@ -161,16 +168,23 @@ class Ledger:
         return _numbers(self.private, _STEP)
 
     def step_folder(self, number: int) -> Path:
-        return self.private / f"{number:06d}"
+        return self.private / _STEP.format(number)
 
     def step(self, number: int) -> Step:
         """A step of the private part; raises LedgerError where it can't be read."""
+        damaged = LedgerError(f"private step {number:06d}: is missing or damaged; restore it from a copy")
         content = _read_json(self.step_folder(number) / STATE)
         if content is None or content.pop("schema", None) != PRIVATE_SCHEMA:
-            raise LedgerError(f"private step {number:06d}: is missing or damaged; restore it from a copy")
-        inputs = tuple((digest, release) for digest, release in content.pop("inputs"))
-        passing, runs = tuple(content.pop("passing")), tuple(content.pop("runs"))
-        return Step(**content, inputs=inputs, passing=passing, runs=runs)
+            raise damaged
+        if set(content) != {part.name for part in fields(Step)}:
+            raise damaged
+        try:
+            step = _STEP_FORM.validate_json(json.dumps(content), strict=True)
+        except ValidationError:
+            raise damaged from None
+        if step.number != number:
+            raise damaged
+        return step
 
     def last_step(self) -> Step:
         """The last step that happened; an empty one where none has."""
@@ -188,9 +202,11 @@ class Ledger:
 
     @property
     def key(self) -> bytes:
-        """The key of the subject tokens; made once."""
+        """The key of the subject tokens; made once, before the first step. Raises LedgerError where it is lost."""
         path = self.private / KEY
         if not path.exists():
+            if self.steps():
+                raise LedgerError(*_first_and_rest([_LOST_KEY]))
             draft = path.with_name(f"{KEY}{DRAFT}")
             draft.write_bytes(secrets.token_bytes(KEY_BYTES))
             draft.chmod(0o600)
@@ -225,10 +241,14 @@ class Ledger:
         Looks at the end of the chain alone, so that an append costs the same however long the ledger is.
         """
         step, releases = self.last_step(), self.releases()
+        findings = [*self._genesis_findings(), *self._key_findings(step)]
+        if findings:
+            raise LedgerError(*_first_and_rest(findings))
         if releases != list(range(1, step.releases + 1)):
             raise LedgerError(*_first_and_rest(self.verify()))
         end = self.folder(step.releases) / CERTIFICATE if step.releases else self.path / GENESIS
         whole = sha256_of(end) == step.head and not (step.releases and self._data_findings(step.releases))
+        whole = whole and not (step.releases and self._link_findings(1, sha256_of(self.path / GENESIS)))
         if not whole or self._changed_files(step, step.files) or self._changed_runs(step):
             raise LedgerError(*_first_and_rest(self.verify()))
 
@@ -271,7 +291,7 @@ class Ledger:
             before.number + 1, previous, release, before.releases + int(publishes), head, records,
             (*before.inputs, (digest, release)),
             {path.name: sha256_of(path) for path in sorted(draft.private.iterdir())}, passing,
-            (*runs, before.number + 1) if (draft.private / RUN).exists() else runs,
+            (*runs, before.number + 1) if (draft.private / RUN).exists() else runs, sha256_of(self.private / KEY),
         )  # fmt: skip
         (draft.private / STATE).write_text(_json({"schema": PRIVATE_SCHEMA, **vars(step)}))
         _take_place(draft.private, self.step_folder(step.number))
@@ -324,7 +344,7 @@ class Ledger:
 
     def verify(self) -> list[str]:
         """Everything that is damaged, missing, added or out of order, each named; empty where all is whole."""
-        findings = self._genesis_findings()
+        findings = self._genesis_findings() + self._added()
         releases = self.releases()
         expected = max([*releases, self._remembered()])
         before: str | None = sha256_of(self.path / GENESIS)
@@ -347,6 +367,19 @@ class Ledger:
             if sha256_of(self.path / name) != digest
         ]
 
+    def _added(self) -> list[str]:
+        """What stands in either folder without being part of the ledger; drafts of an append come and go."""
+        terms = _mapping(_read_json(self.path / GENESIS) or {}, "files")
+        published = {GENESIS, *(name.split("/")[0] for name in terms), *map(_RELEASE.format, self.releases())}
+        private = {KEY, LOCK, *map(_STEP.format, self.steps())}
+        found = [(name, "ledger") for name in _names(self.path) - published]
+        found += [(name, "private part") for name in _names(self.private) - private]
+        return [f"{name}: is no part of the {whole}" for name, whole in sorted(found)]
+
+    def _key_findings(self, step: Step) -> list[str]:
+        """Whether the key is the one that the steps were made with."""
+        return [_LOST_KEY] if step.number and sha256_of(self.private / KEY) != step.key else []
+
     def _remembered(self) -> int:
         """How many releases the private part says there are."""
         try:
@@ -358,19 +391,23 @@ class Ledger:
         name, content = f"release {release:04d}", _read_json(self.folder(release) / CERTIFICATE)
         if content is None or not isinstance(content.get("ledger"), dict):
             return [f"{name}: its certificate is missing or damaged"]
-        link = content["ledger"]
-        if link.get("release") != release:
-            return [f"{name}: is out of order, its certificate says release {link.get('release')}"]
-        findings = self._data_findings(release)
-        if before is not None and link.get("previous") != before:
-            what = f"release {release - 1:04d}" if release > 1 else GENESIS
-            findings.append(f"{name}: does not follow {what} as it is; one of the two was changed or replaced")
-        return findings
+        stated = content["ledger"].get("release")
+        if stated != release:
+            return [f"{name}: is out of order, its certificate says release {stated}"]
+        return self._data_findings(release) + ([] if before is None else self._link_findings(release, before))
+
+    def _link_findings(self, release: int, before: str) -> list[str]:
+        """Whether a release follows what stands before it, given by its hash."""
+        content = _read_json(self.folder(release) / CERTIFICATE) or {}
+        if _mapping(content, "ledger").get("previous") == before:
+            return []
+        what = f"release {release - 1:04d}" if release > 1 else GENESIS
+        return [f"release {release:04d}: does not follow {what} as it is; one of the two was changed or replaced"]
 
     def _data_findings(self, release: int) -> list[str]:
         """What is wrong with a release's files against its certificate."""
         content = _read_json(self.folder(release) / CERTIFICATE) or {}
-        stated = {DATA: (content.get("output") or {}).get("sha256"), **(content.get("ledger") or {}).get("files", {})}
+        stated = {DATA: _mapping(content, "output").get("sha256"), **_mapping(_mapping(content, "ledger"), "files")}
         findings = [
             f"release {release:04d}: {name} is missing or was changed"
             for name, digest in stated.items()
@@ -385,7 +422,7 @@ class Ledger:
         return [
             f"private step {step.number:06d}: {name} is missing or was changed"
             for name in names
-            if sha256_of(folder / name) != step.files[name]
+            if sha256_of(folder / name) != step.files.get(name)
         ]
 
     def _changed_runs(self, last: Step) -> list[str]:
@@ -394,21 +431,18 @@ class Ledger:
 
     def _private_findings(self) -> list[str]:
         """What is wrong with the private part: its chain of steps, its files, and what it remembers of releases."""
-        steps, findings = self.steps(), []
-        key = self.private / KEY
-        if steps and (not key.is_file() or key.stat().st_size != KEY_BYTES):
-            findings.append("private key: is missing or damaged")
+        steps, findings = self.steps(), list[str]()
         before: str | None = sha256_of(self.path / GENESIS)
         last = max(steps, default=0)
         try:
             runs = self.last_step().runs
-        except (LedgerError, TypeError, ValueError, KeyError):
+        except LedgerError:
             runs = ()
         for number in range(1, last + 1):
             name = f"private step {number:06d}"
             try:
                 step = self.step(number)
-            except (LedgerError, TypeError, ValueError, KeyError):
+            except LedgerError:
                 findings.append(f"{name}: is missing or damaged")
                 before = None
                 continue
@@ -417,6 +451,7 @@ class Ledger:
             if before is not None and step.previous != before:
                 findings.append(f"{name}: does not follow the one before; one of the two was changed or replaced")
             before = sha256_of(self.step_folder(number) / STATE)
+            findings += self._key_findings(step) if number == last else []
             kept = [
                 file
                 for file in step.files
@@ -433,7 +468,7 @@ def sha256_of(path: Path) -> str:
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
+    except (OSError, ValueError):
         return ""
 
 
@@ -449,16 +484,32 @@ def _json(content: Mapping[str, Any]) -> str:
 def _read_json(path: Path) -> dict[str, Any] | None:
     try:
         content = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None
 
 
-def _numbers(folder: Path, name: re.Pattern[str]) -> list[int]:
+def _mapping(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A part of what was read, empty where it is none."""
+    part = content.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _numbers(folder: Path, form: str) -> list[int]:
+    """The numbers that folders in here are named by, rising."""
     if not folder.is_dir():
         return []
     with os.scandir(folder) as entries:  # which knows what is a folder without asking about each
-        return sorted(int(entry.name) for entry in entries if name.fullmatch(entry.name) and entry.is_dir())
+        named = [e.name for e in entries if e.name.isascii() and e.name.isdigit() and e.is_dir()]
+    return sorted(int(name) for name in named if name == form.format(int(name)))
+
+
+def _names(folder: Path) -> set[str]:
+    """What stands in a folder, but for drafts."""
+    if not folder.is_dir():
+        return set()
+    with os.scandir(folder) as entries:
+        return {e.name for e in entries if not (e.name.startswith(".") and e.name.endswith(DRAFT))}
 
 
 def _new_folder(parent: Path, name: str) -> Path:
