@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -216,6 +217,77 @@ def test_tls_1_2_finds_no_common_suite(tmp_path):
     with pytest.raises((ssl.SSLError, ConnectionResetError)):
         handshake(ssl.TLSVersion.TLSv1_2)
     world.running["bank"].kill()
+
+
+def demo(folder, change=lambda content: None):
+    """A small agreement on files with hierarchies in tables, a plain column, and the label in both tables."""
+    rng = np.random.default_rng(0)
+    job = rng.integers(0, 3, 120)
+    salary = job * 20 + rng.integers(0, 30, 120)
+    label = np.where(salary > 40, "high", "low")
+    people = pl.DataFrame({"id": [f"u{i}" for i in range(120)], "salary": salary, "income": label})
+    people[:110].write_csv(folder / "bank.csv")
+    people = people.with_columns(
+        job=pl.Series(["janitor", "lawyer", "manager"]).gather(job), ward=pl.Series(["a", "b"]).gather(job % 2)
+    )
+    people[::-1].select("id", "job", "ward", "income").write_csv(folder / "clinic.csv")
+    (folder / "job.csv").write_text("janitor;blue;*\nlawyer;white;*\nmanager;white;*\n")
+    content = {
+        "version": 1,
+        "join": "id",
+        "label": {"attribute": "income", "shared": True},
+        "parties": [
+            {
+                "name": "bank",
+                "table": "bank.csv",
+                "attributes": {"salary": {"role": "quasi", "type": "number", "domain": [0, 99]}},
+            },
+            {
+                "name": "clinic",
+                "table": "clinic.csv",
+                "attributes": {"job": {"role": "quasi", "hierarchy": "job.csv"}, "ward": {"role": "plain"}},
+            },
+        ],
+        "helper": {"name": "recipient"},
+        "promises": [{"model": "k-anonymity", "k": 4}],
+    }
+    change(content)
+    (folder / "parties.yaml").write_text(yaml.safe_dump(content))
+    return str(folder / "parties.yaml")
+
+
+def test_files_with_hierarchies_and_plain_columns(tmp_path):
+    certificate = fuse(demo(tmp_path), str(tmp_path / "out.parquet"), transcript=tmp_path / "said")
+    published = pl.read_parquet(tmp_path / "out.parquet")
+    assert published.columns == ["salary", "job", "ward", "income"]
+    assert published["ward"].unique().sort().to_list() == ["a", "b"]
+    assert certificate.holds
+    assert certificate["records"]["out"] == 110
+    assert published.group_by("salary", "job").len()["len"].min() >= 4
+    assert check_transcript(tmp_path / "said").wrong == []
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "told"),
+    [
+        (lambda c: c.pop("helper"), shoal.InputError, "name a helper"),
+        (lambda c: c["parties"][0].update(table="none.csv"), shoal.InputError, "is not there"),
+        (lambda c: c["parties"][0].pop("table"), shoal.InputError, "no 'table'"),
+        (lambda c: c["promises"][0].update(k=500), shoal.InfeasibleError, "fewer than 500 people in common"),
+        (
+            lambda c: c["parties"][0]["attributes"]["salary"].update(domain=[0, 9]),
+            shoal.InputError,
+            "outside its domain",
+        ),
+        (lambda c: c.update(join="name"), shoal.InputError, "no column 'name'"),
+    ],
+)
+def test_what_can_not_be_is_told_and_leaves_nothing(tmp_path, change, error, told):
+    agreement = demo(tmp_path, change)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with pytest.raises(error, match=told):
+        fuse(agreement, str(tmp_path / "out.csv"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
 def test_the_order_of_rows_follows_from_what_they_show(tmp_path):

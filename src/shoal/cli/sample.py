@@ -8,7 +8,9 @@ import typer
 
 
 def sample(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Which generator: patients, purchases or wearables.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Which generator: bank, patients, purchases or wearables.")
+    ],
     output: Annotated[str, typer.Option("-o", "--output", help="Where to write the table.")],
     n: Annotated[int, typer.Option("-n", help="How many records.", min=1)] = 1000,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same table.", min=0)] = 0,

@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from shoal import errors
+from shoal.algorithms.fusion.secure_maximum import check_computing
 from shoal.connectors import files
 from shoal.connectors.party_link import Identity, make_keys
 from shoal.data.certificate import Certificate
-from shoal.errors import InputError, PartyError
+from shoal.errors import InfeasibleError, InputError, PartyError, PromiseError
 from shoal.jobs.agreement import Agreement, PartyModel, with_places
 from shoal.jobs.audit import Progress, audit_file, silent
 
@@ -103,6 +104,10 @@ def fuse(
         if party.table is None:
             raise InputError(f"party '{party.name}': has no 'table'; name the file that it reads")
         tables[party.name] = str((agreement.base / party.table).resolve())
+        if not Path(tables[party.name]).is_file():
+            raise InputError(f"party '{party.name}': its table '{party.table}' is not there; check its name")
+    if agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
+        check_computing(len(agreement.computing))
     files.format_of(output)
     place = Path(output)
     if not place.parent.is_dir():
@@ -110,7 +115,11 @@ def fuse(
     folder = place.parent / f".{place.name}.fuse"
     local = _prepared(agreement, folder, tables)
     running = [_party(name, local, folder, place.name, transcript) for name in agreement.computing]
-    _run(running, progress)  # where it fails, the folder stays: the next run goes on
+    try:
+        _run(running, progress)  # where a party is lost, the folder stays: the next run goes on
+    except (InputError, InfeasibleError, PromiseError):
+        shutil.rmtree(folder)
+        raise
     _check_same(agreement, folder, place.name)
     proof = _release_of(agreement.owners[0], folder, place.name, ".certificate.json")
     certificate = Certificate(json.loads(proof.read_text()))
