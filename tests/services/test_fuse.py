@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
+import time
 
 import numpy as np
 import polars as pl
@@ -101,10 +104,13 @@ def undisturbed(tmp_path_factory):
     return world.release("bank"), entries
 
 
-@pytest.mark.parametrize("entry", [1, 3, 8, 14, 19, 21, 25, 29, 33, 40])
-def test_killed_at_any_entry_of_its_journal_a_party_goes_on_to_the_same_table(tmp_path, undisturbed, entry):
+@pytest.mark.parametrize(
+    ("entry", "maximum"),
+    [*((entry, "clear") for entry in (1, 3, 8, 14, 19, 21, 25, 29, 33, 40)), (21, "mpyc"), (25, "mpyc")],
+)
+def test_killed_at_any_entry_of_its_journal_a_party_goes_on_to_the_same_table(tmp_path, undisturbed, entry, maximum):
     expected, entries = undisturbed
-    world = bank_world(tmp_path)
+    world = bank_world(tmp_path, maximum=maximum)
     name = world.names[entry // 2 % 3]
     if entry > entries[name]:
         pytest.skip("the journal is shorter")
@@ -115,6 +121,25 @@ def test_killed_at_any_entry_of_its_journal_a_party_goes_on_to_the_same_table(tm
     world.start(name)
     assert set(world.statuses().values()) == {0}
     assert [world.release(one) for one in world.names] == [expected] * 3
+
+
+def test_a_fusion_whose_starter_is_killed_goes_on_when_it_is_run_again(tmp_path):
+    write_sample("bank", 250, 4, str(tmp_path / "demo"))
+    agreement, output = str(tmp_path / "demo" / "bank.parties.yaml"), str(tmp_path / "out.csv")
+    starter = subprocess.Popen([sys.executable, "-m", "shoal", "fuse", agreement, "-o", output, "-q"])
+    journal = tmp_path / ".out.csv.fuse" / "bank" / "journal"
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not (journal.exists() and journal.stat().st_size > 20_000):
+        time.sleep(0.02)
+    starter.kill()
+    starter.wait()
+    before = journal.read_bytes()[:10_000]
+    assert not (tmp_path / "out.csv").exists()
+    time.sleep(1)  # its parties die with it
+    certificate = fuse(agreement, output)
+    assert certificate.holds
+    assert before
+    assert not journal.exists()
 
 
 def test_a_stranger_under_an_agreed_name_is_not_heard(tmp_path):
@@ -205,8 +230,6 @@ def test_tls_1_2_finds_no_common_suite(tmp_path):
         context.set_alpn_protocols(["h2"])
         with socket.create_connection((host, int(port)), timeout=5) as plain, context.wrap_socket(plain) as secure:
             return secure.version()
-
-    import time
 
     for _ in range(100):
         try:

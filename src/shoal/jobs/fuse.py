@@ -31,6 +31,7 @@ from shoal.jobs.audit import Progress, audit_file, silent
 
 RESTARTS = 3
 ADDED_DELAY = "SHOAL_ADDED_DELAY_MS"  # holds every message back, for experiments on one machine
+ATTACHED = "SHOAL_ATTACHED"
 _PREFIX = "shoal: "
 
 
@@ -237,7 +238,9 @@ def _run(running: Sequence[_Running], progress: Progress) -> None:
 
 def _start(party: _Running, teller: str, progress: Progress) -> None:
     party.starts += 1
-    party.process = subprocess.Popen(party.command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    # the pipe to its standard input breaks when this process dies, and the party dies with it
+    attached = {**os.environ, ATTACHED: "1"}
+    party.process = subprocess.Popen(party.command, stderr=subprocess.PIPE, stdin=subprocess.PIPE, env=attached)
     threading.Thread(target=_listen, args=(party, party.process, party.name == teller, progress), daemon=True).start()
 
 
@@ -274,6 +277,13 @@ def _check_same(agreement: Agreement, folder: Path, output: str) -> None:
         raise PartyError("the parties wrote different tables; nothing is published, report this as a bug")
 
 
+def _die_with_starter() -> None:
+    """Ends this process when standard input does; the journal keeps what is done."""
+    while os.read(0, 1):  # not sys.stdin: its lock would still be held when the interpreter ends
+        pass
+    os._exit(130)
+
+
 def run_one(
     name: str,
     parties_path: str,
@@ -293,6 +303,8 @@ def run_one(
     from shoal.data.table import Table
     from shoal.jobs.party import run_party, write_release
 
+    if os.environ.get(ATTACHED):
+        threading.Thread(target=_die_with_starter, daemon=True).start()
     agreement = Agreement.load(parties_path)
     party = agreement.party(name)
     if agreed is not None and agreed.lower().removeprefix("sha256:") != agreement.hash.hex():

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import struct
 import sys
 import threading
@@ -139,11 +140,11 @@ async def _serve(setup: dict[str, int], source: BinaryIO, out: BinaryIO) -> None
     number, computing, owners = setup["number"], setup["computing"], setup["owners"]
     peers = {p: _Peer(loop, p, out) for p in range(computing) if p != number}
     runtime = _runtime(number, computing, peers)
-    plans: asyncio.Queue[bytes | None] = asyncio.Queue()
+    plans: asyncio.Queue[bytes] = asyncio.Queue()
 
-    def arrived(frame: tuple[bytes, int, int, bytes] | None) -> None:
-        if frame is None or frame[0] == BIDS:
-            plans.put_nowait(None if frame is None else frame[3])
+    def arrived(frame: tuple[bytes, int, int, bytes]) -> None:
+        if frame[0] == BIDS:
+            plans.put_nowait(frame[3])
         elif frame[0] == KEYS:
             peers[frame[1]].keys.set_result(frame[3])
         else:
@@ -152,9 +153,9 @@ async def _serve(setup: dict[str, int], source: BinaryIO, out: BinaryIO) -> None
     def listen() -> None:
         while True:
             frame = read_frame(source)
+            if frame is None:  # the party is gone, perhaps in the middle of a round
+                os._exit(0)
             loop.call_soon_threadsafe(arrived, frame)
-            if frame is None:
-                return
 
     threading.Thread(target=listen, daemon=True).start()
     for p in peers:
@@ -163,8 +164,8 @@ async def _serve(setup: dict[str, int], source: BinaryIO, out: BinaryIO) -> None
     for p in peers:
         if p < number:
             runtime._prss_keys_from_peer(p, bytearray(await peers[p].keys))
-    while (plan := await plans.get()) is not None:
-        steps = await _winner(runtime, owners, setup["bits"], json.loads(plan))
+    while True:
+        steps = await _winner(runtime, owners, setup["bits"], json.loads(await plans.get()))
         write_frame(out, RESULT, 0, 0, json.dumps(steps).encode())
 
 
