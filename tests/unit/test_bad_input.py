@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from shoal.cli.main import status_of
+
 
 @pytest.fixture
 def refused(workplace, shoal):
@@ -339,3 +341,12 @@ def test_hostile_policies_end_in_one_line(refused, workplace, text):
 def test_garbage_ends_in_one_line(refused, workplace, content):
     (workplace / "patients.csv").write_bytes(content)
     refused("shoal: ")
+
+
+def test_a_stop_that_compiled_code_gives_back_as_an_error_is_an_interruption(monkeypatch, capsys):
+    def stopped(*arguments, **options):
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    monkeypatch.setattr("shoal.cli.main.app", stopped)
+    assert status_of(["publish"]) == 130
+    assert capsys.readouterr().err == "shoal: interrupted; nothing was written\n"

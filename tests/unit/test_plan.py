@@ -107,7 +107,7 @@ SPREAD = pl.DataFrame(
 )
 
 
-def test_an_explanation_names_promises_columns_and_what_would_be_cheaper():
+def test_an_explanation_names_promises_and_columns():
     policy = POLICY | {
         "promises": [{"model": "k-anonymity", "k": 3}],
         "method": {"name": "full-domain", "suppression": 0.1},
@@ -117,16 +117,22 @@ def test_an_explanation_names_promises_columns_and_what_would_be_cheaper():
     assert told["suppressed"]["promises"] == {"k-anonymity": 1}
     assert {c["attribute"] for c in told["suppressed"]["columns"]} == {"at", "sex", "age"}
     assert any(column["promises"]["k-anonymity"] > 0 for column in told["generalized"])
+
+
+def test_cheaper_is_only_what_loses_or_suppresses_less_of_the_same_columns():
+    policy = POLICY | {"promises": [{"model": "k-anonymity", "k": 4}]}
+    told = shoal.publish(SPREAD, policy, explain=True).certificate["explanation"]
     settings = {change["setting"]: change for change in told["cheaper"]}
-    assert "k-anonymity with k = 2" in settings
-    assert "without 'age'" in settings
+    assert set(settings) == {"k-anonymity with k = 3", "without 'sex'"}  # without 'age', which shows nothing: no gain
+    assert settings["without 'sex'"]["now"] == {"suppressed": 0, "score": 1.0}  # the two others show nothing
+    assert settings["without 'sex'"]["score"] < 1.0
 
 
 def test_what_it_calls_cheaper_is_what_that_setting_publishes():
-    policy = POLICY | {"promises": [{"model": "k-anonymity", "k": 3}]}
+    policy = POLICY | {"promises": [{"model": "k-anonymity", "k": 4}]}
     told = shoal.publish(SPREAD, policy, explain=True).certificate["explanation"]
-    found = next(change for change in told["cheaper"] if change["setting"] == "k-anonymity with k = 2")
-    there = shoal.publish(SPREAD, policy | {"promises": [{"model": "k-anonymity", "k": 2}]}).certificate
+    found = next(change for change in told["cheaper"] if change["setting"] == "k-anonymity with k = 3")
+    there = shoal.publish(SPREAD, policy | {"promises": [{"model": "k-anonymity", "k": 3}]}).certificate
     assert found["score"] == there["method"]["account"]["score"]
     assert found["suppressed"] == there["records"]["suppressed"]
 
@@ -134,14 +140,14 @@ def test_what_it_calls_cheaper_is_what_that_setting_publishes():
 def test_explanations_hold_no_value_and_are_said_on_the_screen_and_in_the_report(tmp_path, capsys):
     SPREAD.write_csv(tmp_path / "in.csv")
     policy = POLICY | {
-        "promises": [{"model": "k-anonymity", "k": 3}, {"model": "l-diversity", "attribute": "ill", "l": 2}]
+        "promises": [{"model": "k-anonymity", "k": 4}, {"model": "l-diversity", "attribute": "ill", "l": 2}]
     }
     (tmp_path / "policy.json").write_text(json.dumps(policy))
     names = {name: str(tmp_path / name) for name in ("in.csv", "policy.json", "out.csv", "report.html")}
     command = ["publish", names["in.csv"], "-p", names["policy.json"], "-o", names["out.csv"], "--explain"]
     assert status_of([*command, "--report", names["report.html"]]) == 0
     said = capsys.readouterr().err
-    assert "cheaper: k-anonymity with k = 2" in said
+    assert "cheaper: k-anonymity with k = 3" in said
     assert "what would be cheaper" in (tmp_path / "report.html").read_text()
     assert "north" not in said
     assert shoal.publish(SPREAD, policy, explain=True).certificate.holds

@@ -98,6 +98,9 @@ def status_of(arguments: list[str]) -> int:
     except BrokenPipeError:
         return 0
     except Exception as bug:
+        if isinstance(bug, SystemError) and isinstance(bug.__cause__, KeyboardInterrupt):
+            _say("interrupted; nothing was written", ())  # compiled code gave the stop back in its own words
+            return INTERRUPTED
         if os.environ.get("SHOAL_DEBUG") == "1":
             raise
         # an exception's own text may hold cell values, so only its kind is shown

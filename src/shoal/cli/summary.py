@@ -35,11 +35,13 @@ def print_summary(certificate: Certificate, written: str | None = None) -> None:
             f"{gap['records']} records suppressed"
         )
     loss = certificate["utility"]["gcp"]
-    untold = "can't be told: domains or hierarchies follow the original, give --original"
+    untold = "can't be told from the release alone (means hide ranges, or domains follow the original); give --original"
     lines.append(f"information loss (gcp) {untold if loss is None else f'{100 * loss:.2f} %'}")
     for fault, count in certificate.get("faults", {}).items():
         if count:
             lines.append(f"{count} records are {fault} against the original: DOES NOT HOLD")
+    if any(2 * count > records["out"] for count in certificate.get("faults", {}).values()):
+        lines.append("most records differ: is it the table the release was made of, in the same order?")
     print("\n".join(lines), file=sys.stderr)
 
 

@@ -35,7 +35,8 @@ def explain(matrix: Matrix, everybody: Classes, cut: Cut, policy: Policy, search
             told["suppressed"] = _suppressed(lattice, cut, everybody, policy)
         told["generalized"] = [_lower(lattice, cut.levels, j, everybody, policy) for j in _full(lattice, cut.levels)]
         told["looser"] = _looser(lattice, cut)
-    told["cheaper"] = [_outcome(setting, found) for setting, found in _changed(matrix, everybody, policy, search)]
+    changes = _changed(matrix, everybody, cut, policy, search)
+    told["cheaper"] = [change for change in changes if _is_cheaper(change)]
     return told
 
 
@@ -53,8 +54,10 @@ def as_lines(told: dict[str, Any]) -> Iterator[str]:
     for step in told["looser"]:
         yield f"'{step['attribute']}' one level higher: {step['suppressed']} suppressed, score {step['score']:.6g}"
     for change in told["cheaper"]:
-        score = "" if change["score"] is None else f", score {change['score']:.6g}"
-        yield f"cheaper: {change['setting']}: {change['suppressed']} suppressed{score}"
+        now = change["now"]
+        known = change["score"] is not None and now["score"] is not None
+        score = f", score {change['score']:.6g} for {now['score']:.6g}" if known else ""
+        yield f"cheaper: {change['setting']}: {change['suppressed']} suppressed for {now['suppressed']}{score}"
 
 
 def _suppressed(lattice: Lattice, cut: Cut, everybody: Classes, policy: Policy) -> dict[str, Any]:
@@ -111,20 +114,40 @@ def _looser(lattice: Lattice, cut: Cut) -> list[dict[str, Any]]:
     return steps
 
 
-def _outcome(setting: str, found: Cut) -> dict[str, Any]:
-    account = found.account
-    return {"setting": setting, "suppressed": int((found.turn() < 0).sum()), "score": account.get("score")}
-
-
-def _changed(matrix: Matrix, everybody: Classes, policy: Policy, search: Search) -> Iterator[tuple[str, Cut]]:
-    """The cuts under one less of what a promise asks, and with one quasi-identifier left out."""
+def _changed(matrix: Matrix, everybody: Classes, cut: Cut, policy: Policy, search: Search) -> Iterator[dict[str, Any]]:
+    """What comes of one less of what a promise asks, and of one quasi-identifier left out; beside it, what is now."""
     for setting, changed in _eased(policy):
         if (found := _tried(search, matrix, everybody, changed)) is not None:
-            yield setting, found
+            yield _outcome(found) | {"setting": setting, "now": _outcome(cut)}
     for j, name in enumerate(matrix.names):
-        narrower = _without(policy, name) if len(matrix.names) > 1 else None
-        if narrower is not None and (found := _tried(search, _narrowed(matrix, j), everybody, narrower)) is not None:
-            yield f"without '{name}'", found
+        fewer = _without(policy, name) if len(matrix.names) > 1 else None
+        narrowed = _narrowed(matrix, j) if fewer is not None else matrix
+        if fewer is not None and (found := _tried(search, narrowed, everybody, fewer)) is not None:
+            now = _now_without(narrowed, everybody, cut, fewer, j)
+            yield _outcome(found) | {"setting": f"without '{name}'", "now": now}
+
+
+def _outcome(cut: Cut) -> dict[str, Any]:
+    return {"suppressed": int((cut.turn() < 0).sum()), "score": cut.account.get("score")}
+
+
+def _now_without(narrowed: Matrix, everybody: Classes, cut: Cut, policy: Policy, left_out: int) -> dict[str, Any]:
+    """The present levels, judged on the columns that stay: scores of fewer columns compare with nothing else."""
+    if cut.levels is None:
+        return {"suppressed": _outcome(cut)["suppressed"], "score": None}
+    bound = BoundPromises(policy.build_promises(), everybody)
+    lattice = Lattice(narrowed, bound, policy.method_parameters.get("metric", "loss"), narrowed.records)
+    node = (*cut.levels[:left_out], *cut.levels[left_out + 1 :])
+    judged = lattice.judge(lattice.rolled_up(lattice.bottom, node)[0], node)
+    return {"suppressed": judged.suppressed, "score": judged.score}
+
+
+def _is_cheaper(change: dict[str, Any]) -> bool:
+    """Whether less is suppressed, or as much at a lower score."""
+    now = change["now"]
+    if change["score"] is None or now["score"] is None:
+        return change["suppressed"] < now["suppressed"]
+    return change["score"] < now["score"] or change["suppressed"] < now["suppressed"]
 
 
 def _tried(search: Search, matrix: Matrix, everybody: Classes, policy: Policy) -> Cut | None:
