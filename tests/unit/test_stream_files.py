@@ -50,6 +50,22 @@ def test_the_audit_of_a_stream_with_its_trace_finds_no_fault(shop, shoal):
     assert not any(faults.values())
 
 
+def test_suppressed_records_are_no_class_to_the_audit(shop, shoal):
+    """A few people whom no cluster can hold at the end of the stream: starred, sensitive cells included."""
+    frame = pl.read_csv("p.csv", infer_schema=False)
+    pl.concat([frame[:500], frame[500:502].with_columns(age=pl.lit("95"), income=pl.lit("200000"))]).write_csv("p.csv")
+    told = ("--set", "delta=500", "--set", "strict_release=true")
+    assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", *told).status == 0
+    kinds = pl.read_ndjson("t.jsonl")["kind"]
+    found = shoal(
+        "audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "--json", "-q"
+    )  # fmt: skip
+    certificate = json.loads(found.out)
+    assert certificate["records"]["suppressed"] == (kinds == "suppress").sum() > 0
+    assert not any(certificate["faults"].values())
+    assert found.status == 0
+
+
 @pytest.mark.parametrize(
     ("change", "fault"),
     [

@@ -58,7 +58,9 @@ def audit_stream(
         raise InputError(f"trace: its rows are not those of the release ({faults['rows']} differ); give the trace that "
                          "was written with it")  # fmt: skip
     place = np.searchsorted(np.sort(trace["seq"].to_numpy()), shown["seq"].to_numpy())
-    truth = Truth(Table(frame), encoded, place)
+    suppressed = np.zeros(frame.height, dtype=bool)
+    suppressed[place[(shown["kind"] == "suppress").to_numpy()]] = True
+    truth = Truth(Table(frame), encoded, place, suppressed)
     certificate, release = measure(Table(released.frame), schema, policy, truth, progress)
     progress("checking the trace")
     faults |= certificate["faults"] | check(shown, trace, release.columns, Table(frame), schema, truth, policy)
