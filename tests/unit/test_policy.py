@@ -265,3 +265,60 @@ def test_a_policy_without_a_method_gets_the_one_that_loses_least_on_such_a_table
         "promises": [{"model": "k-anonymity", "k": 3}, *([promise] if promise else [])],
     }
     assert shoal.publish(frame, content).certificate["method"]["name"] == method
+
+
+def test_a_k_in_quotes_is_that_number():
+    frame = pl.DataFrame({"age": [20, 21, 30, 31]})
+    policy = {"attributes": {"age": {"role": "quasi", "type": "number"}}, "version": 1}
+    release = shoal.publish(frame, policy | {"promises": [{"model": "k-anonymity", "k": "2"}]})
+    assert release.certificate["promises"][0]["asked"] == 2
+
+
+def test_numbers_that_no_distance_can_be_told_of_are_refused(recwarn):
+    promises = [{"model": "k-anonymity", "k": 2}]
+    policy = {"attributes": {"age": {"role": "quasi", "type": "number"}}, "version": 1, "promises": promises}
+    with pytest.raises(shoal.InputError, match="attribute 'age': 2 records with numbers beyond 1e\\+100"):
+        shoal.publish(pl.DataFrame({"age": ["-1.7e308", "1.7e308", "3", "4"]}), policy)
+    assert shoal.publish(pl.DataFrame({"age": ["-1e100", "1e100", "3", "4"]}), policy).certificate.holds
+    assert not recwarn.list
+    wide = {"age": {"role": "quasi", "domain": [-1.7e308, 1.7e308]}}
+    with pytest.raises(shoal.InputError, match="domain must lie within"):
+        Policy.from_dict(policy | {"attributes": wide})
+
+
+SERVING = {"stream": ("fads", "castle"), "republish": ("crp", "m-invariance"), "publish": ("mdav", None)}
+
+
+@pytest.mark.parametrize("method", [name for names in SERVING.values() for name in names])
+def test_doctor_checks_a_policy_for_the_verb_of_its_method(tmp_path, shoal, method):
+    tree = {"tree": {"any": ["f", "m"]}}
+    attributes = {
+        "who": {"role": "subject"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
+        "sex": {"role": "quasi", "hierarchy": tree},
+        "ill": {"role": "sensitive"},
+    }
+    policy = {"version": 1, "attributes": attributes, "promises": [{"model": "k-anonymity", "k": 2}]}
+    if method is not None:
+        policy["method"] = {"name": method}
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy))
+    frame = pl.DataFrame({"who": list("abcd"), "age": [20, 21, 30, 31], "sex": list("fmfm"), "ill": list("xyxy")})
+    frame.write_csv(tmp_path / "d.csv")
+    found = shoal("policy", "check", str(tmp_path / "p.yaml"), str(tmp_path / "d.csv"))
+    assert (found.status, found.err.strip()) == (0, "the policy is sound and fits the data")
+    policy["method"] = {"name": method or "mdav", "delta_": 1}
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy))
+    found = shoal("policy", "check", str(tmp_path / "p.yaml"), str(tmp_path / "d.csv"))
+    assert found.status == 2
+    assert "unknown parameter 'delta_'" in found.err
+
+
+def test_doctor_names_what_a_stream_can_not_promise(tmp_path, shoal):
+    attributes = {"age": {"role": "quasi", "type": "number", "domain": [0, 100]}, "ill": {"role": "sensitive"}}
+    promises = [{"model": "k-anonymity", "k": 2}, {"model": "beta-likeness", "attributes": ["ill"], "beta": 9}]
+    policy = {"version": 1, "attributes": attributes, "promises": promises, "method": {"name": "fads"}}
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy))
+    pl.DataFrame({"age": [20, 21, 30, 31], "ill": list("xyxy")}).write_csv(tmp_path / "d.csv")
+    found = shoal("policy", "check", str(tmp_path / "p.yaml"), str(tmp_path / "d.csv"))
+    assert found.status == 2
+    assert "promise 'beta-likeness': compares every class with the whole table" in found.err

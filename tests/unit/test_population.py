@@ -39,6 +39,14 @@ def test_k_map_counts_the_people_whom_the_cells_cover(tmp_path):
     assert not shoal.audit(FRAME, asked, FRAME).holds
 
 
+@pytest.mark.parametrize("method", ["rounded-partition", "mdav", "full-domain"])
+def test_more_people_than_the_population_has_are_infeasible_and_the_nearest_is_named(tmp_path, method):
+    asked = policy(tmp_path, PEOPLE, {"model": "k-map", "k": 9}, name=method)
+    with pytest.raises(shoal.InfeasibleError, match="8 people in the population; the nearest that may hold is k = 8"):
+        shoal.publish(FRAME, asked)
+    assert ["nearest that may hold is k = 8" in f.message for f in shoal.check(asked, FRAME)] == [True]
+
+
 def test_full_domain_keeps_k_map_with_classes_of_one(tmp_path):
     asked = policy(tmp_path, PEOPLE, {"model": "k-map", "k": 2}, name="full-domain")
     published = shoal.publish(FRAME, asked)

@@ -332,3 +332,81 @@ def test_a_cluster_that_the_end_forgets_may_still_be_used_before_it(shop, shoal)
     purchases.generate(600, 7).head(299).write_csv("short.csv")
     asked = ("stream", "short.csv", "-p", "policy.yaml", "-q", "--k", "3", "--set", "delta=60", "-o", "out.csv")
     assert shoal(*asked).status == 0
+
+
+def test_a_null_character_is_set_aside_like_any_bad_record(shop, shoal):
+    frame = pl.read_csv("p.csv", infer_schema=False)
+    odd = pl.Series("amount", ["a\0b" if i == 5 else "1" for i in range(frame.height)])
+    frame.with_columns(odd).write_csv("p.csv")
+    assert shoal(*STREAM, "-o", "out.csv", "--checkpoint", "ck").status == 0
+    bad = [json.loads(line) for line in (shop / "out.csv.dead-letters.jsonl").read_text().splitlines()]
+    assert [letter["record"] for letter in bad] == [5]
+    assert "null character" in bad[0]["reason"]
+    assert len(pl.read_csv("out.csv")) == frame.height - 1
+
+
+@pytest.mark.parametrize("checkpoint", [(), ("--checkpoint", "ck")])
+def test_a_stream_without_records_names_its_columns(shop, shoal, checkpoint):
+    (shop / "p.csv").write_text((shop / "p.csv").read_text().splitlines()[0] + "\n")
+    assert shoal(*STREAM, "-o", "out.csv", *checkpoint).status == 0
+    assert (shop / "out.csv").read_text() == "age,income,city,channel,category,amount\n"
+
+
+def test_a_stream_that_can_not_begin_leaves_no_checkpoint(shop, shoal):
+    assert shoal(*STREAM, "-o", "out.csv", "--checkpoint", "ck", "--set", "delta=3").status == 2
+    assert not (shop / "ck").exists()
+    (shop / "mine").mkdir()
+    assert shoal(*STREAM, "-o", "out.csv", "--checkpoint", "mine", "--set", "delta=3").status == 2
+    assert (shop / "mine").is_dir()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        dict,
+        lambda state: [],
+        lambda state: {name: value for name, value in state.items() if name != "policy"},
+        lambda state: state | {"place": "x"},
+        lambda state: state | {"tally": 5},
+        lambda state: state | {"tally": state["tally"] | {"read": "many"}},
+        lambda state: state | {"step": None},
+        lambda state: state | {"lengths": {"nothing": 3}},
+        lambda state: {name: value for name, value in state.items() if not name.startswith("gate/")},
+        lambda state: {name: value for name, value in state.items() if not name.startswith("core/publisher")},
+    ],
+)
+def test_a_checkpoint_that_can_not_be_understood_is_damaged(shop, shoal, change):
+    from shoal.state import checkpoint
+
+    assert shoal(*STREAM, "-o", "out.csv", "--checkpoint", "ck").status == 0
+    current = shop / "ck" / "CURRENT"
+    state = change(checkpoint.unpacked(current.read_bytes()))
+    current.write_bytes(
+        checkpoint.packed(state) if state else headed(b'{"format": "shoal.checkpoint/1", "entries": []}')
+    )
+    found = shoal(*STREAM, "-o", "out.csv", "--checkpoint", "ck")
+    if change is dict:  # as it was
+        assert found.status == 0
+    else:
+        assert found.status not in (0, 70)
+        assert "checkpoint 'ck'" in found.err
+
+
+def headed(head: bytes) -> bytes:
+    import zlib
+
+    return b"%d\n%s\n" % (zlib.crc32(head), head)
+
+
+def test_a_checkpoint_whose_snapshot_is_a_folder_is_damaged(shop, shoal):
+    (shop / "ck" / "CURRENT").mkdir(parents=True)
+    found = shoal(*STREAM, "-o", "out.csv", "--checkpoint", "ck")
+    assert found.status not in (0, 70)
+    assert "is damaged" in found.err
+
+
+def test_a_method_of_another_verb_is_named_as_such(shop, shoal):
+    found = shoal(*STREAM, "-o", "out.csv", "--method", "crp")
+    assert found.status == 2
+    assert "it serves 'republish'; choose one of" in found.err
+    assert "did you mean" not in found.err

@@ -108,6 +108,10 @@ def _values(attribute: Attribute, column: Column, missing: np.ndarray) -> tuple[
     return _numbers(attribute, column, missing)
 
 
+FARTHEST = 1e100
+"""How far from 0 a number may lie, so that distances and squared errors stay finite."""
+
+
 def _numbers(attribute: Attribute, column: Column, missing: np.ndarray) -> tuple[np.ndarray, list[Finding]]:
     values = parse_numbers(column.cells)
     findings = []
@@ -121,6 +125,9 @@ def _numbers(attribute: Attribute, column: Column, missing: np.ndarray) -> tuple
     if alike.any():
         way_out = "shorten them, or give a hierarchy"
         findings.append(finding_about(column, alike, "with numbers of more digits than can be told apart", way_out))
+    far = np.isfinite(values) & (np.abs(values) > FARTHEST)
+    if far.any():
+        findings.append(finding_about(column, far, f"with numbers beyond {FARTHEST:g}", "scale the column"))
     values[missing] = np.nan
     if attribute.domain is not None:
         low, high = attribute.domain

@@ -14,8 +14,10 @@ from shoal.data.hierarchies.doctor import Fault, Finding, diagnose, misfits
 from shoal.data.hierarchies.table import read_paths
 from shoal.data.table import Table
 from shoal.errors import InputError
+from shoal.jobs import ledger_policy, registry
 from shoal.jobs.policy import Policy
 from shoal.jobs.publish import bind
+from shoal.jobs.stream.core import StreamCore
 from shoal.privacy.promises import nearest_feasible
 
 
@@ -23,7 +25,7 @@ def check_files(policy_path: Path, data_path: str | None) -> list[Finding]:
     """Every finding about a policy file and, if given, its data. Values stand apart from messages."""
     try:
         policy = Policy.load(policy_path)
-        policy.build_method("publish")
+        _check_method(policy)
     except InputError as unfit:
         return _plain([str(unfit.args[0]), *unfit.findings])
     table = None
@@ -41,8 +43,28 @@ def check(policy: Policy | str | Path | dict[str, Any], frame: Any = None) -> li
     Empty where the policy is sound and, if given, fits the frame. Raises InputError for what is no policy.
     """
     policy = Policy.of(policy)
-    policy.build_method("publish")
+    _check_method(policy)
     return _findings(policy, None if frame is None else table_of(frame))
+
+
+def _check_method(policy: Policy) -> None:
+    """Raises InputError where the method does not fit the policy, whichever verb it serves."""
+    known = registry.methods().get(policy.method_name)
+    method = policy.build_method("publish" if known is None else known.verb)
+    if known is not None and known.verb == "republish":
+        ledger_policy.check(policy, method)
+
+
+def _stream_findings(policy: Policy, table: Table) -> list[str]:
+    """What a stream of such records would be refused for, the table being its reference."""
+    known = registry.methods().get(policy.method_name)
+    if known is None or known.verb != "stream":
+        return []
+    try:
+        StreamCore(policy, table.names, table)
+    except InputError as unfit:
+        return [str(unfit.args[0]), *unfit.findings]
+    return []
 
 
 def _findings(policy: Policy, table: Table | None) -> list[Finding]:
@@ -58,7 +80,8 @@ def _findings(policy: Policy, table: Table | None) -> list[Finding]:
     if fitting is None:
         return [finding if isinstance(finding, Finding) else _plain([finding])[0] for finding in found]
     everybody = fitting.published(fitting.encoded.matrix().subjects)
-    return _plain(nearest_feasible(policy.build_promises(), everybody))
+    people = {name: len(codes) for name, codes in fitting.populations.items()}
+    return _plain(nearest_feasible(policy.build_promises(), everybody, people) + _stream_findings(policy, table))
 
 
 def _table_findings(policy: Policy) -> list[Finding]:

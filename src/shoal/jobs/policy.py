@@ -22,7 +22,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from shoal.connectors import files
-from shoal.data.encoding import parse_numbers
+from shoal.data.encoding import FARTHEST, parse_numbers
 from shoal.data.hierarchies import MAKERS
 from shoal.data.hierarchies.doctor import misfits
 from shoal.data.hierarchies.flat import Flat
@@ -88,6 +88,8 @@ class AttributePolicy(_Strict):
             problems.append(f"'domain' belongs to a number, not to a {self.type}")
         if self.domain is not None and not self.domain[0] < self.domain[1]:
             problems.append("domain must be [least, greatest] with least below greatest")
+        if self.domain is not None and max(map(abs, self.domain)) > FARTHEST:
+            problems.append(f"domain must lie within {FARTHEST:g} of 0")
         if isinstance(self.hierarchy, dict) and len(self.hierarchy) != 1:
             problems.append(f"a made hierarchy names exactly one maker of {', '.join(sorted(MAKERS))}")
         if isinstance(self.hierarchy, dict) and len(self.hierarchy) == 1 and next(iter(self.hierarchy)) not in MAKERS:
@@ -320,8 +322,7 @@ class Policy:
     @property
     def asked_k(self) -> int | None:
         """The largest k of the k-anonymity promises; None without one."""
-        asked = [promise["k"] for promise in self.model.promises if promise["model"] == "k-anonymity"]
-        return max(asked, default=None)
+        return max((model.k for model in self.build_promises() if model.model == "k-anonymity"), default=None)
 
     def _contradictions(self) -> list[str]:
         """What no single field shows: roles, promises and attributes that don't fit each other."""

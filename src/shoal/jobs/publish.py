@@ -294,7 +294,7 @@ def find_classes(
     A method that recodes globally finds a cut, which tells the classes.
     """
     promises = policy.build_promises()
-    findings = nearest_feasible(promises, everybody)
+    findings = nearest_feasible(promises, everybody, {name: len(codes) for name, codes in matrix.populations.items()})
     if findings:
         raise InfeasibleError(findings[0], findings[1:])
     bound = BoundPromises(promises, everybody)

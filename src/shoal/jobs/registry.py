@@ -114,8 +114,9 @@ def method(name: str, verb: str) -> Method:
         return found
     known = methods()
     if name not in known or known[name].verb != verb:
-        fitting = ", ".join(m.name for m in known.values() if m.verb == verb)
-        raise InputError(f"method '{name}': not a method of '{verb}'; {meant(name, known)}choose one of {fitting}")
+        fitting = [m.name for m in known.values() if m.verb == verb]
+        hint = f"it serves '{known[name].verb}'; " if name in known else meant(name, fitting)
+        raise InputError(f"method '{name}': not a method of '{verb}'; {hint}choose one of {', '.join(fitting)}")
     return known[name]
 
 

@@ -57,6 +57,13 @@ class KMap(_AgainstPopulation):
     def asked(self) -> float:
         return self.k
 
+    def nearest_among(self, people: int) -> list[str]:
+        """What stands against the promise where the whole population has so many people."""
+        if people >= self.k:
+            return []
+        way_out = f"the nearest that may hold is k = {people}" if people >= 2 else "no k holds for fewer than 2"
+        return [f"promise '{self.model}': k = {self.k} asked, {people} people in the population; {way_out}"]
+
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         people = self.of(classes).people
         return people.astype(np.float64), (people >= self.k) & (classes.people() > 0)

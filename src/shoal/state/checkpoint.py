@@ -34,6 +34,10 @@ FORMAT = "shoal.checkpoint/1"
 CURRENT = "CURRENT"
 
 
+UNFIT = (ValueError, KeyError, TypeError, AttributeError, IndexError, pl.exceptions.PolarsError)
+"""What a snapshot raises that is not as it was written, though its checksums may be right."""
+
+
 class Checkpoint:
     """One folder, held by one process at a time.
 
@@ -45,7 +49,8 @@ class Checkpoint:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """The folder, made if need be; raises CheckpointError while another process holds it."""
+        """The folder, made if need be and removed if nothing begins; raises CheckpointError while another holds it."""
+        is_new = not self.folder.exists()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
@@ -63,7 +68,15 @@ class Checkpoint:
                     ) from None
             yield
         finally:
+            if is_new and not (self.folder / CURRENT).exists():
+                self._remove_unbegun()
             os.close(handle)
+
+    def _remove_unbegun(self) -> None:
+        """A folder in which nothing was committed and nothing stands but the lock."""
+        if [path.name for path in self.folder.iterdir()] == ["lock"]:
+            (self.folder / "lock").unlink()
+            self.folder.rmdir()
 
     def load(self) -> dict[str, Any] | None:
         """The last snapshot that was committed, None where there is none; raises CheckpointError if it is damaged."""
@@ -71,12 +84,19 @@ class Checkpoint:
             content = (self.folder / CURRENT).read_bytes()
         except FileNotFoundError:
             return None
+        except OSError:
+            raise self.damaged from None
         try:
             return unpacked(content)
-        except (ValueError, KeyError, pl.exceptions.PolarsError):
-            raise CheckpointError(
-                f"checkpoint '{self.folder}': is damaged or of another version; begin a new one in another folder"
-            ) from None
+        except UNFIT:
+            raise self.damaged from None
+
+    @property
+    def damaged(self) -> CheckpointError:
+        """What is raised where the snapshot can't be understood."""
+        return CheckpointError(
+            f"checkpoint '{self.folder}': is damaged or of another version; begin a new one in another folder"
+        )
 
     def commit(self, state: dict[str, Any]) -> None:
         """Replaces the snapshot, whole or not at all."""

@@ -94,18 +94,23 @@ class Stream:
     def restore(self, snapshot: bytes) -> None:
         """Goes on where the snapshot was taken, under the same policy; raises CheckpointError otherwise."""
         from shoal.errors import CheckpointError
-        from shoal.state.checkpoint import unpacked
+        from shoal.state.checkpoint import UNFIT, unpacked
 
+        damaged = CheckpointError("stream: the snapshot is damaged; take up an earlier one")
         try:
             state = unpacked(snapshot)
-        except (ValueError, KeyError):
-            raise CheckpointError("stream: the snapshot is damaged; take up an earlier one") from None
-        if state["policy"] != self._policy_text():
+        except UNFIT:
+            raise damaged from None
+        if state.get("policy") != self._policy_text():
             raise CheckpointError("stream: the snapshot was taken under another policy; use the same one")
         self._core = None
-        self._begin(state["names"])
-        self._core.restore({n.removeprefix("core/"): v for n, v in state.items() if n.startswith("core/")})
-        self._gate.restore({n.removeprefix("gate/"): v for n, v in state.items() if n.startswith("gate/")})
+        try:
+            self._begin(state["names"])
+            self._core.restore({n.removeprefix("core/"): v for n, v in state.items() if n.startswith("core/")})
+            self._gate.restore({n.removeprefix("gate/"): v for n, v in state.items() if n.startswith("gate/")})
+        except UNFIT:
+            self._core = None
+            raise damaged from None
 
     def _policy_text(self) -> str:
         return self.policy.model.model_dump_json()

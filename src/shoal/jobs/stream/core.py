@@ -142,12 +142,17 @@ class StreamCore:
         return values, wrong
 
     def _unfit(self, frame: pl.DataFrame) -> list[tuple[int, str]]:
-        """Rows that name no subject, or whose sensitive values the policy does not know."""
+        """Rows that name no subject, can't be written, or whose sensitive values the policy does not know."""
         found = []
         if self.schema.subject is not None:
             people = as_text(frame[self.schema.subject.name]).str.strip_chars()
             nobody = (people.is_in([*self.schema.missing_values, ""])).to_numpy()
             found += [(int(row), "names no subject") for row in np.flatnonzero(nobody)]
+        for attribute in self.schema.published:
+            if frame[attribute.name].dtype == pl.String:
+                unwritable = frame[attribute.name].str.contains("\0", literal=True).fill_null(False).to_numpy()
+                found += [(int(row), f"attribute '{attribute.name}': holds a null character, which no table can")
+                          for row in np.flatnonzero(unwritable)]  # fmt: skip
         for attribute in self.schema.sensitive:
             unknown = self.measures.unknown(attribute.name, frame[attribute.name])
             found += [

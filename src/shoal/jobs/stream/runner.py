@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from pydantic import TypeAdapter
 
 from shoal.connectors import files, kafka
 from shoal.connectors.feeds import Feed, Piece, feed_of
@@ -39,7 +40,7 @@ from shoal.jobs.audit import measure
 from shoal.jobs.policy import Policy
 from shoal.jobs.stream.core import Batch, StreamCore
 from shoal.jobs.stream.gate import Gate
-from shoal.state.checkpoint import Checkpoint
+from shoal.state.checkpoint import UNFIT, Checkpoint
 from shoal.version import VERSION
 
 Progress = Callable[[str], None]
@@ -227,24 +228,31 @@ class Run:
                     raise CheckpointError(f"output '{output.path}': exists, but the checkpoint is new; name a fresh "
                                           "file, or the checkpoint that it belongs to")  # fmt: skip
             return
-        if state["policy"] != self._fixed:
+        if state.get("policy") != self._fixed:
             raise CheckpointError(
                 f"checkpoint '{self._checkpoint.folder}': was made under another policy, or for other columns, outputs "
                 "or versions; run with what it was begun with, or begin a new one in another folder"
             )
+        try:
+            self._take_up(state)
+        except UNFIT:
+            raise self._checkpoint.damaged from None
+        if self.core.waiting:
+            self._came = [(self._clock(), self.core.arrived - 1)]
+
+    def _take_up(self, state: dict[str, Any]) -> None:
         self._feed.go_to(state["place"])
-        self._identity = state["identity"]
+        self._identity = str(state["identity"])
         self._connect()
         self.core.restore(_below("core/", state))
         self._gate.restore(_below("gate/", state))
+        TypeAdapter(Tally).validate_json(json.dumps(state["tally"]), strict=True)
         self._tally = Tally(**state["tally"])
-        self._step = state["step"]
+        self._step = int(state["step"])
         self._read_before = self._tally.read
         for name, length in state["lengths"].items():
-            self.outputs[name].length = length
+            self.outputs[name].length = int(length)
         self._put_segment(state)
-        if self.core.waiting:
-            self._came = [(self._clock(), self.core.arrived - 1)]
 
     def _connect(self) -> None:
         if kafka.is_topic(self._order.sink):
@@ -276,6 +284,7 @@ class Run:
             batches = [self._took_in(piece), self._overdue()]
             if piece.at_end:
                 batches.append(self.core.flush())
+                self._add_sink(b"")  # the names of the columns, though no row may follow
                 self._tally.closed = True
             if len(piece.position) or piece.bad or any(batches) or piece.at_end:
                 self._do([b for b in batches if b is not None])
