@@ -139,9 +139,7 @@ def test_what_it_calls_cheaper_is_what_that_setting_publishes():
 
 def test_explanations_hold_no_value_and_are_said_on_the_screen_and_in_the_report(tmp_path, capsys):
     SPREAD.write_csv(tmp_path / "in.csv")
-    policy = POLICY | {
-        "promises": [{"model": "k-anonymity", "k": 4}, {"model": "l-diversity", "attribute": "ill", "l": 2}]
-    }
+    policy = POLICY | {"promises": [{"model": "k-anonymity", "k": 4}]}
     (tmp_path / "policy.json").write_text(json.dumps(policy))
     names = {name: str(tmp_path / name) for name in ("in.csv", "policy.json", "out.csv", "report.html")}
     command = ["publish", names["in.csv"], "-p", names["policy.json"], "-o", names["out.csv"], "--explain"]
