@@ -88,6 +88,29 @@ def test_a_plan_for_other_columns_or_of_another_kind_is_refused(tmp_path):
         shoal.publish(FIRST, POLICY | {"method": {"name": "mondrian"}}, plan=tmp_path / "new.json")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda plan: plan["rounds"][0]["sex"].update(cells=None),
+        lambda plan: plan["rounds"][0]["sex"].update(cells=[]),
+        lambda plan: plan["rounds"][0]["sex"].update(cells={"f": -1}),
+        lambda plan: plan["rounds"][0]["sex"].update(whole=99999),
+        lambda plan: plan["rounds"][0]["sex"].update(numbers=[[0, "a", "b"]]),
+        lambda plan: plan["rounds"].append({}),
+        lambda plan: plan.update(rounds=[]),
+        lambda plan: plan.update(suppression=float("nan")),
+    ],
+)
+def test_a_plan_that_can_not_be_understood_is_none(tmp_path, change):
+    path = tmp_path / "plan.json"
+    shoal.publish(FIRST, POLICY, plan=path)
+    plan = json.loads(path.read_text())
+    change(plan)
+    path.write_text(json.dumps(plan))
+    with pytest.raises(shoal.InputError, match="holds no plan"):
+        shoal.publish(FIRST, POLICY, plan=path)
+
+
 def test_no_plan_is_left_by_a_release_that_is_withheld(tmp_path):
     strict = [{"model": "k-anonymity", "k": 2}, {"model": "k-map", "k": 9, "population": "people.csv"}]
     FIRST.select("at", "sex", "age").write_csv(tmp_path / "people.csv")

@@ -410,3 +410,21 @@ def test_a_method_of_another_verb_is_named_as_such(shop, shoal):
     assert found.status == 2
     assert "it serves 'republish'; choose one of" in found.err
     assert "did you mean" not in found.err
+
+
+@pytest.mark.parametrize("sink", ["out.csv", "out.parquet"])
+def test_without_a_checkpoint_nothing_is_written_where_the_whole_breaks_a_promise(shop, shoal, monkeypatch, sink):
+    """No stream is known to come to this: each release was measured. The whole is measured all the same."""
+    from shoal.jobs.stream import runner
+
+    def broken(*told):
+        certificate, release = measured(*told)
+        return certificate.extended(promises=[p | {"holds": False} for p in certificate["promises"]]), release
+
+    measured = runner.measure
+    monkeypatch.setattr(runner, "measure", broken)
+    before = sorted(path.name for path in shop.iterdir())
+    found = shoal(*STREAM, "-o", sink)
+    assert found.status == 1
+    assert "withheld" in found.err
+    assert sorted(path.name for path in shop.iterdir()) == before

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
@@ -38,7 +39,7 @@ class Column:
     """
 
     cells: dict[str, str]
-    numbers: list[list[Any]]
+    numbers: list[tuple[float, float, str]]
     unchanged: bool = False
     whole: str | None = None
 
@@ -61,6 +62,9 @@ class Column:
             return encoded.texts[int(np.searchsorted(encoded.values, encoded.values[rank]))]
         value = encoded.values[rank]
         return next((text for least, greatest, text in self.numbers if least <= value <= greatest), None)
+
+
+_ROUND = TypeAdapter(dict[str, Column])
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,11 @@ class Plan:
             content = json.loads(Path(path).read_text("utf-8"))
             if content["schema"] != SCHEMA:
                 raise KeyError
-            rounds = tuple({name: Column(**column) for name, column in one.items()} for one in content["rounds"])
-            return cls(content["method"], float(content["suppression"]), rounds)
+            rounds = tuple(_ROUND.validate_json(json.dumps(one), strict=True) for one in content["rounds"])
+            suppression = float(content["suppression"])
+            if not 0 <= suppression <= 1 or len({frozenset(one) for one in rounds}) != 1:
+                raise ValueError
+            return cls(content["method"], suppression, rounds)
         except OSError as failed:
             raise InputError(f"plan '{path}': can't be read ({failed.strerror}); check its name") from None
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -206,10 +213,10 @@ def _column(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> Colu
     return Column(dict(zip(values, values if unchanged else texts, strict=True)), [])
 
 
-def _spans(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> list[list[Any]]:
+def _spans(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> list[tuple[float, float, str]]:
     """Ends and text of every span of a number."""
     starts = [int(start) for start in cut.starts[j] if start <= encoded.end]
     ends = [start - 1 for start in starts[1:]] + [encoded.end]
     texts = code_texts(cut, j, encoded, np.array(starts), render)
     numbers = [span_ends(encoded, start, end) for start, end in zip(starts, ends, strict=True)]
-    return [[float(lo), float(hi), text] for (lo, hi), text in zip(numbers, texts, strict=True)]
+    return [(float(lo), float(hi), text) for (lo, hi), text in zip(numbers, texts, strict=True)]

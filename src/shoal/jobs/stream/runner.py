@@ -35,7 +35,7 @@ from shoal.data.release import Release
 from shoal.data.schema import Role
 from shoal.data.stream import KINDS, NEW
 from shoal.data.table import Table
-from shoal.errors import CheckpointError, InputError
+from shoal.errors import CheckpointError, InputError, PromiseError
 from shoal.jobs.audit import measure
 from shoal.jobs.policy import Policy
 from shoal.jobs.stream.core import Batch, StreamCore
@@ -500,6 +500,10 @@ class Run:
         is_file = self._order.sink != files.STANDARD and self._topic is None
         whole = self._order.whole and is_file and self._tally.published
         certificate = self._measured(progress) if whole else self.so_far()
+        if self._order.checkpoint is None and not certificate.holds:
+            if self._in_parts:
+                Path(self._order.sink).unlink()
+            raise PromiseError("the whole of what was published breaks a promise; it is withheld, nothing was written")
         if self._order.checkpoint is None and self._tally.bad:
             with files.written_whole(str(self._dead_letters)) as draft:
                 shutil.copyfile(self.outputs["dead_letters"].path, draft)
