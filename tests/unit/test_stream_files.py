@@ -428,3 +428,15 @@ def test_without_a_checkpoint_nothing_is_written_where_the_whole_breaks_a_promis
     assert found.status == 1
     assert "withheld" in found.err
     assert sorted(path.name for path in shop.iterdir()) == before
+
+
+def test_records_behind_the_end_of_a_stream_are_not_passed_over_in_silence(shop, shoal):
+    run = (*STREAM, "-o", "out.csv", "--checkpoint", "ck")
+    assert shoal(*run).status == 0
+    before = (shop / "out.csv").read_bytes()
+    text = (shop / "p.csv").read_text()
+    (shop / "p.csv").write_text(text + text.splitlines()[-1] + "\n")
+    found = shoal(*run)
+    assert found.status == 2
+    assert "has ended, and the source has grown since" in found.err
+    assert (shop / "out.csv").read_bytes() == before

@@ -278,6 +278,7 @@ class Run:
     def to_the_end(self, progress: Progress) -> None:
         """Steps until the source ends."""
         if self._tally.closed:
+            self._require_no_more()
             return
         while True:
             piece = self._feed.read()
@@ -293,6 +294,17 @@ class Run:
                 time.sleep(IDLE)
             if piece.at_end:
                 return
+
+    def _require_no_more(self) -> None:
+        """Raises CheckpointError where a source that had ended has records again: its stream was closed."""
+        if isinstance(self._feed, kafka.TopicFeed):
+            return
+        more = self._feed.read()
+        if len(more.position) or more.bad:
+            raise CheckpointError(
+                f"checkpoint '{self._checkpoint.folder}': its stream has ended, and the source has grown since; begin "
+                "a new one for what came, and use --follow for a source that grows"
+            )
 
     def _took_in(self, piece: Piece) -> Batch | None:
         batch, wrong = self.core.push(piece.frame, piece.position)
