@@ -53,6 +53,8 @@ def as_lines(told: dict[str, Any]) -> Iterator[str]:
         yield f"'{column['attribute']}' is fully generalized; one level lower breaks {broken or 'no promise'}"
     for step in told["looser"]:
         yield f"'{step['attribute']}' one level higher: {step['suppressed']} suppressed, score {step['score']:.6g}"
+    if not told["cheaper"]:
+        yield "nothing cheaper was found: neither one less of a k or l, nor a column left out"
     for change in told["cheaper"]:
         now = change["now"]
         known = change["score"] is not None and now["score"] is not None
