@@ -124,8 +124,9 @@ class Ledger:
     def begin(self, terms: Terms) -> None:
         """The ledger begins under these terms, whole or not there."""
         self.check_place()
-        draft = _new_folder(self.path.parent, self.path.name)
+        draft = _draft_of(self.path.parent, self.path.name)
         try:
+            draft.mkdir(mode=0o700)
             for name, content in terms.files.items():
                 (draft / name).parent.mkdir(exist_ok=True)
                 (draft / name).write_bytes(content)
@@ -262,8 +263,11 @@ class Ledger:
     def draft(self) -> Iterator[Draft]:
         """Two folders for the next step; removed if they did not take their places."""
         home = self.path if self.exists else self.path.parent
-        published, private = _new_folder(home, f"{self.path.name}.release"), _new_folder(self.private, "step")
+        # named before they are there, so that no signal leaves one
+        published, private = _draft_of(home, f"{self.path.name}.release"), _draft_of(self.private, "step")
         try:
+            published.mkdir(mode=0o700)
+            private.mkdir(mode=0o700)
             yield Draft(published, private)
         finally:
             shutil.rmtree(published, ignore_errors=True)
@@ -512,10 +516,8 @@ def _names(folder: Path) -> set[str]:
         return {e.name for e in entries if not (e.name.startswith(".") and e.name.endswith(DRAFT))}
 
 
-def _new_folder(parent: Path, name: str) -> Path:
-    folder = parent / f".{name}.{secrets.token_hex(8)}{DRAFT}"
-    folder.mkdir(mode=0o700)
-    return folder
+def _draft_of(parent: Path, name: str) -> Path:
+    return parent / f".{name}.{secrets.token_hex(8)}{DRAFT}"
 
 
 def _open_to_readers(folder: Path) -> None:
