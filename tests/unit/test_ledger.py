@@ -12,6 +12,7 @@ import pytest
 
 from republish_cases import POLICY, append, grown, policy, wearers
 from shoal.errors import InputError, LedgerError, PromiseError
+from shoal.jobs.history import audit_ledger
 from shoal.jobs.ledger import verified
 from shoal.jobs.policy import Policy
 from shoal.jobs.republish import republish_file
@@ -131,7 +132,7 @@ def flip(path: Path, at: int) -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("inputs", 5), ("inputs", None), ("more", 1), ("records", "a"), ("records", True), ("number", 1), ("files", [])],
+    [("input", 5), ("input", None), ("more", 1), ("records", "a"), ("records", True), ("number", 1), ("files", [])],
 )
 def test_a_step_that_can_not_be_understood_is_damaged(ledger, key, value):
     step = max(ledger.with_name("L.private").glob("0*")) / "state.json"
@@ -282,3 +283,74 @@ def test_a_ledger_begins_where_it_can_or_says_why_not(tmp_path, monkeypatch, pla
         with pytest.raises(InputError, match="ledger"):
             republish_file(str(tmp_path / "i.csv"), policy(), place)
         assert not list(tmp_path.rglob("*.part"))
+
+
+def test_what_is_before_the_end_need_only_be_there_for_an_append(ledger):
+    """Changed bytes of old releases wait for the next audit; the folder of an old release does not."""
+    data = ledger / "0002" / "data.csv"
+    content = data.read_bytes()
+    data.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+    assert append(ledger, wearers(30, 4)).release == 4
+    assert audit_ledger(ledger).damage == ["release 0002: data.csv is missing or was changed"]
+    data.write_bytes(content)
+    shutil.move(ledger / "0001", ledger.parent / "away")
+    with pytest.raises(LedgerError, match="0001: is missing"):
+        append(ledger, wearers(30, 5))
+
+
+def test_the_work_of_an_append_does_not_grow_with_the_ledger(tmp_path, monkeypatch):
+    """What is opened and how much is hashed, at the 3rd and the 40th release of people without names."""
+    import builtins
+
+    from shoal.state import ledger as module
+
+    content = {**POLICY, "attributes": {**POLICY["attributes"], "who": {"role": "drop"}}}
+    asked = Policy.from_dict(content).with_method("crp", {})
+    done = {}
+    for seed in range(1, 41):
+        opened, hashed = [], []
+        with monkeypatch.context() as patched:
+            patched.setattr(module.hashlib, "file_digest", counted(module.hashlib.file_digest, hashed))
+            patched.setattr(builtins, "open", counted(builtins.open, opened))
+            append(tmp_path / "L", wearers(20, seed), asked)
+        done[seed] = len(opened), len(hashed)
+    assert done[40] == done[3]
+
+
+def counted(call, calls: list):
+    def noted(*arguments, **options):
+        calls.append(arguments)
+        return call(*arguments, **options)
+
+    return noted
+
+
+def test_the_state_of_a_step_does_not_grow_with_the_ledger(tmp_path):
+    ledger = grown(tmp_path / "L", releases=20, n=12)
+    sizes = [len(p.read_bytes()) for p in sorted(ledger.with_name("L.private").glob("0*/state.json"))]
+    assert max(sizes[10:]) < min(sizes[1:10]) + 200
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("2\n"), lambda path: path.write_text("x")])
+def test_an_increment_whose_note_is_lost_or_changed_is_not_published_twice(ledger, damage):
+    """Where people have no names, only the note tells that an increment is known."""
+    notes = ledger.with_name("L.private") / "inputs"
+    first = next(path for path in notes.iterdir() if path.read_text() == "1\n")
+    damage(first)
+    found = Ledger.at(ledger).verify()
+    assert found[0] == "private step 000001: its increment is not noted as it was; it could be published twice"
+    with pytest.raises(LedgerError, match="damaged"):
+        append(ledger, wearers(30, 1))
+
+
+def test_a_run_of_people_is_read_whole_before_it_is_merged(tmp_path):
+    """Between merges only its size is asked; a changed token never gets into a new run."""
+    ledger = grown(tmp_path / "L", releases=3, n=12)
+    [run] = [path for path in ledger.with_name("L.private").glob("*/run.npy") if np.load(path).size == 24]
+    flip(run, run.stat().st_size - 1)
+    assert any("run.npy is missing or was changed" in finding for finding in Ledger.at(ledger).verify())
+    with pytest.raises(LedgerError, match="run.npy is missing or was changed"):
+        append(ledger, wearers(12, 4))
+    run.write_bytes(run.read_bytes()[:-8])
+    with pytest.raises(LedgerError, match="run.npy is missing or was changed"):
+        append(ledger, wearers(3, 4))

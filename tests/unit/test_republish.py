@@ -67,7 +67,7 @@ def test_an_empty_increment_changes_nothing(tmp_path):
     ledger = grown(tmp_path / "L", releases=1)
     done = append(ledger, wearers(0, 2).cast(pl.String))
     assert (done.release, done.waiting) == (None, 0)
-    assert sorted(p.name for p in ledger.with_name("L.private").iterdir()) == ["000001", "key", "lock"]
+    assert sorted(p.name for p in ledger.with_name("L.private").iterdir()) == ["000001", "inputs", "key", "lock"]
 
 
 def test_the_same_increment_is_not_published_twice(tmp_path):

@@ -22,7 +22,7 @@ from shoal.data.release import Release
 from shoal.data.schema import Missing, Role, Schema
 from shoal.data.table import Table
 from shoal.errors import InputError, LedgerError
-from shoal.jobs import ledger_policy
+from shoal.jobs import ledger_policy, ledger_rows
 from shoal.jobs.audit import Progress, measure, silent
 from shoal.jobs.ledger_rows import Identities
 from shoal.jobs.policy import Policy
@@ -163,10 +163,13 @@ class Chain:
     def next(self, number: int, method: Any, frame: pl.DataFrame, identities: Identities) -> list[Finding]:
         """What a release that is not let out yet gives away beside all earlier ones.
 
-        An increment leaves the rest as it is, so that nothing of the past has to be read for it.
+        An increment leaves the rest as it is: of the past, only the people have to be known for it.
         """
         if method.covers == "increment":
-            return self._meet(number, method.covers, identities)
+            if identities.subjects is None:
+                return []
+            people = np.unique(identities.subjects[identities.is_real])
+            return [_known(number, int(KnownPeople(ledger_rows.known_people(self.ledger)).holds(people).sum()))]
         self.last_table = number
         while self.taken < number - 1:
             self.audit(self.taken + 1)
@@ -188,7 +191,7 @@ class Chain:
         if identities is None or identities.subjects is None:
             return []
         again = self.known.meet(identities.subjects[identities.is_real])
-        return [Finding("known people", (1, number), again, again > 0)] if covers == "increment" else []
+        return [_known(number, again)] if covers == "increment" else []
 
     def _take(self, number: int, covers: str, guards: str, least: int, reading: Reading) -> list[Finding]:
         """least: how many sensitive values a class must show where signatures guard the release."""
@@ -255,6 +258,11 @@ def _issue(number: int, reading: Reading, following: int) -> Issue:
         records, changed = identities.records, identities.is_changed[real]
         subjects = None if identities.subjects is None else identities.subjects[real]
     return Issue(number, records[real], labels[real], lo, hi, rest[real], shown, subjects, changed)
+
+
+def _known(number: int, again: int) -> Finding:
+    """How many people an increment publishes a second time."""
+    return Finding("known people", (1, number), again, again > 0)
 
 
 def _frequencies(number: int, reading: Reading, least: int) -> Finding:

@@ -19,6 +19,7 @@ import polars as pl
 from shoal.data.table import Table, encode_text
 from shoal.errors import InfeasibleError, InputError, LedgerError, PromiseError
 from shoal.jobs.policy import Policy
+from shoal.privacy.history import KnownPeople
 from shoal.state.ledger import RUN, Ledger
 
 ROWS, PENDING, ORIGINALS = "rows.parquet", "pending.parquet", "originals.parquet"
@@ -263,7 +264,7 @@ def _refuse_known(arriving: pl.DataFrame, policy: Policy, method: Any, ledger: L
     if policy.subject is None or not ledger.exists:
         return
     people = np.unique(_as_numbers(arriving[policy.subject]))
-    again = int(_is_known(people, list(_runs(ledger).values())).sum())
+    again = int(KnownPeople(known_people(ledger)).holds(people).sum())
     if again:
         raise PromiseError(
             f"history: {again} people of the increment are in earlier releases, and who is in two releases can be "
@@ -272,17 +273,15 @@ def _refuse_known(arriving: pl.DataFrame, policy: Policy, method: Any, ledger: L
         )
 
 
+def known_people(ledger: Ledger) -> list[np.ndarray]:
+    """The tokens of everybody who was ever published, in sorted runs."""
+    return list(_runs(ledger).values())
+
+
 def _runs(ledger: Ledger) -> dict[int, np.ndarray]:
-    """The tokens of everybody who was ever published: sorted runs, by the step that each was written in."""
+    """The same by the step that each run was written in."""
     steps = ledger.last_step().runs if ledger.exists else ()
-    return {step: np.load(ledger.step_folder(step) / RUN, mmap_mode="r") for step in steps}
-
-
-def _is_known(people: np.ndarray, runs: list[np.ndarray]) -> np.ndarray:
-    known = np.zeros(len(people), dtype=bool)
-    for run in runs:
-        known |= run[np.minimum(np.searchsorted(run, people), len(run) - 1)] == people
-    return known
+    return {step: np.load(ledger.step_folder(step) / RUN, mmap_mode="r") for step, _ in steps}
 
 
 def write_known(ledger: Ledger, identities: Identities, folder: Path) -> tuple[int, ...]:
@@ -296,9 +295,10 @@ def write_known(ledger: Ledger, identities: Identities, folder: Path) -> tuple[i
         return ()
     people = np.sort(identities.subjects[identities.is_real])
     people = people[np.concatenate([[True], people[1:] != people[:-1]])] if len(people) else people
-    fresh = people[~_is_known(people, list(runs.values()))]
+    fresh = people[~KnownPeople(list(runs.values())).holds(people)]
     stay = list(runs)
     while stay and len(fresh) and len(runs[stay[-1]]) <= len(fresh):
+        ledger.check_run(stay[-1])  # what is written again is known to be whole
         fresh = np.sort(np.concatenate([runs[stay.pop()], fresh]), kind="stable")
     if len(fresh):
         np.save(folder / RUN, fresh)

@@ -83,10 +83,10 @@ def republish_file(
     progress("waiting for the ledger")
     with ledger.locked():
         check_ledger(ledger, policy, looks_back=method.covers == "table")
-        repeated, release = ledger.last_step().release_of(source.sha256)
-        if repeated:
-            certificate = None if release is None else Certificate(ledger.certificate(release))
-            return Appended(release, certificate, Waiting.of(ledger).records, repeated=True)
+        repeated = ledger.step_for(source.sha256)
+        if repeated is not None:
+            certificate = None if repeated.release is None else Certificate(ledger.certificate(repeated.release))
+            return Appended(repeated.release, certificate, Waiting.of(ledger).records, repeated=True)
         if not source.frame.height:
             return Appended(None, None, Waiting.of(ledger).records, reasons=("the increment is empty",))
         planned = plan(source.frame, policy, method, ledger, progress)
@@ -176,7 +176,8 @@ def _wait(planned: Waiting, policy: Policy, ledger: Ledger, draft: Draft, digest
     if not ledger.exists:
         ledger.begin(ledger_policy.terms(policy))
     last = ledger.last_step()
-    ledger.commit(draft, digest, last.records, ledger_rows.PASSING, last.runs, publishes=False)
+    runs = tuple(number for number, _ in last.runs)
+    ledger.commit(draft, digest, last.records, ledger_rows.PASSING, runs, publishes=False)
     return Appended(None, None, planned.records, reasons=planned.reasons)
 
 

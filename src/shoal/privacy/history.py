@@ -304,16 +304,22 @@ def too_frequent(labels: np.ndarray, values: np.ndarray, count: int, least: int)
 class KnownPeople:
     """Everybody seen so far, in sorted runs that are merged when they are of like size: looking up stays cheap."""
 
-    def __init__(self) -> None:
-        self._runs: list[np.ndarray] = []
+    def __init__(self, runs: Sequence[np.ndarray] = ()) -> None:
+        """runs: sorted tokens of people who were seen already."""
+        self._runs = list(runs)
+
+    def holds(self, people: np.ndarray) -> np.ndarray:
+        """Which of these tokens were seen; (n,) bool."""
+        seen = np.zeros(len(people), dtype=bool)
+        for run in self._runs:
+            place = np.minimum(np.searchsorted(run, people), len(run) - 1)
+            seen |= run[place] == people
+        return seen
 
     def meet(self, subjects: np.ndarray) -> int:
         """How many of these tokens were seen before; all of them are from now on."""
         new = np.unique(subjects)
-        again = np.zeros(len(new), dtype=bool)
-        for run in self._runs:
-            place = np.minimum(np.searchsorted(run, new), len(run) - 1)
-            again |= run[place] == new
+        again = self.holds(new)
         fresh = new[~again]
         while self._runs and len(self._runs[-1]) <= len(fresh):
             fresh = np.sort(np.concatenate([self._runs.pop(), fresh]), kind="stable")

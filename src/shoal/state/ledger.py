@@ -4,10 +4,14 @@
     DIR/0001/data.csv, certificate.json, ...         a release; its certificate holds the hash of the one before
     DIR.private/key                                  the key of the subject tokens
     DIR.private/000001/state.json, rows.parquet, ... a step: what an accepted increment left to remember
+    DIR.private/inputs/HASH                          the step that an increment of this hash led to
 
 Promise: releases 1..N are whole and follow each other, whatever instant a process is killed at. A release
 is published by one rename. Its private step takes its place before that and is marked after it, so that a step
 without mark and without release never happened, and a mark without release is a release that was taken away.
+
+An append costs the same however long the ledger is: it lists both folders, and checks the end of the chain and
+what it uses. `verify` checks every byte.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ SCHEMA = "shoal.ledger/1"
 PRIVATE_SCHEMA = "shoal.ledger-private/1"
 GENESIS, POLICY, HIERARCHIES = "ledger.json", "policy.json", "hierarchies"
 DATA, CERTIFICATE = "data.csv", "certificate.json"
-STATE, MARK, KEY, LOCK = "state.json", "published", "key", "lock"
+STATE, MARK, KEY, LOCK, INPUTS = "state.json", "published", "key", "lock", "inputs"
 RUN = "run.npy"
 DRAFT = ".part"
 _LOST_KEY = "private key: is missing or was changed"
@@ -45,10 +49,10 @@ _RELEASE, _STEP = "{:04d}", "{:06d}"
 class Step:
     """What an accepted increment left in the private part.
 
-    release: the release it became, None where its records wait. inputs: hashes of all increments so far, with
-    the release that each led to. records: how many records were ever published. files: hashes by name; those in
-    `passing` are removed once a later step has taken their place. runs: the steps whose file RUN is in use.
-    key: hash of the key of the subject tokens, empty where none was needed.
+    release: the release it became, None where its records wait. input: hash of the increment. records: how many
+    records were ever published. files: hashes by name; those in `passing` are removed once a later step has taken
+    their place. runs: the steps whose file RUN is in use, with its size in bytes. key: hash of the key of the
+    subject tokens, empty where none was needed.
     """
 
     number: int = 0
@@ -57,16 +61,11 @@ class Step:
     releases: int = 0
     head: str = ""
     records: int = 0
-    inputs: tuple[tuple[str, int | None], ...] = ()
+    input: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     passing: tuple[str, ...] = ()
-    runs: tuple[int, ...] = ()
+    runs: tuple[tuple[int, int], ...] = ()
     key: str = ""
-
-    def release_of(self, digest: str) -> tuple[bool, int | None]:
-        """Whether an increment with this hash was accepted before, and the release that it led to."""
-        known = dict(self.inputs)
-        return digest in known, known.get(digest)
 
 
 _STEP_FORM = TypeAdapter(Step)
@@ -98,11 +97,13 @@ class Terms:
         return hashlib.sha256(self.genesis.encode()).hexdigest()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Ledger:
     """A folder of releases, and its private part beside it."""
 
     path: Path
+    _last: Step | None = field(default=None, init=False, repr=False, compare=False)
+    """Under the lock, the last step: nobody else can append another."""
 
     @classmethod
     def at(cls, path: str | Path) -> Ledger:
@@ -189,6 +190,8 @@ class Ledger:
 
     def last_step(self) -> Step:
         """The last step that happened; an empty one where none has."""
+        if self._last is not None:
+            return self._last
         for number in reversed(self.steps()):
             if self._happened(number):
                 return self.step(number)
@@ -201,6 +204,17 @@ class Ledger:
                 return self.step_folder(number)
         raise LedgerError(f"release {release:04d}: its private step is missing; restore the private part")
 
+    def step_for(self, digest: str) -> Step | None:
+        """The step that an increment of this hash led to, None where it is new; raises LedgerError where it is lost."""
+        noted = self.private / INPUTS / digest
+        if not noted.exists():
+            return None
+        number = _whole_number(noted)
+        step = None if number is None else self.step(number)
+        if step is None or step.input != digest:
+            raise LedgerError(*_first_and_rest(self.verify()))
+        return step
+
     @property
     def key(self) -> bytes:
         """The key of the subject tokens; made once, before the first step. Raises LedgerError where it is lost."""
@@ -208,12 +222,7 @@ class Ledger:
         if not path.exists():
             if self.steps():
                 raise LedgerError(*_first_and_rest([_LOST_KEY]))
-            draft = path.with_name(f"{KEY}{DRAFT}")
-            draft.write_bytes(secrets.token_bytes(KEY_BYTES))
-            draft.chmod(0o600)
-            _sync(draft)
-            os.replace(draft, path)
-            _sync(self.private)
+            self._note(path, secrets.token_bytes(KEY_BYTES))
         return path.read_bytes()
 
     # Appending
@@ -226,7 +235,12 @@ class Ledger:
         with self._opened_lock() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._sweep()
-            yield
+            last = self.last_step()
+            self._last = last if last.number else None
+            try:
+                yield
+            finally:
+                self._last = None
 
     def _opened_lock(self) -> IO[str]:
         try:
@@ -239,19 +253,42 @@ class Ledger:
     def check_end(self) -> None:
         """Raises LedgerError where the last release is not the one that the private part remembers.
 
-        Looks at the end of the chain alone, so that an append costs the same however long the ledger is.
+        Looks at the end of the chain, and asks of what is before it only whether it is there, so that an append costs
+        the same however long the ledger is.
         """
-        step, releases = self.last_step(), self.releases()
+        step = self.last_step()
         findings = [*self._genesis_findings(), *self._key_findings(step)]
         if findings:
             raise LedgerError(*_first_and_rest(findings))
-        if releases != list(range(1, step.releases + 1)):
-            raise LedgerError(*_first_and_rest(self.verify()))
+        whole = self.releases() == _up_to(step.releases) and self.steps() == _up_to(step.number)
+        whole = whole and len(_names(self.private / INPUTS)) == step.number
         end = self.folder(step.releases) / CERTIFICATE if step.releases else self.path / GENESIS
-        whole = sha256_of(end) == step.head and not (step.releases and self._data_findings(step.releases))
-        whole = whole and not (step.releases and self._link_findings(1, sha256_of(self.path / GENESIS)))
-        if not whole or self._changed_files(step, step.files) or self._changed_runs(step):
+        whole = whole and sha256_of(end) == step.head and not self._changed_files(step, step.files)
+        whole = whole and all(self._run_size(number) == size for number, size in step.runs)
+        if whole and step.number > 1:
+            whole = step.previous == sha256_of(self.step_folder(step.number - 1) / STATE)
+        if whole and step.releases:
+            links = {1: self.path / GENESIS, step.releases: self._before(step.releases)}
+            links_hold = not any(self._link_findings(release, sha256_of(path)) for release, path in links.items())
+            whole = links_hold and not self._data_findings(step.releases)
+        if not whole:
             raise LedgerError(*_first_and_rest(self.verify()))
+
+    def check_run(self, number: int) -> None:
+        """Raises LedgerError where a step's file RUN is not as it was."""
+        changed = self._changed_files(self.step(number), [RUN])
+        if changed:
+            raise LedgerError(*_first_and_rest(changed))
+
+    def _run_size(self, number: int) -> int:
+        try:
+            return (self.step_folder(number) / RUN).stat().st_size
+        except OSError:
+            return -1
+
+    def _before(self, release: int) -> Path:
+        """What a release follows: the certificate of the one before, or how the ledger began."""
+        return self.folder(release - 1) / CERTIFICATE if release > 1 else self.path / GENESIS
 
     def check_whole(self) -> None:
         """Raises LedgerError with all damage; for what looks at all earlier releases anyway."""
@@ -285,32 +322,52 @@ class Ledger:
         """Puts the draft in its place: with its release, or as a step whose records wait.
 
         digest: hash of the increment. records: how many the ledger has published then. passing: the private
-        files that the next step replaces. runs: the earlier steps whose file RUN stays in use.
+        files that the next step replaces. runs: the earlier steps whose file RUN stays in use. Under the lock only.
         """
         before = self.last_step()
         release = before.releases + 1 if publishes else None
         head = sha256_of(draft.published / CERTIFICATE) if publishes else before.head
         previous = sha256_of(self.step_folder(before.number) / STATE) if before.number else before.head
+        stay = [(number, size) for number, size in before.runs if number in runs]
+        fresh = draft.private / RUN
         step = Step(
-            before.number + 1, previous, release, before.releases + int(publishes), head, records,
-            (*before.inputs, (digest, release)),
+            before.number + 1, previous, release, before.releases + int(publishes), head, records, digest,
             {path.name: sha256_of(path) for path in sorted(draft.private.iterdir())}, passing,
-            (*runs, before.number + 1) if (draft.private / RUN).exists() else runs, sha256_of(self.private / KEY),
+            (*stay, *([(before.number + 1, fresh.stat().st_size)] if fresh.exists() else [])),
+            sha256_of(self.private / KEY),
         )  # fmt: skip
         (draft.private / STATE).write_text(_json({"schema": PRIVATE_SCHEMA, **vars(step)}))
         _take_place(draft.private, self.step_folder(step.number))
         if release is not None:
             _open_to_readers(draft.published)
             _take_place(draft.published, self.folder(release))
-        self._mark(step.number)
-        self._sweep()
+        self._finish(step)
+        self._last = step
         return step
 
-    def _mark(self, number: int) -> None:
-        mark = self.step_folder(number) / MARK
-        mark.touch()
-        _sync(mark)
-        _sync(mark.parent)
+    def _finish(self, step: Step) -> None:
+        """A step that happened: its increment is noted, it is marked, and files that it replaces are removed."""
+        self._note(self.private / INPUTS / step.input, f"{step.number}\n".encode())
+        self._note(self.step_folder(step.number) / MARK, b"")
+        if step.number < 2:
+            return
+        before, kept = self.step(step.number - 1), {number for number, _ in step.runs}
+        replaced = [self.step_folder(before.number) / name for name in before.passing]
+        replaced += [self.step_folder(old) / RUN for old, _ in before.runs if old not in kept]
+        for path in replaced:
+            path.unlink(missing_ok=True)
+
+    def _note(self, path: Path, content: bytes) -> None:
+        """A small private file, whole or not there; one that is there stays."""
+        if path.exists():
+            return
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        draft = _draft_of(self.private, path.name)
+        draft.touch(mode=0o600)
+        draft.write_bytes(content)
+        _sync(draft)
+        os.rename(draft, path)
+        _sync(path.parent)
 
     def _happened(self, number: int) -> bool:
         """Whether a step counts: marked, or its release is there."""
@@ -320,15 +377,12 @@ class Ledger:
         return step.release is None or self.folder(step.release).is_dir()
 
     def _sweep(self) -> None:
-        """Removes drafts, a last step that never happened, and files that a later step has replaced."""
-        for folder in (self.path, self.private):
-            for left in folder.glob(f".*{DRAFT}"):
-                shutil.rmtree(left, ignore_errors=True)
+        """Removes drafts and a last step that never happened; one that did is finished."""
+        drafts = [folder / name for folder in (self.path, self.private) for name in _names(folder) if _is_draft(name)]
         # drafts from before the ledger's folder was there; another ledger's name may begin like this one's
         own = re.compile(rf"\.{re.escape(self.path.name)}(\.release)?\.[0-9a-f]{{16}}{re.escape(DRAFT)}")
-        for left in self.path.parent.iterdir():
-            if own.fullmatch(left.name):
-                shutil.rmtree(left, ignore_errors=True)
+        for left in (*drafts, *(path for path in self.path.parent.iterdir() if own.fullmatch(path.name))):
+            _remove(left)
         steps = self.steps()
         if steps and not self._happened(steps[-1]):
             # renamed first: half a folder must not look like a step
@@ -336,13 +390,7 @@ class Ledger:
             os.rename(self.step_folder(steps[-1]), gone)
             shutil.rmtree(gone)
         elif steps:
-            self._mark(steps[-1])
-            for number in steps[-2:-1]:
-                before, last = self.step(number), self.step(steps[-1])
-                replaced = [self.step_folder(number) / name for name in before.passing]
-                replaced += [self.step_folder(old) / RUN for old in before.runs if old not in last.runs]
-                for path in replaced:
-                    path.unlink(missing_ok=True)
+            self._finish(self.step(steps[-1]))
 
     # Verifying
 
@@ -375,9 +423,10 @@ class Ledger:
         """What stands in either folder without being part of the ledger; drafts of an append come and go."""
         terms = _mapping(_read_json(self.path / GENESIS) or {}, "files")
         published = {GENESIS, *(name.split("/")[0] for name in terms), *map(_RELEASE.format, self.releases())}
-        private = {KEY, LOCK, *map(_STEP.format, self.steps())}
+        private = {KEY, LOCK, INPUTS, *map(_STEP.format, self.steps())}
         found = [(name, "ledger") for name in _names(self.path) - published]
         found += [(name, "private part") for name in _names(self.private) - private]
+        found = [(name, whole) for name, whole in found if not _is_draft(name)]
         return [f"{name}: is no part of the {whole}" for name, whole in sorted(found)]
 
     def _key_findings(self, step: Step) -> list[str]:
@@ -429,19 +478,16 @@ class Ledger:
             if sha256_of(folder / name) != step.files.get(name)
         ]
 
-    def _changed_runs(self, last: Step) -> list[str]:
-        """Which of the run files that are in use are not as they were."""
-        return [found for number in last.runs for found in self._changed_files(self.step(number), [RUN])]
-
     def _private_findings(self) -> list[str]:
         """What is wrong with the private part: its chain of steps, its files, and what it remembers of releases."""
         steps, findings = self.steps(), list[str]()
         before: str | None = sha256_of(self.path / GENESIS)
         last = max(steps, default=0)
         try:
-            runs = self.last_step().runs
+            runs = {number for number, _ in self.last_step().runs}
         except LedgerError:
-            runs = ()
+            runs = set()
+        noted = {name: _whole_number(self.private / INPUTS / name) for name in _names(self.private / INPUTS)}
         for number in range(1, last + 1):
             name = f"private step {number:06d}"
             try:
@@ -455,6 +501,9 @@ class Ledger:
             if before is not None and step.previous != before:
                 findings.append(f"{name}: does not follow the one before; one of the two was changed or replaced")
             before = sha256_of(self.step_folder(number) / STATE)
+            is_noted = (self.step_folder(number) / MARK).exists()  # else an append may be about to
+            if noted.pop(step.input, None if is_noted else number) != number:
+                findings.append(f"{name}: its increment is not noted as it was; it could be published twice")
             findings += self._key_findings(step) if number == last else []
             kept = [
                 file
@@ -464,6 +513,8 @@ class Ledger:
             findings += self._changed_files(step, kept)
             if step.release is not None and sha256_of(self.folder(step.release) / CERTIFICATE) not in (step.head, ""):
                 findings.append(f"release {step.release:04d}: is not the one that the private part remembers")
+        if noted:
+            findings.append(f"{INPUTS}: {len(noted)} increments are noted that led to no step")
         return findings
 
 
@@ -508,12 +559,33 @@ def _numbers(folder: Path, form: str) -> list[int]:
     return sorted(int(name) for name in named if name == form.format(int(name)))
 
 
+def _up_to(last: int) -> list[int]:
+    return list(range(1, last + 1))
+
+
+def _whole_number(path: Path) -> int | None:
+    """The number that a small file holds, None where it holds none."""
+    try:
+        text = path.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return int(text) if text.isdigit() else None
+
+
 def _names(folder: Path) -> set[str]:
-    """What stands in a folder, but for drafts."""
-    if not folder.is_dir():
-        return set()
-    with os.scandir(folder) as entries:
-        return {e.name for e in entries if not (e.name.startswith(".") and e.name.endswith(DRAFT))}
+    """What stands in a folder."""
+    return set(os.listdir(folder)) if folder.is_dir() else set()
+
+
+def _is_draft(name: str) -> bool:
+    return name.startswith(".") and name.endswith(DRAFT)
+
+
+def _remove(left: Path) -> None:
+    if left.is_dir() and not left.is_symlink():
+        shutil.rmtree(left, ignore_errors=True)
+    else:
+        left.unlink(missing_ok=True)
 
 
 def _draft_of(parent: Path, name: str) -> Path:
