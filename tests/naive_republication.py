@@ -38,6 +38,25 @@ def with_leftovers(points: np.ndarray, who: list[int], labels: list[int], k: int
     return labels
 
 
+def with_leftovers_by_loss(columns, who: list[int], labels: list[int], k: int, costs) -> list[int]:
+    """Step 8, the variant: the class whose whole loss grows least. columns: (n, d) codes; costs: of a code."""
+
+    def loss(members: list[int]) -> float:
+        spans = ([columns[i][j] for i in members] for j in range(len(costs)))
+        return len(members) * sum((max(s) - min(s)) * cost for s, cost in zip(spans, costs, strict=True))
+
+    labels = list(labels)
+    for i in [i for i, label in enumerate(labels) if label < 0]:
+        classes = [[j for j, at in enumerate(labels) if at == c] for c in range(max(labels) + 1)]
+        room = [
+            c
+            for c, members in enumerate(classes)
+            if len({who[j] for j in members}) < 2 * k - 1 or who[i] in {who[j] for j in members}
+        ]
+        labels[i] = min(room, key=lambda c: (loss([*classes[c], i]) - loss(classes[c]), c))
+    return labels
+
+
 def cells(histories: list[dict[int, int]]) -> dict[tuple, set[int]]:
     """Records by all the classes that they were ever in; a history is record -> class, absent ones left out."""
     everybody = set().union(*histories)

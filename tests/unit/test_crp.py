@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naive_republication import crp_classes, with_leftovers
-from shoal.algorithms.republication.crp import Crp, _with_leftovers
+from naive_republication import crp_classes, with_leftovers, with_leftovers_by_loss
+from shoal.algorithms.republication.crp import Crp
+from shoal.algorithms.republication.crp import with_leftovers as joined_by
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
@@ -41,24 +42,30 @@ def test_people_with_one_record_need_not_be_named(drawn):
     assert named.tolist() == farthest_first.around_far_centres(columns, nobody, k, first).tolist()
 
 
-@given(increments())
-def test_leftovers_join_the_nearest_class_with_room(drawn):
+@given(increments(), st.booleans())
+def test_leftovers_join_the_nearest_class_with_room(drawn, is_named):
     points, who, k, first = drawn
+    who = who if is_named else np.arange(len(points), dtype=np.int32)
     labels = crp_classes(points, who.tolist(), k, first)
     if max(labels) < 0:
         return
+    # a quarter is exact, so ties are
+    matrix = Matrix.from_columns(points, [4.0] * points.shape[1], subjects=who if is_named else None)
     columns = np.ascontiguousarray(points.T)
-    found = _with_leftovers(columns, who, np.array(labels, dtype=np.int32), k)
-    assert found.tolist() == with_leftovers(points, who.tolist(), labels, k)
+    for rule, wanted in (
+        ("nearest-mean", with_leftovers(points, who.tolist(), labels, k)),
+        ("least-loss", with_leftovers_by_loss(matrix.codes.tolist(), who.tolist(), labels, k, matrix.scale.tolist())),
+    ):
+        assert joined_by(matrix, columns, np.array(labels, dtype=np.int32), k, rule).tolist() == wanted
 
 
-@given(st.integers(2, 400), st.integers(2, 12), st.integers(0, 5))
-def test_as_many_classes_as_k_fits_into_the_increment_none_of_2k(n, k, seed):
+@given(st.integers(2, 400), st.integers(2, 12), st.integers(0, 5), st.sampled_from(["nearest-mean", "least-loss"]))
+def test_as_many_classes_as_k_fits_into_the_increment_none_of_2k(n, k, seed, leftovers):
     rng = np.random.default_rng(seed)
     matrix = Matrix.from_columns(rng.integers(0, 9, (n, 3)), [8.0] * 3)
     if n < k:
         return
-    placed = Crp().publish(matrix, LedgerView(), OnlyK(matrix, k), rng)
+    placed = Crp(leftovers=leftovers).publish(matrix, LedgerView(), OnlyK(matrix, k), rng)
     sizes = np.bincount(placed.labels)
     assert placed.count == len(sizes) == n // k
     assert sizes.min() >= k

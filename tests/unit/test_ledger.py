@@ -331,7 +331,7 @@ def test_the_state_of_a_step_does_not_grow_with_the_ledger(tmp_path):
     assert max(sizes[10:]) < min(sizes[1:10]) + 200
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("2\n"), lambda path: path.write_text("x")])
+@pytest.mark.parametrize("damage", [Path.unlink, lambda p: p.write_text("2\n"), lambda p: p.write_text("x")])
 def test_an_increment_whose_note_is_lost_or_changed_is_not_published_twice(ledger, damage):
     """Where people have no names, only the note tells that an increment is known."""
     notes = ledger.with_name("L.private") / "inputs"
@@ -349,8 +349,8 @@ def test_a_run_of_people_is_read_whole_before_it_is_merged(tmp_path):
     [run] = [path for path in ledger.with_name("L.private").glob("*/run.npy") if np.load(path).size == 24]
     flip(run, run.stat().st_size - 1)
     assert any("run.npy is missing or was changed" in finding for finding in Ledger.at(ledger).verify())
-    with pytest.raises(LedgerError, match="run.npy is missing or was changed"):
+    with pytest.raises(LedgerError, match=r"run\.npy is missing or was changed"):
         append(ledger, wearers(12, 4))
     run.write_bytes(run.read_bytes()[:-8])
-    with pytest.raises(LedgerError, match="run.npy is missing or was changed"):
+    with pytest.raises(LedgerError, match=r"run\.npy is missing or was changed"):
         append(ledger, wearers(3, 4))

@@ -11,7 +11,7 @@ is a pair of bounds (lo, hi) on every attribute:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -73,6 +73,14 @@ class Matrix:
         if self.subjects is None:
             return self.records
         return int(self.subjects.max()) + 1 if self.records else 0
+
+    def at(self, rows: np.ndarray) -> Matrix:
+        """The same for some of the records, people numbered densely."""
+        subjects = self.subjects
+        if subjects is not None:
+            subjects = np.unique(subjects[rows], return_inverse=True)[1].astype(np.int32)
+        label = None if self.label is None else self.label[rows]
+        return replace(self, codes=np.ascontiguousarray(self.codes[rows]), subjects=subjects, label=label)
 
     @classmethod
     def from_columns(

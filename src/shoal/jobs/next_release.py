@@ -14,7 +14,6 @@ import polars as pl
 
 from shoal.data.classes import Classes
 from shoal.data.ledger_view import LedgerView, Placement
-from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.recoding import Recoding
 from shoal.data.release import PublishedColumn
@@ -263,7 +262,7 @@ def _into_boxes(
         np.minimum(whole.codes[: 2 * count : 2], whole.codes[1 : 2 * count : 2]),
         np.maximum(whole.codes[: 2 * count : 2], whole.codes[1 : 2 * count : 2]),
     )
-    increment = _rows_of(whole, 2 * count)
+    increment = whole.at(np.arange(2 * count, whole.records))
     is_new = np.arange(whole.records) >= 2 * count
     everybody = bound.everybody.only(is_new, increment.subjects)
     promises = policy.build_promises()
@@ -289,14 +288,6 @@ def _into_boxes(
     truth = Truth(table, encoded, order[known] - old + 2 * count)
     nothing = material.table.frame.clear()
     return Planned(frame[order], bound.schema, identities.at(order), nothing, truth, Waiting(), seconds, known)
-
-
-def _rows_of(matrix: Matrix, start: int) -> Matrix:
-    """The matrix from one row on, people numbered densely."""
-    subjects = matrix.subjects
-    if subjects is not None:
-        subjects = np.unique(subjects[start:], return_inverse=True)[1].astype(np.int32)
-    return replace(matrix, codes=np.ascontiguousarray(matrix.codes[start:]), subjects=subjects)
 
 
 def _shown(today: Today, new: Table, recoding: Recoding, bound: Bound) -> pl.DataFrame:

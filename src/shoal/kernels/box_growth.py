@@ -50,6 +50,35 @@ def join_boxes(item_lo, item_hi, weight, lo, hi, sizes, grows, scale, base, pare
     return chosen
 
 
+@njit(nogil=True, cache=True)
+def join_with_room(codes, left, person, labels, lo, hi, sizes, people, is_in, most, scale, base, parent, last, width):
+    """Puts each record of `left`, one by one, into the class with room to which it adds least; labels in place.
+
+    Adding is as in `join_boxes`; ties go to the lower class. Room, person, people, is_in: as in
+    `farthest_first.join_nearest`. lo, hi, sizes: the boxes of the classes, kept up to date.
+    """
+    classes, d = lo.shape
+    cost = np.empty(classes)
+    for c in range(classes):
+        cost[c] = _cost(lo, hi, c, lo, hi, c, scale, base, parent, last, width)
+    for at in range(len(left)):
+        i, best, least = left[at], -1, np.inf
+        for c in range(classes):
+            if people[c] >= most and not is_in[person[at], c]:
+                continue
+            both = _cost(codes, codes, i, lo, hi, c, scale, base, parent, last, width)
+            added = (sizes[c] + 1) * both - sizes[c] * cost[c]
+            if added < least:
+                best, least = c, added
+        labels[i] = best
+        for j in range(d):
+            lo[best, j], hi[best, j] = min(lo[best, j], codes[i, j]), max(hi[best, j], codes[i, j])
+        sizes[best] += 1
+        cost[best] = _cost(lo, hi, best, lo, hi, best, scale, base, parent, last, width)
+        people[best] += not is_in[person[at], best]
+        is_in[person[at], best] = True
+
+
 @inner
 def _cost(lo, hi, a, other_lo, other_hi, b, scale, base, parent, last, width):
     """Cost of the least box over both."""

@@ -9,7 +9,7 @@ Reading: the impact factors k_i are not given. We take a fixed domain, never tha
 mean the same in every release; the weight stands inside the square, as in equation 1.
 Reading: the first centre is not given: the record farthest from the mean of the increment, or see `first`.
 Reading: the algorithm jumps from step 7 to 9. The records of the fewer than k people who are left join the class with
-the nearest mean, one by one, as long as it has fewer than 2k - 1 people, or theirs.
+the nearest mean, one by one, as long as it has fewer than 2k - 1 people, or theirs; or see `leftovers`.
 Reading: attributes that are no numbers become coordinates in which the squared distance of two leaves is the squared
 width of the lowest node over both; nothing is said of them but that they must be converted.
 Ours, not the paper's: `cluster` takes another way to find the classes, `block` clusters large increments in parts.
@@ -23,18 +23,19 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.algorithms.republication.rebuild import ONE_SHOT
-from shoal.algorithms.table.blocks import BLOCK, in_blocks
+from shoal.algorithms.table.blocks import BLOCK, rows_of_blocks
 from shoal.algorithms.table.points import points_of
 from shoal.algorithms.table.repair import repair
-from shoal.algorithms.table.segments import require_people
-from shoal.algorithms.table.targets import Targets, targets_for
+from shoal.algorithms.table.segments import costs_of, require_people
+from shoal.algorithms.table.targets import targets_for
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.kernels import farthest_first
+from shoal.kernels import box_growth, farthest_first, nearest_class
 from shoal.protocols import Promises
 
 PAPER = "paper"
+NEAREST, LEAST_LOSS = "nearest-mean", "least-loss"
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,13 @@ class Crp:
             "choices": (PAPER, *ONE_SHOT),
         },
     )
+    leftovers: str = field(
+        default=NEAREST,
+        metadata={
+            "help": "the class that people who are left over join: of the nearest mean, or of least added loss",
+            "choices": (NEAREST, LEAST_LOSS),
+        },
+    )
     block: int = field(default=1 << 17, metadata=BLOCK)
 
     def publish(self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator) -> Placement:
@@ -79,12 +87,20 @@ class Crp:
         return Placement(partition.labels, partition.count)
 
     def _partition(self, increment: Matrix, k: int, rng: np.random.Generator) -> Partition:
-        def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
-            labels = farthest_first.around_far_centres(points, who, k, self._first_centre(points, rng))  # steps 3 to 7
-            return _with_leftovers(points, who, labels, k)  # step 8
+        points, nothing = points_of(increment, "range"), targets_for((), increment.records)
+        labels, count = np.empty(increment.records, dtype=np.int32), 0
+        for rows in rows_of_blocks(points, nothing, self.block, k):
+            own = self._classes(increment.at(rows), np.ascontiguousarray(points[:, rows]), k, rng)
+            labels[rows] = own + count
+            count += int(own.max()) + 1
+        return Partition(labels, count)
 
-        nothing = targets_for((), increment.records)
-        return Partition.of(in_blocks(increment, points_of(increment, "range"), nothing, self.block, k, cluster))
+    def _classes(self, block: Matrix, points: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+        """The class of each record of a block, from 0."""
+        who = np.zeros(0, dtype=np.int32) if block.subjects is None else block.subjects
+        first = self._first_centre(points, rng)
+        labels = farthest_first.around_far_centres(points, who, k, first)  # steps 3 to 7
+        return with_leftovers(block, points, labels, k, self.leftovers)  # step 8
 
     def _first_centre(self, points: np.ndarray, rng: np.random.Generator) -> int:
         if self.first == "first":
@@ -94,8 +110,8 @@ class Crp:
         return int(((points - points.mean(axis=1, keepdims=True)) ** 2).sum(axis=0).argmax())
 
 
-def _with_leftovers(points: np.ndarray, who: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
-    """Step 8: each record left joins the class with the nearest mean that has room below 2k people.
+def with_leftovers(block: Matrix, points: np.ndarray, labels: np.ndarray, k: int, rule: str) -> np.ndarray:
+    """Step 8: each record left joins the nearest class, by that rule, that has room below 2k people.
 
     A block of fewer than k people is one class, which the repair merges with its nearest.
     """
@@ -104,17 +120,30 @@ def _with_leftovers(points: np.ndarray, who: np.ndarray, labels: np.ndarray, k: 
         return np.zeros_like(labels)
     if not len(left):
         return labels
-    count = int(labels.max()) + 1
-    sizes = np.bincount(labels[kept], minlength=count)
-    means = np.stack([np.bincount(labels[kept], row[kept], count) for row in points]) / sizes
-    if not len(who):
-        person, people = np.arange(len(left)), sizes
-        is_in = np.zeros((len(left), count), dtype=bool)
+    person, people, is_in = _people_in(block.subjects, labels, left, kept)
+    count = len(people)
+    if rule == LEAST_LOSS:
+        lo, hi, sizes = nearest_class.boxes(block.codes, labels, count)
+        box_growth.join_with_room(
+            block.codes, left, person, labels, lo, hi, sizes, people, is_in, 2 * k - 1, *costs_of(block)
+        )
     else:
-        leaving, person = np.unique(who[left], return_inverse=True)
-        people = np.bincount(np.unique(np.stack([labels[kept], who[kept]]), axis=1)[0], minlength=count)
-        is_in = np.zeros((len(leaving), count), dtype=bool)
-        known = kept[np.isin(who[kept], leaving)]
-        is_in[np.searchsorted(leaving, who[known]), labels[known]] = True
-    farthest_first.join_nearest(points, left, person, labels, means, people, is_in, 2 * k - 1)
+        sizes = np.bincount(labels[kept], minlength=count)
+        means = np.stack([np.bincount(labels[kept], row[kept], count) for row in points]) / sizes
+        farthest_first.join_nearest(points, left, person, labels, means, people, is_in, 2 * k - 1)
     return labels
+
+
+def _people_in(
+    who: np.ndarray | None, labels: np.ndarray, left: np.ndarray, kept: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The person of each record left, how many people each class has, and which of those left are in which class."""
+    count = int(labels.max()) + 1
+    if who is None:
+        return np.arange(len(left)), np.bincount(labels[kept]), np.zeros((len(left), count), dtype=bool)
+    leaving, person = np.unique(who[left], return_inverse=True)
+    people = np.bincount(np.unique(np.stack([labels[kept], who[kept]]), axis=1)[0], minlength=count)
+    is_in = np.zeros((len(leaving), count), dtype=bool)
+    known = kept[np.isin(who[kept], leaving)]
+    is_in[np.searchsorted(leaving, who[known]), labels[known]] = True
+    return person, people, is_in

@@ -26,17 +26,25 @@ BLOCK = {"help": "records clustered together, 8k at least: larger is slower and 
 def in_blocks(matrix: Matrix, points: np.ndarray, targets: Targets, block: int, k: int, cluster: Cluster) -> np.ndarray:
     """The class of each record when every block is clustered by itself, (n,) int32."""
     who = np.zeros(0, dtype=np.int32) if matrix.subjects is None else matrix.subjects
-    most = max(block, 8 * k)
-    if block <= 0 or matrix.records <= most:
+    blocks = rows_of_blocks(points, targets, block, k)
+    if len(blocks) == 1:
         return cluster(points, who, targets)
     labels = np.full(matrix.records, -1, dtype=np.int32)
     count = 0
-    for rows in blocks_of(points, targets, most, k):
+    for rows in blocks:
         people = np.unique(who[rows], return_inverse=True)[1].astype(np.int32) if len(who) else who
         own = cluster(np.ascontiguousarray(points[:, rows]), people, targets.at(rows))
         labels[rows] = own + count
         count = int(labels[rows].max()) + 1
     return labels
+
+
+def rows_of_blocks(points: np.ndarray, targets: Targets, block: int, k: int) -> list[np.ndarray]:
+    """The rows of each block as the parameter `block` asks; all in one where that is all."""
+    most = max(block, 8 * k)
+    if block <= 0 or points.shape[1] <= most:
+        return [np.arange(points.shape[1])]
+    return blocks_of(points, targets, most, k)
 
 
 def blocks_of(points: np.ndarray, targets: Targets, most: int, size: int) -> list[np.ndarray]:

@@ -126,7 +126,7 @@ class FullDomain:
     ) -> Cut | None:
         """The same search among the suppressed records; None where it would save nobody."""
         rest = np.flatnonzero(suppressed)
-        part, asked = _part(matrix, rest), _Part(promises, rest, len(suppressed))
+        part, asked = matrix.at(rest), _Part(promises, rest, len(suppressed))
         if part.people < promises.k:
             return None
         try:
@@ -395,13 +395,6 @@ class _Kept:
             self._places.append(place)
             self._classes.append(classes)
         return classes
-
-
-def _part(matrix: Matrix, rows: np.ndarray) -> Matrix:
-    """Some of the records as a matrix of their own."""
-    subjects = None if matrix.subjects is None else np.unique(matrix.subjects[rows], return_inverse=True)[1]
-    label = None if matrix.label is None else matrix.label[rows]
-    return replace(matrix, codes=matrix.codes[rows], subjects=subjects, label=label)
 
 
 class _Part:
