@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from shoal.jobs.policy import Policy
-from shoal.jobs.republish import Appended, republish_file
+from shoal.jobs.republish import Republication, republish_file
 
 POLICY = {
     "version": 1,
@@ -44,7 +44,7 @@ def policy(method: str = "crp", k: int = 4, **parameters) -> Policy:
     return Policy.from_dict(POLICY).with_k(k).with_method(method, parameters)
 
 
-def append(ledger: Path, frame: pl.DataFrame, asked: Policy | None = None, **options) -> Appended:
+def append(ledger: Path, frame: pl.DataFrame, asked: Policy | None = None, **options) -> Republication:
     """Republishes a frame by way of a file beside the ledger."""
     path = ledger.parent / "increment.csv"
     frame.write_csv(path)

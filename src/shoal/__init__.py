@@ -11,11 +11,15 @@ if TYPE_CHECKING:
     from shoal.jobs.check import check
     from shoal.jobs.compare import Comparison, compare
     from shoal.jobs.describe import methods
+    from shoal.jobs.history import LedgerAudit, audit_ledger
+    from shoal.jobs.ledger import ledger_table, verify_ledger
     from shoal.jobs.policy import Policy
     from shoal.jobs.propose import propose
     from shoal.jobs.publish import Publication, publish
+    from shoal.jobs.republish import Republication, republish
     from shoal.jobs.sample import sample
     from shoal.jobs.stream import Stream, stream
+    from shoal.jobs.what_if import Prospect, what_if
 
 from shoal.errors import (
     CheckpointError,
@@ -34,17 +38,25 @@ _WHERE = {
     "Certificate": "shoal.data.certificate",
     "Comparison": "shoal.jobs.compare",
     "Hierarchy": "shoal.data.hierarchies.hierarchy",
+    "LedgerAudit": "shoal.jobs.history",
     "Policy": "shoal.jobs.policy",
+    "Prospect": "shoal.jobs.what_if",
     "Publication": "shoal.jobs.publish",
+    "Republication": "shoal.jobs.republish",
     "Stream": "shoal.jobs.stream",
     "audit": "shoal.jobs.audit",
+    "audit_ledger": "shoal.jobs.history",
     "check": "shoal.jobs.check",
     "compare": "shoal.jobs.compare",
+    "ledger_table": "shoal.jobs.ledger",
     "methods": "shoal.jobs.describe",
     "propose": "shoal.jobs.propose",
     "publish": "shoal.jobs.publish",
+    "republish": "shoal.jobs.republish",
     "sample": "shoal.jobs.sample",
     "stream": "shoal.jobs.stream",
+    "verify_ledger": "shoal.jobs.ledger",
+    "what_if": "shoal.jobs.what_if",
 }
 
 __all__ = [
@@ -54,23 +66,31 @@ __all__ = [
     "Hierarchy",
     "InfeasibleError",
     "InputError",
+    "LedgerAudit",
     "LedgerError",
     "MissingExtraError",
     "PartyError",
     "Policy",
     "PromiseError",
+    "Prospect",
     "Publication",
+    "Republication",
     "ShoalError",
     "Stream",
     "__version__",
     "audit",
+    "audit_ledger",
     "check",
     "compare",
+    "ledger_table",
     "methods",
     "propose",
     "publish",
+    "republish",
     "sample",
     "stream",
+    "verify_ledger",
+    "what_if",
 ]
 
 

@@ -47,9 +47,10 @@ def test_nothing_inside_imports_the_front_door():
 
 def test_public_names():
     assert sorted(shoal.__all__) == sorted(
-        "Certificate CheckpointError Comparison Hierarchy InfeasibleError InputError LedgerError MissingExtraError "
-        "PartyError Policy PromiseError Publication ShoalError Stream __version__ audit check compare methods "
-        "propose publish sample stream".split()
+        "Certificate CheckpointError Comparison Hierarchy InfeasibleError InputError LedgerAudit LedgerError "
+        "MissingExtraError PartyError Policy PromiseError Prospect Publication Republication ShoalError Stream "
+        "__version__ audit audit_ledger check compare ledger_table methods propose publish republish sample stream "
+        "verify_ledger what_if".split()
     )
     for name in shoal.__all__:
         assert getattr(shoal, name) is not None

@@ -13,7 +13,7 @@ import pytest
 from republish_cases import POLICY, append, grown, policy, wearers
 from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.jobs.history import audit_ledger
-from shoal.jobs.ledger import verified
+from shoal.jobs.ledger import verify_ledger
 from shoal.jobs.policy import Policy
 from shoal.jobs.republish import republish_file
 from shoal.state.ledger import Ledger
@@ -40,7 +40,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def test_a_whole_ledger_verifies(ledger):
-    releases, head = verified(ledger)
+    releases, head = verify_ledger(ledger)
     assert releases == 3
     assert len(head) == 64
 
@@ -196,7 +196,7 @@ def test_a_release_that_was_replaced_with_its_certificate_is_found(ledger, tmp_p
 
 def test_the_published_part_alone_can_be_verified(ledger):
     shutil.rmtree(ledger.with_name("L.private"))
-    assert verified(ledger)[0] == 3
+    assert verify_ledger(ledger)[0] == 3
 
 
 def test_nothing_is_appended_to_a_ledger_whose_end_is_damaged(ledger):
@@ -278,7 +278,7 @@ def test_a_ledger_begins_where_it_can_or_says_why_not(tmp_path, monkeypatch, pla
     wearers(30, 1).write_csv(tmp_path / "i.csv")
     if place == "a/b/L":
         assert republish_file(str(tmp_path / "i.csv"), policy(), place).release == 1
-        assert verified(place)[0] == 1
+        assert verify_ledger(place)[0] == 1
     else:
         with pytest.raises(InputError, match="ledger"):
             republish_file(str(tmp_path / "i.csv"), policy(), place)

@@ -76,5 +76,5 @@ def _show_prospects(increment: str, asked: Policy, ledger: Path, as_json: bool, 
     from shoal.jobs import what_if
 
     with shown(quiet) as progress:
-        prospects = what_if.what_if(increment, asked, ledger, progress=progress)
+        prospects = what_if.what_if_file(increment, asked, ledger, progress=progress)
     typer.echo(what_if.as_json(prospects) if as_json else what_if.as_text(prospects), nl=False)

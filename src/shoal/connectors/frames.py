@@ -12,7 +12,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 
 
-def table_of(frame: Any) -> Table:
+def table_of(frame: Any, may_be_empty: bool = False) -> Table:
     """The frame as a table; raises InputError for what is no frame, or one without records."""
     if isinstance(frame, Table):
         return frame
@@ -24,7 +24,7 @@ def table_of(frame: Any) -> Table:
         polars = eager.to_polars()
     except Exception:  # each kind of frame has its own ways to fail, and their texts may hold values
         raise InputError("frame: a column mixes kinds of values; give every column one kind") from None
-    if not polars.height:
+    if not polars.height and not may_be_empty:
         raise InputError("frame: holds no records; publish a table with at least k people")
     check_plain(polars, "frame")
     return Table(polars)

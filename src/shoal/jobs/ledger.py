@@ -11,8 +11,11 @@ from shoal.errors import InputError, LedgerError
 from shoal.state.ledger import CERTIFICATE, DATA, GENESIS, Ledger, sha256_of
 
 
-def verified(path: str | Path) -> tuple[int, str]:
-    """How many releases a ledger has, and the hash that the next one will follow; raises LedgerError."""
+def verify_ledger(path: str | Path) -> tuple[int, str]:
+    """How many releases a ledger has, and the hash that the next one will follow.
+
+    Every byte is as it was: raises LedgerError with all that is changed, missing, added or out of order.
+    """
     ledger = Ledger.at(path)
     findings = ledger.verify()
     if findings:
@@ -22,21 +25,30 @@ def verified(path: str | Path) -> tuple[int, str]:
     return len(releases), sha256_of(last)
 
 
+def ledger_table(path: str | Path, *, release: int | None = None) -> pl.DataFrame:
+    """The whole published table as of a release, or of the last one, as text; raises LedgerError or InputError."""
+    return _verified_table(path, release)[0]
+
+
 def export_table(path: str | Path, output: str, release: int | None = None) -> tuple[int, int]:
     """Writes the whole published table as of a release, whole or not at all; its records, and the release."""
+    table, number = _verified_table(path, release)
+    kind = files.format_of(output)
+    with files.written_whole(output) as draft:
+        files.write(table, draft, kind, compressed=output.endswith(".gz"))
+    return table.height, number
+
+
+def _verified_table(path: str | Path, release: int | None) -> tuple[pl.DataFrame, int]:
     ledger = Ledger.at(path)
-    verified(path)
+    verify_ledger(path)
     releases = ledger.releases()
     if not releases:
         raise InputError(f"ledger '{path}': has no release yet; nothing to export")
     number = releases[-1] if release is None else release
     if number not in releases:
         raise InputError(f"ledger '{path}': has no release {number}; it has 1 to {releases[-1]}")
-    table = table_as_of(ledger, number)
-    kind = files.format_of(output)
-    with files.written_whole(output) as draft:
-        files.write(table, draft, kind, compressed=output.endswith(".gz"))
-    return table.height, number
+    return table_as_of(ledger, number), number
 
 
 def parts_of(ledger: Ledger, number: int) -> list[int]:

@@ -158,7 +158,7 @@ def gather(frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger) -> 
 
     Raises InputError for operations that the method can't do, PromiseError for people it has published before.
     """
-    frame = _with_tokens(_text(frame), policy, ledger)
+    frame = _with_tokens(as_text(frame), policy, ledger)
     operations = _operations(frame, policy, method)
     last = ledger.step_folder(ledger.last_step().number) if ledger.exists else None
     waited = None if last is None else _read(last / PENDING)
@@ -345,7 +345,7 @@ def _by_content(frame: pl.DataFrame, policy: Policy) -> np.ndarray:
     return frame.select(pl.arg_sort_by(columns, maintain_order=True)).to_series().to_numpy()
 
 
-def _text(frame: pl.DataFrame) -> pl.DataFrame:
+def as_text(frame: pl.DataFrame) -> pl.DataFrame:
     """All columns as text, without a value where there is none."""
     text = frame.with_columns(pl.all().cast(pl.String))
     return text.with_columns(pl.when(pl.all() != "").then(pl.all()))

@@ -6,15 +6,17 @@ history > append to the ledger
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from shoal.connectors import files
+from shoal.connectors.frames import like, table_of
 from shoal.data.certificate import Certificate
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
@@ -32,11 +34,12 @@ COUNTERFEITS = "counterfeits.csv"
 
 
 @dataclass(frozen=True)
-class Appended:
+class Republication:
     """What became of an increment.
 
     release: its number, None where all of it waits. certificate: of that release. waiting: how many records wait now.
     repeated: whether it had been appended before, and nothing was done. reasons: why records wait.
+    data: what was let out, read from the release, where a frame came in; None where nothing was.
     """
 
     release: int | None
@@ -44,6 +47,7 @@ class Appended:
     waiting: int
     repeated: bool = False
     reasons: Sequence[str] = ()
+    data: Any = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,28 @@ class Proved:
         return [finding for finding in self.findings if finding.breaks]
 
 
+def republish(
+    frame: Any,
+    policy: Policy | str | Path | dict[str, Any],
+    ledger: str | Path,
+    *,
+    allow_leaks: bool = False,
+    progress: Progress = silent,
+) -> Republication:
+    """The next release of the growing table in a ledger: a pandas, polars or pyarrow frame of new records.
+
+    The ledger, a folder, is begun if it is not there. The release and the whole history are audited from the bytes
+    that were written before they take their place; nothing is appended if it is not safe beside all earlier releases.
+    The same records in the same order are not published again. Raises InputError, PromiseError, InfeasibleError or
+    LedgerError. `data` is of the same kind as the frame, with cells as text, as they stand in the file.
+    """
+    done = republish_source(increment_of(frame), Policy.of(policy), Path(ledger), allow_leaks, progress)
+    if done.release is None or done.repeated:
+        return done
+    written = files.read_as(Ledger(Path(ledger)).folder(done.release) / DATA, ".csv").frame
+    return replace(done, data=like(frame, written))
+
+
 def republish_file(
     increment_path: str,
     policy: Policy,
@@ -68,27 +94,31 @@ def republish_file(
     *,
     allow_leaks: bool = False,
     progress: Progress = silent,
-) -> Appended:
-    """Appends the next release to the ledger, which is begun if it is not there; appends nothing if it is not safe.
+) -> Republication:
+    """As `republish`, with the new records in a file; the same file again is not published again."""
+    progress("reading the increment")
+    return republish_source(read_increment(increment_path, policy), policy, Path(ledger_path), allow_leaks, progress)
 
-    The release and the whole history are audited from the bytes that were written before they take their place.
-    The same file again is not published again. Raises InputError, PromiseError, InfeasibleError or LedgerError.
-    """
+
+def republish_source(
+    source: files.Source, policy: Policy, ledger_path: Path, allow_leaks: bool, progress: Progress = silent
+) -> Republication:
+    """As `republish`, with records that were read already; the same hash again is not published again."""
     started = time.process_time()
     policy = with_defaults(policy)
     method = policy.build_method("republish")
-    ledger = Ledger(Path(ledger_path))
+    ledger = Ledger(ledger_path)
     ledger_policy.check(policy, method)
-    source = read_increment(increment_path, policy, progress)
+    check_increment(source, policy)
     progress("waiting for the ledger")
     with ledger.locked():
         check_ledger(ledger, policy, looks_back=method.covers == "table")
         repeated = ledger.step_for(source.sha256)
         if repeated is not None:
             certificate = None if repeated.release is None else Certificate(ledger.certificate(repeated.release))
-            return Appended(repeated.release, certificate, Waiting.of(ledger).records, repeated=True)
+            return Republication(repeated.release, certificate, Waiting.of(ledger).records, repeated=True)
         if not source.frame.height:
-            return Appended(None, None, Waiting.of(ledger).records, reasons=("the increment is empty",))
+            return Republication(None, None, Waiting.of(ledger).records, reasons=("the increment is empty",))
         planned = plan(source.frame, policy, method, ledger, progress)
         with ledger.draft() as draft:
             if isinstance(planned, Waiting):
@@ -104,7 +134,7 @@ def republish_file(
             if not ledger.exists:
                 ledger.begin(ledger_policy.terms(policy))
             step = ledger.commit(draft, source.sha256, proved.records, ledger_rows.PASSING, runs, publishes=True)
-    return Appended(step.release, certificate, planned.waiting.records, reasons=planned.waiting.reasons)
+    return Republication(step.release, certificate, planned.waiting.records, reasons=planned.waiting.reasons)
 
 
 def with_defaults(policy: Policy) -> Policy:
@@ -113,14 +143,22 @@ def with_defaults(policy: Policy) -> Policy:
     return named.with_shuffled_rows()
 
 
-def read_increment(path: str, policy: Policy, progress: Progress) -> files.Source:
-    """The increment, whose columns are the policy's; it may be empty."""
-    progress("reading the increment")
-    source = files.read(path, policy.measured, may_be_empty=True)
+def read_increment(path: str, policy: Policy) -> files.Source:
+    """The increment in a file; it may be empty."""
+    return files.read(path, policy.measured, may_be_empty=True)
+
+
+def increment_of(frame: Any) -> files.Source:
+    """The increment in a frame of any kind, known again by the text of its cells; it may be empty."""
+    records = ledger_rows.as_text(table_of(frame, may_be_empty=True).frame)
+    return files.Source(records, hashlib.sha256(records.write_csv().encode()).hexdigest())
+
+
+def check_increment(source: files.Source, policy: Policy) -> None:
+    """Raises InputError where its columns are not the policy's."""
     findings = policy.check_columns(source.frame.columns)
     if findings:
         raise InputError.from_findings(findings)
-    return source
 
 
 def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
@@ -169,7 +207,7 @@ def prove(
     return Proved(certificate, found, identities, records)
 
 
-def _wait(planned: Waiting, policy: Policy, ledger: Ledger, draft: Draft, digest: str) -> Appended:
+def _wait(planned: Waiting, policy: Policy, ledger: Ledger, draft: Draft, digest: str) -> Republication:
     """The records wait in the private part; no release."""
     planned.write(draft.private)
     ledger_rows.carry_over(ledger, draft.private)
@@ -178,7 +216,7 @@ def _wait(planned: Waiting, policy: Policy, ledger: Ledger, draft: Draft, digest
     last = ledger.last_step()
     runs = tuple(number for number, _ in last.runs)
     ledger.commit(draft, digest, last.records, ledger_rows.PASSING, runs, publishes=False)
-    return Appended(None, None, planned.records, reasons=planned.reasons)
+    return Republication(None, None, planned.records, reasons=planned.reasons)
 
 
 def _remember(planned: Planned, proved: Proved, method: Any, ledger: Ledger, folder: Path) -> tuple[int, ...]:

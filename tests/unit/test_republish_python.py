@@ -1,0 +1,119 @@
+"""From Python: the same ledger as from the command line, frames in, the same kind of frame out."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import shoal
+from republish_cases import POLICY, policy, wearers
+from shoal.jobs.policy import Policy
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas", "pyarrow"])
+def test_a_frame_goes_in_and_what_was_published_comes_out(tmp_path, kind):
+    frame = wearers(30, 1)
+    given = {"polars": frame, "pandas": frame.to_pandas(), "pyarrow": frame.to_arrow()}[kind]
+    done = shoal.republish(given, policy(), tmp_path / "L")
+    assert (done.release, done.waiting, done.repeated) == (1, 0, False)
+    assert type(done.data) is type(given)
+    written = pl.read_csv(tmp_path / "L" / "0001" / "data.csv", infer_schema=False)
+    assert pl.DataFrame(done.data).equals(written)
+    assert done.certificate == json.loads((tmp_path / "L" / "0001" / "certificate.json").read_text())
+
+
+def test_frames_and_files_give_the_same_bytes(tmp_path, shoal):
+    """`shoal` here is the command; a frame is known again by the text of its cells."""
+    import shoal as library
+
+    (tmp_path / "p.json").write_text(json.dumps(POLICY))
+    for seed in (1, 2):
+        wearers(30, seed).write_csv(tmp_path / "i.csv")
+        assert shoal("republish", tmp_path / "i.csv", "-p", tmp_path / "p.json", "--ledger", tmp_path / "A").status == 0
+        library.republish(wearers(30, seed), tmp_path / "p.json", tmp_path / "B")
+    for release in ("0001", "0002"):
+        a, b = (tmp_path / name / release / "data.csv" for name in "AB")
+        assert a.read_bytes() == b.read_bytes()
+
+
+def test_the_same_frame_is_not_published_twice(tmp_path):
+    shoal.republish(wearers(30, 1), policy(), tmp_path / "L")
+    again = shoal.republish(wearers(30, 1).to_pandas(), policy(), tmp_path / "L")
+    assert (again.repeated, again.release, again.data) == (True, 1, None)
+
+
+def test_few_people_wait_and_an_empty_frame_changes_nothing(tmp_path):
+    waiting = shoal.republish(wearers(3, 1), policy(), tmp_path / "L")
+    assert (waiting.release, waiting.data, waiting.waiting) == (None, None, 3)
+    assert waiting.reasons
+    assert shoal.republish(wearers(30, 1).clear(), policy(), tmp_path / "L").reasons == ("the increment is empty",)
+    assert shoal.republish(wearers(3, 2), policy(), tmp_path / "L").certificate["records"]["out"] == 6
+
+
+def test_what_leaks_is_withheld_unless_leaks_are_allowed(tmp_path):
+    asked = policy("static-2")
+    shoal.republish(wearers(40, 1), asked, tmp_path / "L")
+    with pytest.raises(shoal.PromiseError, match="withheld"):
+        shoal.republish(wearers(40, 2), asked, tmp_path / "L")
+    done = shoal.republish(wearers(40, 2), asked, tmp_path / "L", allow_leaks=True)
+    assert done.certificate["history"]["allowed"]
+    found = shoal.audit_ledger(tmp_path / "L")
+    assert not found.holds
+    assert found.releases[1].told
+
+
+@pytest.mark.parametrize("frame", [[1, 2], wearers(30, 1).drop("age"), wearers(30, 1).rename({"age": "years"})])
+def test_what_is_no_increment_is_refused_and_begins_nothing(tmp_path, frame):
+    with pytest.raises(shoal.InputError):
+        shoal.republish(frame, policy(), tmp_path / "L")
+    assert not list(tmp_path.glob("L*/0*"))
+
+
+def test_the_table_and_the_chain_can_be_asked_for(tmp_path):
+    for seed in (1, 2):
+        shoal.republish(wearers(20, seed), policy(), tmp_path / "L")
+    assert shoal.verify_ledger(tmp_path / "L")[0] == 2
+    assert shoal.ledger_table(tmp_path / "L").height == 40
+    assert shoal.ledger_table(tmp_path / "L", release=1).height == 20
+    data = tmp_path / "L" / "0001" / "data.csv"
+    data.write_bytes(data.read_bytes()[:-1])
+    for ask in (shoal.verify_ledger, shoal.ledger_table):
+        with pytest.raises(shoal.LedgerError, match=r"0001: data\.csv"):
+            ask(tmp_path / "L")
+
+
+def test_what_if_asks_every_method_and_publishes_nothing(tmp_path):
+    shoal.republish(wearers(40, 1), policy("static-2"), tmp_path / "L")
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    prospects = {p.method: p for p in shoal.what_if(wearers(40, 2), policy(), tmp_path / "L")}
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+    assert prospects["static-2"].outcome == "withheld"
+    assert prospects["crp"].outcome == "published"
+    assert prospects["crp"].certificate["records"]["out"] == 40
+
+
+def test_what_if_runs_every_method_before_it_times_one(tmp_path, monkeypatch):
+    """Else the seconds of the first would be those of compiling."""
+    ran: list[tuple[str, int]] = []
+
+    class Counted:
+        def __init__(self, method):
+            self._method = method
+
+        def __getattr__(self, name):
+            return getattr(self._method, name)
+
+        def publish(self, increment, *more):
+            ran.append((self._method.name, increment.records))
+            return self._method.publish(increment, *more)
+
+    build = Policy.build_method
+    monkeypatch.setattr(Policy, "build_method", lambda self, verb: Counted(build(self, verb)))
+    shoal.what_if(wearers(300, 1), policy(), tmp_path / "L")
+    warm = [name for name, records in ran if records != 300]
+    assert [name for name, records in ran if records == 300] == ["crp", "k-pprp", "static-1", "static-2"]
+    assert ran.index(("crp", 300)) == len(warm), "all are warm before the first is timed"
+    assert sorted(warm) == ["crp"] * 2 + ["k-pprp"] * 2 + ["static-1"] * 2 + ["static-2"] * 2
+    assert not (tmp_path / "L").exists()
