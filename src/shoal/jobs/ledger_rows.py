@@ -7,6 +7,7 @@ methods that publish the whole table anew.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -79,7 +80,7 @@ class Identities:
     def write(self, folder: Path) -> None:
         columns = {"record": self.records, "subject": self.subjects, "invented": self.invented, "changed": self.changed}
         told = {name: column for name, column in columns.items() if column is not None}
-        pl.DataFrame(told).write_parquet(folder / ROWS)
+        _write(pl.DataFrame(told), folder / ROWS)
 
     @classmethod
     def read(cls, folder: Path) -> Identities:
@@ -109,7 +110,7 @@ class Waiting:
 
     def write(self, folder: Path) -> None:
         if self.frame is not None and self.frame.height:
-            self.frame.write_parquet(folder / PENDING)
+            _write(self.frame, folder / PENDING)
 
 
 @dataclass(frozen=True)
@@ -314,7 +315,7 @@ def carry_over(ledger: Ledger, folder: Path) -> None:
 
 def write_originals(records: pl.DataFrame, identities: Identities, folder: Path) -> None:
     """The whole records behind the real rows of a release, for methods that publish them anew."""
-    records.with_columns(pl.Series(_NUMBER, identities.records[identities.is_real])).write_parquet(folder / ORIGINALS)
+    _write(records.with_columns(pl.Series(_NUMBER, identities.records[identities.is_real])), folder / ORIGINALS)
 
 
 def _with_tokens(frame: pl.DataFrame, policy: Policy, ledger: Ledger) -> pl.DataFrame:
@@ -349,6 +350,12 @@ def as_text(frame: pl.DataFrame) -> pl.DataFrame:
     """All columns as text, without a value where there is none."""
     text = frame.with_columns(pl.all().cast(pl.String))
     return text.with_columns(pl.when(pl.all() != "").then(pl.all()))
+
+
+def _write(frame: pl.DataFrame, path: Path) -> None:
+    content = io.BytesIO()
+    frame.write_parquet(content)
+    path.write_bytes(content.getbuffer())  # a full disk is an OSError, which it is not where Polars writes
 
 
 def _read(path: Path) -> pl.DataFrame | None:

@@ -22,6 +22,8 @@ import os
 import re
 import secrets
 import shutil
+import signal
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -229,10 +231,13 @@ class Ledger:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One process at a time appends; what a killed one left half done is removed first."""
+        """One process at a time appends; what a killed one left half done is removed first.
+
+        A file that can't be read or written is an InputError.
+        """
         import fcntl
 
-        with self._opened_lock() as lock:
+        with self._opened_lock() as lock, self._told():
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._sweep()
             last = self.last_step()
@@ -242,9 +247,23 @@ class Ledger:
             finally:
                 self._last = None
 
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as failed:
+            why = failed.strerror or "no room or no right"
+            raise InputError(
+                f"ledger '{self.path}': reading or writing failed ({why}); make room or mend its rights, then run it "
+                "again: no increment is published twice"
+            ) from None
+
     def _opened_lock(self) -> IO[str]:
+        made = [path for path in (self.private, *self.private.parents) if not path.exists()]
         try:
             self.private.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for path in made:
+                _sync(path.parent)
             return open(self.private / LOCK, "a")
         except OSError as failed:
             why = failed.strerror or "no right"
@@ -337,11 +356,12 @@ class Ledger:
             sha256_of(self.private / KEY),
         )  # fmt: skip
         (draft.private / STATE).write_text(_json({"schema": PRIVATE_SCHEMA, **vars(step)}))
-        _take_place(draft.private, self.step_folder(step.number))
-        if release is not None:
-            _open_to_readers(draft.published)
-            _take_place(draft.published, self.folder(release))
-        self._finish(step)
+        with _unstopped():
+            _take_place(draft.private, self.step_folder(step.number))
+            if release is not None:
+                _open_to_readers(draft.published)
+                _take_place(draft.published, self.folder(release))
+            self._finish(step)
         self._last = step
         return step
 
@@ -363,10 +383,13 @@ class Ledger:
             return
         path.parent.mkdir(mode=0o700, exist_ok=True)
         draft = _draft_of(self.private, path.name)
-        draft.touch(mode=0o600)
-        draft.write_bytes(content)
-        _sync(draft)
-        os.rename(draft, path)
+        try:
+            draft.touch(mode=0o600)
+            draft.write_bytes(content)
+            _sync(draft)
+            os.rename(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
         _sync(path.parent)
 
     def _happened(self, number: int) -> bool:
@@ -396,6 +419,10 @@ class Ledger:
 
     def verify(self) -> list[str]:
         """Everything that is damaged, missing, added or out of order, each named; empty where all is whole."""
+        with self._told():
+            return self._damage()
+
+    def _damage(self) -> list[str]:
         findings = self._genesis_findings() + self._added()
         releases = self.releases()
         expected = max([*releases, self._remembered()])
@@ -566,10 +593,10 @@ def _up_to(last: int) -> list[int]:
 def _whole_number(path: Path) -> int | None:
     """The number that a small file holds, None where it holds none."""
     try:
-        text = path.read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
+        digits = path.read_bytes().strip()
+    except OSError:
         return None
-    return int(text) if text.isdigit() else None
+    return int(digits) if digits.isdigit() else None
 
 
 def _names(folder: Path) -> set[str]:
@@ -608,6 +635,20 @@ def _take_place(draft: Path, place: Path) -> None:
     _sync(draft)
     os.rename(draft, place)
     _sync(place.parent)
+
+
+@contextmanager
+def _unstopped() -> Iterator[None]:
+    """Ctrl-C and SIGTERM do nothing: who was told that nothing was written must not find a release."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where no signal arrives
+        return
+    before = {stop: signal.signal(stop, signal.SIG_IGN) for stop in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for stop, handler in before.items():
+            signal.signal(stop, handler or signal.SIG_DFL)
 
 
 def _sync(path: Path) -> None:

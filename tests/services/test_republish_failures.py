@@ -1,0 +1,364 @@
+"""Whatever fails in the middle of an append, the ledger is as it was or has the whole release."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import shoal
+from republish_cases import POLICY, append, policy, wearers
+from shoal.jobs.history import audit_ledger
+from shoal.state.ledger import Ledger
+
+PEOPLE = 60
+CALLS = ("fsync", "rename", "mkdir", "unlink", "chmod")
+STAND_IN = 65534
+
+
+class Killed(BaseException):
+    """The process is gone: nothing that follows in it is done."""
+
+
+@pytest.fixture
+def place(tmp_path) -> Path:
+    """A ledger of one release and a copy to go back to."""
+    append(tmp_path / "L", wearers(PEOPLE, 0))
+    for name in ("L", "L.private"):
+        shutil.copytree(tmp_path / name, tmp_path / "before" / name)
+    return tmp_path
+
+
+def taken_back(place: Path) -> None:
+    for name in ("L", "L.private"):
+        shutil.rmtree(place / name)
+        shutil.copytree(place / "before" / name, place / name)
+
+
+def drafts(place: Path) -> list[Path]:
+    return [path for path in place.rglob(".*") if path.name.endswith(".part")]
+
+
+@contextmanager
+def failing_at(instant: int, failure: Callable[[], BaseException], monkeypatch) -> Iterator[list[str]]:
+    """The system call of that number fails, before it does anything; which calls were made."""
+    made: list[str] = []
+
+    def counted(name: str, call):
+        def tried(*arguments, **options):
+            made.append(name)
+            if len(made) == instant + 1:
+                raise failure()
+            return call(*arguments, **options)
+
+        return tried
+
+    with monkeypatch.context() as patched:
+        for name in CALLS:
+            patched.setattr(os, name, counted(name, getattr(os, name)))
+        yield made
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS])
+def test_a_write_that_fails_anywhere_is_told_and_leaves_the_ledger_whole(place, monkeypatch, number):
+    told: list[str] = []
+    for instant in range(200):
+        with failing_at(instant, lambda: OSError(number, os.strerror(number)), monkeypatch) as made:
+            try:
+                append(place / "L", wearers(PEOPLE, 1))
+            except shoal.InputError as error:
+                told.append(str(error))
+        if len(made) <= instant:
+            assert len(told) > instant - 4, "all but a few that did not matter, as the folder was there"
+            assert all("ledger" in line and os.strerror(number) in line for line in told)
+            return
+        assert Ledger.at(place / "L").verify() == [], (instant, made[-1])
+        done = append(place / "L", wearers(PEOPLE, 1))
+        assert (done.release, Ledger.at(place / "L").releases()) == (2, [1, 2]), (instant, made[-1])
+        assert not drafts(place), (instant, made[-1])
+        taken_back(place)
+    raise AssertionError("an append takes fewer steps than that")
+
+
+def test_a_stop_at_any_instant_leaves_nothing_half_done(place, monkeypatch):
+    """Ctrl-C or SIGTERM: what is begun is tidied up at once, unless the release is out already."""
+    for instant in range(200):
+        with failing_at(instant, KeyboardInterrupt, monkeypatch) as made:
+            try:
+                append(place / "L", wearers(PEOPLE, 1))
+            except KeyboardInterrupt:
+                assert not drafts(place), (instant, made[-1])
+        if len(made) <= instant:
+            assert instant > 10
+            return
+        assert Ledger.at(place / "L").verify() == [], (instant, made[-1])
+        assert append(place / "L", wearers(PEOPLE, 1)).release == 2
+        taken_back(place)
+    raise AssertionError("an append takes fewer steps than that")
+
+
+# A power cut: only what was synced is on the disk
+
+
+class Disk:
+    """What a power cut would leave: contents of files and names in folders that were synced, and no more.
+
+    Whatever was there before the append is on the disk.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self.roots = [place / "L", place / "L.private"]
+        self.names = {path for root in self.roots for path in (root, *root.rglob("*"))}
+        self.contents = {path for path in self.names if path.is_file()}
+
+    def watch(self, patched) -> None:
+        fsync, rename = os.fsync, os.rename
+
+        def synced(handle):
+            path = Path(os.readlink(f"/proc/self/fd/{handle}"))
+            fsync(handle)
+            if path.is_dir():
+                self.names = {p for p in self.names if p.parent != path} | set(path.iterdir())
+            else:
+                self.contents.add(path)
+
+        def renamed(source, target):
+            rename(source, target)
+            moved = {p for p in (self.contents | self.names) if Path(source) in p.parents or p == Path(source)}
+            there = {p: Path(target) / p.relative_to(source) if p != Path(source) else Path(target) for p in moved}
+            self.contents = {there.get(p, p) for p in self.contents}
+            # the name is new until its folder is synced; what is below keeps its own
+            self.names = {there.get(p, p) for p in self.names if p != Path(source)} - {Path(target)}
+
+        patched.setattr(os, "fsync", synced)
+        patched.setattr(os, "rename", renamed)
+
+    def cut(self, keeps_names: bool) -> None:
+        """keeps_names: whether names that were not synced are there after all; contents that were not are lost."""
+        for root in self.roots:
+            for path in sorted(root.rglob("*"), key=lambda p: len(p.parts)):
+                if not path.exists():
+                    continue
+                if not keeps_names and path not in self.names:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+                elif path.is_file() and path not in self.contents:
+                    path.write_bytes(b"")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the system does not tell which file a handle is of")
+@pytest.mark.parametrize("keeps_names", [True, False])
+def test_a_power_cut_at_any_instant_leaves_the_ledger_whole(place, monkeypatch, keeps_names):
+    cut = published = 0
+    for instant in range(200):
+        disk, done = Disk(place), None
+        with monkeypatch.context() as patched:
+            patched.setattr(shutil, "rmtree", lambda *a, **o: None)  # nobody tidies up
+            disk.watch(patched)
+            with failing_at(instant, Killed, patched) as made:
+                try:
+                    done = append(place / "L", wearers(PEOPLE, 1))
+                except Killed:
+                    cut += 1
+        disk.cut(keeps_names)
+        assert Ledger.at(place / "L").verify() == [], (instant, made[-1])
+        if done is not None:
+            assert Ledger.at(place / "L").releases() == [1, 2], "what was told to be published stays"
+        published += Ledger.at(place / "L").releases() == [1, 2]
+        assert append(place / "L", wearers(PEOPLE, 1)).release == 2
+        assert Ledger.at(place / "L").verify() == []
+        if len(made) <= instant:
+            assert cut > 20
+            assert published > 2, "some cuts came after the release was out"
+            return
+        taken_back(place)
+    raise AssertionError("an append takes fewer steps than that")
+
+
+def test_the_model_of_a_power_cut_finds_a_rename_before_its_contents(place, monkeypatch):
+    """The test above can fail: without syncing, it does."""
+    from shoal.state import ledger as module
+
+    disk = Disk(place)
+    with monkeypatch.context() as patched:
+        disk.watch(patched)
+        patched.setattr(module, "_sync", lambda path: None)
+        append(place / "L", wearers(PEOPLE, 1))
+    disk.cut(keeps_names=True)
+    assert Ledger.at(place / "L").verify()
+
+
+# Real processes
+
+
+def prepared(folder: Path, increments: int = 3, people: int = 400) -> None:
+    (folder / "p.json").write_text(json.dumps(POLICY))
+    for i in range(increments):
+        wearers(people, i).write_csv(folder / f"{i}.csv")
+
+
+def command(increment: int) -> list[str]:
+    return [
+        sys.executable, "-m", "shoal", "republish", f"{increment}.csv", "-p", "p.json", "--ledger", "L", "-q",
+    ]  # fmt: skip
+
+
+def test_a_file_that_may_not_grow_is_told_in_one_line(tmp_path):
+    resource = pytest.importorskip("resource")
+    prepared(tmp_path)
+    append(tmp_path / "L", wearers(400, 0))
+    for limit in (0, 9000):
+        failed = subprocess.run(
+            command(1), cwd=tmp_path, capture_output=True, text=True,
+            preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        )  # fmt: skip
+        assert failed.returncode == 2, failed.stderr
+        assert failed.stderr.count("\n") == 1
+        assert "writing failed" in failed.stderr
+        assert not drafts(tmp_path)
+        assert Ledger.at(tmp_path / "L").verify() == []
+    assert append(tmp_path / "L", wearers(400, 1)).release == 2
+
+
+FULL = """
+set -e
+mount -t tmpfs -o size=$1k none "$2/disk"
+cp -r "$2"/L "$2"/L.private "$2"/disk
+cd "$2"
+set +e
+"$3" -m shoal republish 1.csv -p p.json --ledger disk/L -q 2> error
+echo $? > status
+mount -o remount,size=9m "$2/disk"
+"$3" -m shoal ledger verify disk/L -q && "$3" -m shoal republish 1.csv -p p.json --ledger disk/L -q || exit 9
+find disk -name '.*.part' | grep . && exit 8
+ls disk/L > releases
+"""
+
+
+def test_a_full_disk_is_told_and_leaves_the_ledger_whole(tmp_path):
+    """A disk of a few hundred kilobytes, in a name space of its own; so small that other files no longer fit."""
+    try:
+        allowed = subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode == 0
+    except FileNotFoundError:
+        allowed = False
+    if not allowed:
+        pytest.skip("no file system can be mounted here")
+    prepared(tmp_path)
+    assert subprocess.run(command(0), cwd=tmp_path).returncode == 0
+    (tmp_path / "disk").mkdir()
+    statuses = []
+    files = [path for name in ("L", "L.private") for path in (tmp_path / name).rglob("*") if path.is_file()]
+    used = sum(-(-path.stat().st_size // 4096) * 4 for path in files)
+    for more in (4, 12, 20, 24, 28, 400):
+        size = used + more  # kilobytes
+        order = ["unshare", "-rm", "sh", "-c", FULL, "sh", str(size), str(tmp_path), sys.executable]
+        done = subprocess.run(order, capture_output=True, text=True)
+        assert done.returncode == 0, (size, done.stderr)
+        statuses.append(int((tmp_path / "status").read_text()))
+        error = (tmp_path / "error").read_text()
+        assert (statuses[-1], error.count("\n")) in ((0, 0), (2, 1)), (size, error)
+        assert {"0001", "0002"} < set((tmp_path / "releases").read_text().split())
+    assert statuses[0] == 2
+    assert statuses[-1] == 0
+
+
+@contextmanager
+def as_somebody_else(folder: Path) -> Iterator[None]:
+    """Who may do everything is not stopped by rights: then as a user who may not, to whom the folder belongs."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, STAND_IN, STAND_IN)
+    os.seteuid(STAND_IN)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize("locked", ["L", "L.private", "."])
+def test_a_ledger_that_may_not_be_written_is_told(request, locked):
+    """The ledger's folder, its private part, or the folder where it would begin."""
+    folder = Path(tempfile.mkdtemp(prefix="shoal-readonly-"))  # where anybody may go
+    request.addfinalizer(lambda: shutil.rmtree(folder, ignore_errors=True))
+    shoal.republish(wearers(PEOPLE, 0), policy(), folder / "L")
+    with as_somebody_else(folder):
+        mode = (folder / locked).stat().st_mode
+        (folder / locked).chmod(0o555)
+        try:
+            with pytest.raises(shoal.InputError, match=r"^ledger '.*Permission denied"):
+                shoal.republish(wearers(PEOPLE, 1), policy(), folder / ("new" if locked == "." else "L"))
+        finally:
+            (folder / locked).chmod(mode)
+        assert Ledger.at(folder / "L").verify() == []
+        assert not (folder / "new").exists()
+        assert shoal.republish(wearers(PEOPLE, 1), policy(), folder / "L").release == 2
+
+
+def test_a_ledger_that_may_not_be_read_is_told(request):
+    folder = Path(tempfile.mkdtemp(prefix="shoal-readonly-"))
+    request.addfinalizer(lambda: shutil.rmtree(folder, ignore_errors=True))
+    shoal.republish(wearers(PEOPLE, 0), policy(), folder / "L")
+    assert shoal.audit_ledger(folder / "L").holds
+    with as_somebody_else(folder):
+        (folder / "L" / "0001").chmod(0)
+        assert shoal.audit_ledger(folder / "L").damage
+        with pytest.raises(shoal.ShoalError, match="ledger"):
+            shoal.republish(wearers(PEOPLE, 1), policy(), folder / "L")
+        (folder / "L" / "0001").chmod(0o755)
+        assert shoal.audit_ledger(folder / "L").holds
+
+
+def test_stopped_again_and_again_the_ledger_is_whole_and_nothing_is_published_twice(tmp_path):
+    """SIGTERM and SIGINT at random instants: exit status 130, or the release is out; drafts never stay."""
+    prepared(tmp_path)
+    rng = random.Random(5)
+    begun = time.monotonic()
+    assert subprocess.run(command(0), cwd=tmp_path).returncode == 0
+    usual = time.monotonic() - begun
+    for trial in range(6):
+        process = subprocess.Popen(command(1 + trial % 2), cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        time.sleep(usual * rng.uniform(0.5, 1.0))
+        process.send_signal((signal.SIGTERM, signal.SIGINT)[trial // 2 % 2])
+        _, err = process.communicate(timeout=60)
+        # a stop before Python has begun ends it as the system does
+        assert process.returncode in (0, 130, -signal.SIGTERM, -signal.SIGINT), err
+        if process.returncode == 0:
+            assert Ledger.at(tmp_path / "L").step_for(digest_of(tmp_path / f"{1 + trial % 2}.csv"))
+        assert not drafts(tmp_path)
+        assert Ledger.at(tmp_path / "L").verify() == []
+    for i in (1, 2):
+        append(tmp_path / "L", wearers(400, i))
+    found = audit_ledger(tmp_path / "L")
+    assert found.holds
+    assert [r.certificate["records"]["out"] for r in found.releases] == [400] * 3
+
+
+def digest_of(path: Path) -> str:
+    from shoal.connectors.files import file_sha256
+
+    return file_sha256(path)
+
+
+def test_clocks_that_jump_do_not_matter(tmp_path, monkeypatch):
+    """Nothing of a ledger depends on time, neither what is told nor what is found."""
+    for at in (4e9, 1.0, 2e9):
+        with monkeypatch.context() as patched:
+            patched.setattr(time, "time", lambda at=at: at)
+            append(tmp_path / "L", wearers(PEOPLE, int(at)), policy())
+        for path in (*tmp_path.glob("L/**/*"), *tmp_path.glob("L.private/**/*")):
+            os.utime(path, (at, at))
+    assert audit_ledger(tmp_path / "L").holds
+    assert len(Ledger.at(tmp_path / "L").releases()) == 3
