@@ -25,6 +25,7 @@ LARGE, MILLION, MANY, MOST = 100_000, 1_000_000, 12, 200
 SMALL = 1500
 KILLS = 100
 GCP_OF_PAPER, BEST_OTHER = 5.4, 4.87  # CRP and k-member in DESIGN's anchors, per cent on Adult at k = 10
+CLUSTERS = ("k-member", "rounded-partition", "lattice-peeling")
 
 
 def measure(asked: Asked) -> Result:
@@ -53,7 +54,7 @@ def _series(found: Result, policy: Path, asked: Asked) -> None:
     found.figures += [
         Figure(f"crp, {SMALL:,} + {SMALL:,}, all of `republish_file` after imports", "CPU s", tuple(early), 0.1),
         Figure(f"crp, increments {releases - 9} to {releases}", "CPU s", tuple(late)),
-        Figure("the last ten increments over the ten after the first release", "times", ratios(late, early), 1.25),
+        Figure("the last ten increments over the ten after the first release", "times", ratios(late, early), 1.1),
         Figure("crp, increment 2, the method alone", "CPU s", tuple(run["method"][1] for run in runs)),
         Figure(
             "static-2, release 12 over release 2, the method alone", "times",
@@ -114,21 +115,26 @@ def _adult(found: Result, folder: Path, asked: Asked) -> None:
     policy = folder / "adult.json"
     policy.write_text(json.dumps(adult.declared(adult.policy(adult.EIGHT, K), frame)))
     losses = {}
-    for cluster in ("paper", "k-member", "rounded-partition"):
+    for cluster in ("paper", *CLUSTERS):
         ledger = folder / f"adult-{cluster}"
         processes.shoal(
             "republish", folder / "adult.csv", "-p", policy, "--ledger", ledger,
             "--set", f"cluster={cluster}", "--set", "block=0", "-q",
         )  # fmt: skip
         losses[cluster] = 100 * _certificate(ledger, 1)["utility"]["gcp"]
+    best = min(CLUSTERS, key=lambda cluster: losses[cluster])
+    processes.shoal("publish", folder / "adult.csv", "-p", policy, "--method", best, "-o", folder / "once.csv", "-q")
+    once = json.loads((folder / "once.csv.certificate.json").read_text())["utility"]["gcp"]
     found.figures += [
         Figure("gcp on Adult, 8 quasi-identifiers, crp", "%", (losses["paper"],), GCP_OF_PAPER),
-        Figure("gcp on Adult, crp with cluster=k-member", "%", (losses["k-member"],)),
-        Figure("gcp on Adult, crp with cluster=rounded-partition", "%", (losses["rounded-partition"],), BEST_OTHER),
+        *(Figure(f"gcp on Adult, crp with cluster={cluster}", "%", (losses[cluster],)) for cluster in CLUSTERS),
+        Figure(f"gcp on Adult, the best of these ({best})", "%", (losses[best],), BEST_OTHER),
+        Figure(f"the same over `shoal publish` by {best}", "times", (losses[best] / (100 * once),), 1.0),
     ]
     found.notes.append(
-        "Adult: numbers over their range, categories by falling frequency, as in the benchmark of quality. The target "
-        "of the best clustering is greedy k-member on this table in one harness of this project, 4.87 %."
+        "Adult: numbers over their range, categories by falling frequency, as in the benchmark of quality, where the "
+        "best method for tables is found. The target of the best clustering is greedy k-member on this table in one "
+        "harness of this project, 4.87 %."
     )
 
 
