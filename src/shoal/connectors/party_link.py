@@ -6,6 +6,8 @@ every message carries the agreement's hash; each arrives once and in order, what
 A *session* begins when all parties have greeted each other since the last break. In its greeting a party says how many
 messages it has from the other, who sends the rest again from its journal. A party that was killed, or a broken
 channel, ends the session for all; its messages that need no journal (shares of a secure round) end with it.
+A party that was done and said so, or to whom everything was said, is not waited for: what is left goes on without it.
+Nobody can know whether its own last word was heard: who has heard everything waits only a little for the others.
 
 Certificates have P-256 keys while TLS 1.2 is left with suites for RSA keys only: no version but TLS 1.3 can come to be.
 """
@@ -39,6 +41,11 @@ _SERVICE = "/shoal.Party/"
 _FRAME = struct.Struct("<32sBI")  # the agreement's hash, kind, number
 FRAME_HEAD = _FRAME.size
 _POLL = 0.2
+_PIECE = 1 << 20
+_LENGTH = struct.Struct("<Q")
+_DONE = b"done"
+_LAST_CALL = 10.0  # seconds
+_MOST_WAITING = 64  # messages to one party that are on their way; more wait in the journal
 
 
 class Kind(IntEnum):
@@ -55,7 +62,8 @@ class Kind(IntEnum):
     SEAL = 9  # the hash of the finished table
     END = 10  # no more rounds
     SHARES = 11  # shares of a secure round; not journaled
-    BYE = 12  # the party leaves and does not come back; not journaled
+    BYE = 12  # the party leaves: it is done, or has failed and says nothing
+    KEY = 13  # what owners who trust a helper key their ids with
 
 
 class LinkLost(Exception):
@@ -145,6 +153,7 @@ class PartyLink:
         self._resend_from = dict.fromkeys(self._peers, 0)
         self._nonces: dict[str, str] = {}  # of the others, in the session that stands
         self._closed: set[str] = set()
+        self._given_up: set[str] = set()
         self._fatal: PartyError | None = None
         self._outbox: dict[str, queue.SimpleQueue[tuple[float, bytes] | None]] = {}
         self._talks: dict[str, Any] = {}
@@ -155,42 +164,41 @@ class PartyLink:
 
     # Sessions
 
-    def establish(self) -> None:
+    def establish(self, is_last: bool = False) -> None:
         """Begins a session with all others, who tell the results of rounds that this party missed.
 
-        Raises PartyError where somebody is not there in time.
+        is_last: this party has heard everything, and needs nobody. Else raises PartyError where somebody is not there
+        in time.
         """
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + (min(_LAST_CALL, self._patience) if is_last else self._patience)
+        self._hang_up()
         with self._state:
             self._accepted, self._greeting_others = None, True
-        waiting_for = set(self._peers)
-        while waiting_for:
+            for name in self._gone():
+                self._greetings.pop(name, None)
+        while True:
             for name in sorted(self._peers):
                 self._greet(name)
             session = self._session()
             if session is None:
-                waiting_for = set(self._peers) - set(self._greetings)
+                waiting_for = set(self._peers) - self._gone() - set(self._greetings)
             else:
-                waiting_for = {name for name in self._peers if not self._begins(name, session)}
+                waiting_for = {name for name in list(self._greetings) if not self._begins(name, session)}
             with self._state:
                 if self._fatal is not None:
                     raise self._fatal
-            if waiting_for and time.monotonic() > deadline:
+            if session is not None and not waiting_for:
+                return self._open(session)
+            if time.monotonic() > deadline and is_last:
+                with self._state:
+                    self._greetings, self._given_up = {}, set(self._peers)
+                return self._open(self._session() or "")
+            if time.monotonic() > deadline:
                 raise PartyError(
                     f"parties {', '.join(sorted(waiting_for))}: not reached within {self._patience:.0f} s; start them "
                     "with the same agreement, or check addresses and certificates; what is done so far is kept"
                 )
-            if waiting_for:
-                time.sleep(_POLL / 4)
-        assert session is not None
-        self._open(session)
-        with self._state:
-            if session != self._session():  # somebody began anew in the meantime
-                self._accepted = None
-            for greeting in self._greetings.values():
-                for number, result in enumerate(greeting.results):
-                    if (b"M", "", number) not in self._journal:
-                        self._journal.append(b"M", bytes(result), "", number)
+            time.sleep(_POLL / 4)
 
     def send(self, to: str, kind: Kind, content: bytes | Callable[[], bytes]) -> None:
         """Sends a message, once in all sessions. content: may be a function, called only if it was never sent."""
@@ -204,8 +212,33 @@ class PartyLink:
         self._count(kind, len(frame))
         with self._state:
             self._check()
-            if number >= self._resend_from[to]:
-                self._outbox[to].put((time.monotonic() + self._delay, frame))
+            if to not in self._outbox or number < self._resend_from[to]:
+                return
+            while self._outbox[to].qsize() >= _MOST_WAITING:
+                self._state.wait(_POLL / 100)
+                self._check()
+            self._outbox[to].put((time.monotonic() + self._delay, frame))
+
+    def send_long(self, to: str, kind: Kind, content: bytes | memoryview) -> None:
+        """Sends a message of any length in pieces, its length before it."""
+        view = memoryview(content)
+        self.send(to, kind, _LENGTH.pack(len(view)))
+        for start in range(0, len(view), _PIECE):
+            self.send(to, kind, bytes(view[start : start + _PIECE]))
+
+    def receive_long(self, sender: str, kind: Kind, most: int | None = None) -> bytearray:
+        """The next message that came in pieces; raises PartyError where it is longer than `most`, or than it said."""
+        head = self.receive(sender, kind)
+        length = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else -1
+        if length < 0 or (most is not None and length > most):
+            raise PartyError(f"party '{sender}': sent a message of another length than it may have; the run ends")
+        content = bytearray()
+        while len(content) < length:
+            piece = self.receive(sender, kind)
+            if not piece or len(content) + len(piece) > length:
+                raise PartyError(f"party '{sender}': sent a message of another length than it said; the run ends")
+            content += piece
+        return content
 
     def sent_before(self, to: str) -> int:
         """How many of the next messages to a party were sent in an earlier run already."""
@@ -259,13 +292,14 @@ class PartyLink:
 
     def finish(self) -> None:
         """Waits until the others have everything, and leaves. Raises LinkLost if one does not."""
-        self.leave()
+        self.leave(_DONE)
         try:
-            for talk in self._talks.values():
+            for name, talk in self._talks.items():
                 talk.result(timeout=self._patience)
+                self._mark(b"D", name)
         except Exception:
             self._leaving = False
-            self._break()
+            self._break(self._accepted)
             raise LinkLost from None
         with self._state:
             deadline = time.monotonic() + 5
@@ -273,11 +307,11 @@ class PartyLink:
                 self._state.wait(_POLL)
         self.stop()
 
-    def leave(self, seconds: float = 0) -> None:
+    def leave(self, why: bytes = b"", seconds: float = 0) -> None:
         """Tells the others that no more will come, else they would wait; and gives them some seconds to hear it."""
         self._leaving = True
         for outbox in self._outbox.values():
-            outbox.put((time.monotonic() + self._delay, _FRAME.pack(self._agreement, Kind.BYE, 0)))
+            outbox.put((time.monotonic() + self._delay, _FRAME.pack(self._agreement, Kind.BYE, 0) + why))
             outbox.put(None)
         for talk in self._talks.values() if seconds else ():
             with suppress(Exception):
@@ -298,10 +332,16 @@ class PartyLink:
         if self._accepted is None:
             raise LinkLost
 
-    def _break(self) -> None:
-        """The session ends here; a fresh nonce tells the others."""
+    def _hang_up(self) -> None:
+        """Ends the streams of the last session, which would keep the others' threads."""
+        for name, talk in self._talks.items():
+            self._outbox[name].put(None)
+            talk.cancel()
+
+    def _break(self, session: str | None) -> None:
+        """The session ends here, unless another one stands already; a fresh nonce tells the others."""
         with self._state:
-            if not self._leaving and self._accepted is not None:
+            if not self._leaving and session is not None and self._accepted == session:
                 self._accepted = None
                 self._nonce = secrets.token_hex(8)
             self._state.notify_all()
@@ -310,20 +350,37 @@ class PartyLink:
         with self._state:
             self._accepted, self._greeting_others = session, False
             self._nonces = {name: greeting.nonce for name, greeting in self._greetings.items()}
-            self._closed.clear()
+            self._closed = set(self._peers) - set(self._greetings)
             self._resend_from = {name: greeting.received for name, greeting in self._greetings.items()}
-            self._outbox = {name: queue.SimpleQueue() for name in self._peers}
-            for name in self._peers:
+            self._outbox = {name: queue.SimpleQueue() for name in self._greetings}
+            self._talks = {}
+            for name in self._outbox:
                 metadata = (("party", self._identity.name), ("session", session))
                 talk = self._channels[name].stream_unary(_SERVICE + "Talk")
                 call = talk.future(_sent_from(self._outbox[name]), metadata=metadata)
-                call.add_done_callback(lambda done: None if self._leaving or done.code() == self._ok else self._break())
+                call.add_done_callback(lambda done: None if done.code() == self._ok else self._break(session))
                 self._talks[name] = call
+            if session != self._session():  # somebody began anew in the meantime
+                self._accepted = None
+            for greeting in self._greetings.values():
+                for number, result in enumerate(greeting.results):
+                    if (b"M", "", number) not in self._journal:
+                        self._journal.append(b"M", bytes(result), "", number)
+
+    def _gone(self) -> set[str]:
+        """Who needs nothing more from this party, and has nothing more for it."""
+        marks = b"L", b"D"  # it left, it has everything
+        marked = {name for name in self._peers if any((mark, name, 0) in self._journal for mark in marks)}
+        return marked | self._given_up
+
+    def _mark(self, mark: bytes, name: str) -> None:
+        if (mark, name, 0) not in self._journal:
+            self._journal.append(mark, b"", name)
 
     def _session(self) -> str | None:
-        """The session that all parties' latest greetings make; None before all have greeted."""
+        """The session that all parties' latest greetings make; None before all have greeted who are needed."""
         with self._state:
-            if len(self._greetings) < len(self._peers):
+            if set(self._peers) - self._gone() - set(self._greetings):
                 return None
             nonces = {name: greeting.nonce for name, greeting in self._greetings.items()}
             nonces[self._identity.name] = self._nonce
@@ -346,6 +403,9 @@ class PartyLink:
                 raise PartyError(
                     f"party '{name}': runs another agreement; compare the files, 'shoal party show' prints their hash"
                 ) from None
+            with self._state:
+                if name in self._gone():
+                    self._greetings.pop(name, None)
             return
         agreement, greeting = _Greeting.read(answer)
         if agreement != self._agreement.hex():
@@ -461,7 +521,7 @@ class PartyLink:
                     self._closed.add(name)
                     self._state.notify_all()
             if not ended and is_current:
-                self._break()
+                self._break(session)
         return b""
 
     def _hear(self, name: str, session: str, frame: bytes) -> int:
@@ -476,6 +536,8 @@ class PartyLink:
                 raise LinkLost
         if kind == Kind.SHARES:
             self.on_shares(name, frame[_FRAME.size :])
+        if kind == Kind.BYE and frame[_FRAME.size :] == _DONE:
+            self._mark(b"L", name)
         if kind in (Kind.SHARES, Kind.BYE):
             return int(kind)
         with self._state:

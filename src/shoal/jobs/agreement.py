@@ -65,11 +65,21 @@ class PartyModel(_Strict):
 
 
 class HelperModel(_Strict):
-    """Who computes the secure maximum with two owners."""
+    """Who computes the secure maximum with two owners, and compares keyed ids."""
 
     name: str
     address: str | None = None
     certificate: str | None = None
+
+
+class JoiningModel(_Strict):
+    """How people in common are found."""
+
+    name: Literal["masked", "keyed"] = "masked"
+    helper_is_trusted: bool = Field(
+        False,
+        description="Needed for 'keyed': the helper sees how many people two tables share, and with one owner all ids.",
+    )
 
 
 class MaximumModel(_Strict):
@@ -89,6 +99,7 @@ class AgreementModel(_Strict):
     helper: HelperModel | None = None
     promises: list[dict[str, Any]] = Field(min_length=1)
     method: dict[str, Any] = Field(default_factory=lambda: {"name": DEFAULT_METHOD})
+    joining: JoiningModel = Field(default_factory=lambda: JoiningModel.model_validate({}))
     maximum: MaximumModel = Field(default_factory=lambda: MaximumModel.model_validate({}))
     minimum: int | None = Field(None, ge=2, description="Fewest people in common; below it the run ends.")
     seed: int = Field(0, ge=0)
@@ -225,9 +236,19 @@ class Agreement:
         return [party.name for party in self.model.parties]
 
     @property
-    def computing(self) -> list[str]:
-        """Who computes the secure maximum: the owners, then the helper."""
+    def everybody(self) -> list[str]:
+        """The owners, then the helper."""
         return [*self.owners, *([self.model.helper.name] if self.model.helper else [])]
+
+    @property
+    def computing(self) -> list[str]:
+        """Who computes the secure maximum: the owners, and the helper where they are two."""
+        return self.everybody if len(self.owners) <= 2 else self.owners
+
+    @property
+    def collector(self) -> str:
+        """Who compares the points of the ids."""
+        return self.everybody[-1] if self.model.joining.name == "keyed" else self.owners[0]
 
     def party(self, name: str) -> PartyModel | HelperModel:
         """The party of that name; raises InputError."""
@@ -235,7 +256,7 @@ class Agreement:
         for party in [*everybody, *([self.model.helper] if self.model.helper else [])]:
             if party.name == name:
                 return party
-        raise InputError(f"party '{name}': is not in the agreement; it names {', '.join(self.computing)}")
+        raise InputError(f"party '{name}': is not in the agreement; it names {', '.join(self.everybody)}")
 
     @property
     def quasi(self) -> list[str]:
@@ -311,6 +332,7 @@ class Agreement:
             "helper": self._public(self.model.helper) if self.model.helper else None,
             "promises": self.model.promises,
             "method": {"name": self.model.method["name"]} | self._parameters(),
+            "joining": self.model.joining.model_dump(),
             "maximum": self.model.maximum.model_dump(),
             "minimum": self.least_common,
             "seed": self.model.seed,
@@ -371,6 +393,11 @@ class Agreement:
                 "agreement, maximum: 'clear' shows every party the scores of all others and is for tests; say "
                 "'scores_may_be_seen: true', or take mpyc"
             )
+        if self.model.joining.name == "keyed" and not self.model.joining.helper_is_trusted:
+            findings.append(
+                "agreement, joining: with 'keyed' ids the helper sees how many people two tables share, and together "
+                "with one owner all ids; say 'helper_is_trusted: true', or take masked"
+            )
         for promise in self.model.promises:
             if promise.get("model") != "k-anonymity":
                 findings.append("agreement, promises: a fusion keeps k-anonymity alone; one promise for each QID")
@@ -396,14 +423,17 @@ class Agreement:
         return findings
 
     def _party_findings(self) -> list[str]:
-        names = [*self.computing]
+        names = self.everybody
         findings = [
             f"party '{name}': a name is a letter and then letters, digits or '-', {MOST_NAME} at most, all small"
             for name in names
             if not _NAME.fullmatch(name) or len(name) > MOST_NAME or name in ("init", "show")
         ]
         findings += [f"party '{n}': is named twice" for n in sorted({n for n in names if names.count(n) > 1})]
-        if self.model.helper is not None and len(self.model.parties) != 2:
+        keyed = self.model.joining.name == "keyed"
+        if keyed and (self.model.helper is None or len(self.model.parties) < 2):
+            findings.append("agreement, joining: keyed ids need a helper, who compares them for two and more owners")
+        elif self.model.helper is not None and len(self.model.parties) != 2 and not keyed:
             findings.append("helper: only two owners need one; three and more compute the maximum themselves")
         return findings
 

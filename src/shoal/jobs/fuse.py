@@ -115,7 +115,7 @@ def fuse(
         raise InputError(f"output '{output}': can't be written; name a file in a folder that exists and is writable")
     folder = place.parent / f".{place.name}.fuse"
     local = _prepared(agreement, folder, tables)
-    running = [_party(name, local, folder, place.name, transcript) for name in agreement.computing]
+    running = [_party(name, local, folder, place.name, transcript) for name in agreement.everybody]
     try:
         _run(running, progress)  # where a party is lost, the folder stays: the next run goes on
     except (InputError, InfeasibleError, PromiseError):
@@ -163,7 +163,7 @@ def _prepared(agreement: Agreement, folder: Path, tables: dict[str, str]) -> Pat
         shutil.rmtree(folder)
     folder.mkdir(mode=0o700)
     places = {}
-    for name, port in zip(agreement.computing, _free_ports(len(agreement.computing)), strict=True):
+    for name, port in zip(agreement.everybody, _free_ports(len(agreement.everybody)), strict=True):
         keys = Keys.of(name, folder)
         keys.make(name)
         places[name] = (agreement.party(name).address or f"127.0.0.1:{port}", str(keys.certificate.resolve()))
@@ -301,7 +301,7 @@ def run_one(
     agreed: the agreement's hash that was signed off; another one is refused.
     """
     from shoal.data.table import Table
-    from shoal.jobs.party import run_party, write_release
+    from shoal.jobs.party import Holdings, run_party, write_release
 
     if os.environ.get(ATTACHED):
         threading.Thread(target=_die_with_starter, daemon=True).start()
@@ -311,17 +311,18 @@ def run_one(
         raise InputError(f"agreement '{parties_path}': its hash is not the one that was signed off; compare the files")
     me = agreement.peer(name)
     identity = Keys.of(name, keys).identity(name, me.address, me.certificate)
-    table = None
+    holdings = None
     if isinstance(party, PartyModel):
         if party.table is None or output is None:
             raise InputError(f"party '{name}': an owner needs a 'table' in the agreement and an output, -o")
-        table = Table(files.read(str(agreement.base / party.table)).frame)
+        coded = {*party.attributes, agreement.model.label.attribute}
+        holdings = Holdings.read(agreement, name, Table(files.read(str(agreement.base / party.table), coded).frame))
     fused = run_party(
         name,
         agreement,
         identity,
         folder,
-        table,
+        holdings,
         patience=patience,
         delay=float(os.environ.get(ADDED_DELAY, 0)) / 1000,
         transcript=transcript,

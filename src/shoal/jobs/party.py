@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import struct
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shoal.algorithms.fusion import joining
 from shoal.algorithms.fusion.party_tds import MOST_LABELS, Party, pack, packed_size, unpack, worth_bits
 from shoal.algorithms.fusion.secure_maximum import check_computing, colluding_parties
 from shoal.algorithms.fusion.specialization import MOST_CHILDREN, Step
@@ -32,26 +27,26 @@ from shoal.connectors import files
 from shoal.connectors.journal import Journal
 from shoal.connectors.party_link import Identity, Kind, LinkLost, PartyLink
 from shoal.data.certificate import Certificate
-from shoal.data.table import Table, as_text
+from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError, PartyError, PromiseError
 from shoal.jobs.agreement import Agreement, PartyModel
 from shoal.jobs.audit import Progress, measure, silent
+from shoal.jobs.id_join import IdJoin, checked_ids
 from shoal.jobs.secure_rounds import ClearRounds, MpycRounds
 from shoal.jobs.transcript import Recorder
 
-_PIECE = 1 << 20
 _LENGTH = struct.Struct("<Q")
-_MANY_IDS = 20_000  # from here on, more processes pay
+_SLICE = 1 << 18  # rows
 
 
 @dataclass(frozen=True)
 class Holdings:
     """What an owner brings: checked ids, the cells of its quasi-identifiers, plain columns and perhaps the label."""
 
-    ids: list[str]
+    ids: pl.Series
     cells: dict[int, np.ndarray]
-    plain: dict[str, list[str]]
-    label: list[str] | None
+    plain: dict[str, Column]
+    label: Column | None
 
     @classmethod
     def read(cls, agreement: Agreement, name: str, table: Table) -> Holdings:
@@ -69,14 +64,15 @@ class Holdings:
             if domain.name in party.attributes:
                 cells[j], found = domain.cells_of(table.column(domain.name), name)
                 findings += found
-        ids = joining.check_ids(as_text(table.frame[join]).to_list(), join, name)
-        labels = as_text(table.frame[label]).to_list() if label in table.names else None
-        if labels is not None and any(not text for text in labels):
-            findings.append(f"party '{name}', label '{label}': {labels.count('')} records have none; complete the data")
+        ids = checked_ids(table.frame[join], name)
+        labels = table.column(label) if label in table.names else None
+        if labels is not None and "" in labels.cells:
+            missing = int(labels.counts()[labels.cells.index("")])
+            findings.append(f"party '{name}', label '{label}': {missing} records have none; complete the data")
         if findings:
             raise InputError.from_findings(findings)
-        plain = [n for n, a in party.attributes.items() if a.role == "plain"]
-        return cls(ids, cells, {n: as_text(table.frame[n]).to_list() for n in plain}, labels)
+        plain = {n: table.column(n) for n, a in party.attributes.items() if a.role == "plain"}
+        return cls(ids, cells, plain, labels)
 
 
 @dataclass
@@ -110,7 +106,7 @@ def run_party(
     agreement: Agreement,
     identity: Identity,
     folder: Path,
-    table: Table | None,
+    holdings: Holdings | None,
     *,
     joined: np.ndarray | None = None,
     patience: float = 600.0,
@@ -120,17 +116,16 @@ def run_party(
 ) -> Fused | None:
     """Takes part until the table is finished; None for a helper. Goes on where an earlier run in `folder` stopped.
 
-    table: the party's own, None for a helper. joined: its row behind every joint one, where the parties have agreed
-    on ids before; nothing is joined then. transcript: folder for all messages and the table by row. Raises
-    InputError, InfeasibleError or PartyError.
+    holdings: what the party brings, None for a helper. joined: its row behind every joint one, where the parties
+    have agreed on ids before; nothing is joined then. transcript: folder for all messages and the table by row.
+    Raises InputError, InfeasibleError or PartyError.
     """
     if agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
         check_computing(len(agreement.computing))
-    holdings = None if table is None else Holdings.read(agreement, name, table)
     journal = _journal(folder, agreement)
     recorder = Recorder(transcript, name) if transcript is not None else None
     record = recorder.record if recorder is not None else (lambda receiver, content: None)
-    others = [agreement.peer(other) for other in agreement.computing if other != name]
+    others = [agreement.peer(other) for other in agreement.everybody if other != name]
     helper = agreement.model.helper.name if agreement.model.helper else None
     link = PartyLink(
         identity, others, agreement.hash, journal, helper=helper, patience=patience, delay=delay, record=record
@@ -191,7 +186,7 @@ class _Run:
 
     def warm_up(self) -> None:
         """Loads the compiled loops before anybody waits for them."""
-        if self._holdings is None or not self._holdings.ids:
+        if self._holdings is None or self._holdings.ids.is_empty():
             return
         everybody = np.zeros(4, dtype=np.int64)
         own = {j: cells[everybody] for j, cells in self._holdings.cells.items()}
@@ -213,7 +208,7 @@ class _Run:
         rounds = self._rounds()
         try:
             self._progress("waiting for the other parties")
-            self._link.establish()
+            self._link.establish(is_last=self._journal.get(b"F") is not None)
             if rounds is not None:
                 rounds.open()
             self._link.rewind()
@@ -222,6 +217,8 @@ class _Run:
                 self._help(rounds)
             else:
                 fused = self._fuse(rounds)
+            if self._journal.get(b"F") is None:
+                self._journal.append(b"F", b"")  # all is heard
             self._link.finish()
             return fused
         finally:
@@ -229,7 +226,7 @@ class _Run:
                 rounds.close()
 
     def _rounds(self) -> MpycRounds | ClearRounds | None:
-        if len(self._owners) == 1:
+        if len(self._owners) == 1 or self._name not in self._agreement.computing:
             return None
         if self._agreement.model.maximum.name == "clear":
             return ClearRounds(self._link, self._name, self._owners)
@@ -237,7 +234,10 @@ class _Run:
         return MpycRounds(self._link, self._name, self._agreement.computing, len(self._owners), bits)
 
     def _help(self, rounds: MpycRounds | ClearRounds | None) -> None:
-        """A helper's part: compute with the owners until they say that it is over."""
+        """A helper's part: compare keyed ids, and compute with two owners until they say that it is over."""
+        if self._agreement.collector == self._name:
+            self._progress("helping to join the ids")
+            IdJoin(self._name, self._agreement, self._link, self._journal, self._progress).help()
         teller = self._owners[0]
         while isinstance(rounds, MpycRounds) and not self._link.has_more(teller):
             self._progress("helping to compute the rounds")
@@ -251,18 +251,21 @@ class _Run:
             roll = self._roll()
             rows = self._joined
             if rows is None:
-                rows = self._join({owner: told["records"] for owner, told in roll.items()})
+                join = IdJoin(self._name, self._agreement, self._link, self._journal, self._progress)
+                rows = join.rows(self._holdings.ids, {owner: told["records"] for owner, told in roll.items()})
             self._account.people = len(rows)
         with phase("label"):
             labels, classes = self._label(rows, next(owner for owner in self._owners if roll[owner]["label"]))
         with phase("scoring"):
             party = self._party({j: cells[rows] for j, cells in self._holdings.cells.items()}, classes)
         self._specialize(party, rounds)
+        self._account.touched = party.state.touched
         with phase("table"):
-            table = self._table(party, rows, labels, classes)
+            columns = self._quasi(party)
+            del party  # its columns' place is needed
+            table = self._table(columns, rows, labels, classes)
             published = mixed(table, self._agreement.model.seed)
             self._seal(published)
-        self._account.touched = party.state.touched
         return Fused(table, published, self._told())
 
     # The join
@@ -280,93 +283,20 @@ class _Run:
             raise InputError(f"label '{label}': is in no party's table; one owner must have it")
         return roll
 
-    def _join(self, sizes: Mapping[str, int]) -> np.ndarray:
-        """The row of the own table behind every row of the joint one."""
-        assert self._holdings is not None
-        secret = self._secret()
-        own_order = np.random.default_rng(list(hashlib.sha256(b"order" + secret).digest())).permutation(
-            len(self._holdings.ids)
-        )
-        ids = [self._holdings.ids[row] for row in own_order]
-        with _workers(sum(sizes.values())) as workers:
-            masked = self._through_all(ids, sizes, secret, workers)
-        common = self._common(masked)
-        if len(common) // joining.POINT < self._agreement.least_common:
-            raise InfeasibleError(
-                f"the tables have fewer than {self._agreement.least_common} people in common; lower k or 'minimum' if "
-                "the agreement allows, or bring tables about the same people"
-            )
-        return own_order[joining.rows_in_order(masked, common)]
-
-    def _secret(self) -> bytes:
-        secret = self._journal.get(b"K")
-        if secret is None:
-            secret = joining.fresh_secret()
-            self._journal.append(b"K", secret)
-        return secret
-
-    def _through_all(
-        self, ids: Sequence[str], sizes: Mapping[str, int], secret: bytes, workers: Executor | None
-    ) -> bytes:
-        """Own ids masked by everybody; meanwhile those of the others pass through and are masked here."""
-        place = self._owners.index(self._name)
-        before, after = self._owners[place - 1], self._owners[(place + 1) % len(self._owners)]
-        own = [ids[i : i + joining.CHUNK] for i in range(0, len(ids), joining.CHUNK)]
-        work = partial(joining.masked_ids, agreement=self._agreement.hash, secret=secret)
-        if not self._others:
-            return b"".join(_each(work, own, workers))
-        self._progress("joining: masking the ids")
-        self._pass_on(after, work, own, workers)
-        for hop in range(1, len(self._owners)):
-            owner = self._owners[place - hop]
-            self._progress(f"joining: masking again what {before} sent (set {hop} of {len(self._owners) - 1})")
-            chunks = [self._link.receive(before, Kind.MASKED) for _ in range(-(-sizes[owner] // joining.CHUNK))]
-            self._pass_on(after, partial(joining.masked_again, secret=secret), chunks, workers)
-        masked = b"".join(self._link.receive(before, Kind.MASKED) for _ in own)
-        if len(masked) != len(ids) * joining.POINT:
-            raise PartyError(f"party '{before}': sent back another number of ids; the run ends")
-        return masked
-
-    def _pass_on(self, to: str, work: Callable[[Any], bytes], chunks: Sequence[Any], workers: Executor | None) -> None:
-        """Sends every chunk as `work` makes it; those that were sent in an earlier run are not made again."""
-        first = self._link.sent_before(to)
-        fresh = _each(work, chunks[first:] if first < len(chunks) else [], workers)
-        for i in range(len(chunks)):
-            self._link.send(to, Kind.MASKED, b"" if i < first else next(fresh))
-
-    def _common(self, masked: bytes) -> bytes:
-        """The points that all owners have, found by the collector: the first owner."""
-        collector = self._owners[0]
-        if self._name != collector:
-            self._send_long(collector, Kind.GATHERED, masked)
-            return self._receive_long(collector, Kind.COMMON)
-        sets = [masked, *(self._receive_long(other, Kind.GATHERED) for other in self._others)]
-        common = joining.common_points(sets)
-        if len(common) // joining.POINT < self._agreement.least_common:
-            common = b""  # so few are nobody's business
-        for other in self._others:
-            self._send_long(other, Kind.COMMON, common)
-        return common
-
     # Rounds
 
     def _label(self, rows: np.ndarray, teller: str) -> tuple[list[str], np.ndarray]:
         """The classes' names, and the class of every row."""
         assert self._holdings is not None
-        mine = None
-        if self._holdings.label is not None:
-            texts = [self._holdings.label[row] for row in rows.tolist()]
-            names = sorted(set(texts))
-            place = {text: i for i, text in enumerate(names)}
-            mine = names, np.array([place[text] for text in texts], dtype=np.uint16)
+        mine = None if self._holdings.label is None else _shown(self._holdings.label, rows)
         if self._name == teller:
             assert mine is not None
             if len(mine[0]) > MOST_LABELS:
                 raise InputError("label: takes too many values to be a class; name another attribute")
             for other in self._others:
-                self._send_long(other, Kind.LABEL, _packed_column("", *mine))
+                self._link.send_long(other, Kind.LABEL, _packed_column("", *mine))
             return mine[0], mine[1].astype(np.int64)
-        _, names, codes = _unpacked_column(self._receive_long(teller, Kind.LABEL), len(rows))
+        _, names, codes = _unpacked_column(self._link.receive_long(teller, Kind.LABEL), len(rows))
         if mine is not None and (mine[0] != names or not np.array_equal(mine[1], codes)):
             raise PartyError(
                 f"label '{self._agreement.model.label.attribute}': parties '{teller}' and '{self._name}' differ "
@@ -420,16 +350,20 @@ class _Run:
 
     # The table
 
-    def _table(self, party: Party, rows: np.ndarray, labels: list[str], classes: np.ndarray) -> pl.DataFrame:
+    def _quasi(self, party: Party) -> dict[str, pl.Series]:
+        """The quasi-identifiers as they are published, in the order of the joint rows."""
+        return {
+            domain.name: _coded([domain.text(*span) for span in party.state.cut(j)], party.state.nodes(j))
+            for j, domain in enumerate(self._agreement.domains)
+        }
+
+    def _table(
+        self, columns: dict[str, pl.Series], rows: np.ndarray, labels: list[str], classes: np.ndarray
+    ) -> pl.DataFrame:
         """The fused table in the order of the joint rows."""
-        assert self._holdings is not None
-        columns = {}
-        for j, domain in enumerate(self._agreement.domains):
-            texts = pl.Series([domain.text(*span) for span in party.state.cut(j)])
-            columns[domain.name] = texts.gather(party.state.nodes(j))
         for owner in self._owners:
             columns |= self._plain(owner, rows)
-        columns[self._agreement.model.label.attribute] = pl.Series(labels).gather(classes)
+        columns[self._agreement.model.label.attribute] = _coded(labels, classes)
         return pl.DataFrame({name: columns[name] for name in self._agreement.published})
 
     def _plain(self, owner: str, rows: np.ndarray) -> dict[str, pl.Series]:
@@ -440,22 +374,22 @@ class _Run:
         assert isinstance(model, PartyModel)
         for name in (n for n, a in model.attributes.items() if a.role == "plain"):
             if owner == self._name:
-                column = pl.Series([self._holdings.plain[name][row] for row in rows.tolist()], dtype=pl.String)
-                distinct = column.unique().sort()
-                codes = column.cast(pl.Enum(distinct)).to_physical().to_numpy()
+                told, (texts, codes) = name, _shown(self._holdings.plain[name], rows)
                 for other in self._others:
-                    self._send_long(other, Kind.PLAIN, _packed_column(name, distinct.to_list(), codes))
-                found[name] = column
+                    self._link.send_long(other, Kind.PLAIN, _packed_column(name, texts, codes))
             else:
-                told, texts, codes = _unpacked_column(self._receive_long(owner, Kind.PLAIN), len(rows))
-                if told != name:
-                    raise PartyError(f"party '{owner}': sent another column than comes next; the run ends")
-                found[name] = pl.Series(texts, dtype=pl.String).gather(codes)
+                told, texts, codes = _unpacked_column(self._link.receive_long(owner, Kind.PLAIN), len(rows))
+            if told != name:
+                raise PartyError(f"party '{owner}': sent another column than comes next; the run ends")
+            found[name] = _coded(texts, codes)
         return found
 
     def _seal(self, table: pl.DataFrame) -> None:
         """Everybody has the same table, or nobody publishes."""
-        seal = hashlib.sha256(table.write_csv().encode()).digest()
+        digest = hashlib.sha256()
+        for piece in table.iter_slices(_SLICE):
+            digest.update(piece.write_csv().encode())
+        seal = digest.digest()
         for other in self._others:
             self._link.send(other, Kind.SEAL, seal)
         differing = [other for other in self._others if self._link.receive(other, Kind.SEAL) != seal]
@@ -479,22 +413,6 @@ class _Run:
             "colluding_parties": colluding_parties(computing) if self._agreement.model.maximum.name == "mpyc" else None,
         }
 
-    # Long messages go in pieces, the length first
-
-    def _send_long(self, to: str, kind: Kind, content: bytes) -> None:
-        content = _LENGTH.pack(len(content)) + content
-        for start in range(0, len(content), _PIECE):
-            self._link.send(to, kind, content[start : start + _PIECE])
-
-    def _receive_long(self, sender: str, kind: Kind) -> bytes:
-        pieces = [self._link.receive(sender, kind)]
-        length = _LENGTH.unpack_from(pieces[0])[0] + _LENGTH.size
-        got = len(pieces[0])
-        while got < length:
-            pieces.append(self._link.receive(sender, kind))
-            got += len(pieces[-1])
-        return b"".join(pieces)[_LENGTH.size :]
-
 
 def mixed(table: pl.DataFrame, seed: int) -> pl.DataFrame:
     """The rows in an order that follows from what they show alone."""
@@ -502,19 +420,18 @@ def mixed(table: pl.DataFrame, seed: int) -> pl.DataFrame:
     return by_content[np.random.default_rng([seed, 1]).permutation(by_content.height)]
 
 
-def _each(work: Callable[[Any], bytes], chunks: Sequence[Any], workers: Executor | None) -> Iterator[bytes]:
-    return iter(workers.map(work, chunks)) if workers is not None else map(work, chunks)
+def _shown(column: Column, rows: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """The texts of these rows, sorted, and which of them each row has: nothing of the other rows."""
+    codes = column.codes[rows]
+    used = np.flatnonzero(np.bincount(codes, minlength=len(column.cells)))
+    place = np.zeros(len(column.cells), dtype=np.min_scalar_type(max(len(used) - 1, 0)))
+    place[used] = np.arange(len(used))
+    return [column.cells[code] for code in used], place[codes]
 
 
-@contextmanager
-def _workers(ids: int) -> Iterator[Executor | None]:
-    """Processes for masking, where there are many ids and several cores."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if ids < _MANY_IDS or cores == 1:
-        yield None
-        return
-    with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as workers:
-        yield workers
+def _coded(texts: list[str], codes: np.ndarray) -> pl.Series:
+    """A column of few texts, each held once; they sort as texts do."""
+    return pl.Series(texts, dtype=pl.Enum(sorted(set(texts)))).gather(codes)
 
 
 def _packed_column(name: str, texts: list[str], codes: np.ndarray) -> bytes:
@@ -524,7 +441,7 @@ def _packed_column(name: str, texts: list[str], codes: np.ndarray) -> bytes:
     return _LENGTH.pack(len(head)) + head + body
 
 
-def _unpacked_column(content: bytes, rows: int) -> tuple[str, list[str], np.ndarray]:
+def _unpacked_column(content: bytearray, rows: int) -> tuple[str, list[str], np.ndarray]:
     try:
         end = _LENGTH.size + _LENGTH.unpack_from(content)[0]
         name, texts = json.loads(content[_LENGTH.size : end])

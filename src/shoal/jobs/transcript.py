@@ -47,11 +47,11 @@ class Recorder:
         """All other messages; the agreement; and the table by row, which they are compared with, for an owner."""
         self._shares.close()
         with open(self._folder / f"{self._name}.messages", "wb") as file:
-            for receiver in agreement.computing:
+            for receiver in agreement.everybody:
                 for number in range(journal.count(b"S", receiver)):
                     frame = journal.get(b"S", receiver, number) or b""
                     _write(file, receiver, Kind(frame[FRAME_HEAD - 5]), frame[FRAME_HEAD:])
-        places = dict.fromkeys(agreement.computing, ("", ""))
+        places = dict.fromkeys(agreement.everybody, ("", ""))
         (self._folder / "agreement.json").write_text(json.dumps(with_places(agreement, places, {})))
         if rows is not None:
             rows.write_csv(self._folder / f"{self._name}.rows.csv")
@@ -92,7 +92,7 @@ def check_transcript(folder: Path) -> Containment:
     if not all(other.equals(table) for other in tables.values()):
         found.wrong.append("the parties' tables differ")
     _check_counts(agreement, table, found)
-    for sender in agreement.computing:
+    for sender in agreement.everybody:
         _check_sender(agreement, folder, sender, table, found)
     return found
 

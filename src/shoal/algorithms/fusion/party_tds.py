@@ -281,7 +281,7 @@ def pack(codes: np.ndarray, nodes: int) -> bytes:
     )
 
 
-def unpack(packed: bytes, rows: int, nodes: int) -> np.ndarray:
+def unpack(packed: bytes | bytearray, rows: int, nodes: int) -> np.ndarray:
     """The codes again, (rows,) uint16; raises PartyError where there are fewer."""
     bits = bits_of(nodes)
     if len(packed) < packed_size(rows, nodes):

@@ -168,18 +168,18 @@ def _take_part(folder: str, name: str, delay: float) -> None:
     """One party in its process."""
     from shoal.connectors import files
     from shoal.jobs.fuse import Keys
-    from shoal.jobs.party import run_party
+    from shoal.jobs.party import Holdings, run_party
 
     place = Path(folder)
     agreement = Agreement.load(place / "parties.json")
     me = agreement.peer(name)
     identity = Keys.of(name, place).identity(name, me.address, me.certificate)
-    table, joined = None, None
+    holdings, joined = None, None
     if name in agreement.owners:
-        table = Table(files.read(str(place / f"{name}.csv")).frame)
-        joined = np.arange(table.records)
+        holdings = Holdings.read(agreement, name, Table(files.read(str(place / f"{name}.csv")).frame))
+        joined = np.arange(len(holdings.ids))
     fused = run_party(
-        name, agreement, identity, place / f"{name}.journal", table, joined=joined, patience=PATIENCE, delay=delay
+        name, agreement, identity, place / f"{name}.journal", holdings, joined=joined, patience=PATIENCE, delay=delay
     )
     if fused is not None:
         (place / f"{name}.told.json").write_text(json.dumps(fused.account))
