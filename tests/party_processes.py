@@ -57,6 +57,15 @@ class World:
                 process.join()
         return {name: process.exitcode for name, process in self.running.items()}
 
+    def die_at_every_entry(self, name: str) -> int:
+        """Starts a party that is killed at the first entry that it adds to its journal, again and again; its lives."""
+        lives = 0
+        while not lives or self.running[name].exitcode == -9:
+            self.start(name, die_at=1)
+            self.running[name].join(60)
+            lives += 1
+        return lives
+
     def release(self, name: str) -> bytes:
         return (self.folder / f"{name}.csv").read_bytes()
 
@@ -104,8 +113,10 @@ def ports(count: int) -> list[int]:
     return found
 
 
-def bank_world(folder: Path, n: int = 90, maximum: str = "clear", helper: str | None = None) -> World:
-    """The sample's owners with small k; two of them and a helper where one is named."""
+def bank_world(
+    folder: Path, n: int = 90, maximum: str = "clear", helper: str | None = None, keyed: bool = False
+) -> World:
+    """The sample's owners with small k; two of them and a helper where one is named, who compares all ids if keyed."""
     from shoal.jobs.fuse import Keys
 
     tables = {}
@@ -120,9 +131,12 @@ def bank_world(folder: Path, n: int = 90, maximum: str = "clear", helper: str | 
     if maximum == "clear":
         content["maximum"] = {"name": "clear", "scores_may_be_seen": True}
     if helper is not None:
+        content["helper"] = {"name": helper}
+    if helper is not None and not keyed:
         content["parties"] = content["parties"][:2]
         content["promises"] = [{"model": "k-anonymity", "k": 3}]
-        content["helper"] = {"name": helper}
+    if keyed:
+        content["joining"] = {"name": "keyed", "helper_is_trusted": True}
     world = World(folder, content)
     parties = [*content["parties"], *([content["helper"]] if helper else [])]
     for party, port in zip(parties, ports(len(parties)), strict=True):

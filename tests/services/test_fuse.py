@@ -15,6 +15,7 @@ import yaml
 import shoal
 from party_processes import bank_world
 from shoal.connectors.journal import Journal
+from shoal.connectors.party_link import FRAME_HEAD, Kind
 from shoal.jobs.agreement import Agreement
 from shoal.jobs.fuse import Keys, fuse
 from shoal.jobs.party import mixed
@@ -93,34 +94,72 @@ def test_two_owners_and_a_helper(tmp_path):
     assert helper.count(b"M") == 0  # it learned no result
 
 
+@pytest.mark.parametrize("maximum", ["clear", "mpyc"])
+def test_three_owners_join_keyed_ids_by_a_trusted_helper_to_the_same_table(tmp_path, maximum):
+    masked, keyed = tmp_path / "masked", tmp_path / "keyed"
+    masked.mkdir(), keyed.mkdir()
+    worlds = [bank_world(masked), bank_world(keyed, maximum=maximum, helper="recipient", keyed=True)]
+    for world in worlds:
+        for name in world.names:
+            world.start(name)
+        assert set(world.statuses().values()) == {0}
+    assert len({world.release(name) for world in worlds for name in ("bank", "insurer", "office")}) == 1
+    helper = Journal(keyed / "recipient.journal" / "journal")
+    heard = {helper.get(b"R", owner, 0)[32] for owner in ("bank", "insurer", "office")}
+    assert heard == {Kind.GATHERED}
+    key = Journal(keyed / "insurer.journal" / "journal").get(b"R", "bank", 1)
+    assert key[32] == Kind.KEY
+    assert key[FRAME_HEAD:] not in (keyed / "recipient.journal" / "journal").read_bytes()
+
+
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """The release of a run that nothing disturbed, and how many entries each journal has."""
-    world = bank_world(tmp_path_factory.mktemp("undisturbed"))
-    for name in world.names:
-        world.start(name)
-    assert set(world.statuses().values()) == {0}
-    entries = {name: len(Journal(world.folder / f"{name}.journal" / "journal")) for name in world.names}
-    return world.release("bank"), entries
+    """The release of runs that nothing disturbed, and how many entries each journal has, by whether ids are keyed."""
+    found = {}
+    for keyed in (False, True):
+        world = small_world(tmp_path_factory.mktemp("undisturbed"), keyed)
+        for name in world.names:
+            world.start(name)
+        assert set(world.statuses().values()) == {0}
+        journals = {name: Journal(world.folder / f"{name}.journal" / "journal") for name in world.names}
+        found[keyed] = world.release("bank"), {name: len(journal) for name, journal in journals.items()}
+    return found
+
+
+def small_world(folder, keyed: bool, **more):
+    world = bank_world(folder, n=40, keyed=keyed, helper="recipient" if keyed else None, **more)
+    for promise in world.content["promises"]:
+        promise["k"] = 8
+    return world
 
 
 @pytest.mark.parametrize(
-    ("entry", "maximum"),
-    [*((entry, "clear") for entry in (1, 3, 8, 14, 19, 21, 25, 29, 33, 40)), (21, "mpyc"), (25, "mpyc")],
+    ("name", "keyed"),
+    [("bank", False), ("insurer", False), ("office", False), ("recipient", True), ("bank", True)],
 )
-def test_killed_at_any_entry_of_its_journal_a_party_goes_on_to_the_same_table(tmp_path, undisturbed, entry, maximum):
-    expected, entries = undisturbed
-    world = bank_world(tmp_path, maximum=maximum)
-    name = world.names[entry // 2 % 3]
-    if entry > entries[name]:
-        pytest.skip("the journal is shorter")
+def test_killed_at_every_entry_of_its_journal_a_party_goes_on_to_the_same_table(tmp_path, undisturbed, name, keyed):
+    expected, entries = undisturbed[keyed]
+    world = small_world(tmp_path, keyed)
+    for other in world.names:
+        if other != name:
+            world.start(other)
+    lives = world.die_at_every_entry(name)
+    assert set(world.statuses().values()) == {0}
+    assert {world.release(owner) for owner in world.names if owner != "recipient"} == {expected}
+    assert lives >= entries[name] - 4  # who left, and who has everything, may never be told
+
+
+@pytest.mark.parametrize("entry", [21, 25])
+def test_killed_around_a_secure_round_a_party_goes_on_to_the_same_table(tmp_path, undisturbed, entry):
+    world = small_world(tmp_path, False, maximum="mpyc")
+    name = world.names[entry % 3]
     for other in world.names:
         world.start(other, die_at=entry if other == name else None)
     world.running[name].join(60)
     assert world.running[name].exitcode == -9
     world.start(name)
     assert set(world.statuses().values()) == {0}
-    assert [world.release(one) for one in world.names] == [expected] * 3
+    assert {world.release(one) for one in world.names} == {undisturbed[False][0]}
 
 
 def test_a_fusion_whose_starter_is_killed_goes_on_when_it_is_run_again(tmp_path):

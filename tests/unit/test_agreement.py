@@ -29,6 +29,8 @@ def attributes(content, party=0):
     [
         (lambda c: c["label"].update(shared=False), "consent"),
         (lambda c: c.update(maximum={"name": "clear"}), "scores_may_be_seen"),
+        (lambda c: c.update(joining={"name": "keyed"}, helper={"name": "recipient"}), "helper_is_trusted"),
+        (lambda c: c.update(joining={"name": "keyed", "helper_is_trusted": True}), "need a helper"),
         (lambda c: c["promises"].append({"model": "l-diversity", "attribute": "loan", "l": 2}), "k-anonymity alone"),
         (lambda c: c["promises"].pop(0), "'age': is in no QID"),
         (lambda c: attributes(c)["salary"].pop("domain"), "needs a 'domain'"),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_cases import cases, owners_of, paper_case
+from fusion_cases import Case, cases, owners_of, paper_case
 from shoal.algorithms.fusion.party_tds import (
     MOST_LABELS,
     Party,
@@ -24,7 +24,8 @@ from shoal.algorithms.fusion.party_tds import (
     unpack,
     worth_bits,
 )
-from shoal.algorithms.fusion.specialization import UNIT
+from shoal.algorithms.fusion.specialization import UNIT, Qid, Taxonomy
+from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.errors import PartyError
 
 
@@ -67,6 +68,39 @@ def test_batches_take_no_more_rounds_than_steps(data, case):
     owners = data.draw(owners_of(len(case.codes)))
     batches = len(case.together(PartyTds(ahead=64), owners)[1])
     assert batches <= len(case.together(PartyTdsStepwise(), owners)[1])
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data(), cases(), st.sampled_from([2, 8, 64]))
+def test_where_the_literal_rule_takes_the_same_steps_batches_take_no_more_rounds(data, case, ahead):
+    """Greedy batches are longest: who stands further on the same steps, against a runner-up no better, ends no earlier."""
+    owners = data.draw(owners_of(len(case.codes)))
+    parties, batches = case.together(PartyTds(ahead=ahead), owners)
+    literal, others = case.together(PartyTdsLiteral(ahead=ahead), owners)
+    if literal[0].steps == parties[0].steps:
+        assert len(batches) <= len(others)
+
+
+def test_the_literal_rule_may_take_fewer_rounds_where_it_bars_its_own_way():
+    """After a is split, its new child goes before the better b: then neither b nor d can be split any more."""
+    a = Hierarchy.from_paths([["x1", "x", "*"], ["x2", "x", "*"], ["y", "*"]])
+    halves = Hierarchy.from_paths([["h1", "*"], ["h2", "*"]])
+    case = Case(
+        ("a", "b", "d"),
+        (
+            a.leaf_codes(["x1", "x1", "x2", "x2", "y", "y", "y", "y"]),
+            np.array([0, 1, 0, 1, 0, 1, 0, 1]),
+            np.array([0, 1, 0, 1, 1, 0, 0, 1]),
+        ),
+        tuple(Taxonomy.of_tree(tree) for tree in (a, halves, halves)),
+        np.array([1, 1, 1, 1, 0, 1, 0, 1]),
+        (Qid((0, 1), 2), Qid((0, 2), 2)),
+    )
+    parties, batches = case.together(PartyTds(), [[0, 1], [2]])
+    literal, others = case.together(PartyTdsLiteral(), [[0, 1], [2]])
+    assert [step.attribute for step in parties[0].steps] == [0, 1, 2]
+    assert [step.attribute for step in literal[0].steps] == [0, 0]
+    assert (len(batches), len(others)) == (2, 1)
 
 
 @settings(max_examples=40, deadline=None)

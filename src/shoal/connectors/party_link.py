@@ -23,7 +23,7 @@ import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
 from contextlib import suppress
 from dataclasses import dataclass
@@ -154,6 +154,7 @@ class PartyLink:
         self._nonces: dict[str, str] = {}  # of the others, in the session that stands
         self._closed: set[str] = set()
         self._given_up: set[str] = set()
+        self._heard: dict[str, float] = {}  # when a greeting came in
         self._fatal: PartyError | None = None
         self._outbox: dict[str, queue.SimpleQueue[tuple[float, bytes] | None]] = {}
         self._talks: dict[str, Any] = {}
@@ -167,10 +168,10 @@ class PartyLink:
     def establish(self, is_last: bool = False) -> None:
         """Begins a session with all others, who tell the results of rounds that this party missed.
 
-        is_last: this party has heard everything, and needs nobody. Else raises PartyError where somebody is not there
-        in time.
+        is_last: this party has heard everything: who stays silent for a while is not waited for. Else raises PartyError
+        where somebody is not there in time.
         """
-        deadline = time.monotonic() + (min(_LAST_CALL, self._patience) if is_last else self._patience)
+        begun = time.monotonic()
         self._hang_up()
         with self._state:
             self._accepted, self._greeting_others = None, True
@@ -189,11 +190,12 @@ class PartyLink:
                     raise self._fatal
             if session is not None and not waiting_for:
                 return self._open(session)
-            if time.monotonic() > deadline and is_last:
-                with self._state:
-                    self._greetings, self._given_up = {}, set(self._peers)
+            late = time.monotonic() - begun > self._patience
+            if is_last:
+                self._give_up(self._peers if late else self._silent(waiting_for, begun))
+            if late and is_last:
                 return self._open(self._session() or "")
-            if time.monotonic() > deadline:
+            if late:
                 raise PartyError(
                     f"parties {', '.join(sorted(waiting_for))}: not reached within {self._patience:.0f} s; start them "
                     "with the same agreement, or check addresses and certificates; what is done so far is kept"
@@ -331,6 +333,17 @@ class PartyLink:
             raise self._fatal
         if self._accepted is None:
             raise LinkLost
+
+    def _silent(self, names: set[str], since: float) -> set[str]:
+        """Who of these has not been heard for a while."""
+        until = time.monotonic() - _LAST_CALL
+        return {name for name in names if max(since, self._heard.get(name, since)) < until}
+
+    def _give_up(self, names: Iterable[str]) -> None:
+        with self._state:
+            self._given_up |= set(names)
+            for name in names:
+                self._greetings.pop(name, None)
 
     def _hang_up(self) -> None:
         """Ends the streams of the last session, which would keep the others' threads."""
@@ -481,7 +494,7 @@ class PartyLink:
                 self._state.notify_all()
             context.abort(self._grpc.StatusCode.FAILED_PRECONDITION, "another agreement")
         with self._state:
-            self._greetings[name] = greeting
+            self._greetings[name], self._heard[name] = greeting, time.monotonic()
             if self._accepted is not None and self._nonces.get(name) not in (None, greeting.nonce):
                 self._accepted = None
                 self._nonces = {}

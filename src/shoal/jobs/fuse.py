@@ -163,7 +163,7 @@ def _prepared(agreement: Agreement, folder: Path, tables: dict[str, str]) -> Pat
         shutil.rmtree(folder)
     folder.mkdir(mode=0o700)
     places = {}
-    for name, port in zip(agreement.everybody, _free_ports(len(agreement.everybody)), strict=True):
+    for name, port in zip(agreement.everybody, free_ports(len(agreement.everybody)), strict=True):
         keys = Keys.of(name, folder)
         keys.make(name)
         places[name] = (agreement.party(name).address or f"127.0.0.1:{port}", str(keys.certificate.resolve()))
@@ -172,7 +172,8 @@ def _prepared(agreement: Agreement, folder: Path, tables: dict[str, str]) -> Pat
     return local
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nobody listens on."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:
@@ -300,8 +301,7 @@ def run_one(
 
     agreed: the agreement's hash that was signed off; another one is refused.
     """
-    from shoal.data.table import Table
-    from shoal.jobs.party import Holdings, run_party, write_release
+    from shoal.jobs.party import run_party, write_release
 
     if os.environ.get(ATTACHED):
         threading.Thread(target=_die_with_starter, daemon=True).start()
@@ -311,18 +311,14 @@ def run_one(
         raise InputError(f"agreement '{parties_path}': its hash is not the one that was signed off; compare the files")
     me = agreement.peer(name)
     identity = Keys.of(name, keys).identity(name, me.address, me.certificate)
-    holdings = None
-    if isinstance(party, PartyModel):
-        if party.table is None or output is None:
-            raise InputError(f"party '{name}': an owner needs a 'table' in the agreement and an output, -o")
-        coded = {*party.attributes, agreement.model.label.attribute}
-        holdings = Holdings.read(agreement, name, Table(files.read(str(agreement.base / party.table), coded).frame))
+    if isinstance(party, PartyModel) and (party.table is None or output is None):
+        raise InputError(f"party '{name}': an owner needs a 'table' in the agreement and an output, -o")
     fused = run_party(
         name,
         agreement,
         identity,
         folder,
-        holdings,
+        _holdings(agreement, name),  # named here alone, so that they are let go before the release is audited
         patience=patience,
         delay=float(os.environ.get(ADDED_DELAY, 0)) / 1000,
         transcript=transcript,
@@ -332,3 +328,15 @@ def run_one(
         return None
     assert output is not None
     return write_release(fused, agreement, output, progress)
+
+
+def _holdings(agreement: Agreement, name: str) -> Any:
+    """What the party's file holds; None for a helper."""
+    from shoal.data.table import Table
+    from shoal.jobs.party import Holdings
+
+    party = agreement.party(name)
+    if not isinstance(party, PartyModel):
+        return None
+    coded = {*party.attributes, agreement.model.label.attribute}
+    return Holdings.read(agreement, name, Table(files.read(str(agreement.base / party.table), coded).frame))

@@ -77,9 +77,10 @@ class Holdings:
 
 @dataclass
 class Account:
-    """What a run took: seconds by phase, rounds and steps."""
+    """What a run took: seconds by phase, of the clock and of this process's processors, rounds and steps."""
 
     seconds: dict[str, float] = field(default_factory=dict)
+    processor: dict[str, float] = field(default_factory=dict)
     rounds: int = 0
     steps: int = 0
     people: int = 0
@@ -87,16 +88,16 @@ class Account:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        started = time.monotonic()
+        started, used = time.monotonic(), time.process_time()
         yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - started
+        self.processor[name] = self.processor.get(name, 0.0) + time.process_time() - used
 
 
 @dataclass(frozen=True)
 class Fused:
-    """The fused table: in canonical row order for the parties, and as published, in an order that says nothing."""
+    """The fused table as it is published, in an order that says nothing; and what the run took."""
 
-    by_row: pl.DataFrame
     published: pl.DataFrame
     account: dict[str, Any]
 
@@ -130,7 +131,7 @@ def run_party(
     link = PartyLink(
         identity, others, agreement.hash, journal, helper=helper, patience=patience, delay=delay, record=record
     )
-    run = _Run(name, agreement, holdings, journal, link, progress, joined)
+    run = _Run(name, agreement, holdings, journal, link, progress, joined, keeps_rows=transcript is not None)
     run.warm_up()
     try:
         while True:
@@ -147,7 +148,7 @@ def run_party(
                 progress("a channel broke; waiting for the others")
             else:
                 if recorder is not None:
-                    recorder.close(journal, agreement, None if fused is None else fused.by_row)
+                    recorder.close(journal, agreement, run.by_row)
                 return fused
     finally:
         link.stop()
@@ -176,8 +177,10 @@ class _Run:
         link: PartyLink,
         progress: Progress,
         joined: np.ndarray | None = None,
+        keeps_rows: bool = False,
     ) -> None:
-        self._joined = joined
+        self.by_row: pl.DataFrame | None = None
+        self._joined, self._keeps_rows = joined, keeps_rows
         self._name, self._agreement, self._link, self._journal = name, agreement, link, journal
         self._holdings, self._progress = holdings, progress
         self._owners = agreement.owners
@@ -266,7 +269,8 @@ class _Run:
             table = self._table(columns, rows, labels, classes)
             published = mixed(table, self._agreement.model.seed)
             self._seal(published)
-        return Fused(table, published, self._told())
+        self.by_row = table if self._keeps_rows else None
+        return Fused(published, self._told())
 
     # The join
 
@@ -410,6 +414,7 @@ class _Run:
             "bytes": dict(sorted(link.bytes_sent.items())),
             "messages": dict(sorted(link.messages_sent.items())),
             "seconds": {name: round(seconds, 4) for name, seconds in account.seconds.items()},
+            "processor": {name: round(seconds, 4) for name, seconds in account.processor.items()},
             "colluding_parties": colluding_parties(computing) if self._agreement.model.maximum.name == "mpyc" else None,
         }
 
@@ -504,11 +509,15 @@ def learned(agreement: Agreement) -> dict[str, list[str]]:
             "for every person in common, the published values of all attributes: k protects from readers alone",
             "which specializations were chosen, in which order, and in which rounds",
         ]
-    if len(agreement.owners) > 2:
+    if agreement.collector == agreement.owners[0] and len(agreement.owners) > 2:
         told[agreement.owners[0]].append("as collector, which of its own people are in which other table")
     if agreement.model.maximum.name == "clear":
         for facts in told.values():
             facts.append("every bid of every party, for the maximum was computed in the clear")
     if agreement.model.helper is not None:
-        told[agreement.model.helper.name] = ["how many rounds there were and when; no bid, no result, no record"]
+        facts = told[agreement.model.helper.name] = []
+        if agreement.collector == agreement.model.helper.name:
+            facts.append("how many people any two tables have in common; with the key of one owner, who they are")
+        if agreement.model.helper.name in agreement.computing:
+            facts.append("how many rounds there were and when; no bid, no result, no record")
     return told

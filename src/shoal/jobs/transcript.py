@@ -135,6 +135,8 @@ def _check_sender(agreement: Agreement, folder: Path, sender: str, table: pl.Dat
             found.bytes[Kind(kind).name.lower()] += len(content)
             by_receiver.setdefault(receiver, []).append((kind, content))
     for receiver, messages in by_receiver.items():
+        if any(kind == Kind.KEY for kind, _ in messages) and receiver not in agreement.owners:
+            found.wrong.append(f"{sender} to {receiver}: the key of the ids, which is the owners'")
         try:
             _Reader(agreement, sender, table, found).read(messages)
         except (ValueError, IndexError, KeyError, TypeError, struct.error) as failed:
@@ -178,6 +180,8 @@ class _Reader:
             self._column(content, self._plain.pop(0))
         elif kind == Kind.BATCH:
             self._batch(content)
+        elif kind == Kind.KEY:
+            self._demand(len(content) == 32 and self._agreement.model.joining.name == "keyed", "a key that none needs")
         elif kind == Kind.SEAL:
             self._demand(len(content) == 32, "a seal of a wrong length")
         elif kind == Kind.END:

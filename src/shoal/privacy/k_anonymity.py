@@ -93,10 +93,16 @@ def too_few_subjects(model: str, k: int, everybody: Classes) -> list[str]:
 def _people_by_cells(classes: Classes, cells: list[np.ndarray]) -> np.ndarray:
     """Subjects who share the cells of each class, the least where a class shows several; (count,) int64."""
     kept = np.flatnonzero(classes.labels >= 0)
-    labels = np.zeros(len(kept), dtype=np.int64)
+    key, room = np.zeros(len(kept), dtype=np.int64), 1
     for codes in cells:
-        _, dense = np.unique(codes[kept], return_inverse=True)
-        _, labels = np.unique(labels * (int(dense.max(initial=0)) + 1) + dense, return_inverse=True)
+        many = int(codes.max(initial=0)) + 1
+        if room > (1 << 62) // many:
+            _, key = np.unique(key, return_inverse=True)
+            room = int(key.max(initial=0)) + 1
+        key *= many
+        key += codes[kept]
+        room *= many
+    _, labels = np.unique(key, return_inverse=True)
     subjects = None if classes.subjects is None else classes.subjects[kept]
     people = Classes(labels, int(labels.max(initial=-1)) + 1, subjects).people()
     least = np.full(classes.count, np.iinfo(np.int64).max)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import socket
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -78,7 +77,7 @@ class FusionBench:
 
     def _prepare(self, folder: Path, setting: Setting) -> dict[str, Any]:
         """Tables, keys and the agreement; everybody's rows in the same order, as if ids were joined."""
-        from shoal.jobs.fuse import Keys
+        from shoal.jobs.fuse import Keys, free_ports
 
         joint = self.joint
         asked = {name for qid in joint.qids[setting["qids"]] for name in qid}
@@ -102,7 +101,7 @@ class FusionBench:
         if len(parties) == 2:
             content["helper"] = {"name": "helper", "certificate": str(folder / "helper.crt")}
         everybody = [*parties, *([content["helper"]] if "helper" in content else [])]
-        for party, port in zip(everybody, _free_ports(len(everybody)), strict=True):
+        for party, port in zip(everybody, free_ports(len(everybody)), strict=True):
             Keys.of(party["name"], folder).make(party["name"])
             party["address"] = f"127.0.0.1:{port}"
         return content
@@ -148,7 +147,7 @@ def _without_places(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(folder: Path, content: dict[str, Any], delay: float) -> tuple[dict[str, Any], pl.DataFrame]:
-    """All parties to their end; what the first one tells, and the table by row."""
+    """All parties to their end; what the first one tells, and its table."""
     (folder / "parties.json").write_text(json.dumps(content))
     names = [party["name"] for party in [*content["parties"], *([content["helper"]] if "helper" in content else [])]]
     if hasattr(_CONTEXT, "set_forkserver_preload"):
@@ -161,7 +160,7 @@ def _run(folder: Path, content: dict[str, Any], delay: float) -> tuple[dict[str,
     if any(process.exitcode for process in running):
         raise PartyError("a party of the experiment ended early; run again, finished rows are kept")
     told = json.loads((folder / f"{names[0]}.told.json").read_text())
-    return told, pl.read_csv(folder / f"{names[0]}.rows.csv", infer_schema=False)
+    return told, pl.read_csv(folder / f"{names[0]}.table.csv", infer_schema=False)
 
 
 def _take_part(folder: str, name: str, delay: float) -> None:
@@ -183,18 +182,7 @@ def _take_part(folder: str, name: str, delay: float) -> None:
     )
     if fused is not None:
         (place / f"{name}.told.json").write_text(json.dumps(fused.account))
-        fused.by_row.write_csv(place / f"{name}.rows.csv")
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+        fused.published.write_csv(place / f"{name}.table.csv")
 
 
 class _Data:
