@@ -37,10 +37,10 @@ def measure(asked: Any) -> Any:
         settings(asked, rows=[rows for rows, _, _ in SIZES], k=1000, seed=1),
         figures,
         notes=[
-            "One run; the runs of a figure are the parties. Seconds of the clock, but 'CPU' where it says so: with four "
-            "parties on two cores they wait for each other.",
-            "Per touched record: CPU of scoring and instructions, as the party's certificate tells it, over the records "
-            "under every node that was tried, once for each QID with its attribute.",
+            "One run; the runs of a figure are the parties. Seconds of the clock, but 'CPU' where it says so: with four"
+            " parties on two cores they wait for each other.",
+            "Per touched record: CPU of scoring and instructions, as the party's certificate tells it, over the records"
+            " under every node that was tried, once for each QID with its attribute.",
             "Masking is linear in the ids: 10 million of them would take each of three owners ten times the CPU "
             "shown for 1 million, on all cores.",
         ],

@@ -73,7 +73,7 @@ def test_batches_take_no_more_rounds_than_steps(data, case):
 @settings(max_examples=80, deadline=None)
 @given(st.data(), cases(), st.sampled_from([2, 8, 64]))
 def test_where_the_literal_rule_takes_the_same_steps_batches_take_no_more_rounds(data, case, ahead):
-    """Greedy batches are longest: who stands further on the same steps, against a runner-up no better, ends no earlier."""
+    """Greedy batches are longest: who is further on the same steps, against a runner-up no better, ends no earlier."""
     owners = data.draw(owners_of(len(case.codes)))
     parties, batches = case.together(PartyTds(ahead=ahead), owners)
     literal, others = case.together(PartyTdsLiteral(ahead=ahead), owners)

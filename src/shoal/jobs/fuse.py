@@ -338,5 +338,6 @@ def _holdings(agreement: Agreement, name: str) -> Any:
     party = agreement.party(name)
     if not isinstance(party, PartyModel):
         return None
+    assert party.table is not None
     coded = {*party.attributes, agreement.model.label.attribute}
     return Holdings.read(agreement, name, Table(files.read(str(agreement.base / party.table), coded).frame))
