@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 
 from shoal.data.classes import SensitiveColumn
@@ -12,13 +15,29 @@ from shoal.data.table import Column
 
 
 def encode_sensitive(
-    attribute: Attribute, column: Column, schema: Schema
+    attribute: Attribute, column: Column, schema: Schema, earlier: Mapping[str, int] | None = None
 ) -> tuple[SensitiveColumn | None, list[Finding]]:
     """The column with its values in order, or what is wrong with it.
 
     A missing value is a value of its own: one more place behind all others, one more leaf under the
-    root of a hierarchy.
+    root of a hierarchy. earlier: how often each text counts elsewhere; such values have places, too.
     """
+    if not earlier:
+        return _encoded(attribute, column, schema)
+    # each earlier text as one more record, whose place is then read off
+    place = {cell: i for i, cell in enumerate(column.cells)}
+    more = [place.setdefault(cell, len(place)) for cell in earlier]
+    longer = Column(column.name, np.concatenate([column.codes, np.array(more, dtype=np.int64)]), tuple(place))
+    encoded, findings = _encoded(attribute, longer, schema)
+    if encoded is None:
+        return None, findings
+    records = len(column.codes)
+    times = np.zeros(encoded.values, dtype=np.int64)
+    np.add.at(times, encoded.codes[records:], list(earlier.values()))
+    return replace(encoded, codes=encoded.codes[:records], earlier=times), []
+
+
+def _encoded(attribute: Attribute, column: Column, schema: Schema) -> tuple[SensitiveColumn | None, list[Finding]]:
     missing = np.array([c in schema.missing_values or c == schema.render.suppressed for c in column.cells], dtype=bool)
     place, distance = np.arange(len(column.cells), dtype=np.float64), "equal"
     what = ""

@@ -208,7 +208,8 @@ def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth |
     findings: list[Any] = list(unreadable)
     sensitive = {}
     for attribute in schema.sensitive:
-        column, found = encode_sensitive(attribute, released.column(attribute.name), schema)
+        earlier = policy.earlier.get(attribute.name)
+        column, found = encode_sensitive(attribute, released.column(attribute.name), schema, earlier)
         findings += found
         if column is not None:
             sensitive[attribute.name] = column

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from shoal.errors import InputError, LedgerError
 from shoal.jobs import ledger_policy, ledger_rows
 from shoal.jobs.audit import Progress, measure, silent
 from shoal.jobs.ledger_rows import Identities
+from shoal.jobs.ledger_values import Values, joined, values_of
 from shoal.jobs.policy import Policy
 from shoal.privacy.history import (
     CELLS,
@@ -134,7 +135,8 @@ def write_found(found: LedgerAudit, output: str) -> None:
 class Chain:
     """The releases of a ledger, taken in one after the other.
 
-    last_table: the last release of the whole table; behind it, rows need not be remembered.
+    last_table: the last release of the whole table; behind it, rows need not be remembered. values: of the table so
+    far, where a promise compares with it.
     """
 
     ledger: Ledger
@@ -143,6 +145,7 @@ class Chain:
     known: KnownPeople = field(default_factory=KnownPeople)
     taken: int = 0
     last_table: int = 0
+    values: Values = field(default_factory=dict)
 
     @property
     def knows_people(self) -> bool:
@@ -151,8 +154,12 @@ class Chain:
     def audit(self, number: int) -> ReleaseAudit:
         """The next release by itself and against those before it."""
         stated = self.ledger.certificate(number)
-        reading = read_as_published(*self._read(number), self.policy)
+        frame, identities = self._read(number)
         covers, guards = stated.get("covers", "increment"), stated.get("guards", CELLS)
+        earlier = self.values if covers == "increment" else {}
+        reading = read_as_published(frame, identities, replace(self.policy, earlier=earlier))
+        own = values_of(frame, identities, self.policy)
+        self.values = joined(earlier, own) if earlier else own
         least = int((stated.get("method") or {}).get("parameters", {}).get("m", 1))
         findings = self._meet(number, covers, reading.identities)
         if number <= self.last_table:

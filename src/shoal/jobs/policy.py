@@ -11,8 +11,8 @@ import dataclasses
 import json
 import re
 import tomllib
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any, Literal
@@ -165,10 +165,15 @@ class PolicyModel(_Strict):
 
 @dataclass(frozen=True)
 class Policy:
-    """A whole, checked policy. `base` is the folder that its paths are relative to."""
+    """A whole, checked policy. `base` is the folder that its paths are relative to.
+
+    earlier: for promises that compare with all of a growing table, how often each value of a sensitive attribute counts
+        in what of it is published already.
+    """
 
     model: PolicyModel
     base: Path = Path()
+    earlier: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:

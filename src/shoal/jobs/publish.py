@@ -393,7 +393,8 @@ def bind(table: Table, policy: Policy) -> tuple[Bound | None, list[Any]]:
     findings += more
     sensitive = {}
     for attribute in schema.sensitive:
-        column, more = encode_sensitive(attribute, table.column(attribute.name), schema)
+        earlier = policy.earlier.get(attribute.name)
+        column, more = encode_sensitive(attribute, table.column(attribute.name), schema, earlier)
         findings += more
         if column is not None:
             sensitive[attribute.name] = column

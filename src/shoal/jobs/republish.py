@@ -24,6 +24,7 @@ from shoal.jobs import ledger_policy, ledger_rows
 from shoal.jobs.audit import Progress, faults, measure, read_release, silent
 from shoal.jobs.history import Chain, read_as_published, stated, verdict
 from shoal.jobs.ledger_rows import Identities, Waiting
+from shoal.jobs.ledger_values import with_table
 from shoal.jobs.next_release import Planned, plan
 from shoal.jobs.policy import Policy
 from shoal.privacy.history import Finding
@@ -119,6 +120,7 @@ def republish_source(
             return Republication(repeated.release, certificate, Waiting.of(ledger).records, repeated=True)
         if not source.frame.height:
             return Republication(None, None, Waiting.of(ledger).records, reasons=("the increment is empty",))
+        policy = with_table(policy, ledger, method)
         planned = plan(source.frame, policy, method, ledger, progress)
         with ledger.draft() as draft:
             if isinstance(planned, Waiting):

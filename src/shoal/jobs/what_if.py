@@ -18,6 +18,7 @@ from shoal.jobs import ledger_policy, registry
 from shoal.jobs.audit import Progress, silent
 from shoal.jobs.history import words
 from shoal.jobs.ledger_rows import INSERT, Waiting
+from shoal.jobs.ledger_values import with_table
 from shoal.jobs.next_release import plan
 from shoal.jobs.policy import Policy
 from shoal.jobs.republish import (
@@ -123,6 +124,7 @@ def _prospect(name: str, source: Any, policy: Policy, ledger: Ledger, progress: 
     method = asked.build_method("republish")
     try:
         ledger_policy.check(asked, method)
+        asked = with_table(asked, ledger, method)
         planned = plan(source.frame, asked, method, ledger, progress)
         if isinstance(planned, Waiting):
             return Prospect(name, None, waiting=planned.records, told=planned.reasons)

@@ -7,6 +7,8 @@ distribution weighs (subject, value) pairs: a subject counts once for each diffe
 there, so neither many equal records nor a large class outweigh anybody.
 Joint, ours: the combinations of all listed attributes are the values, and `data.joint` says how far apart they are.
 A class that is close so is as close on each attribute alone, where every subject has one record.
+Reading: of a growing table no source says whether a class is compared with its release or with all that is published;
+see `reference`.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ from shoal.data.joint import joint_column
 from shoal.errors import InputError
 from shoal.privacy.earth_mover import Distance, distance_to
 from shoal.privacy.exact import NEARLY, ROOM, sign
-from shoal.privacy.parameters import as_written, decimal, names
+from shoal.privacy.parameters import as_written, choice, decimal, names
 from shoal.privacy.promise import Promise
 from shoal.privacy.value_counts import ValueCounts, sensitive_column, table_frequencies, value_counts
+
+RELEASE, TABLE = "release", "table"
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,24 @@ class TCloseness(Promise):
     attributes: tuple[str, ...] = field(metadata={"help": "sensitive attributes; the worst counts"})
     t: float = field(metadata={"help": "greatest distance of a class from the whole table", "low": 0.0, "high": 1.0})
     joint: bool = field(default=False, metadata={"help": "whether combinations of the attributes' values are compared"})
+    reference: str = field(
+        default=RELEASE,
+        metadata={
+            "help": "in a ledger, what a class is compared with: its release, or the whole published table as of it",
+            "choices": (RELEASE, TABLE),
+        },
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))
         object.__setattr__(self, "t", decimal(self.model, "t", self.t, 0.0, 1.0))
         if self.joint and len(self.attributes) < 2:
             raise InputError(f"promise '{self.model}': joint needs two attributes at least; list them, or leave it out")
+        choice(self.model, "reference", self.reference, (RELEASE, TABLE))
+        if self.joint and self.reference == TABLE:
+            raise InputError(
+                f"promise '{self.model}': joint can't be compared with a whole ledger; leave out joint or reference"
+            )
 
     @property
     def asked(self) -> float:
@@ -63,7 +79,7 @@ class TCloseness(Promise):
 
     @property
     def settings(self) -> dict[str, Any]:
-        return {"joint": True} if self.joint else {}
+        return ({"joint": True} if self.joint else {}) | ({"reference": TABLE} if self.reference == TABLE else {})
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         classes = self.extended(classes)
@@ -88,8 +104,14 @@ class TCloseness(Promise):
     def closeness(self, table: Classes) -> tuple[Closeness, ...]:
         """What is asked of each attribute, for methods that build classes towards it."""
         return tuple(
-            Closeness(sensitive_column(table, name), table_frequencies(table, name), self.t) for name in self._compared
+            Closeness(sensitive_column(table, name), self._frequencies(table, name), self.t) for name in self._compared
         )
+
+    def _frequencies(self, table: Classes, name: str) -> np.ndarray:
+        """How often each value counts in what classes are compared with; (values,) int64."""
+        earlier = sensitive_column(table, name).earlier
+        own = table_frequencies(table, name)
+        return own if self.reference == RELEASE or earlier is None else own + earlier
 
     @property
     def _compared(self) -> tuple[str, ...]:
