@@ -113,11 +113,16 @@ def refused(tmp_path: Path, increment: pl.DataFrame, words: str, error: type[Sho
 
 
 def test_strangers_can_not_leave(tmp_path):
-    refused(tmp_path, change(wearers(3, 2), "delete"), "3 updates or deletions of people who are not in the table")
+    refused(tmp_path, change(wearers(3, 2), "delete"), "updates or deletions of people who are not in the table: 3")
 
 
 def test_nobody_is_inserted_twice(tmp_path):
-    refused(tmp_path, change(wearers(60, 1).head(2), "insert"), "2 people of the increment", PromiseError)
+    refused(
+        tmp_path,
+        change(wearers(60, 1).head(2), "insert"),
+        "in earlier releases: 2",
+        PromiseError,
+    )
 
 
 def test_who_left_does_not_come_back(tmp_path):
@@ -130,7 +135,7 @@ def test_who_left_does_not_come_back(tmp_path):
 
 def test_a_new_value_outside_the_signature_is_refused(tmp_path):
     other = wearers(60, 1).head(1).with_columns(activity=pl.lit("fly"))
-    refused(tmp_path, change(other, "update"), "1 updates change the sensitive value")
+    refused(tmp_path, change(other, "update"), "updates of the sensitive value to one .*: 1")
 
 
 def test_operations_are_three(tmp_path):

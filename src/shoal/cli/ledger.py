@@ -39,4 +39,4 @@ def export(
 
     records, number = export_table(ledger, output, release)
     if not quiet:
-        print(f"wrote {records} records as of release {number:04d}", file=sys.stderr)
+        print(f"wrote {records} record{'' if records == 1 else 's'} as of release {number:04d}", file=sys.stderr)

@@ -60,16 +60,24 @@ def republish(
     if quiet:
         return
     if done.repeated:
-        where = "waits in the ledger" if done.release is None else f"is release {done.release:04d}"
-        print(f"shoal: this increment {where} already; nothing was done", file=sys.stderr)
+        what = "was taken in" if done.release is None else f"is release {done.release:04d}"
+        print(f"shoal: this increment {what} already; nothing was done", file=sys.stderr)
     elif done.release is None:
-        print(f"shoal: no release: {done.waiting} records wait for the next increment", file=sys.stderr)
+        print(f"shoal: no release: {_waiting(done.waiting)}", file=sys.stderr)
         for reason in done.reasons:
             print(f"shoal: {reason}", file=sys.stderr)
     elif done.certificate is not None and not as_json:
         print_summary(done.certificate, f"{ledger / f'{done.release:04d}'}")
+        for finding in done.certificate["history"]["findings"]:
+            if finding["breaks"]:
+                print(f"history, {finding['check']}: DOES NOT HOLD, let out by --allow-leaks", file=sys.stderr)
         if done.waiting:
-            print(f"{done.waiting} records wait for the next increment", file=sys.stderr)
+            print(_waiting(done.waiting), file=sys.stderr)
+
+
+def _waiting(records: int) -> str:
+    what = "1 record waits" if records == 1 else f"{records or 'no'} records wait"
+    return f"{what} for the next increment"
 
 
 def _show_prospects(increment: str, asked: Policy, ledger: Path, as_json: bool, quiet: bool) -> None:

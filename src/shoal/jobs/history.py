@@ -311,4 +311,5 @@ def words(finding: Finding) -> str:
     """A finding in one line."""
     first, last = finding.releases
     what = MEANINGS.get(finding.check, finding.check)
-    return f"history, releases {first:04d} and {last:04d}, {finding.check}: {finding.people} people; {what}"
+    people = "1 person" if finding.people == 1 else f"{finding.people} people"
+    return f"history, releases {first:04d} and {last:04d}, {finding.check}: {people}; {what}"

@@ -137,8 +137,8 @@ class Material:
         """All new records wait. Raises InfeasibleError where others would have to, too."""
         if self.changed.any() or self.left:
             raise InfeasibleError(
-                f"increment: {int(self.changed.sum())} updates and {self.left} deletions can't wait, and no release is "
-                f"possible: {reasons[0]}; add records"
+                f"increment: updates ({int(self.changed.sum())}) and deletions ({self.left}) can't wait, and no "
+                f"release is possible: {reasons[0]}; add records"
             )
         return Waiting(self.table.frame.filter(pl.Series(self.records < 0)), reasons)
 
@@ -216,7 +216,7 @@ def _changed(
     strangers = sum(person not in known and person not in held for person in who[touched].tolist())
     if strangers:
         findings.append(
-            f"increment: {strangers} updates or deletions of people who are not in the table; leave them out"
+            f"increment: updates or deletions of people who are not in the table: {strangers}; leave them out"
         )
     if findings:
         raise InputError.from_findings(findings)
@@ -249,14 +249,14 @@ def _operations(frame: pl.DataFrame, policy: Policy, method: Any) -> np.ndarray:
     strange = int((~cells.is_in([INSERT, UPDATE, DELETE])).sum())
     if strange:
         raise InputError(
-            f"attribute '{policy.operation}': {strange} records with another operation than insert, update or delete; "
+            f"attribute '{policy.operation}': records with another operation than insert, update or delete: {strange}; "
             "mend them"
         )
     others = int((cells != INSERT).sum())
     if others and not method.changes:
         raise InputError(
-            f"method '{method.name}': {others} records of the increment are updated or deleted, and it can only add "
-            "people; use m-invariance for those who leave or change, or leave these records out"
+            f"method '{method.name}': it can only add people, and the increment has updates or deletions: {others}; "
+            "use m-invariance for those who leave or change, or leave these records out"
         )
     return cells.to_numpy()
 
@@ -268,9 +268,9 @@ def _refuse_known(arriving: pl.DataFrame, policy: Policy, method: Any, ledger: L
     again = int(KnownPeople(known_people(ledger)).holds(people).sum())
     if again:
         raise PromiseError(
-            f"history: {again} people of the increment are in earlier releases, and who is in two releases can be "
-            f"found where they overlap; the release is withheld. '{method.name}' publishes each person once: leave "
-            "their records out, or begin a ledger by m-invariance, which publishes changed records"
+            f"history: people of the increment who are in earlier releases: {again}; who is in two can be found where "
+            f"they overlap, so the release is withheld. '{method.name}' publishes each person once: leave their "
+            "records out, or begin a ledger by m-invariance, which publishes changed records"
         )
 
 

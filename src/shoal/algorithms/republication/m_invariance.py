@@ -82,15 +82,15 @@ class MInvariance:
         few = sum(len(view.signatures[s]) < self.m for s in np.unique(view.signature[view.earlier]).tolist())
         if few:
             raise InputError(
-                f"method '{self.name}': {few} classes of the last release show fewer than m = {self.m} "
-                "sensitive values; lower m, or begin another ledger"
+                f"method '{self.name}': classes of the last release that show fewer than m = {self.m} sensitive "
+                f"values: {few}; lower m, or begin another ledger"
             )
         own = [view.signatures[s] for s in view.signature[view.earlier].tolist()]
         astray = sum(v not in s for v, s in zip(view.sensitive[view.earlier].tolist(), own, strict=True))
         if astray:
             raise InputError(
-                f"method '{self.name}': {astray} updates change the sensitive value to one that the person's class did "
-                "not show; who compares releases would learn both, leave them out"
+                f"method '{self.name}': updates of the sensitive value to one that the person's class did not show: "
+                f"{astray}; who compares releases would learn both, leave them out"
             )
 
 
@@ -120,7 +120,7 @@ def _balance(bucket: Bucket, waiting: dict[int, list[int]], k: int) -> None:
             return
         if not any(waiting.get(value) for value in bucket.signature):
             raise InfeasibleError(
-                f"m-invariance: {bucket.people} people of one signature stayed, fewer than k = {k}, and no new record "
+                f"m-invariance: of one signature too few stayed, {bucket.people} where k = {k}, and no new record "
                 "can join them; delete them, too, or add records with their sensitive values"
             )
         rows += 1
