@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -354,3 +356,90 @@ def test_a_run_of_people_is_read_whole_before_it_is_merged(tmp_path):
     run.write_bytes(run.read_bytes()[:-8])
     with pytest.raises(LedgerError, match=r"run\.npy is missing or was changed"):
         append(ledger, wearers(3, 4))
+
+
+def test_every_changed_character_of_the_last_state_is_found(ledger):
+    """Nothing follows it that would hold its hash."""
+    path = max(ledger.with_name("L.private").glob("0*")) / "state.json"
+    content = path.read_bytes()
+    for at in range(0, len(content), 7):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        same = None
+        with suppress(ValueError):
+            same = json.loads(path.read_bytes()) == json.loads(content)
+        assert same or Ledger.at(ledger).verify(), at
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link to nothing", "link to a device"])
+def test_what_is_no_file_is_found_and_not_waited_for(ledger, kind):
+    for folder in (ledger, ledger.with_name("L.private")):
+        for path in files_of(folder):
+            content = path.read_bytes()
+            path.unlink()
+            {
+                "pipe": os.mkfifo,
+                "folder": os.mkdir,
+                "link to nothing": lambda place: os.symlink("nowhere", place),
+                "link to a device": lambda place: os.symlink("/dev/zero", place),
+            }[kind](path)
+            assert not_verified(ledger), path
+            with pytest.raises((LedgerError, InputError)):
+                verify_ledger(ledger)
+            path.rmdir() if kind == "folder" else path.unlink()
+            path.write_bytes(content)
+    assert Ledger.at(ledger).verify() == []
+
+
+def test_an_older_private_part_is_found(ledger, tmp_path):
+    shutil.copytree(ledger.with_name("L.private"), tmp_path / "older")
+    append(ledger, wearers(30, 4))
+    shutil.rmtree(ledger.with_name("L.private"))
+    (tmp_path / "older").rename(ledger.with_name("L.private"))
+    assert "private part: is older than the ledger" in Ledger.at(ledger).verify()[0]
+    with pytest.raises(LedgerError, match="private part: is older"):
+        append(ledger, wearers(30, 5))
+
+
+def test_an_older_copy_of_both_parts_is_told_by_a_noted_hash(ledger, tmp_path):
+    older = {name: shutil.copytree(tmp_path / name, tmp_path / f"older {name}") for name in ("L", "L.private")}
+    noted = [verify_ledger(ledger)[1]]
+    append(ledger, wearers(30, 4))
+    noted.append(verify_ledger(ledger, noted=noted[0])[1])
+    for name, copy in older.items():
+        shutil.rmtree(tmp_path / name)
+        copy.rename(tmp_path / name)
+    assert verify_ledger(ledger, noted=noted[0]) == (3, noted[0])
+    with pytest.raises(LedgerError, match="the noted release is not in it"):
+        verify_ledger(ledger, noted=noted[1])
+
+
+def test_a_link_is_another_name_of_the_same_ledger(ledger, tmp_path):
+    (tmp_path / "link").symlink_to(ledger, target_is_directory=True)
+    assert append(tmp_path / "link", wearers(30, 4)).release == 4
+    with pytest.raises(PromiseError, match="in earlier releases: 30"):
+        append(tmp_path / "link", wearers(30, 4).reverse())
+    assert Ledger.at(ledger).verify() == []
+    assert not (tmp_path / "link.private").exists()
+
+
+def test_a_private_part_that_others_could_read_is_closed(tmp_path):
+    (tmp_path / "L.private").mkdir(mode=0o777)
+    (tmp_path / "L.private").chmod(0o777)
+    append(tmp_path / "L", wearers(30, 1))
+    assert (tmp_path / "L.private").stat().st_mode & 0o777 == 0o700
+
+
+def test_nothing_else_is_written_into_a_ledger(ledger, tmp_path, shoal):
+    wearers(30, 4).write_csv(tmp_path / "i.csv")
+    (tmp_path / "p.json").write_text(json.dumps(POLICY))
+    for arguments in (
+        ("republish", tmp_path / "i.csv", "-p", tmp_path / "p.json", "--ledger", ledger, "--report", ledger / "r.html"),
+        ("audit", "--ledger", ledger, "--report", ledger / "0001" / "r.html"),
+        ("audit", "--ledger", ledger, "-o", ledger.with_name("L.private") / "found.json"),
+        ("ledger", "export", ledger, "-o", ledger / "t.csv"),
+    ):
+        refused = shoal(*arguments)
+        assert refused.status == 2
+        assert "lies in the ledger" in refused.err
+    assert verify_ledger(ledger)[0] == 3

@@ -108,7 +108,9 @@ def _audit_ledger(
 ) -> int:
     """Audits a whole ledger; the exit status."""
     from shoal.jobs.history import audit_ledger, write_found
+    from shoal.jobs.ledger import check_outside
 
+    check_outside(ledger, report, output)
     options.check_outputs(report, output, inputs=[])
     with shown(quiet) as progress:
         found = audit_ledger(ledger, k=k, progress=progress)

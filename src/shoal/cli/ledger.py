@@ -15,11 +15,17 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The ledger.")]
 
 
 @app.command("verify")
-def verify(ledger: Folder, quiet: options.Quiet = False) -> None:
+def verify(
+    ledger: Folder,
+    noted: Annotated[
+        str | None, typer.Option("--noted", metavar="HASH", help="A hash noted earlier: the chain must hold it.")
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
     """Check the chain of hashes: a changed, missing or reordered release is named; exit status 1."""
     from shoal.jobs.ledger import verify_ledger
 
-    releases, head = verify_ledger(ledger)
+    releases, head = verify_ledger(ledger, noted=noted)
     if not quiet:
         what = "1 release is" if releases == 1 else f"{releases} releases follow each other"
         print(f"{what} as {'it was' if releases == 1 else 'they were'} published; the last is {head}", file=sys.stderr)

@@ -40,8 +40,10 @@ def republish(
     quiet: options.Quiet = False,
 ) -> None:
     """Append the next release of a growing table to a ledger, or nothing if it is not safe beside all earlier ones."""
+    from shoal.jobs.ledger import check_outside
     from shoal.jobs.republish import republish_file
 
+    check_outside(ledger, report)
     asked = options.policy_with(policy, k, method, settings, seed, "crp")
     options.check_outputs(report, inputs=[increment, str(policy), *asked.files])
     if what_if:

@@ -11,18 +11,34 @@ from shoal.errors import InputError, LedgerError
 from shoal.state.ledger import CERTIFICATE, DATA, GENESIS, Ledger, sha256_of
 
 
-def verify_ledger(path: str | Path) -> tuple[int, str]:
+def verify_ledger(path: str | Path, *, noted: str | None = None) -> tuple[int, str]:
     """How many releases a ledger has, and the hash that the next one will follow.
 
-    Every byte is as it was: raises LedgerError with all that is changed, missing, added or out of order.
+    Every byte is as it was: raises LedgerError with all that is changed, missing, added or out of order. noted: such a
+    hash from another day; the chain must still hold it, which one that was cut, or made anew, does not.
     """
     ledger = Ledger.at(path)
     findings = ledger.verify()
     if findings:
         raise LedgerError(f"ledger '{path}': {findings[0]}; restore it from a copy", findings[1:])
+    if noted is not None and not ledger.follows(noted):
+        raise LedgerError(
+            f"ledger '{path}': the noted release is not in it; it is an older copy, or was made anew: restore it"
+        )
     releases = ledger.releases()
     last = ledger.folder(releases[-1]) / CERTIFICATE if releases else ledger.path / GENESIS
     return len(releases), sha256_of(last)
+
+
+def check_outside(path: str | Path, *outputs: str | Path | None) -> None:
+    """Raises InputError where an output would lie in a ledger, which holds nothing else."""
+    whole = Ledger(Path(path))
+    for output in outputs:
+        if output is None or output == files.STANDARD:
+            continue
+        place = Path(output).resolve()
+        if {whole.path.resolve(), whole.private} & {place, *place.parents}:
+            raise InputError(f"output '{output}': lies in the ledger, which holds nothing else; name another folder")
 
 
 def ledger_table(path: str | Path, *, release: int | None = None) -> pl.DataFrame:
@@ -32,6 +48,7 @@ def ledger_table(path: str | Path, *, release: int | None = None) -> pl.DataFram
 
 def export_table(path: str | Path, output: str, release: int | None = None) -> tuple[int, int]:
     """Writes the whole published table as of a release, whole or not at all; its records, and the release."""
+    check_outside(path, output)
     table, number = _verified_table(path, release)
     kind = files.format_of(output)
     with files.written_whole(output) as draft:

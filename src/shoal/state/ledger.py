@@ -148,8 +148,11 @@ class Ledger:
 
     @property
     def private(self) -> Path:
-        """The private part: a sibling, so that the ledger's own folder can be handed on as it is."""
-        whole = Path(os.path.abspath(self.path))
+        """The private part: a sibling, so that the ledger's own folder can be handed on as it is.
+
+        Of the folder itself: a link to it is another name of the same ledger.
+        """
+        whole = self.path.resolve()
         return whole.with_name(f"{whole.name}.private")
 
     # Reading
@@ -179,6 +182,8 @@ class Ledger:
         damaged = LedgerError(f"private step {number:06d}: is missing or damaged; restore it from a copy")
         content = _read_json(self.step_folder(number) / STATE)
         if content is None or content.pop("schema", None) != PRIVATE_SCHEMA:
+            raise damaged
+        if content.pop("sha256", None) != _sha256_of_state(content):
             raise damaged
         if set(content) != {part.name for part in fields(Step)}:
             raise damaged
@@ -264,6 +269,8 @@ class Ledger:
             self.private.mkdir(mode=0o700, parents=True, exist_ok=True)
             for path in made:
                 _sync(path.parent)
+            if self.private.stat().st_mode & 0o077:
+                self.private.chmod(0o700)  # somebody else may have made it, so as to read it
             return open(self.private / LOCK, "a")
         except OSError as failed:
             why = failed.strerror or "no right"
@@ -308,6 +315,11 @@ class Ledger:
     def _before(self, release: int) -> Path:
         """What a release follows: the certificate of the one before, or how the ledger began."""
         return self.folder(release - 1) / CERTIFICATE if release > 1 else self.path / GENESIS
+
+    def follows(self, head: str) -> bool:
+        """Whether the release of this hash, or the beginning, is in the chain."""
+        ends = [self.path / GENESIS, *(self.folder(release) / CERTIFICATE for release in self.releases())]
+        return head in map(sha256_of, ends)
 
     def check_whole(self) -> None:
         """Raises LedgerError with all damage; for what looks at all earlier releases anyway."""
@@ -355,7 +367,9 @@ class Ledger:
             (*stay, *([(before.number + 1, fresh.stat().st_size)] if fresh.exists() else [])),
             sha256_of(self.private / KEY),
         )  # fmt: skip
-        (draft.private / STATE).write_text(_json({"schema": PRIVATE_SCHEMA, **vars(step)}))
+        content = json.loads(json.dumps(vars(step)))
+        content = {"schema": PRIVATE_SCHEMA, **content, "sha256": _sha256_of_state(content)}
+        (draft.private / STATE).write_text(_json(content))
         with _unstopped():
             _take_place(draft.private, self.step_folder(step.number))
             if release is not None:
@@ -541,12 +555,22 @@ class Ledger:
             if step.release is not None and sha256_of(self.folder(step.release) / CERTIFICATE) not in (step.head, ""):
                 findings.append(f"release {step.release:04d}: is not the one that the private part remembers")
         if noted:
-            findings.append(f"{INPUTS}: {len(noted)} increments are noted that led to no step")
+            findings.append(f"{INPUTS}: increments are noted that led to no step: {len(noted)}")
+        if self._remembered() < max(self.releases(), default=0):
+            findings.append(
+                "private part: is older than the ledger, or another one's; restore the one that belongs to it"
+            )
         return findings
 
 
+def _sha256_of_state(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
 def sha256_of(path: Path) -> str:
-    """The hash of a file; empty where it can't be read."""
+    """The hash of a file; empty where it can't be read, or is no file: a pipe would never end."""
+    if not path.is_file():
+        return ""
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -564,6 +588,8 @@ def _json(content: Mapping[str, Any]) -> str:
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -592,6 +618,8 @@ def _up_to(last: int) -> list[int]:
 
 def _whole_number(path: Path) -> int | None:
     """The number that a small file holds, None where it holds none."""
+    if not path.is_file():
+        return None
     try:
         digits = path.read_bytes().strip()
     except OSError:
