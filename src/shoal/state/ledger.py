@@ -569,9 +569,9 @@ def _sha256_of_state(content: Mapping[str, Any]) -> str:
 
 def sha256_of(path: Path) -> str:
     """The hash of a file; empty where it can't be read, or is no file: a pipe would never end."""
-    if not path.is_file():
-        return ""
     try:
+        if not path.is_file():
+            return ""
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, ValueError):
@@ -588,10 +588,8 @@ def _json(content: Mapping[str, Any]) -> str:
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:
-    if not path.is_file():
-        return None
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes()) if path.is_file() else None
     except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None
@@ -618,10 +616,8 @@ def _up_to(last: int) -> list[int]:
 
 def _whole_number(path: Path) -> int | None:
     """The number that a small file holds, None where it holds none."""
-    if not path.is_file():
-        return None
     try:
-        digits = path.read_bytes().strip()
+        digits = path.read_bytes().strip() if path.is_file() else b""
     except OSError:
         return None
     return int(digits) if digits.isdigit() else None
