@@ -158,16 +158,29 @@ class StreamPromises(Protocol):
     beyond_k: bool
     """Whether anything has to be asked besides distinct subjects."""
 
+    by_cells: bool
+    """Whether clusters that show the same cells must be judged as one, as they may share people."""
+
+    def capped(self, records: Arrivals, labels: np.ndarray) -> np.ndarray:
+        """The labels with -1 for records that would make somebody's share of a new cluster too large.
+
+        Whoever is in a cluster keeps its earliest record there. What is taken out fits no cluster.
+        """
+
     def hold(self, records: Arrivals, labels: np.ndarray, count: int) -> np.ndarray:
-        """For each new cluster 0..count-1, whether every promise but k holds; (count,) bool.
+        """For each new cluster 0..count-1, `capped`, whether every promise but k holds; (count,) bool.
 
         labels: (n,) int32, cluster of each record, -1 for records to leave out.
         """
 
+    def cells(self, records: Arrivals, labels: np.ndarray, count: int) -> list[str]:
+        """For each of these clusters, `capped`, a text that is equal where they show the same cells."""
+
     def may_join(self, records: Arrivals, clusters: np.ndarray) -> np.ndarray:
         """Which records may join the published cluster named beside each, (n,) bool.
 
-        Every promise holds in the cluster with all who joined so far and with the records that are let in.
+        Every promise holds in the cluster with all who were let out under it and with all the records that are
+        let in here, or with those of them that go to some of the clusters. Nothing is remembered of the question.
         """
 
 

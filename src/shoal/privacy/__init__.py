@@ -14,6 +14,7 @@ from shoal.privacy.p_sensitive import PSensitiveKAnonymity
 from shoal.privacy.population import DeltaPresence, KMap
 from shoal.privacy.promise import Promise
 from shoal.privacy.promises import BoundPromises
+from shoal.privacy.subject_share import SubjectShare
 from shoal.privacy.t_closeness import TCloseness
 
 MODELS: dict[str, type[Promise]] = {
@@ -27,6 +28,7 @@ MODELS: dict[str, type[Promise]] = {
         KLDiversity,
         BetaLikeness,
         DeltaDisclosure,
+        SubjectShare,
         KMap,
         DeltaPresence,
         AverageRisk,
@@ -52,6 +54,7 @@ __all__ = [
     "PopulationUniqueness",
     "Promise",
     "SampleUniqueness",
+    "SubjectShare",
     "TCloseness",
     "nearest_feasible",
 ]

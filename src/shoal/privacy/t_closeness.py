@@ -98,13 +98,13 @@ class TCloseness(Promise):
         if not self.joint:
             return table
         columns = [sensitive_column(table, attribute) for attribute in self.attributes]
-        name = self._compared[0]
+        name = self.compared[0]
         return replace(table, sensitive={**table.sensitive, name: joint_column(name, columns, table.labels >= 0)})
 
     def closeness(self, table: Classes) -> tuple[Closeness, ...]:
         """What is asked of each attribute, for methods that build classes towards it."""
         return tuple(
-            Closeness(sensitive_column(table, name), self._frequencies(table, name), self.t) for name in self._compared
+            Closeness(sensitive_column(table, name), self._frequencies(table, name), self.t) for name in self.compared
         )
 
     def _frequencies(self, table: Classes, name: str) -> np.ndarray:
@@ -114,7 +114,7 @@ class TCloseness(Promise):
         return own if self.reference == RELEASE or earlier is None else own + earlier
 
     @property
-    def _compared(self) -> tuple[str, ...]:
+    def compared(self) -> tuple[str, ...]:
         """The sensitive columns whose distributions are compared."""
         return (" and ".join(self.attributes) + " together",) if self.joint else self.attributes
 
@@ -124,7 +124,7 @@ class TCloseness(Promise):
 
     def _judge(self, classes: Classes, distances: Mapping[str, Distance]) -> tuple[np.ndarray, np.ndarray]:
         measured, holds = np.zeros(classes.count), np.ones(classes.count, dtype=bool)
-        for name in self._compared:
+        for name in self.compared:
             distance, close = _compare(value_counts(classes, name), distances[name], as_written(self.t))
             measured, holds = np.maximum(measured, distance), holds & close
         return measured, holds

@@ -33,6 +33,7 @@ from shoal.algorithms.stream.held import (
     mended,
     require_delay,
 )
+from shoal.data.partition import Partition
 from shoal.data.space import UNIT, Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
 from shoal.kernels import candidates, condense
@@ -172,12 +173,12 @@ class Publisher:
         one = self._records(np.array([slot]))
         used = self._covering(one)
         if used >= 0:
-            self._leave(slot)
+            self._leave(np.array([slot]))
             return [self._emitted(one, REUSE, int(self._reusable.number[used]))]
         size, alive = self._held["size"], self._held["born"] >= 0
         larger = int((size[alive] > size[cluster]).sum())
         if larger > alive.sum() / 2 or not self._is_enough(np.flatnonzero(self._held["member"] >= 0)):
-            self._leave(slot)
+            self._leave(np.array([slot]))
             return [self._emitted(one, self._leftover, -1)]
         self._merge_clusters(cluster)
         return self._output_cluster(cluster)
@@ -226,7 +227,7 @@ class Publisher:
         labels, count = self._split(records)
         parts = mended(self._space, self._promises, records, labels, count)
         if not parts.count:  # the whole holds, though no way to part it was found that does
-            parts = type(parts)(np.zeros(len(records), np.int32), 1)
+            parts = Partition(self._promises.capped(records, np.zeros(len(records), np.int32)), 1)
         lo, hi, loss = self._space.frozen(*boxes(records.values, parts.labels, parts.count))
         made = self._made + np.arange(parts.count, dtype=np.int64)
         self._made += parts.count
@@ -237,9 +238,10 @@ class Publisher:
                 self._reusable.add(made[one], lo[one], hi[one], loss[one])
         if self._asked.keep:
             self._reusable.newest(self._asked.keep)
-        self._free(cluster, slots)
-        kind = np.full(len(records), NEW)
-        return [self._let_out(records, kind, made[parts.labels], made, lo, hi)]
+        leaves = parts.labels >= 0  # whom a cap keeps back stays in the cluster, with all of his delay
+        self._leave(slots[leaves])
+        kind = np.full(int(leaves.sum()), NEW)
+        return [self._let_out(records.part(leaves), kind, made[parts.labels[leaves]], made, lo, hi)]
 
     def _split(self, records: Arrivals) -> tuple[np.ndarray, int]:
         """Parts of a random record and the k - 1 nearest of one random record of every other person.
@@ -275,15 +277,11 @@ class Publisher:
     def _records(self, slots: np.ndarray) -> Arrivals:
         return Arrivals(self._held["seq"][slots], self._values[slots], self._held["people"][slots])
 
-    def _leave(self, slot: int) -> None:
-        """One record leaves its cluster, which shrinks to the hull of the others."""
-        cluster = int(self._held["member"][slot])
-        self._held["member"][slot] = -1
-        self._refresh(cluster)
-
-    def _free(self, cluster: int, slots: np.ndarray) -> None:
+    def _leave(self, slots: np.ndarray) -> None:
+        """Records leave their cluster, which shrinks to the hull of the others."""
+        cluster = int(self._held["member"][slots[0]])
         self._held["member"][slots] = -1
-        self._held["born"][cluster] = -1
+        self._refresh(cluster)
 
     def _move(self, slots: np.ndarray, cluster: int) -> None:
         """These records change over to another cluster."""

@@ -175,9 +175,9 @@ class Publisher:
             return self._merged(records, found)
         labels = np.where(waiting, -1, found.labels).astype(np.int32)
         forced = np.flatnonzero(waiting & must_leave)
-        if not len(forced):
-            return Partition.of(labels)
         kept = Partition.of(labels)
+        if not len(forced):
+            return mended(self._space, self._promises, records, kept.labels, kept.count)
         chosen = np.flatnonzero((kept.labels >= 0) | (waiting & must_leave))
         own = kept.labels[chosen].copy()
         nobody = np.zeros(0, np.int32)
@@ -198,11 +198,12 @@ class Publisher:
     def _merged(self, records: Arrivals, found: Partition) -> Partition:
         """The clusters with those that are too small merged into their nearest."""
         try:
-            return merge_failing(
+            merged = merge_failing(
                 matrix_of(self._space, records), found, lambda labels, count: self._hold(records, labels, count)
             )
         except InfeasibleError:
             return Partition(np.full(len(records), -1, np.int32), 0)
+        return mended(self._space, self._promises, records, merged.labels, merged.count)
 
     def snapshot(self) -> State:
         """Window, reusable clusters and counters."""

@@ -169,14 +169,23 @@ class Publisher:
         """Procedure 1: the place among the reusable clusters of the one that publishes each record, else -1."""
         # a published cluster already holds k subjects, so one more is safe (section 3.2); NaN is covered by nothing
         used = self._reusable.covering(records.values, draws)
-        if self._promises.beyond_k and (used >= 0).any():
+        while self._promises.beyond_k and (used >= 0).any():
             asked = np.flatnonzero(used >= 0)
             allowed = self._promises.may_join(records.part(asked), self._reusable.number[used[asked]])
             used[asked[~allowed]] = -1
-        if self._asked.strict_release:
-            enough = people_of(records.people, used, len(self._reusable)) >= self._promises.k
-            used[~np.append(enough, False)[used]] = -1
+            if not self._drop_few(records.people, used):
+                return used  # those who may join are those who do
+        self._drop_few(records.people, used)
         return used
+
+    def _drop_few(self, people: np.ndarray, used: np.ndarray) -> bool:
+        """With `strict_release`, takes clusters back from fewer than k people; whether there were any."""
+        if not self._asked.strict_release:
+            return False
+        enough = people_of(people, used, len(self._reusable)) >= self._promises.k
+        few = (used >= 0) & ~np.append(enough, False)[used]
+        used[few] = -1
+        return bool(few.any())
 
     def _output_with_condensation(
         self, records: Arrivals, rng: np.random.Generator

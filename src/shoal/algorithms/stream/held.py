@@ -132,14 +132,22 @@ def boxes(values: np.ndarray, labels: np.ndarray, count: int) -> tuple[np.ndarra
 
 
 def mended(space: Space, promises: StreamPromises, records: Arrivals, labels: np.ndarray, count: int) -> Partition:
-    """The clusters with those that break a promise merged into their nearest; all in none where nothing helps."""
+    """The clusters with those that break a promise merged into their nearest; all in none where nothing helps.
+
+    Without the records that a cap keeps out of their cluster. Where clusters that show the same cells must
+    be judged as one, they become one.
+    """
     if not count or not promises.beyond_k:
         return Partition(labels, count)
-    matrix = matrix_of(space, records)
+    matrix, found = matrix_of(space, records), Partition(labels, count)
     try:
-        return merge_failing(
-            matrix, Partition(labels, count), lambda labels, count: promises.hold(records, labels, count)
-        )
+        while True:
+            found = merge_failing(matrix, found, lambda labels, count: promises.hold(records, labels, count))
+            shown = promises.cells(records, found.labels, found.count) if promises.by_cells else []
+            if len(set(shown)) == len(shown):
+                return Partition(promises.capped(records, found.labels), found.count)
+            one = np.unique(shown, return_inverse=True)[1].reshape(-1)
+            found = Partition.of(np.where(found.labels >= 0, one[found.labels], -1))
     except InfeasibleError:
         return Partition(np.full(len(records), -1, np.int32), 0)
 

@@ -5,7 +5,7 @@ encode > publish (a method decides when and under which cluster) > render > meas
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
 from shoal.jobs.policy import Policy
 from shoal.jobs.pseudonyms import pseudonyms
-from shoal.jobs.stream.promises import BoundToStream, Measures
+from shoal.jobs.stream.promises import BoundToStream, Measures, cells_of
 
 POSITION, PERSON = "\0position", "\0person"
 """Columns of what is held that no source can name: where a record stood in the source, and whose it is."""
@@ -73,10 +73,11 @@ class StreamCore:
         self.schema = Schema(ordered, schema.missing, schema.missing_values, schema.render, schema.label)
         self.space = Space.of(self.schema, getattr(method, "snap", 0))
         self.measures = Measures(policy.build_promises(), self.schema, reference)
-        self._promises = BoundToStream(self.measures, self._sensitive)
+        self._promises = BoundToStream(self.measures, self._sensitive, self.space)
         self._publisher = method.start(self.space, self._promises, policy.model.seed)
         self._held = _Held()
         self._texts: dict[int, tuple[str | None, ...]] = {}
+        self._written_as: dict[str, tuple[str | None, ...]] = {}
         self._shuffled = "order" not in policy.model.render.model_fields_set or self.schema.render.order != "input"
         self.arrived = 0
 
@@ -153,6 +154,10 @@ class StreamCore:
                 unwritable = frame[attribute.name].str.contains("\0", literal=True).fill_null(False).to_numpy()
                 found += [(int(row), f"attribute '{attribute.name}': holds a null character, which no table can")
                           for row in np.flatnonzero(unwritable)]  # fmt: skip
+        for names, unseen in self.measures.unknown_together(frame):
+            quoted = ", ".join(f"'{name}'" for name in names)
+            found += [(int(row), f"attributes {quoted}: values that the reference does not show together")
+                      for row in np.flatnonzero(unseen)]  # fmt: skip
         for attribute in self.schema.sensitive:
             unknown = self.measures.unknown(attribute.name, frame[attribute.name])
             found += [
@@ -213,6 +218,7 @@ class StreamCore:
         self._held.drop(decided.seq)
         live = set(decided.live.tolist())
         self._texts = {number: cells for number, cells in self._texts.items() if number in live}
+        self._written_as = {cell: text for cell, text in self._written_as.items() if self._promises.remembers(cell)}
         person = rows[PERSON] if PERSON in rows.columns else None
         return Batch(
             frame[order[:published]], decided, row, rows[POSITION].to_numpy(), person, list(self._texts.values())
@@ -228,7 +234,11 @@ class StreamCore:
             self._cells(j, decided.values[new, j], place, decided.lo[:, j], decided.hi[:, j], rows, new)
             for j in range(self.space.attributes)
         ]
-        self._texts.update(zip(decided.made.tolist(), zip(*columns, strict=True), strict=True))
+        texts: list[tuple[str | None, ...]] = list(zip(*columns, strict=True))
+        if self._promises.by_cells:  # judged as one class, so written as one: 1 and 1.0 are one number
+            shown = cells_of(decided.lo, decided.hi)
+            texts = [self._written_as.setdefault(cell, text) for cell, text in zip(shown, texts, strict=True)]
+        self._texts.update(zip(decided.made.tolist(), texts, strict=True))
 
     def _cells(
         self, j: int, values: np.ndarray, place: np.ndarray, lo: np.ndarray, hi: np.ndarray, rows: pl.DataFrame,
@@ -300,16 +310,12 @@ class StreamCore:
 
     def snapshot(self) -> dict[str, Any]:
         """Everything that is needed to go on: arrays, frames and plain values."""
-        live = list(self._texts)
-        cells = pl.DataFrame(
-            {"number": live, **{str(j): [self._texts[n][j] for n in live] for j in range(self.space.attributes)}},
-            schema={"number": pl.Int64, **{str(j): pl.String for j in range(self.space.attributes)}},
-        )
         return {
             "arrived": self.arrived,
             "held": self._held.frame,
             "held_seq": self._held.seq,
-            "cells": cells,
+            "cells": _text_frame(pl.Series("of", list(self._texts), pl.Int64), self._texts.values()),
+            "written_as": _text_frame(pl.Series("of", list(self._written_as), pl.String), self._written_as.values()),
             **{f"publisher/{name}": array for name, array in self._publisher.snapshot().items()},
             **{f"promises/{name}": frame for name, frame in self._promises.snapshot().items()},
         }
@@ -319,12 +325,19 @@ class StreamCore:
         self.arrived = int(state["arrived"])
         self._held.set(state["held_seq"], state["held"])
         self._texts = {row[0]: row[1:] for row in state["cells"].iter_rows()}
+        self._written_as = {row[0]: row[1:] for row in state["written_as"].iter_rows()}
         self._publisher.restore(_below("publisher/", state))
         self._promises.restore(_below("promises/", state))
 
 
 def _below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+
+
+def _text_frame(of: pl.Series, texts: Iterable[tuple[str | None, ...]]) -> pl.DataFrame:
+    """Published cells, one row for each cluster, behind what they belong to."""
+    columns = zip(*texts, strict=True)
+    return pl.DataFrame([of, *(pl.Series(str(j), column, pl.String) for j, column in enumerate(columns))])
 
 
 def plain_number(value: float) -> str:
