@@ -69,6 +69,13 @@ class Emissions:
     def __len__(self) -> int:
         return len(self.seq)
 
+    def part(self, rows: np.ndarray) -> Emissions:
+        """Some of the decisions, with the clusters that they make. rows: (m,) bool, all or none of each such cluster."""
+        columns = ("seq", "people", "values", "kind", "release", "cluster", "emitted")
+        own = {name: getattr(self, name)[rows] for name in columns}
+        made = np.isin(self.made, own["cluster"][own["kind"] == NEW])
+        return Emissions(**own, made=self.made[made], lo=self.lo[made], hi=self.hi[made], live=self.live)
+
     @classmethod
     def joined(cls, parts: list[Emissions]) -> Emissions:
         """One after the other; the last tells which clusters live."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from shoal.algorithms.stream import castle
 from shoal.algorithms.stream.castle import BETA, DELTA, KEEP, LEFTOVERS, MU
-from shoal.algorithms.stream.held import SNAP, require_delay
+from shoal.algorithms.stream.held import SNAP, TICK, within_delay
 from shoal.data.space import Space
 from shoal.protocols import StreamPromises
 
@@ -44,11 +44,12 @@ class BCastle:
     keep: int = field(default=1000, metadata=KEEP)
     leftovers: str = field(default="star", metadata=LEFTOVERS)
     snap: int = field(default=0, metadata=SNAP)
+    tick: int = field(default=1, metadata=TICK)
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
         """No cluster yet."""
-        require_delay(self.name, self.delta, promises.k)
-        return Publisher(self, space, promises, seed)
+        asked = within_delay(self, promises.k)
+        return Publisher(asked, space, promises, seed)
 
 
 class Publisher(castle.Publisher):

@@ -26,12 +26,13 @@ import numpy as np
 from shoal.algorithms.stream.held import (
     KIND_OF_LEFTOVER,
     SNAP,
+    TICK,
     Reusable,
     boxes,
     dense,
     emissions,
     mended,
-    require_delay,
+    within_delay,
 )
 from shoal.data.partition import Partition
 from shoal.data.space import UNIT, Space
@@ -61,11 +62,12 @@ class Castle:
     keep: int = field(default=1000, metadata=KEEP)
     leftovers: str = field(default="star", metadata=LEFTOVERS)
     snap: int = field(default=0, metadata=SNAP)
+    tick: int = field(default=1, metadata=TICK)
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
         """No cluster yet."""
-        require_delay(self.name, self.delta, promises.k)
-        return Publisher(self, space, promises, seed)
+        asked = within_delay(self, promises.k)
+        return Publisher(asked, space, promises, seed)
 
 
 class Publisher:

@@ -31,6 +31,7 @@ import numpy as np
 from shoal.algorithms.stream.castle import KEEP
 from shoal.algorithms.stream.held import (
     SNAP,
+    TICK,
     Buffer,
     Reusable,
     boxes,
@@ -38,7 +39,7 @@ from shoal.algorithms.stream.held import (
     matrix_of,
     mended,
     people_of,
-    require_delay,
+    within_delay,
 )
 from shoal.algorithms.table.repair import merge_failing
 from shoal.data.partition import Partition
@@ -71,11 +72,12 @@ class Faanst:
     rounds: int = field(default=20, metadata={"help": "rounds of k-means at most", "low": 1})
     keep: int = field(default=1000, metadata=KEEP)
     snap: int = field(default=0, metadata=SNAP)
+    tick: int = field(default=1, metadata=TICK)
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
         """An empty window."""
-        require_delay(self.name, self.delta, promises.k)
-        return Publisher(self, space, promises, seed)
+        asked = within_delay(self, promises.k)
+        return Publisher(asked, space, promises, seed)
 
 
 class Publisher:

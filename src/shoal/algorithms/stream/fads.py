@@ -41,7 +41,7 @@ from shoal.algorithms.stream.held import (
     emissions,
     mended,
     people_of,
-    require_delay,
+    within_delay,
 )
 from shoal.data.space import Space
 from shoal.data.stream import DROP, HOLD, NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
@@ -100,12 +100,12 @@ class Fads:
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
         """An empty buffer."""
-        require_delay(self.name, self.delta, promises.k)
+        asked = within_delay(self, promises.k)
         if self.neighbour != "knn" and not self.strict:
             raise InputError(
                 f"method 'fads': neighbour={self.neighbour} takes different people always; set neighbour=knn"
             )
-        return Publisher(self, space, promises, seed)
+        return Publisher(asked, space, promises, seed)
 
 
 class Publisher:

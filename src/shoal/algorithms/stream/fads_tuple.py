@@ -1,4 +1,4 @@
-"""FADS, one record at a time: the oldest leaves when the buffer is full, with its nearest or alone.
+"""FADS, one record at a time: the oldest leaves when its delay is over, with its nearest or alone.
 
 Guo, Zhang. Fast clustering-based anonymization approaches with time constraints for data streams.
 Knowledge-Based Systems 46:95-108, 2013: what most later papers mean by FADS.
@@ -7,6 +7,8 @@ subjects of its own; a cluster is used again for `lifetime` records after it was
 Paper: T_kc                               Here: lifetime
 Reading: written from public programs that port it; the paper's text was not at hand. Lifetime is counted
     in records that arrived. At the end of the stream the records leave oldest first by the same rules.
+Reading: the programs let the oldest go when the buffer holds `delta` records. When a cluster has left, others
+    then wait for its places to be filled again, far longer than `delta`; here each record's own delay counts.
 Reading: a new cluster that breaks a promise beyond k takes in its nearest, doubling its people until it keeps it.
 Trap: a record that leaves alone leaves exactly `delta` - 1 records after it came, which tells when it came.
 """
@@ -22,12 +24,13 @@ import numpy as np
 from shoal.algorithms.stream.held import (
     KIND_OF_LEFTOVER,
     SNAP,
+    TICK,
     Buffer,
     Reusable,
     boxes,
     dense,
     emissions,
-    require_delay,
+    within_delay,
 )
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
@@ -52,11 +55,12 @@ class FadsTuple:
         metadata={"help": "records that fit no cluster: suppressed (star) or dropped", "choices": ("star", "drop")},
     )
     snap: int = field(default=0, metadata=SNAP)
+    tick: int = field(default=1, metadata=TICK)
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
         """An empty buffer."""
-        require_delay(self.name, self.delta, promises.k)
-        return Publisher(self, space, promises, seed)
+        asked = within_delay(self, promises.k)
+        return Publisher(asked, space, promises, seed)
 
 
 class Publisher:
@@ -70,14 +74,20 @@ class Publisher:
         self._release, self._made, self._now = 0, 0, -1
 
     def push(self, arrivals: Arrivals) -> Iterator[Emissions]:
-        """Whenever the buffer is full, its oldest record leaves."""
+        """Whenever the delay of the oldest record is over, it leaves."""
         at = 0
         while at < len(arrivals):
-            end = min(at + self._buffer.room, len(arrivals))
+            end = min(at + self._room, len(arrivals))
             self._buffer.add(arrivals.part(slice(at, end)))
             self._now, at = int(arrivals.seq[end - 1]), end
-            if not self._buffer.room:
+            if not self._room:
                 yield self._publish()
+
+    @property
+    def _room(self) -> int:
+        """Records that may still come before the oldest must leave."""
+        oldest = int(self._buffer.records.seq[0]) if len(self._buffer) else self._now + 1
+        return oldest + self._asked.delta - 1 - self._now
 
     def expire(self, seq: int) -> Iterator[Emissions]:
         """Everybody up to this record, oldest first."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
 import numpy as np
 
 from shoal.algorithms.table.repair import merge_failing
@@ -15,7 +18,21 @@ from shoal.protocols import StreamPromises
 
 LEFTOVERS = ("hold", "drop", "star")
 SNAP = {"help": "publish numbers in steps of this many to a domain, so that no true end shows; 0 for none", "low": 0}
+TICK = {
+    "help": "records between releases, in which all that leaves is shuffled; 1 tells when each record came", "low": 1,
+}  # fmt: skip
 NONE = np.zeros(0, dtype=np.int64)
+
+
+class _HasDelay(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def delta(self) -> int: ...
+
+
+Delayed = TypeVar("Delayed", bound=_HasDelay)
 
 
 class Buffer:
@@ -189,8 +206,14 @@ KIND_OF_LEFTOVER = {"star": SUPPRESS, "drop": DROP, "hold": HOLD}
 """What becomes of records that fit no cluster; HOLD means that they wait, and stay unpublished at the end."""
 
 
-def require_delay(name: str, delta: int, k: int) -> None:
-    """Raises InputError where a buffer could never hold k people."""
-    if delta < k:
-        raise InputError(f"method '{name}': delta = {delta} is less than k = {k}, so no cluster could ever be filled; "
-                         f"set delta to {k} or more")  # fmt: skip
+def within_delay(asked: Delayed, k: int) -> Delayed:
+    """The parameters with a delay from which a record may still wait for the next tick.
+
+    Raises InputError where what is held could never be k people.
+    """
+    tick = getattr(asked, "tick", 1)
+    if asked.delta - tick + 1 < k:
+        waits = f" and tick = {tick} leave {max(0, asked.delta - tick + 1)} records," if tick > 1 else " is"
+        raise InputError(f"method '{asked.name}': delta = {asked.delta}{waits} less than k = {k}, so no cluster could "
+                         f"ever be filled; set delta to {k + tick - 1} or more")  # fmt: skip
+    return replace(asked, delta=asked.delta - tick + 1)  # type: ignore[type-var]

@@ -6,7 +6,7 @@ encode > publish (a method decides when and under which cluster) > render > meas
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,9 @@ class StreamCore:
         self.measures = Measures(policy.build_promises(), self.schema, reference)
         self._promises = BoundToStream(self.measures, self._sensitive, self.space)
         self._publisher = method.start(self.space, self._promises, policy.model.seed)
+        self._tick = int(getattr(method, "tick", 1))
+        self._due: list[Emissions] = []
+        self._releases = 0
         self._held = _Held()
         self._texts: dict[int, tuple[str | None, ...]] = {}
         self._written_as: dict[str, tuple[str | None, ...]] = {}
@@ -104,11 +107,11 @@ class StreamCore:
 
     def expire(self, seq: int) -> Batch | None:
         """Lets out the records up to this number of arrival."""
-        return self._let_out(self._publisher.expire(seq))
+        return self._let_out(self._publisher.expire(seq), early=True)
 
     def flush(self) -> Batch | None:
         """The end of the stream; what was held goes out by the method's rules, or stays unpublished."""
-        return self._let_out(self._publisher.flush())
+        return self._let_out(self._publisher.flush(), early=True)
 
     @property
     def oldest(self) -> int | None:
@@ -201,14 +204,19 @@ class StreamCore:
 
     # letting out
 
-    def _let_out(self, releases: Iterator[Emissions]) -> Batch | None:
-        released = []
+    def _let_out(self, releases: Iterator[Emissions], early: bool = False) -> Batch | None:
+        """What is due of these releases and of earlier ones; all of it, where it leaves before its tick."""
         for one in releases:
             self._promises.settle(one)  # before the next release asks who may join
-            released.append(one)
-        if not released:
+            self._due.append(one)
+        if not self._due:
             return None
-        decided = Emissions.joined(released)
+        decided = Emissions.joined(self._due)
+        self._due = []
+        if self._tick > 1:
+            decided = self._ticked(decided, early)
+            if not len(decided):
+                return None
         rows = self._held.rows(decided.seq)
         self._write_cells(decided, rows)
         frame = self._rendered(decided, rows)
@@ -223,6 +231,23 @@ class StreamCore:
         return Batch(
             frame[order[:published]], decided, row, rows[POSITION].to_numpy(), person, list(self._texts.values())
         )
+
+    def _ticked(self, decided: Emissions, early: bool) -> Emissions:
+        """What leaves at ticks that have passed, everything between two of them as one release; the rest is due later.
+
+        So nobody's delay tells when they came, but for the tick.
+        """
+        behind = (decided.emitted // self._tick + 1) * self._tick - 1
+        leaves = (behind < self.arrived) | early
+        numbers, place = np.unique(np.minimum(behind, self.arrived - 1)[leaves], return_inverse=True)
+        now = decided.part(leaves)
+        now = replace(now, release=self._releases + place.reshape(-1), emitted=numbers[place.reshape(-1)])
+        self._releases += len(numbers)
+        if leaves.all():
+            return now
+        later = decided.part(~leaves)
+        self._due = [later]
+        return replace(now, live=np.union1d(now.live, later.cluster))  # as it is still needed
 
     def _write_cells(self, decided: Emissions, rows: pl.DataFrame) -> None:
         """The text of every cluster that was made, each attribute in one go."""
@@ -314,6 +339,8 @@ class StreamCore:
             "arrived": self.arrived,
             "held": self._held.frame,
             "held_seq": self._held.seq,
+            "releases": self._releases,
+            **(_by_name("due/", Emissions.joined(self._due)) if self._due else {}),
             "cells": _text_frame(pl.Series("of", list(self._texts), pl.Int64), self._texts.values()),
             "written_as": _text_frame(pl.Series("of", list(self._written_as), pl.String), self._written_as.values()),
             **{f"publisher/{name}": array for name, array in self._publisher.snapshot().items()},
@@ -324,6 +351,9 @@ class StreamCore:
         """Goes on where the snapshot was taken."""
         self.arrived = int(state["arrived"])
         self._held.set(state["held_seq"], state["held"])
+        self._releases = int(state["releases"])
+        due = _below("due/", state)
+        self._due = [Emissions(**due)] if due else []
         self._texts = {row[0]: row[1:] for row in state["cells"].iter_rows()}
         self._written_as = {row[0]: row[1:] for row in state["written_as"].iter_rows()}
         self._publisher.restore(_below("publisher/", state))
@@ -332,6 +362,10 @@ class StreamCore:
 
 def _below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+
+
+def _by_name(prefix: str, emissions: Emissions) -> dict[str, np.ndarray]:
+    return {f"{prefix}{f.name}": getattr(emissions, f.name).copy() for f in fields(emissions)}
 
 
 def _text_frame(of: pl.Series, texts: Iterable[tuple[str | None, ...]]) -> pl.DataFrame:

@@ -121,7 +121,7 @@ def check(
         "weak_first": _weak_at_first(cells, release, people, kind, k),
         "weak_new": _weak_new(shown, cluster, kind, people, original, schema, truth, models),
         "loose": _loose(columns, cluster, kind, truth, schema, parameters),
-        "reused_before_made": _reused_before_made(cluster, kind, release, cells),
+        "reused_before_made": _reused_before_made(cluster, kind, release, cells, parameters),
         "late": _late(trace, policy.method_name, parameters),
         "weak_release": _weak_release(cells, release, people, kind, k) if parameters.get("strict_release") else 0,
         "out_of_order": int((np.diff(release) < 0).sum()),
@@ -208,14 +208,20 @@ def _loose(
     return int(loose.sum())
 
 
-def _reused_before_made(cluster: np.ndarray, kind: np.ndarray, release: np.ndarray, cells: np.ndarray) -> int:
-    """Reused rows whose cluster was not let out in an earlier release, with the same cells (I5)."""
+def _reused_before_made(
+    cluster: np.ndarray, kind: np.ndarray, release: np.ndarray, cells: np.ndarray, parameters: dict[str, Any]
+) -> int:
+    """Reused rows whose cluster was not let out in an earlier release, with the same cells (I5).
+
+    With ticks, a release holds all that was decided since the last one, and may hold both.
+    """
     new, reuse = kind == "new", kind == "reuse"
     made = np.full(int(cluster.max(initial=-1)) + 1, np.iinfo(np.int64).max)
     shows = np.full(len(made), -2, dtype=np.int64)
     np.minimum.at(made, cluster[new], release[new])
     shows[cluster[new]] = cells[new]
-    return int(((made[cluster[reuse]] >= release[reuse]) | (shows[cluster[reuse]] != cells[reuse])).sum())
+    at_once = parameters.get("tick", 1) > 1
+    return int(((made[cluster[reuse]] >= release[reuse] + at_once) | (shows[cluster[reuse]] != cells[reuse])).sum())
 
 
 def _late(trace: pl.DataFrame, method: str, parameters: dict[str, Any]) -> int:
