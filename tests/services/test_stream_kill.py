@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -17,6 +19,10 @@ from shoal.samples import purchases
 from shoal.state.checkpoint import Checkpoint
 
 FILES = ("out.csv", "t.jsonl")
+SMALL_PIECES = (
+    "import shoal.connectors.feeds as f; f.PIECE = 20_000; import sys; from shoal.cli.main import status_of; "
+    "sys.exit(status_of(sys.argv[1:]))"
+)
 
 
 @pytest.fixture
@@ -90,11 +96,7 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(shop, monkeypatch, where,
 
 def test_killed_again_and_again_the_output_is_the_same(shop):
     expected = finished(shop / "whole")
-    script = (
-        "import shoal.connectors.feeds as f; f.PIECE = 20_000; import sys; from shoal.cli.main import status_of; "
-        "sys.exit(status_of(sys.argv[1:]))"
-    )
-    command = [sys.executable, "-c", script, "stream", "p.csv", "-p", "policy.yaml", "-q", "-o", "out.csv",
+    command = [sys.executable, "-c", SMALL_PIECES, "stream", "p.csv", "-p", "policy.yaml", "-q", "-o", "out.csv",
                "--checkpoint", "ck", "--trace", "t.jsonl"]  # fmt: skip
     instants, kills = random.Random(3), 0
     while True:
@@ -108,6 +110,45 @@ def test_killed_again_and_again_the_output_is_the_same(shop):
             kills += 1
     assert kills
     assert [(shop / name).read_bytes() for name in FILES] == expected
+
+
+@pytest.mark.parametrize("fed", ["a file", "a pipe"])
+def test_standard_input_is_fed_again_from_its_beginning_and_goes_on(shop, fed):
+    """Killed at some instants; what was consumed is compared and skipped, so that the output is the same."""
+    expected = finished(shop / "whole")
+    text = (shop / "p.csv").read_bytes()
+    command = [sys.executable, "-c", SMALL_PIECES, "stream", "-", "-p", "policy.yaml", "-q", "-o", "out.csv",
+               "--checkpoint", "ck", "--trace", "t.jsonl"]  # fmt: skip
+    instants, kills = random.Random(5), 0
+    while True:
+        if fed == "a file":
+            with open(shop / "p.csv", "rb") as source:
+                process = subprocess.Popen(command, cwd=shop, stdin=source)
+        else:
+            process = subprocess.Popen(command, cwd=shop, stdin=subprocess.PIPE)
+            threading.Thread(target=pour, args=(process.stdin, text), daemon=True).start()
+        try:
+            assert process.wait(timeout=instants.uniform(0.7, 1.6) if kills < 4 else 60) == 0
+            break
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            kills += 1
+    assert kills
+    assert [(shop / name).read_bytes() for name in FILES] == expected
+    for other, said in ((text[:2000], b"feed it again"), (text.replace(b"\nC", b"\nD", 40), b"feed it again"),
+                        (text.partition(b"\n")[2], b"does not begin with the columns")):  # fmt: skip
+        told = subprocess.run(command, cwd=shop, input=other, stderr=subprocess.PIPE)
+        assert told.returncode == 2
+        assert said in told.stderr
+    assert (shop / "out.csv").read_bytes() == expected[0]
+
+
+def pour(pipe, text) -> None:
+    """Everything into the pipe, unless its reader is killed."""
+    with contextlib.suppress(OSError):
+        with pipe:
+            pipe.write(text)
 
 
 def test_a_followed_file_is_published_as_it_grows_and_stops_cleanly(shop):

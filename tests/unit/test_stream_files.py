@@ -167,6 +167,54 @@ def test_bad_records_are_set_aside_by_place_and_reason_without_their_cells(shop,
     assert "not a number" not in found.err + (shop / "bad.jsonl").read_text()
 
 
+@pytest.mark.parametrize("piece", [997, 20_000, 8 << 20])
+def test_a_quote_that_was_left_open_costs_one_record(shop, shoal, monkeypatch, piece):
+    """Whether a later quote closes it, or none does until the end."""
+    monkeypatch.setattr("shoal.connectors.feeds.PIECE", piece)
+    lines = (shop / "p.csv").read_bytes().splitlines()
+    parts = lines[11].split(b",")
+    lines[11] = b",".join([*parts[:3], b'"' + parts[3], *parts[4:]])
+    parts = lines[21].split(b",")
+    lines[21] = b",".join([*parts[:-1], b'"two\nlines"'])  # closes nothing but itself
+    lines[2901] = lines[2901].replace(b",", b',"', 1)
+    (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
+    assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl").status == 0
+    told = [json.loads(line) for line in (shop / "out.csv.dead-letters.jsonl").read_text().splitlines()]
+    assert told == [{"record": at, "reason": "a quote is left open"} for at in (10, 2900)]
+    assert sorted(pl.read_ndjson("t.jsonl")["seq"]) == [i for i in range(3000) if i not in (10, 2900)]
+    assert "two\nlines" in set(pl.read_csv("out.csv", infer_schema=False)["amount"])
+    found = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "-q")
+    assert found.status == 0
+
+
+def test_a_record_of_more_lines_than_asked_is_a_quote_left_open(shop, shoal):
+    lines = (shop / "p.csv").read_bytes().splitlines()
+    lines[5] = b",".join([*lines[5].split(b",")[:-1], b'"1\n2\n3"'])
+    (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
+    assert shoal(*STREAM, "-o", "a.csv", "--record-lines", "3").status == 0
+    assert not (shop / "a.csv.dead-letters.jsonl").exists()
+    assert shoal(*STREAM, "-o", "b.csv", "--record-lines", "2").status == 0
+    told = [json.loads(line)["reason"] for line in (shop / "b.csv.dead-letters.jsonl").read_text().splitlines()]
+    assert told == ["a quote is left open", "has 1 cells, not 8", "has 1 cells, not 8"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_line_without_end_is_passed_over_and_not_held(shop, shoal, monkeypatch, suffix):
+    if suffix == ".jsonl":
+        pl.read_csv("p.csv", infer_schema=False).write_ndjson("p.jsonl")
+    lines = (shop / f"p{suffix}").read_bytes().splitlines()
+    at = 100 + (suffix == ".csv")
+    lines.insert(at, b"x" * 300_000)
+    (shop / f"p{suffix}").write_bytes(b"\n".join(lines) + b"\n")
+    monkeypatch.setattr("shoal.connectors.feeds.PIECE", 20_000)
+    monkeypatch.setattr("shoal.connectors.feeds.LONGEST", 1 << 16)
+    run = ("stream", f"p{suffix}", "-p", "policy.yaml", "-q", "-o", "out.csv", "--checkpoint", "ck")
+    assert shoal(*run).status == 0
+    told = [json.loads(line) for line in (shop / "out.csv.dead-letters.jsonl").read_text().splitlines()]
+    assert told == [{"record": 100, "reason": "is a line longer than 0 MB"}]
+    assert json.loads((shop / "out.csv.certificate.json").read_text())["records"]["out"] == 3000
+
+
 def test_on_bad_stop_ends_the_stream_and_writes_nothing(shop, shoal):
     bad_lines(shop)
     found = shoal(*STREAM, "-o", "out.csv", "--on-bad", "stop")

@@ -37,6 +37,10 @@ def stream(
     deadline: Annotated[
         float | None, typer.Option("--deadline", metavar="SECONDS", help="Let records out after so long, too.", min=0)
     ] = None,
+    record_lines: Annotated[
+        int,
+        typer.Option("--record-lines", help="Lines that a CSV record may have; more, and a quote was left open.", min=1),
+    ] = 100,
     durability: Annotated[
         str, typer.Option("--durability", help="What a commit survives: power (of the machine) or process.")
     ] = "power",
@@ -68,7 +72,7 @@ def stream(
     options.check_outputs(report, inputs=[source, output, trace, dead_letters, str(policy), *asked.files])
     order = Order(
         source, output, checkpoint, trace, dead_letters, reference, on_bad, follow, deadline,
-        durability == "power", measured == "whole",
+        durability == "power", measured == "whole", record_lines,
     )  # fmt: skip
     try:
         with shown(quiet) as progress:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import gzip
 import hashlib
-import io
 import json
 import os
 import select
@@ -22,12 +21,16 @@ import polars as pl
 
 from shoal.connectors.files import STANDARD, check_plain, format_of
 from shoal.errors import CheckpointError, InputError
+from shoal.kernels import records
 
 PIECE = 8 << 20
 """Bytes that are read at a time."""
 
 LONGEST = 64 << 20
-"""A record longer than this is none: a quote was left open."""
+"""A line longer than this is no record, and is passed over without being held."""
+
+RECORD_LINES = 100
+"""Lines that a record of CSV may have, if nothing else is asked."""
 
 PATIENCE = 0.2
 """Seconds that a pipe may be silent before what has come is worked on."""
@@ -57,14 +60,13 @@ class TextFeed:
     again and refuses it where it has changed.
     """
 
-    def __init__(self, path: str, kind: str, following: bool = False) -> None:
-        self._path, self._kind, self._following = path, kind, following
+    def __init__(self, path: str, kind: str, following: bool = False, record_lines: int = RECORD_LINES) -> None:
+        self._path, self._kind, self._following, self._most_lines = path, kind, following, record_lines
         self._file, self._is_pipe = _opened(path)
-        self._rest, self._offset, self._records = b"", 0, 0
+        self._rest, self._offset, self._records, self._is_passing = b"", 0, 0, False
         self._hash = hashlib.sha256()
         self._separator = "\t" if kind == ".tsv" else ","
         self.names: list[str] = []
-        self._ended = False
         if kind == ".jsonl":
             self._json_names()
         else:
@@ -74,20 +76,55 @@ class TextFeed:
         """The next records; an empty piece at the end, or where nothing has come yet."""
         while True:
             fresh = self._fresh(PIECE)
-            self._rest += fresh or b""
+            self._rest += self._behind_the_line(fresh or b"")
             at_end = fresh == b"" and not self._following
-            cut = len(self._rest) if at_end else self._last_end()
-            if cut or not fresh:
+            found = self._found(at_end, self._most_lines)
+            if not len(found) and len(self._rest) > LONGEST:
+                if b"\n" not in self._rest:
+                    return self._passed_over()
+                found = self._found(at_end, 1)
+            if len(found) or not fresh:
                 break
-            if len(self._rest) > LONGEST:
-                raise InputError(f"source '{self._path}': a record is longer than {LONGEST >> 20} MB; "
-                                 "a quote may be left open")  # fmt: skip
+        cut = int(found.ends[-1]) if len(found) else 0
         text, self._rest = self._rest[:cut], self._rest[cut:]
         self._took(text)
-        frame, places, bad, count = self._parsed(text)
+        frame, places, bad, count = self._parsed(text, found)
         piece = Piece(frame, self._records + places, [(self._records + at, why) for at, why in bad], at_end)
         self._records += count
         return piece
+
+    def _found(self, at_end: bool, most_lines: int) -> Found:
+        """Whole records at the beginning of what was read."""
+        text = np.frombuffer(self._rest, dtype=np.uint8)
+        if self._kind == ".jsonl":
+            ends = np.flatnonzero(text == records.BREAK) + 1
+            if at_end and len(text) and (not len(ends) or ends[-1] < len(text)):
+                ends = np.append(ends, len(text))
+            return Found(ends, np.zeros(len(ends), np.int8), np.zeros(len(ends), np.int64))
+        most = self._rest.count(b"\n") + 1
+        found = Found(np.empty(most, np.int64), np.empty(most, np.int8), np.empty(most, np.int64))
+        separator, columns = ord(self._separator), len(self.names)
+        count = records.ends_of(
+            text, separator, columns, most_lines, at_end, found.ends, found.kinds, found.cells
+        )  # fmt: skip
+        return found.first(count)
+
+    def _behind_the_line(self, fresh: bytes) -> bytes:
+        """What belongs to records: all of it, but for the end of a line that is passed over."""
+        if not self._is_passing:
+            return fresh
+        end = fresh.find(b"\n") + 1
+        self._is_passing = not end
+        self._took(fresh[: end or len(fresh)])
+        return fresh[end:] if end else b""
+
+    def _passed_over(self) -> Piece:
+        """A line that is too long counts as a bad record; the rest of it is dropped as it comes."""
+        self._took(self._rest)
+        self._rest, self._is_passing = b"", True
+        self._records += 1
+        why = f"is a line longer than {LONGEST >> 20} MB"
+        return Piece(_frame_of([], self.names), np.zeros(0, np.int64), [(self._records - 1, why)])
 
     def _fresh(self, most: int) -> bytes | None:
         """More text; empty at the end of the file, None where a pipe has nothing for the moment."""
@@ -104,15 +141,6 @@ class TextFeed:
     def _took(self, text: bytes) -> None:
         self._offset += len(text)
         self._hash.update(text)
-
-    def _last_end(self) -> int:
-        """Where the last whole record ends: behind a line break outside of quotes."""
-        end = self._rest.rfind(b"\n") + 1
-        if self._kind == ".jsonl":
-            return end
-        while end and self._rest.count(b'"', 0, end) % 2:
-            end = self._rest.rfind(b"\n", 0, end - 1) + 1
-        return end
 
     def _header(self) -> None:
         end = 0
@@ -154,61 +182,67 @@ class TextFeed:
                 return
         raise InputError(f"source '{self._path}': its first line is no JSON object; write one object a line")
 
-    def _parsed(self, text: bytes) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
-        """Frame, the place of each of its rows in this text, what is bad, and how many records there were."""
+    def _parsed(self, text: bytes, found: Found) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
+        """Frame, the place of each of its rows among these records, what is bad, and how many records there were."""
         if self._kind == ".jsonl":
-            return self._from_json(text)
+            return rows_of_json([line for line in text.split(b"\n") if line.strip()], self.names)
+        found = self._readable(text, found)
+        place = np.cumsum(found.kinds != records.BLANK) - 1
+        reasons = {records.BROKEN: "a quote is left open", NOT_TEXT: "is not UTF-8", NO_ROW: "can't be read as a row"}
+        bad = [
+            (int(place[i]), reasons.get(int(found.kinds[i]), f"has {found.cells[i]} cells, not {len(self.names)}"))
+            for i in np.flatnonzero(~np.isin(found.kinds, (records.WHOLE, records.ODD, records.BLANK)))
+        ]
+        whole, odd = (np.flatnonzero(found.kinds == kind) for kind in (records.WHOLE, records.ODD))
+        frame, places = self._plain_rows(text, found, whole), place[whole]
+        if len(odd):
+            rows = [self._cells(part) for part in found.texts(text, odd)]
+            places = np.concatenate([places, place[odd]])
+            order = np.argsort(places)
+            frame, places = pl.concat([frame, _frame_of(rows, self.names)])[order], places[order]
+        return frame, places, bad, int(place[-1]) + 1 if len(place) else 0
+
+    def _readable(self, text: bytes, found: Found) -> Found:
+        """The same, with records that are no text, or whose odd cells can't be parted, named as such."""
+        kinds = found.kinds.copy()
         try:
-            frame = pl.read_csv(
-                text, has_header=False, separator=self._separator, infer_schema=False,
-                schema=dict.fromkeys(self.names, pl.String), raise_if_empty=False,
-            )  # fmt: skip
-            whole = not frame.height or not frame[self.names[-1]].null_count()
-        except pl.exceptions.PolarsError:
-            whole = False
-        if not whole:
-            return self._row_by_row(text)
+            text.decode()
+        except UnicodeDecodeError:
+            good = np.flatnonzero((kinds == records.WHOLE) | (kinds == records.ODD))
+            parts = found.texts(text, good)
+            kinds[good[[not _is_text(part) for part in parts]]] = NOT_TEXT
+        odd = np.flatnonzero(kinds == records.ODD)
+        unfit = [len(self._cells(part)) != len(self.names) for part in found.texts(text, odd)]
+        kinds[odd[unfit]] = NO_ROW
+        return Found(found.ends, kinds, found.cells)
+
+    def _plain_rows(self, text: bytes, found: Found, rows: np.ndarray) -> pl.DataFrame:
+        if len(rows) < len(found):
+            text = found.only(text, rows)
+        frame = pl.read_csv(
+            text, has_header=False, separator=self._separator, infer_schema=False,
+            schema=dict.fromkeys(self.names, pl.String), raise_if_empty=False,
+        )  # fmt: skip
+        if frame.height != len(rows):
+            raise InputError(f"source '{self._path}': its rows can't be told apart; quote cells that hold line breaks")
         if b'""' in text:  # an empty cell is an empty cell, in quotes or not
             frame = frame.with_columns(pl.all().replace("", None))
-        return frame, np.arange(frame.height), [], frame.height
+        return frame
 
-    def _row_by_row(self, text: bytes) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
-        rows: list[list[str | None]] = []
-        places: list[int] = []
-        bad: list[tuple[int, str]] = []
-        count = 0
-        reader = csv.reader(
-            io.TextIOWrapper(io.BytesIO(text), "utf-8", errors="surrogateescape", newline=""), delimiter=self._separator
-        )
-        while True:
-            try:
-                cells = next(reader)
-            except StopIteration:
-                break
-            except csv.Error:
-                bad.append((count, "can't be read as a row"))
-                count += 1
-                continue
-            if not cells:
-                continue
-            if len(cells) != len(self.names):
-                bad.append((count, f"has {len(cells)} cells, not {len(self.names)}"))
-            elif any("\udc80" <= c <= "\udcff" for cell in cells for c in cell):
-                bad.append((count, "is not UTF-8"))
-            else:
-                rows.append([cell or None for cell in cells])
-                places.append(count)
-            count += 1
-        frame = pl.DataFrame(rows, schema=dict.fromkeys(self.names, pl.String), orient="row")
-        return frame, np.array(places, dtype=np.int64), bad, count
-
-    def _from_json(self, text: bytes) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
-        return rows_of_json([line for line in text.split(b"\n") if line.strip()], self.names)
+    def _cells(self, record: bytes) -> list[str | None]:
+        """The cells of a record with quotes in odd places; none where it can't be read."""
+        try:
+            return [cell or None for cell in next(csv.reader([record.decode()], delimiter=self._separator))]
+        except csv.Error:
+            return []
 
     @property
     def place(self) -> dict[str, Any]:
         """Where the next record begins, and what was read before it."""
-        return {"offset": self._offset, "records": self._records, "sha256": self._hash.hexdigest()}
+        return {
+            "offset": self._offset, "records": self._records, "passing": self._is_passing,
+            "sha256": self._hash.hexdigest(),
+        }  # fmt: skip
 
     def go_to(self, place: dict[str, Any]) -> None:
         """Reads up to a place that was reached before; raises CheckpointError where the text differs."""
@@ -224,9 +258,11 @@ class TextFeed:
                 break
             ahead = more or b""
         if left or self._hash.hexdigest() != place["sha256"]:
+            again = "feed it again from its beginning" if self._path == STANDARD else "give the same source"
             raise CheckpointError(f"source '{self._path}': is not the one that the checkpoint was made with, up to "
-                                  "where it stopped; give the same source, or begin a new checkpoint")  # fmt: skip
-        self._records = place["records"]
+                                  f"where it stopped; {again}, or begin a new checkpoint")  # fmt: skip
+        self._records, self._is_passing = place["records"], place["passing"]
+        self._rest = self._behind_the_line(self._rest)
 
     @property
     def sha256(self) -> str:
@@ -236,6 +272,47 @@ class TextFeed:
     def close(self) -> None:
         if self._path != STANDARD:
             self._file.close()
+
+
+NOT_TEXT, NO_ROW = 10, 11
+
+
+@dataclass(frozen=True)
+class Found:
+    """Records in a text, as `kernels.records.ends_of` tells of them."""
+
+    ends: np.ndarray
+    kinds: np.ndarray
+    cells: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def first(self, count: int) -> Found:
+        return Found(self.ends[:count], self.kinds[:count], self.cells[:count])
+
+    def texts(self, text: bytes, rows: np.ndarray) -> list[bytes]:
+        """The text of some records."""
+        starts = np.append(0, self.ends[:-1])
+        return [text[a:b] for a, b in zip(starts[rows].tolist(), self.ends[rows].tolist(), strict=True)]
+
+    def only(self, text: bytes, rows: np.ndarray) -> bytes:
+        """The text of some records, one after the other."""
+        kept = np.zeros(len(self), dtype=bool)
+        kept[rows] = True
+        return np.frombuffer(text, np.uint8)[np.repeat(kept, np.diff(self.ends, prepend=0))].tobytes()
+
+
+def _is_text(part: bytes) -> bool:
+    try:
+        part.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _frame_of(rows: list[list[str | None]], names: list[str]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
 
 
 def rows_of_json(lines: list[bytes], names: list[str]) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
@@ -259,8 +336,7 @@ def rows_of_json(lines: list[bytes], names: list[str]) -> tuple[pl.DataFrame, np
         else:
             rows.append([_plain(found.get(name)) for name in names])
             places.append(at)
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
-    return frame, np.array(places, dtype=np.int64), bad, len(lines)
+    return _frame_of(rows, names), np.array(places, dtype=np.int64), bad, len(lines)
 
 
 def _plain(value: Any) -> str | None:
@@ -313,7 +389,7 @@ class TableFeed:
 Feed = TextFeed | TableFeed
 
 
-def feed_of(path: str, following: bool = False) -> Feed:
+def feed_of(path: str, following: bool = False, record_lines: int = RECORD_LINES) -> Feed:
     """The source by its name; raises InputError where it can't be read."""
     kind = format_of(path)
     if kind in (".parquet", ".arrow"):
@@ -322,7 +398,7 @@ def feed_of(path: str, following: bool = False) -> Feed:
         return TableFeed(path, kind)
     if following and (path.endswith(".gz") or path == STANDARD):
         raise InputError(f"source '{path}': can't be followed; give a plain file, or leave out --follow")
-    return TextFeed(path, kind, following)
+    return TextFeed(path, kind, following, record_lines)
 
 
 def _opened(path: str) -> tuple[BinaryIO, bool]:

@@ -6,13 +6,14 @@ Shares no code with the methods. Everything is judged from the source, the publi
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from shoal.connectors import files
+from shoal.connectors.feeds import feed_of
 from shoal.data.classes import Classes
 from shoal.data.encoding import encode
 from shoal.data.release import PublishedColumn
@@ -43,9 +44,9 @@ def audit_stream(
     """
     started = time.process_time()
     progress("reading the source and the trace")
-    released, original = files.read(released_path), files.read(original_path)
+    released, original = files.read(released_path), read_source(original_path)
     trace = read_trace(trace_path)
-    frame = _accepted(original.frame, trace)
+    frame = _accepted(original, trace)
     schema, findings = policy.bind(Table(frame))
     if schema is None:
         raise InputError.from_findings([f"original: {finding}" for finding in findings])
@@ -85,12 +86,35 @@ def read_trace(path: str) -> pl.DataFrame:
     return trace
 
 
-def _accepted(original: pl.DataFrame, trace: pl.DataFrame) -> pl.DataFrame:
+@dataclass(frozen=True)
+class Source:
+    """What a stream was made of: its records, the place of each among all of them, and the hash of their text."""
+
+    frame: pl.DataFrame
+    position: np.ndarray
+    sha256: str | None
+
+
+def read_source(path: str) -> Source:
+    """A source as a stream reads it, without the records that are none."""
+    feed = feed_of(path)
+    try:
+        pieces = [feed.read()]
+        while not pieces[-1].at_end:
+            pieces.append(feed.read())
+    finally:
+        feed.close()
+    position = np.concatenate([piece.position for piece in pieces])
+    return Source(pl.concat([piece.frame for piece in pieces]), position, feed.sha256)
+
+
+def _accepted(original: Source, trace: pl.DataFrame) -> pl.DataFrame:
     """The records that the trace tells of, in order of arrival: bad ones were set aside."""
     seq = np.sort(trace["seq"].to_numpy())
-    if len(seq) and (seq[0] < 0 or seq[-1] >= original.height):
+    at = np.minimum(np.searchsorted(original.position, seq), max(len(original.position) - 1, 0))
+    if len(seq) and (not len(original.position) or (original.position[at] != seq).any()):
         raise InputError("trace: tells of records that the source does not have; give the source it was written for")
-    return original[seq]
+    return original.frame[at]
 
 
 def _wrong_rows(shown: pl.DataFrame, rows: int) -> int:

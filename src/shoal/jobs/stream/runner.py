@@ -29,7 +29,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from shoal.connectors import files, kafka
-from shoal.connectors.feeds import Feed, Piece, feed_of
+from shoal.connectors.feeds import RECORD_LINES, Feed, Piece, feed_of
 from shoal.data.certificate import Certificate
 from shoal.data.release import Release
 from shoal.data.schema import Role
@@ -66,6 +66,7 @@ class Order:
     deadline: float | None = None
     durable: bool = True
     whole: bool = True
+    record_lines: int = RECORD_LINES
 
 
 @dataclass
@@ -98,7 +99,7 @@ def stream_file(
         if kafka.is_topic(order.source):
             feed = kafka.TopicFeed(order.source, order.follow)
         else:
-            feed = feed_of(order.source, order.follow)
+            feed = feed_of(order.source, order.follow, order.record_lines)
         stack.callback(feed.close)
         run = stack.enter_context(_run(order, policy, feed, clock))
         run.to_the_end(progress)
@@ -150,6 +151,7 @@ def _run(order: Order, policy: Policy, feed: Feed | kafka.TopicFeed, clock: Call
         if order.checkpoint is not None:
             checkpoint = Checkpoint(order.checkpoint, order.durable)
             stack.enter_context(checkpoint.held())
+            _require_columns(order, checkpoint, feed.names)
             run = Run(order, policy, feed, checkpoint, clock)
             run.resume()
             try:
@@ -165,6 +167,15 @@ def _run(order: Order, policy: Policy, feed: Feed | kafka.TopicFeed, clock: Call
             if output is not None and output.path.parent != folder and order.sink != files.STANDARD:
                 output.path = stack.enter_context(files.written_whole(str(output.path)))
         yield run
+
+
+def _require_columns(order: Order, checkpoint: Checkpoint, names: list[str]) -> None:
+    """Raises CheckpointError where the source does not begin as the one that the checkpoint was made with."""
+    state = checkpoint.load()
+    if state is not None and state.get("columns") not in (None, names):
+        again = "feed it again from its beginning" if order.source == files.STANDARD else "give the same source"
+        raise CheckpointError(f"source '{order.source}': does not begin with the columns that the checkpoint was made "
+                              f"with; {again}, or begin a new checkpoint")  # fmt: skip
 
 
 class Run:
@@ -267,6 +278,7 @@ class Run:
             "hierarchies": hierarchies,
             "reference": None if self._reference is None else self._reference.sha256,
             "columns": self._feed.names,
+            "record_lines": self._order.record_lines,
             "outputs": {name: str(output.path.resolve()) for name, output in self.outputs.items()},
             "shoal": VERSION,
             "polars": pl.__version__,
@@ -449,6 +461,7 @@ class Run:
             return
         state = {
             "policy": self._fixed,
+            "columns": self._feed.names,
             "step": self._step,
             "identity": self._identity,
             "place": self._feed.place,

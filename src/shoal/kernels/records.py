@@ -1,0 +1,100 @@
+"""Where the records of comma-separated text end, and which of them are none.
+
+The grammar is RFC 4180's: a cell that begins with a quote ends with the next quote that is not doubled. A quote inside
+another cell is a character like any other. A record of several lines must be whole: every quoted cell ends before a
+separator or the end of a line, and there are as many cells as columns. Else a quote was left open, and its first line
+alone is the broken record: the next line begins another one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[call-overload]
+
+WHOLE, ODD, BROKEN, BLANK, RAGGED = range(5)
+QUOTE, BREAK, RETURN = 34, 10, 13
+
+
+@njit(nogil=True, cache=True)
+def ends_of(text, separator, columns, most_lines, at_end, ends, kinds, cells):
+    """Fills in where each record ends (behind its line break), what it is, and how many cells it has.
+
+    text: (n,) uint8, beginning with a record. separator: its byte. most_lines: lines that a record may have.
+    at_end: whether nothing follows, so that the last line needs no break. ends, cells: (m,) int64, kinds: (m,)
+    int8, with room for every line. Kinds: WHOLE; ODD, whole but with a quote in a cell that does not begin with
+    one, or text behind a closing quote; BROKEN; BLANK; RAGGED, a line of more or fewer cells.
+    Returns how many records were found; the text behind the last end may still go on.
+    """
+    n, count, at = len(text), 0, 0
+    while at < n:
+        end, lines, found, is_odd, is_open = _one(text, at, separator, most_lines)
+        if end < 0 and not is_open and at_end:
+            end = n
+        if is_open or (end >= 0 and lines > 1 and (is_odd or found != columns)):
+            # a quote that was left open, unless more text may still close it
+            if is_open and lines <= most_lines and not at_end:
+                return count
+            end = _line_end(text, at)
+            kinds[count] = BROKEN
+        elif end < 0:
+            return count
+        elif _is_blank(text, at, end):
+            kinds[count] = BLANK
+        elif found != columns:
+            kinds[count] = RAGGED
+        else:
+            kinds[count] = ODD if is_odd else WHOLE
+        ends[count], cells[count] = end, found
+        count += 1
+        at = end
+    return count
+
+
+@inner
+def _one(text, start, separator, most_lines):
+    """A record: its end (-1 where the text ends before), its lines and cells, whether it is odd or still in quotes."""
+    n, i = len(text), start
+    lines, found = 1, 1
+    fresh, quoted, closed, is_odd = True, False, False, False
+    while i < n:
+        byte = text[i]
+        if quoted:
+            if byte == QUOTE:
+                if i + 1 < n and text[i + 1] == QUOTE:
+                    i += 1
+                else:
+                    quoted, closed = False, True
+            elif byte == BREAK:
+                lines += 1
+                if lines > most_lines:
+                    return -1, lines, found, is_odd, True
+        elif byte == separator:
+            found += 1
+            fresh, closed = True, False
+        elif byte == BREAK:
+            return i + 1, lines, found, is_odd, False
+        elif byte == QUOTE and fresh:
+            quoted, fresh = True, False
+        else:
+            is_odd = is_odd or byte == QUOTE or (closed and byte != RETURN)
+            fresh = False
+        i += 1
+    return -1, lines, found, is_odd, quoted
+
+
+@inner
+def _line_end(text, start):
+    i = start
+    while i < len(text) and text[i] != BREAK:
+        i += 1
+    return min(i + 1, len(text))
+
+
+@inner
+def _is_blank(text, start, end):
+    for i in range(start, end):
+        if text[i] != BREAK and text[i] != RETURN:
+            return False
+    return True

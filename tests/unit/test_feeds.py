@@ -1,0 +1,74 @@
+"""Sources of a stream, read in pieces of any size."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from shoal.connectors import feeds
+
+
+def read(path, piece, lines, again=False):
+    """All rows and bad records; with `again`, reopened behind every piece."""
+    rows, bad = [], []
+    before, feeds.PIECE = feeds.PIECE, piece
+    try:
+        feed = feeds.feed_of(str(path), record_lines=lines)
+        while True:
+            found = feed.read()
+            rows += zip(found.position.tolist(), found.frame.rows(), strict=True)
+            bad += found.bad
+            if found.at_end:
+                feed.close()
+                return rows, bad
+            if again:
+                place = feed.place
+                feed.close()
+                feed = feeds.feed_of(str(path), record_lines=lines)
+                feed.go_to(place)
+    finally:
+        feeds.PIECE = before
+
+
+ODD_TEXT = st.lists(st.sampled_from([b"a", b"1", b",", b'"', b"\n", b"\r\n", b"\xff", b'"x\ny"']), max_size=40).map(b"".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=ODD_TEXT, piece=st.integers(1, 9), lines=st.integers(1, 4))
+@example(text=b'1,"a', piece=1, lines=4)
+def test_pieces_and_reopening_change_nothing(tmp_path_factory, text, piece, lines):
+    path = tmp_path_factory.mktemp("feed") / "in.csv"
+    path.write_bytes(b"a,b\n" + text)
+    whole = read(path, 1 << 20, lines)
+    assert read(path, piece, lines) == whole
+    assert read(path, piece, lines, again=True) == whole
+    numbers = sorted([at for at, _ in whole[0]] + [at for at, _ in whole[1]])
+    assert numbers == list(range(len(numbers)))
+
+
+CELL = st.text(st.sampled_from('ab1 ,"\n'), max_size=6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(table=st.lists(st.tuples(CELL, CELL), max_size=12), piece=st.integers(1, 30))
+def test_what_a_writer_of_csv_wrote_is_read_back(tmp_path_factory, table, piece):
+    path = tmp_path_factory.mktemp("feed") / "in.csv"
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows([("a", "b"), *table])
+    path.write_text(text.getvalue())
+    rows, bad = read(path, piece, 100)
+    assert not bad
+    assert [row for _, row in rows] == [(a or None, b or None) for a, b in table]
+
+
+@pytest.mark.parametrize("broken", [b'2,"open\n', b'2,"open,2\n', b'"2,2\n'])
+def test_only_the_line_whose_quote_was_left_open_is_broken(tmp_path, broken):
+    path = tmp_path / "in.csv"
+    path.write_bytes(b'a,b\n1,"x, y"\n' + broken + b'3,"x, y"\n4,"two\nlines"\n5,6\n')
+    rows, bad = read(path, 1 << 20, 100)
+    assert [row[0] for _, row in rows] == ["1", "3", "4", "5"]
+    assert bad == [(1, "a quote is left open")]
