@@ -88,6 +88,13 @@ def largest_frequency(labels, subjects, values, which, designated=None):
     return Fraction(max(wanted, default=0), len(people)) if people else None
 
 
+def largest_owner(labels, subjects, which):
+    """The share of the records of whoever owns most; None for an empty class."""
+    there = records_of(labels, which)
+    owned = Counter(person(subjects, i) for i in there)
+    return Fraction(max(owned.values()), len(there)) if there else None
+
+
 def fewest_distinct(labels, subjects, columns, which):
     """Different values in a class, of the column that has the fewest."""
     return min(len(frequencies(pairs_in(labels, subjects, values, which))) for values in columns)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -27,6 +26,8 @@ def variants(method):
             literal = (parameter.name, choice) in (("preset", "paper"), ("strict", False))
             if choice != parameter.default and not literal:
                 yield {parameter.name: choice}
+        if parameter.name == "tick":
+            yield {"tick": 3}
 
 
 VARIANTS = [(method, variant) for method in METHODS for variant in variants(method)]
@@ -35,10 +36,10 @@ VARIANTS = [(method, variant) for method in METHODS for variant in variants(meth
 @pytest.mark.parametrize(("method", "variant"), VARIANTS, ids=str)
 @pytest.mark.parametrize("case", sorted(ADVERSARIAL))
 def test_adversarial_streams_break_no_rule(method, variant, case):
-    for n, delta in ((70, 20), (19, 20), (21, 20), (2, 20), (60, 3)):
+    for n, delta in ((70, 20), (19, 20), (21, 20), (2, 20), (0, 20), (60, variant.get("tick", 1) + 2)):
         frame = ADVERSARIAL[case](n)
         found = run(policy_of(method, delta=delta, **variant), frame, chunk=17)
-        assert broken_rules(found, frame, k=3) == []
+        assert broken_rules(found, frame, k=3, together="tick" in variant) == []
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -46,10 +47,7 @@ def test_adversarial_streams_break_no_rule(method, variant, case):
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(frame=streams(), delta=st.sampled_from([3, 10, 25]), chunk=st.integers(1, 30), seed=st.integers(0, 3))
 def test_any_chunks_and_restarts_give_the_same_stream(method, promises, frame, delta, chunk, seed):
-    subject = promises != "entropy"  # refused where people have several records
-    if not subject:
-        frame = frame.with_columns(who=pl.Series([f"p{i}" for i in range(frame.height)], dtype=pl.String))
-    policy = policy_of(method, more=PROMISES[promises], delta=delta, seed=seed, subject=subject)
+    policy = policy_of(method, more=PROMISES[promises], delta=delta, seed=seed)
     whole = run(policy, frame)
     assert broken_rules(whole, frame, k=3, l=1 if promises == "k" else 2) == []
     assert run(policy, frame, chunk).bytes == whole.bytes
@@ -70,6 +68,38 @@ def test_records_with_missing_cells_are_suppressed_where_the_policy_says_so(meth
 def test_a_buffer_that_could_never_hold_k_people_is_refused(method):
     with pytest.raises(InputError, match="delta = 5 is less than k = 6"):
         run(policy_of(method, k=6, delta=5), stream_of(10))
+
+
+TICKING = [m for m in METHODS if "tick" in {p.name for p in registry.methods()[m].parameters}]
+
+
+@pytest.mark.parametrize("method", TICKING)
+@pytest.mark.parametrize("case", sorted(ADVERSARIAL))
+def test_with_ticks_records_leave_on_ticks_together_and_none_later_than_without(method, case):
+    """Every 7 records one release of all that is decided; only the end of the stream comes in between."""
+    frame = ADVERSARIAL[case](100)
+    policy = policy_of(method, delta=20, tick=7)
+    found = run(policy, frame)
+    assert run(policy, frame, chunk=3, restart=True).bytes == found.bytes
+    let_out = {t["release"]: t["emitted"] for t in found.trace}
+    assert all(t["emitted"] == let_out[t["release"]] for t in found.trace)
+    assert len(set(let_out.values())) == len(let_out)
+    assert all(emitted % 7 == 6 or emitted == 99 for emitted in let_out.values())
+    longest = 20 if "castle" in method else 19
+    assert max(t["emitted"] - t["arrival"] for t in found.trace) <= longest
+
+
+@pytest.mark.parametrize("method", TICKING)
+def test_a_tick_that_leaves_no_time_for_k_people_is_refused(method):
+    with pytest.raises(InputError, match="delta = 9 and tick = 5 leave 5 records, less than k = 6"):
+        run(policy_of(method, k=6, delta=9, tick=5), stream_of(10))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_either_publishes_whole_buffers_or_has_ticks(method):
+    """A record that leaves alone tells when it came: each method has a guard."""
+    found = run(policy_of(method, delta=40, **({"tick": 10} if method in TICKING else {})), stream_of(400, people=400))
+    assert len({t["release"] for t in found.trace}) <= 41
 
 
 @pytest.mark.parametrize("method", METHODS)

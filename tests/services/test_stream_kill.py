@@ -146,9 +146,8 @@ def test_standard_input_is_fed_again_from_its_beginning_and_goes_on(shop, fed):
 
 def pour(pipe, text) -> None:
     """Everything into the pipe, unless its reader is killed."""
-    with contextlib.suppress(OSError):
-        with pipe:
-            pipe.write(text)
+    with contextlib.suppress(OSError), pipe:
+        pipe.write(text)
 
 
 def test_a_followed_file_is_published_as_it_grows_and_stops_cleanly(shop):

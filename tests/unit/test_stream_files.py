@@ -310,14 +310,56 @@ def close_to(shop, attribute, t):
 def test_t_closeness_is_kept_to_a_declared_reference(shop, shoal, method):
     """Every class is as close to the reference as promised, though the stream drifts away from it."""
     close_to(shop, "category", 0.2)
-    run = (*STREAM, "-o", "out.csv", "--method", method, "--set", "delta=500", "--json")
-    assert "a stream has none" in shoal(*run).err
+    run = (*STREAM, "-o", "out.csv", "--method", method, "--set", "delta=500", "--trace", "t.jsonl", "--json")
+    assert "a stream has none; name a table to compare with" in shoal(*run).err
     purchases.generate(2000, 9).write_csv("reference.csv")
     found = shoal(*run, "--reference", "reference.csv")
     assert found.status == 0
     (closeness,) = [p for p in json.loads(found.out)["promises"] if p["model"] == "t-closeness"]
     assert closeness["holds"]
     assert 0 < closeness["measured"] <= 0.2
+    audit = ("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl")
+    assert "measured to the published file itself" in shoal(*audit).err
+    told = shoal(*audit, "--reference", "reference.csv", "--json")
+    assert closeness in json.loads(told.out)["promises"]
+    faults = json.loads(told.out)["faults"]
+    assert not any(count for name, count in faults.items() if name != "late")  # the policy's method is fads
+
+
+@pytest.mark.parametrize("subject", ["subject", "drop"])
+def test_joint_closeness_is_kept_to_the_reference_that_the_policy_names(shop, shoal, subject):
+    close_to(shop, "category, channel", "0.4, joint: true")
+    text = (shop / "policy.yaml").read_text().replace("customer: {role: drop}", f"customer: {{role: {subject}}}")
+    text = "".join(
+        "  channel: {role: sensitive}\n" if line.strip().startswith("channel:") else line
+        for line in text.splitlines(keepends=True)
+    )
+    (shop / "policy.yaml").write_text(text + "reference: reference.csv\n")
+    (shop / "reference.csv").write_bytes((shop / "p.csv").read_bytes())
+    run = (*STREAM, "-o", "out.csv", "--trace", "t.jsonl", "--json")
+    found = shoal(*run)
+    assert found.status == 0, found.err
+    (closeness,) = [p for p in json.loads(found.out)["promises"] if p["model"] == "t-closeness"]
+    assert closeness["joint"]
+    assert closeness["to"] == "reference"
+    assert 0 < closeness["measured"] <= 0.4
+    audit = ("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "--json", "-q")
+    assert closeness in json.loads(shoal(*audit).out)["promises"]
+    if subject == "drop":  # without people to count, the published file tells all
+        assert closeness in json.loads(shoal("audit", "out.csv", "-p", "policy.yaml", "--json", "-q").out)["promises"]
+    shown = pl.read_csv("p.csv", infer_schema=False)
+    lacking = shown.filter((pl.col("category") != shown["category"][0]) | (pl.col("channel") != shown["channel"][0]))
+    lacking.write_csv("reference.csv")
+    assert shoal(*run[:-1]).status == 0
+    reasons = (shop / "out.csv.dead-letters.jsonl").read_text()
+    assert "attributes 'category', 'channel': values that the reference does not show together" in reasons
+
+
+def test_a_reference_is_refused_where_there_is_no_stream(shop, shoal):
+    (shop / "policy.yaml").write_text((shop / "policy.yaml").read_text() + "reference: p.csv\n")
+    found = shoal("publish", "p.csv", "-p", "policy.yaml", "-o", "out.csv", "--method", "mondrian")
+    assert found.status == 2
+    assert "'reference' is what a stream is compared with" in found.err
 
 
 def test_a_value_that_the_reference_does_not_show_is_set_aside(shop, shoal):

@@ -32,6 +32,10 @@ def audit(
     trace: Annotated[
         str | None, typer.Option("--trace", help="Of a stream: what became of each record; needs --original.")
     ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option("--reference", metavar="TABLE", help="Of a stream: the table that t-closeness was declared to."),
+    ] = None,
     downstream: Annotated[
         bool,
         typer.Option("--downstream", help="Train on the release, test on --original; random counts. Extra: ml."),
@@ -52,11 +56,14 @@ def audit(
     if transcript is not None:
         raise typer.Exit(_audit_transcript(transcript, as_json, quiet))
     if ledger is not None:
-        _refuse_beside_ledger({"RELEASED": released, "--policy": policy, "--original": original})
+        _refuse_beside_ledger(
+            {"RELEASED": released, "--policy": policy, "--original": original, "--reference": reference}
+        )
         raise typer.Exit(_audit_ledger(ledger, k, output, as_json, report, quiet))
     if released is None or policy is None:
         raise InputError("audit: needs RELEASED and --policy, or --ledger or --transcript; see 'shoal audit --help'")
     asked = options.policy_with(policy, k, None, None, None, None if trace is None else "fads")
+    asked = asked.with_reference(reference)
     if downstream and (original is None or trace is not None):
         raise InputError("--downstream: compares with the original, record by record; give it with --original")
     if trace is not None and original is None:
@@ -84,6 +91,12 @@ def audit(
     if certificate["counted"] == "rows":
         way_out = "" if found.schema.render.order != "input" else "; give --original to count people"
         print(f"shoal: the release names no subjects, so rows were counted, not people{way_out}", file=sys.stderr)
+    if trace is not None and any(p["model"] == "t-closeness" and "to" not in p for p in certificate["promises"]):
+        print(
+            "shoal: t-closeness was measured to the published file itself; name what the stream was compared with "
+            "in the policy (reference) or with --reference",
+            file=sys.stderr,
+        )
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:

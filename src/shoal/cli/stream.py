@@ -39,7 +39,7 @@ def stream(
     ] = None,
     record_lines: Annotated[
         int,
-        typer.Option("--record-lines", help="Lines that a CSV record may have; more, and a quote was left open.", min=1),
+        typer.Option("--record-lines", help="Lines of a CSV record at most; beyond, a quote was left open.", min=1),
     ] = 100,
     durability: Annotated[
         str, typer.Option("--durability", help="What a commit survives: power (of the machine) or process.")

@@ -19,6 +19,7 @@ def print_summary(certificate: Certificate, written: str | None = None) -> None:
         lines.append(f"wrote {written}")
     for promise in certificate["promises"]:
         over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
+        over += " to the reference" if promise.get("to") == "reference" else ""
         verdict = "holds" if promise["holds"] else "DOES NOT HOLD"
         lines.append(
             f"{promise['model']}{over}: asked {promise['asked']}, measured {_number(promise['measured'])}: {verdict}"

@@ -19,9 +19,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import polars as pl
 
+from shoal.connectors import record_ends
 from shoal.connectors.files import STANDARD, check_plain, format_of
 from shoal.errors import CheckpointError, InputError
-from shoal.kernels import records
 
 PIECE = 8 << 20
 """Bytes that are read at a time."""
@@ -97,14 +97,14 @@ class TextFeed:
         """Whole records at the beginning of what was read."""
         text = np.frombuffer(self._rest, dtype=np.uint8)
         if self._kind == ".jsonl":
-            ends = np.flatnonzero(text == records.BREAK) + 1
+            ends = np.flatnonzero(text == record_ends.BREAK) + 1
             if at_end and len(text) and (not len(ends) or ends[-1] < len(text)):
                 ends = np.append(ends, len(text))
             return Found(ends, np.zeros(len(ends), np.int8), np.zeros(len(ends), np.int64))
         most = self._rest.count(b"\n") + 1
         found = Found(np.empty(most, np.int64), np.empty(most, np.int8), np.empty(most, np.int64))
         separator, columns = ord(self._separator), len(self.names)
-        count = records.ends_of(
+        count = record_ends.ends_of(
             text, separator, columns, most_lines, at_end, found.ends, found.kinds, found.cells
         )  # fmt: skip
         return found.first(count)
@@ -187,13 +187,17 @@ class TextFeed:
         if self._kind == ".jsonl":
             return rows_of_json([line for line in text.split(b"\n") if line.strip()], self.names)
         found = self._readable(text, found)
-        place = np.cumsum(found.kinds != records.BLANK) - 1
-        reasons = {records.BROKEN: "a quote is left open", NOT_TEXT: "is not UTF-8", NO_ROW: "can't be read as a row"}
+        place = np.cumsum(found.kinds != record_ends.BLANK) - 1
+        reasons = {
+            record_ends.BROKEN: "a quote is left open",
+            NOT_TEXT: "is not UTF-8",
+            NO_ROW: "can't be read as a row",
+        }
         bad = [
             (int(place[i]), reasons.get(int(found.kinds[i]), f"has {found.cells[i]} cells, not {len(self.names)}"))
-            for i in np.flatnonzero(~np.isin(found.kinds, (records.WHOLE, records.ODD, records.BLANK)))
+            for i in np.flatnonzero(~np.isin(found.kinds, (record_ends.WHOLE, record_ends.ODD, record_ends.BLANK)))
         ]
-        whole, odd = (np.flatnonzero(found.kinds == kind) for kind in (records.WHOLE, records.ODD))
+        whole, odd = (np.flatnonzero(found.kinds == kind) for kind in (record_ends.WHOLE, record_ends.ODD))
         frame, places = self._plain_rows(text, found, whole), place[whole]
         if len(odd):
             rows = [self._cells(part) for part in found.texts(text, odd)]
@@ -208,10 +212,10 @@ class TextFeed:
         try:
             text.decode()
         except UnicodeDecodeError:
-            good = np.flatnonzero((kinds == records.WHOLE) | (kinds == records.ODD))
+            good = np.flatnonzero((kinds == record_ends.WHOLE) | (kinds == record_ends.ODD))
             parts = found.texts(text, good)
             kinds[good[[not _is_text(part) for part in parts]]] = NOT_TEXT
-        odd = np.flatnonzero(kinds == records.ODD)
+        odd = np.flatnonzero(kinds == record_ends.ODD)
         unfit = [len(self._cells(part)) != len(self.names) for part in found.texts(text, odd)]
         kinds[odd[unfit]] = NO_ROW
         return Found(found.ends, kinds, found.cells)
@@ -279,7 +283,7 @@ NOT_TEXT, NO_ROW = 10, 11
 
 @dataclass(frozen=True)
 class Found:
-    """Records in a text, as `kernels.records.ends_of` tells of them."""
+    """Records in a text, as `record_ends.ends_of` tells of them."""
 
     ends: np.ndarray
     kinds: np.ndarray

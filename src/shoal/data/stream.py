@@ -70,7 +70,7 @@ class Emissions:
         return len(self.seq)
 
     def part(self, rows: np.ndarray) -> Emissions:
-        """Some of the decisions, with the clusters that they make. rows: (m,) bool, all or none of each such cluster."""
+        """Some decisions, with the clusters that they make. rows: (m,) bool, all or none of each of these."""
         columns = ("seq", "people", "values", "kind", "release", "cluster", "emitted")
         own = {name: getattr(self, name)[rows] for name in columns}
         made = np.isin(self.made, own["cluster"][own["kind"] == NEW])

@@ -29,6 +29,7 @@ from shoal.jobs import registry
 from shoal.jobs.downstream import downstream as downstream_of
 from shoal.jobs.policy import Policy
 from shoal.jobs.populations import fitting
+from shoal.jobs.stream.measures import Measures
 from shoal.version import VERSION
 
 Progress = Callable[[str], None]
@@ -153,13 +154,17 @@ def audit_file(
 
 
 def measure(
-    released: Table, schema: Schema, policy: Policy, truth: Truth | None, progress: Progress = silent
-) -> tuple[Certificate, Release]:
-    """The certificate of a released table, and the table as its readers see it."""
+    released: Table, schema: Schema, policy: Policy, truth: Truth | None, progress: Progress = silent,
+    measures: Measures | None = None,
+) -> tuple[Certificate, Release]:  # fmt: skip
+    """The certificate of a released table, and the table as its readers see it.
+
+    measures: what a stream's promises are measured with; by default, where the policy names a reference, it alone.
+    """
     progress("reading the release")
     release = read_release(released, schema, policy, truth)
     progress("measuring the promises")
-    promises = [model.report(release.classes) for model in policy.build_promises()]
+    promises = _reports(policy, schema, release, released, measures)
     progress("measuring utility and risk")
     scores = {name: metric().score(release) for name, metric in registry.metrics().items()}
     people = release.classes.people()
@@ -197,6 +202,19 @@ def measure(
     if truth is not None or kept:
         content["faults"] = found
     return Certificate(content), release
+
+
+def _reports(
+    policy: Policy, schema: Schema, release: Release, released: Table, measures: Measures | None
+) -> list[dict[str, Any]]:
+    """Every promise as the certificate states it; t-closeness to the reference that is declared."""
+    models = policy.build_promises()
+    if measures is None:
+        close = [model for model in models if model.model == "t-closeness"]
+        if policy.reference_table is None or not close:
+            return [model.report(release.classes) for model in models]
+        measures = Measures(close, schema, policy.reference_table)
+    return [measures.report(model, release, released.frame) for model in models]
 
 
 _RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")

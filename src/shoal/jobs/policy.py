@@ -145,6 +145,9 @@ class PolicyModel(_Strict):
     missing_values: list[str] = Field([""], description="Texts that stand for no value.")
     other: Literal["plain", "drop"] | None = Field(None, description="Role of columns that are not named here.")
     label: str | None = Field(None, description="The attribute that the classification metric predicts.")
+    reference: str | None = Field(
+        None, description="Of a stream: a table that shows open domains and values, and what t-closeness compares with."
+    )
     render: RenderPolicy = Field(default_factory=lambda: RenderPolicy.model_validate({}))
     seed: int = Field(0, ge=0)
 
@@ -206,8 +209,8 @@ class Policy:
 
     @property
     def files(self) -> list[str]:
-        """The hierarchy and population tables that it reads."""
-        named = [a.hierarchy for a in self.model.attributes.values()]
+        """The hierarchy, population and reference tables that it reads."""
+        named = [self.model.reference, *(a.hierarchy for a in self.model.attributes.values())]
         return [str(self.base / name) for name in (*named, *self._population_names) if isinstance(name, str)]
 
     @property
@@ -219,6 +222,19 @@ class Policy:
     def populations(self) -> dict[str, Table]:
         """The tables of the population that promises compare with, by the name that the policy gives."""
         return {name: Table(files.read(str(self.base / name), self.quasi).frame) for name in self._population_names}
+
+    @property
+    def reference(self) -> str | None:
+        """The table that a stream is compared with; its path from here."""
+        return None if self.model.reference is None else str(self.base / self.model.reference)
+
+    @cached_property
+    def reference_table(self) -> Table | None:
+        return None if self.reference is None else Table(files.read(self.reference).frame)
+
+    def with_reference(self, path: str | None) -> Policy:
+        """The same policy with another reference, if one is given; path: from here."""
+        return self if path is None else self._with(reference=str(Path(path).resolve()))
 
     @property
     def quasi(self) -> list[str]:
@@ -283,6 +299,8 @@ class Policy:
             raise InputError(
                 f"attributes {_quoted(self._means)}: 'render' shows means of single tables; leave it out for '{verb}'"
             )
+        if self.model.reference is not None and verb != "stream":
+            raise InputError(f"policy: 'reference' is what a stream is compared with; leave it out for '{verb}'")
         found = registry.method(self.method_name, verb)
         return registry.build(found.implementation, f"method '{found.name}'", self.method_settings)
 

@@ -70,8 +70,6 @@ def _most(classes: Classes) -> np.ndarray:
     most = np.zeros(classes.count, dtype=np.int64)
     if classes.subjects is None:
         return np.minimum(classes.sizes, 1)
-    pairs, owned = np.unique(
-        classes.labels[kept].astype(np.int64) << 32 | classes.subjects[kept], return_counts=True
-    )
+    pairs, owned = np.unique(classes.labels[kept].astype(np.int64) << 32 | classes.subjects[kept], return_counts=True)
     np.maximum.at(most, pairs >> 32, owned)
     return most

@@ -20,7 +20,8 @@ def stream(
     """A stream under a policy: `push` batches of records, `flush` at the end.
 
     method, parameters: override those of the policy. reference: a table of the same columns, where the
-    policy leaves domains or values to be learnt from data. Raises InputError where something does not fit.
+    policy leaves domains or values to be learnt from data, or where t-closeness is asked; else that of the policy,
+    if it names one. Raises InputError where something does not fit.
     """
     from shoal.jobs.policy import Policy
 
@@ -121,7 +122,7 @@ class Stream:
         from shoal.jobs.stream.gate import Gate
 
         if self._core is None:
-            reference = None if self._reference is None else table_of(self._reference)
+            reference = self.policy.reference_table if self._reference is None else table_of(self._reference)
             self._core = StreamCore(self.policy, list(names), reference)
             self._gate = Gate(self._core.schema, self._core.measures)
         elif sorted(names) != sorted(self._core.names):

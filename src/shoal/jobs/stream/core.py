@@ -20,7 +20,8 @@ from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
 from shoal.jobs.policy import Policy
 from shoal.jobs.pseudonyms import pseudonyms
-from shoal.jobs.stream.promises import BoundToStream, Measures, cells_of
+from shoal.jobs.stream.measures import Measures
+from shoal.jobs.stream.promises import BoundToStream, cells_of
 
 POSITION, PERSON = "\0position", "\0person"
 """Columns of what is held that no source can name: where a record stood in the source, and whose it is."""

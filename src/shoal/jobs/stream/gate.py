@@ -18,7 +18,7 @@ from shoal.data.release import is_suppressed, label_classes, read_columns, spans
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import PromiseError
-from shoal.jobs.stream.promises import Measures
+from shoal.jobs.stream.measures import Measures
 
 Cells = tuple[str | None, ...]
 

@@ -6,7 +6,7 @@ Shares no code with the methods. Everything is judged from the source, the publi
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,14 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.feeds import feed_of
-from shoal.data.classes import Classes
 from shoal.data.encoding import encode
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Schema
-from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.jobs.audit import Audited, Progress, Truth, measure
 from shoal.jobs.policy import Policy
+from shoal.jobs.stream.measures import Measures
 
 COLUMNS = ("seq", "subject", "release", "class", "kind", "arrival", "emitted", "row")
 SHOWN = ("new", "reuse", "suppress")
@@ -143,7 +142,7 @@ def check(
     cells = _cell_numbers(columns, kind)
     return {
         "weak_first": _weak_at_first(cells, release, people, kind, k),
-        "weak_new": _weak_new(shown, cluster, kind, people, original, schema, truth, models),
+        "weak_new": _weak_new(cluster, kind, people, original, schema, truth, models, policy.reference_table),
         "loose": _loose(columns, cluster, kind, truth, schema, parameters),
         "reused_before_made": _reused_before_made(cluster, kind, release, cells, parameters),
         "late": _late(trace, policy.method_name, parameters),
@@ -177,24 +176,21 @@ def _weak_at_first(cells: np.ndarray, release: np.ndarray, people: np.ndarray, k
 
 
 def _weak_new(
-    shown: pl.DataFrame, cluster: np.ndarray, kind: np.ndarray, people: np.ndarray, original: Table, schema: Schema,
-    truth: Truth, models: list[Any],
+    cluster: np.ndarray, kind: np.ndarray, people: np.ndarray, original: Table, schema: Schema,
+    truth: Truth, models: list[Any], reference: Table | None,
 ) -> int:  # fmt: skip
-    """Clusters whose own first members break a promise (I4)."""
+    """Clusters whose own first members break a promise (I4); t-closeness where what it is compared with is known."""
     new = kind == "new"
     if not new.any():
         return 0
     numbers = np.unique(cluster[new], return_inverse=True)[1].astype(np.int32)
-    sensitive = {}
-    for attribute in schema.sensitive:
-        column, _ = encode_sensitive(attribute, original.column(attribute.name), schema)
-        assert column is not None
-        sensitive[attribute.name] = replace(column, codes=truth.aligned(column.codes)[new])
-    classes = Classes(numbers, int(numbers.max()) + 1, people[new].astype(np.int32), sensitive)
+    judged = [model for model in models if model.model != "t-closeness" or reference is not None]
+    measures = Measures(judged, schema, reference)
+    rows = original.frame[truth.rows[new]] if truth.rows is not None else original.frame.filter(pl.Series(new))
+    classes = measures.classes(people[new], rows, numbers, int(numbers.max()) + 1)
     broken = np.zeros(classes.count, dtype=bool)
-    for model in models:
-        if model.model != "t-closeness":  # judged against a reference, which is not at hand
-            broken |= ~model.holds(classes)
+    for model in judged:
+        broken |= ~measures.holds(model, classes)
     return int(broken.sum())
 
 

@@ -31,7 +31,6 @@ from pydantic import TypeAdapter
 from shoal.connectors import files, kafka
 from shoal.connectors.feeds import RECORD_LINES, Feed, Piece, feed_of
 from shoal.data.certificate import Certificate
-from shoal.data.release import Release
 from shoal.data.schema import Role
 from shoal.data.stream import KINDS, NEW
 from shoal.data.table import Table
@@ -190,7 +189,8 @@ class Run:
         clock: Callable[[], float],
     ) -> None:
         self._order, self._policy, self._feed, self._checkpoint, self._clock = order, policy, feed, checkpoint, clock
-        self._reference = None if order.reference is None else files.read(order.reference)
+        named = order.reference or policy.reference
+        self._reference = None if named is None else files.read(named)
         table = None if self._reference is None else Table(self._reference.frame)
         self.core = StreamCore(policy, feed.names, table)
         self._gate = Gate(self.core.schema, self.core.measures)
@@ -569,25 +569,8 @@ class Run:
             subject = self.core.schema.subject
             assert subject is not None
             released = released.with_columns(pl.Series(subject.name, people).cast(pl.String))
-        certificate, release = measure(Table(released), self.core.schema, self._policy, None, progress)
-        promises = [
-            self._against_reference(promise, model, release, released) if model.model == "t-closeness" else promise
-            for promise, model in zip(certificate["promises"], self.core.measures.models, strict=True)
-        ]
-        return self._complete({**certificate, "promises": promises, "measured": "whole"}, written.sha256)
-
-    def _against_reference(
-        self, promise: dict[str, Any], model: Any, release: Release, released: pl.DataFrame
-    ) -> dict[str, Any]:
-        """t-closeness as a stream keeps it: to the reference, not to what happens to be published."""
-        kept = release.classes.labels >= 0
-        people = release.classes.subjects
-        who = np.arange(len(kept)) if people is None else people
-        classes = self.core.measures.classes(
-            who[kept], released.filter(pl.Series(kept)), release.classes.labels[kept], release.classes.count
-        )
-        measured, holds = self.core.measures.closeness(model, classes)
-        return {**promise, "measured": model.worst(measured), "holds": bool(holds.all()), "to": "reference"}
+        certificate, _ = measure(Table(released), self.core.schema, self._policy, None, progress, self.core.measures)
+        return self._complete({**certificate, "measured": "whole"}, written.sha256)
 
     def so_far(self) -> Certificate:
         """What was measured release by release: the least of every class when it first appeared."""

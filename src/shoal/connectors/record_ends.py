@@ -18,7 +18,10 @@ QUOTE, BREAK, RETURN = 34, 10, 13
 
 
 @njit(nogil=True, cache=True)
-def ends_of(text, separator, columns, most_lines, at_end, ends, kinds, cells):
+def ends_of(
+    text: np.ndarray, separator: int, columns: int, most_lines: int, at_end: bool, ends: np.ndarray, kinds: np.ndarray,
+    cells: np.ndarray,
+) -> int:  # fmt: skip
     """Fills in where each record ends (behind its line break), what it is, and how many cells it has.
 
     text: (n,) uint8, beginning with a record. separator: its byte. most_lines: lines that a record may have.
@@ -53,7 +56,7 @@ def ends_of(text, separator, columns, most_lines, at_end, ends, kinds, cells):
 
 
 @inner
-def _one(text, start, separator, most_lines):
+def _one(text: np.ndarray, start: int, separator: int, most_lines: int) -> tuple[int, int, int, bool, bool]:
     """A record: its end (-1 where the text ends before), its lines and cells, whether it is odd or still in quotes."""
     n, i = len(text), start
     lines, found = 1, 1
@@ -85,7 +88,7 @@ def _one(text, start, separator, most_lines):
 
 
 @inner
-def _line_end(text, start):
+def _line_end(text: np.ndarray, start: int) -> int:
     i = start
     while i < len(text) and text[i] != BREAK:
         i += 1
@@ -93,8 +96,8 @@ def _line_end(text, start):
 
 
 @inner
-def _is_blank(text, start, end):
-    for i in range(start, end):
-        if text[i] != BREAK and text[i] != RETURN:
-            return False
-    return True
+def _is_blank(text: np.ndarray, start: int, end: int) -> bool:
+    i = start
+    while i < end and (text[i] == BREAK or text[i] == RETURN):
+        i += 1
+    return i == end
