@@ -199,6 +199,7 @@ def test_every_promise_says_what_it_is():
         "average-risk",
         "sample-uniqueness",
         "population-uniqueness",
+        "subject-share",
     }
     for name, model in MODELS.items():
         assert model.model == name
