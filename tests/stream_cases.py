@@ -209,3 +209,26 @@ def streams(draw):
     """Any of the adversarial inputs, of any small length."""
     kind = draw(st.sampled_from(sorted(ADVERSARIAL)))
     return ADVERSARIAL[kind](draw(st.integers(0, 90)))
+
+
+class OnlyK:
+    """Promises of a stream where k is all that is asked."""
+
+    beyond_k = False
+
+    def __init__(self, k):
+        self.k = k
+
+    def may_join(self, records, clusters):
+        return np.ones(len(records), dtype=bool)
+
+
+@st.composite
+def cases(draw):
+    """Values and people of some records, k, delta, beta and a seed."""
+    n, seed = draw(st.integers(1, 60)), draw(st.integers(0, 999))
+    rng = np.random.default_rng(seed)
+    high = draw(st.sampled_from([4, 101]))
+    values = np.column_stack([rng.integers(0, high, n), rng.integers(-5, 6, n), rng.integers(0, 6, n)]).astype(float)
+    people = rng.integers(0, draw(st.sampled_from([2, 9, 500])), n).astype(np.int64)
+    return values, people, draw(st.integers(2, 4)), draw(st.integers(4, 20)), draw(st.integers(1, 5)), seed

@@ -11,27 +11,7 @@ from naive_castle import castle
 from shoal.data.space import Space
 from shoal.data.stream import KINDS, Arrivals, Emissions
 from shoal.jobs import registry
-from stream_cases import policy_of
-
-
-class OnlyK:
-    beyond_k = False
-
-    def __init__(self, k):
-        self.k = k
-
-    def may_join(self, records, clusters):
-        return np.ones(len(records), dtype=bool)
-
-
-@st.composite
-def cases(draw):
-    n, seed = draw(st.integers(1, 60)), draw(st.integers(0, 999))
-    rng = np.random.default_rng(seed)
-    high = draw(st.sampled_from([4, 101]))
-    values = np.column_stack([rng.integers(0, high, n), rng.integers(-5, 6, n), rng.integers(0, 6, n)]).astype(float)
-    people = rng.integers(0, draw(st.sampled_from([2, 9, 500])), n).astype(np.int64)
-    return values, people, draw(st.integers(2, 4)), draw(st.integers(4, 20)), draw(st.integers(1, 5)), seed
+from stream_cases import OnlyK, cases, policy_of
 
 
 @pytest.mark.parametrize("method", ["castle", "b-castle"])

@@ -1,0 +1,132 @@
+"""FAANST and FADS by single records against plain Python, and the bounds that every method keeps to."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive_windows
+from shoal.data.space import Space
+from shoal.data.stream import KINDS, Arrivals, Emissions
+from shoal.jobs import registry
+from shoal.jobs.stream.core import StreamCore
+from stream_cases import ADVERSARIAL, OnlyK, cases, policy_of, streams
+
+METHODS = sorted(m.name for m in registry.methods().values() if m.verb == "stream")
+SETTINGS = {
+    "fads": {"c0": 1.0, "tau": 1.0},
+    "fads-tuple": {"lifetime": 6},
+    "faanst": {"keep": 4, "tau": 1.0},
+    "castle": {"keep": 4, "beta": 3, "mu": 2},
+    "b-castle": {"keep": 4, "beta": 3, "mu": 2, "alpha": 6},
+}
+MOST_KEPT = {
+    "fads": lambda delta: ceil(delta / 3), "fads-tuple": lambda delta: 7, "faanst": lambda delta: 4,
+    "castle": lambda delta: 4, "b-castle": lambda delta: 4,
+}  # fmt: skip
+ENTROPY = {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "entropy"}
+
+QUASI = ["who", "age", "pay", "town", "ill", "note"]
+
+
+def decisions(method, own, values, people, k, seed, chunk, **parameters):
+    """What the method decides: (record, kind, members of its cluster or None), in order of leaving."""
+    asked = registry.methods()[method].implementation(**parameters)
+    publisher, released = asked.start(own, OnlyK(k), seed), []
+    for at in range(0, len(values), chunk):
+        part = slice(at, at + chunk)
+        released += publisher.push(Arrivals(np.arange(len(values))[part], values[part], people[part]))
+    released += publisher.flush()
+    if not released:
+        return []
+    found = Emissions.joined(released)
+    is_new = found.kind == KINDS.index("new")
+    members = {int(c): tuple(sorted(found.seq[is_new & (found.cluster == c)].tolist())) for c in found.made}
+    return [
+        (int(s), KINDS[kind], members.get(int(c)))
+        for s, kind, c in zip(found.seq, found.kind, found.cluster, strict=True)
+    ]
+
+
+def the_space() -> Space:
+    schema, _ = policy_of().bind_stream(QUASI)
+    return Space.of(schema)
+
+
+def adversarial(kind, n):
+    """The records of an adversarial stream as a method sees them."""
+    own, frame = the_space(), ADVERSARIAL[kind](n)
+    people = np.unique(frame["who"].to_list(), return_inverse=True)[1].astype(np.int64)
+    return own.encode(frame)[0], people
+
+
+@settings(max_examples=80, deadline=None)
+@given(case=cases(), lifetime=st.integers(0, 15), chunk=st.integers(1, 30))
+def test_fads_tuple_decides_as_plain_python(case, lifetime, chunk):
+    values, people, k, delta, _, seed = case
+    own, more = the_space(), {"delta": delta, "lifetime": lifetime}
+    found = decisions("fads-tuple", own, values, people, k, seed, chunk, **more)
+    assert found == naive_windows.fads_tuple(own, values, people.tolist(), k, **more, seed=seed)
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    case=cases(), tau=st.sampled_from([0.1, 0.5, 1.0]), delay=st.sampled_from(["none", "passive", "proactive"]),
+    rounds=st.integers(1, 4), keep=st.integers(1, 9), chunk=st.integers(1, 30),
+)  # fmt: skip
+def test_faanst_decides_as_plain_python(case, tau, delay, rounds, keep, chunk):
+    values, people, k, delta, _, seed = case
+    own, more = the_space(), {"delta": delta, "tau": tau, "delay": delay, "rounds": rounds, "keep": keep}
+    found = decisions("faanst", own, values, people, k, seed, chunk, **more)
+    assert found == naive_windows.faanst(own, values, people.tolist(), k, **more, seed=seed)
+
+
+@pytest.mark.parametrize("kind", sorted(set(ADVERSARIAL) - {"missing"}))
+def test_adversarial_streams_are_decided_as_plain_python_does(kind):
+    own = the_space()
+    for n, delta in ((50, 12), (12, 12), (13, 12), (30, 3)):
+        values, people = adversarial(kind, n)
+        tuple_, window = {"delta": delta, "lifetime": 9}, {"delta": delta, "tau": 0.5, "rounds": 5, "keep": 6}
+        found = decisions("fads-tuple", own, values, people, 3, 1, 7, **tuple_)
+        assert found == naive_windows.fads_tuple(own, values, people.tolist(), 3, **tuple_, seed=1)
+        for delay in ("none", "passive", "proactive"):
+            found = decisions("faanst", own, values, people, 3, 1, 7, **window, delay=delay)
+            assert found == naive_windows.faanst(own, values, people.tolist(), 3, **window, delay=delay, seed=1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("more", [(), (ENTROPY,)], ids=["k", "entropy"])
+@settings(max_examples=12, deadline=None)
+@given(frame=streams(), delta=st.sampled_from([5, 12, 25]), chunk=st.integers(1, 20), ticked=st.booleans())
+def test_state_never_outgrows_what_the_parameters_allow(method, more, frame, delta, chunk, ticked):
+    """I8, behind every chunk: records held, clusters kept, candidates, and tau as the mean of the last mu losses."""
+    known = {p.name for p in registry.methods()[method].parameters}
+    parameters = SETTINGS[method] | {"delta": delta} | ({"tick": 3} if ticked and "tick" in known else {})
+    core = StreamCore(policy_of(method, more=more, **parameters), frame.columns)
+    most, published = MOST_KEPT[method](delta), []
+    for at in range(0, frame.height, chunk):
+        part = frame[at : at + chunk]
+        batch, wrong = core.push(part, at + np.arange(part.height))
+        assert not wrong
+        state = core.snapshot()
+        assert core.waiting == len(state["held_seq"]) <= delta
+        assert len(state["publisher/reusable.number"]) <= most
+        assert state["cells"].height <= most + len(state.get("due/live", ()))
+        if more:
+            remembered = state["promises/members"]
+            cells = set(remembered["\0cells"]) if remembered.height else set()
+            assert cells <= set(state["promises/live"]["cells"])
+            assert state["promises/live"].height <= most + len(state.get("due/live", ()))
+        if "publisher/buffer.seq" in state:
+            assert len(state["publisher/buffer.seq"]) <= delta
+        if method in ("castle", "b-castle"):
+            assert (state["publisher/held.born"] >= 0).sum() <= 3
+            assert len(state["publisher/losses"]) <= 2
+        if batch is not None:
+            published += core.space.frozen(batch.decided.lo, batch.decided.hi)[2].tolist()
+        if "castle" in method and not ticked and published:
+            assert np.mean(state["publisher/losses"]) == pytest.approx(np.mean(published[-2:]))
