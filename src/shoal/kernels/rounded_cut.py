@@ -1,12 +1,14 @@
-"""Compiled recursive cutting of whole rows in place, for the rounded partition function.
+"""Compiled recursive cutting of records in place, for the rounded partition function.
 
-rows: (n, d + 1) int32, the codes of one record per row and the record's number in the last column.
+columns: (d + 1, n) int32, the codes of one record per column and, in the last row, the record's number: attribute
+after attribute, so that spans and counts are taken over whole runs of memory. A node is a run of records, a..b.
 costs: (d + nodes, 3) float64, `Matrix` in one table: a row (loss per unit, first node or -1, 0) for each
 attribute, then a row (parent, last leaf, loss) for each node; parents and first nodes are row numbers.
 
-Large nodes are cut where they lie, by a selection that moves whole rows; their position comes from
-the rule of sizes or from a strided sample. Nodes of at most `block` rows keep one sorted list of
-rows per attribute, so that every cut on every attribute can be priced exactly in linear time.
+Large nodes are cut where they lie: their low records are found by counting values, and every column is parted in
+one pass that keeps the order of the records on both sides. Where to cut comes from the rule of sizes or from a
+strided sample. Nodes of at most `block` records keep one sorted list of records per attribute, so that every cut on
+every attribute can be priced exactly in linear time.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from numba import njit
 
 SAME, CROSS, PROPORTIONAL = 0, 1, 2
 TIES_BY_ROW, TIES_LEXICOGRAPHIC = 0, 1
-WEIGHED = 64  # times the sample: rows that are looked at for the spans of a large node
+LOW, HIGH, TIED = 0, 1, 2
 DEEPEST = 4096  # far above any depth that cuts of at least a fiftieth can reach
 
 # Half the compile time of a kernel goes into its helpers, allocations and wrappers. So helpers, called from compiled
@@ -51,81 +53,84 @@ def lower_size(m, k, sizes):
 
 
 @inner
-def _swap(rows, i, j):
-    if i != j:
-        for c in range(rows.shape[1]):
-            t = rows[i, c]
-            rows[i, c] = rows[j, c]
-            rows[j, c] = t
+def _value_at(run, rank, sides, counts):
+    """The value that the tied record of this rank has, and how many tied records have less."""
+    first = rank - rank + run[0]
+    last = first
+    for i in range(run.shape[0]):
+        first = min(first, run[i])
+        last = max(last, run[i])
+    below = rank - rank
+    while True:
+        shift = rank - rank
+        while (last - first) >> shift > 255:
+            shift += 8
+        for v in range(257):
+            counts[v] = 0
+        for i in range(run.shape[0]):
+            v = run[i]
+            if sides[i] == TIED and first <= v <= last:
+                counts[(v - first) >> shift] += 1
+        at = rank - rank
+        while below + counts[at] <= rank:
+            below += counts[at]
+            at += 1
+        first += at << shift
+        if shift == 0:
+            return first, below
+        last = min(last, first + (1 << shift) - 1)
 
 
 @inner
-def _pivot(rows, a, b, column, rank, sample):
-    """A value of the column near the given rank: that rank's share of a small strided sample."""
+def _part(columns, a, b, rank, dim, order, used, sides, aside, counts):
+    """Moves records so that the `rank` lowest of a..b come first, in the order of attribute `dim`, of the `used`
+    attributes of `order`, and of where they lie; both sides keep that last order.
+    """
     m = b - a
-    size = 1 if m < 16 else (7 if m < 512 else 31)
-    for s in range(size):
-        value = rows[a + (2 * s + 1) * m // (2 * size), column]
-        t = s
-        while t > 0 and sample[t - 1] > value:
-            sample[t] = sample[t - 1]
-            t -= 1
-        sample[t] = value
-    return sample[(rank - a) * size // m]
+    for i in range(m):
+        sides[i] = TIED
+    need = rank
+    for t in range(-1, used):
+        j = dim if t < 0 else order[t]
+        if (t >= 0 and j == dim) or need == 0:
+            continue
+        run = columns[j, a:b]
+        value, below = _value_at(run, need, sides, counts)
+        need -= below
+        for i in range(run.shape[0]):
+            if sides[i] == TIED:
+                sides[i] = TIED if run[i] == value else (HIGH if run[i] > value else LOW)
+    for i in range(m):
+        if sides[i] == TIED:
+            sides[i] = LOW if need > 0 else HIGH
+            need -= 1
+    one = np.uint64(1)  # unsigned places are not checked for counting from the end
+    for j in range(columns.shape[0]):
+        run = columns[j, a:b]
+        low = np.uint64(0)
+        high = np.uint64(0)
+        for i in range(run.shape[0]):  # both places are written and one counts: nothing for the processor to guess
+            v = run[i]
+            run[low] = v
+            aside[high] = v
+            side = np.uint64(sides[i])
+            low += one - side
+            high += side
+        for i in range(high):
+            run[low + i] = aside[i]
 
 
 @inner
-def _select(rows, a, b, cut, dim, order, used, sample):
-    """Moves rows so that [a, cut) precede [cut, b) in the order of column `dim`, then of `used` columns of `order`."""
-    column = dim
-    t = 0
-    while a < cut < b:
-        pivot = _pivot(rows, a, b, column, cut, sample)
-        low, i, high = a, a, b
-        while i < high:
-            value = rows[i, column]
-            if value < pivot:
-                _swap(rows, i, low)
-                low += 1
-                i += 1
-            elif value > pivot:
-                high -= 1
-                while high > i and rows[high, column] > pivot:
-                    high -= 1
-                _swap(rows, i, high)
-            else:
-                i += 1
-        if cut < low:
-            b = low
-        elif cut > high:
-            a = high
-        else:  # rows equal here: the next column decides
-            a = low
-            b = high
-            if t < used and order[t] == dim:
-                t += 1
-            if t >= used:
-                return
-            column = order[t]
-            t += 1
-
-
-@inner
-def _weigh(rows, a, b, step, bounds, losses, costs):
-    """Fills in the loss of every `step`-th of the rows a..b on each attribute; returns the widest attribute."""
-    d = losses.shape[0]
-    for j in range(d):
-        bounds[0, j] = rows[a, j]
-        bounds[1, j] = rows[a, j]
-    for i in range(a + step, b, step):
-        for j in range(d):
-            v = rows[i, j]
-            if v < bounds[0, j]:
-                bounds[0, j] = v
-            elif v > bounds[1, j]:
-                bounds[1, j] = v
-    for j in range(d):
-        losses[j] = span_loss(bounds[0, j], bounds[1, j], j, costs)
+def _weigh(columns, a, b, losses, costs):
+    """Fills in the loss of the records a..b on each attribute; returns the widest attribute."""
+    for j in range(losses.shape[0]):
+        run = columns[j, a:b]
+        lo = run[0]
+        hi = lo
+        for i in range(run.shape[0]):
+            lo = min(lo, run[i])
+            hi = max(hi, run[i])
+        losses[j] = span_loss(lo, hi, j, costs)
     return _widest(losses)
 
 
@@ -180,8 +185,8 @@ def _sort_list(block, lists, m, j, to, other, counts):
 
 
 @inner
-def _sorted_lists(rows, a, reach, m, order, used, block, lists, other, counts):
-    """Copies m rows spread evenly over the `reach` rows from a, attribute-major, and sorts them by each attribute.
+def _sorted_lists(columns, a, reach, m, order, used, block, lists, other, counts):
+    """Copies m records spread evenly over the `reach` records from a, and sorts them by each attribute.
 
     order: the `used` columns that decide between tied rows. block, lists: (d + 1, at least m) int32, filled: the
     codes, and the records' numbers last; positions sorted by one attribute, and last in the order of ties.
@@ -190,7 +195,7 @@ def _sorted_lists(rows, a, reach, m, order, used, block, lists, other, counts):
     for i in range(m):
         r = a + i * reach // m
         for j in range(d + 1):
-            block[j, i] = rows[r, j]
+            block[j, i] = columns[j, r]
         lists[d, i] = i
     for t in range(used):  # the column that decides least first; after all d attributes the rows are in order
         if order[used - 1 - t] < d or used == 1:
@@ -319,7 +324,7 @@ def _divide(block, lists, s, e, dim, c, flags, other):
 
 
 @inner
-def _position(rows, a, b, dim, share, sample, block, lists, k, window):
+def _position(columns, a, b, dim, share, sample, block, lists, k, window):
     """Rows on the low side of a sampled cut: its share of the node, or between values all rows up to the lower."""
     m = b - a
     below = block[dim, lists[dim, share - 1]]
@@ -327,11 +332,16 @@ def _position(rows, a, b, dim, share, sample, block, lists, k, window):
     target = share * m // sample
     if below < above:
         target = 0
-        for i in range(a, b):
-            if rows[i, dim] <= below:
-                target += 1
+        run = columns[dim, a:b]
+        for i in range(run.shape[0]):
+            target += run[i] <= below
     low = max(int(m * window), k)
     return min(max(target, low), m - low)
+
+
+def _room(size):
+    """What parting a node of up to `size` records needs: the side of each, and the high ones of a column."""
+    return np.empty(size, dtype=np.int8), np.empty(size, dtype=np.int32)
 
 
 def _work_space(d, size):
@@ -350,7 +360,7 @@ def _work_space(d, size):
     )
 
 
-def cut(rows, nodes, k, rules, block, sample, window, costs):
+def cut(columns, nodes, k, rules, block, sample, window, costs):
     """Cuts nodes into classes, in place; returns where each class starts, and n at the end.
 
     nodes: (nodes + 1,) int64, where each starts, and n.
@@ -361,17 +371,18 @@ def cut(rows, nodes, k, rules, block, sample, window, costs):
     sample: rows on which the cuts of larger nodes are priced; 0: never priced, widest and `sizes` decide.
     window: least share of the rows on either side.
     """
-    starts = np.empty(len(rows) // k + len(nodes), dtype=np.int64)
+    starts = np.empty(columns.shape[1] // k + len(nodes), dtype=np.int64)
     stack = np.empty((DEEPEST, 2), dtype=np.int64)
     flags = np.empty(block, dtype=np.bool_)
-    space = _work_space(rows.shape[1] - 1, max(sample, block))
-    classes = _cut(rows, nodes, k, *rules, block, sample, window, costs, starts, stack, flags, *space)
+    room = _room(int(np.diff(nodes).max()))
+    space = _work_space(len(columns) - 1, max(sample, block))
+    classes = _cut(columns, nodes, k, *rules, block, sample, window, costs, starts, stack, flags, *room, *space)
     return starts[: classes + 1]
 
 
 @outer
 def _cut(
-    rows, nodes, k, sizes, admissible, best, ties, limit, sample, window, costs, starts, stack, flags,
+    columns, nodes, k, sizes, admissible, best, ties, limit, sample, window, costs, starts, stack, flags, sides, aside,
     block, lists, other, counts, prices, found, bounds, active, losses, order,
 ):  # fmt: skip
     classes = nodes.shape[0] - nodes.shape[0]
@@ -388,22 +399,17 @@ def _cut(
                 starts[classes] = a
                 classes += 1
                 continue
-            step = 1
-            if best and m > limit:  # the sampled prices decide: spans only rank the attributes for ties
-                step = max(m // (WEIGHED * sample), step)
-            dim = _weigh(rows, a, b, step, bounds, losses, costs)
-            if step > 1 and losses[dim] == 0.0:
-                dim = _weigh(rows, a, b, m // m, bounds, losses, costs)
+            dim = _weigh(columns, a, b, losses, costs)
             used = _tie_order(losses, ties, order)
             if m <= limit:
                 classes = _cut_block(
-                    rows, a, b, k, sizes, admissible, best, window, costs, starts, classes, stack, top, flags,
+                    columns, a, b, k, sizes, admissible, best, window, costs, starts, classes, stack, top, flags,
                     block, lists, other, counts, prices, found, bounds, active, losses, order, used,
                 )  # fmt: skip
                 continue
             c = lower_size(m, k, sizes)
             if sample > 0 and losses[dim] > 0.0:
-                _sorted_lists(rows, a, m, sample, order, used, block, lists, other, counts)
+                _sorted_lists(columns, a, m, sample, order, used, block, lists, other, counts)
                 low = max(int(sample * window), 1)
                 high = sample - low
                 if not admissible:
@@ -416,24 +422,24 @@ def _cut(
                 )  # fmt: skip
                 if admissible:
                     at = int(found[dim, 1])
-                    c = _position(rows, a, b, dim, at, sample, block, lists, k, window)
+                    c = _position(columns, a, b, dim, at, sample, block, lists, k, window)
                     over = c % k
                     rem = m % k
                     if over > rem:  # to the nearest admissible size
                         c += rem - over if over - rem <= k - over else k - over
-            _select(rows, a, b, a + c, dim, order, used, other)
+            _part(columns, a, b, c, dim, order, used - 1, sides, aside, counts)  # they lie in the order of their numbers
             stack[top, 0] = a + c
             stack[top, 1] = b
             stack[top + 1, 0] = a
             stack[top + 1, 1] = a + c
             top += 2
-    starts[classes] = rows.shape[0]
+    starts[classes] = columns.shape[1]
     return classes
 
 
 @inner
 def _cut_block(
-    rows, a, b, k, sizes, admissible, best, window, costs, starts, classes, stack, base, flags,
+    columns, a, b, k, sizes, admissible, best, window, costs, starts, classes, stack, base, flags,
     block, lists, other, counts, prices, found, bounds, active, losses, order, used,
 ):  # fmt: skip
     """Cuts the rows a..b into classes, every cut priced exactly, and appends their starts; how many there are now.
@@ -442,7 +448,7 @@ def _cut_block(
     """
     d = losses.shape[0]
     m = b - a
-    _sorted_lists(rows, a, m, m, order, used, block, lists, other, counts)
+    _sorted_lists(columns, a, m, m, order, used, block, lists, other, counts)
     top = base
     stack[top, 0] = 0
     stack[top, 1] = m
@@ -479,13 +485,13 @@ def _cut_block(
         stack[top + 1, 0] = s
         stack[top + 1, 1] = s + c
         top += 2
-    for i in range(m):
-        for j in range(d + 1):
-            rows[a + i, j] = block[j, lists[0, i]]
+    for j in range(d + 1):
+        for i in range(m):
+            columns[j, a + i] = block[j, lists[0, i]]
     return classes
 
 
-def cut_once(rows, begin, end, attempt, k, quota, rules, block, window, costs):
+def cut_once(columns, begin, end, attempt, k, quota, rules, block, window, costs):
     """Proposes one cut for each of these nodes, in place: rows on the low side, 0 where none is left to try.
 
     begin, end: (nodes,) int64. attempt: (nodes,) int32, how many cuts of the node were refused before: the
@@ -494,14 +500,15 @@ def cut_once(rows, begin, end, attempt, k, quota, rules, block, window, costs):
     Nodes above `block` rows are priced on a strided sample of so many rows.
     """
     low_rows = np.zeros(len(begin), dtype=np.int64)
-    space = _work_space(rows.shape[1] - 1, block)
-    _cut_once(rows, begin, end, attempt, k, quota, *rules, block, window, costs, low_rows, *space)
+    room = _room(int((end - begin).max(initial=0)))
+    space = _work_space(len(columns) - 1, block)
+    _cut_once(columns, begin, end, attempt, k, quota, *rules, block, window, costs, low_rows, *room, *space)
     return low_rows
 
 
 @outer
 def _cut_once(
-    rows, begin, end, attempt, k, quota, sizes, admissible, best, ties, limit, window, costs, low_rows,
+    columns, begin, end, attempt, k, quota, sizes, admissible, best, ties, limit, window, costs, low_rows, sides, aside,
     block, lists, other, counts, prices, found, bounds, active, losses, order,
 ):  # fmt: skip
     d = losses.shape[0]
@@ -511,10 +518,10 @@ def _cut_once(
         m = b - a
         if m < 2 * k:
             continue
-        dim = _weigh(rows, a, b, m // m, bounds, losses, costs)
+        dim = _weigh(columns, a, b, losses, costs)
         used = _tie_order(losses, ties, order)
         size = min(m, limit)
-        _sorted_lists(rows, a, m, size, order, used, block, lists, other, counts)
+        _sorted_lists(columns, a, m, size, order, used, block, lists, other, counts)
         unit = quota if m >= 2 * quota else k
         c = lower_size(m, unit, sizes)
         low = max(int(size * window), k if size == m else k // k)
@@ -540,8 +547,8 @@ def _cut_once(
             if admissible:
                 c = int(found[dim, 1])
                 if size < m:
-                    c = _position(rows, a, b, dim, c, size, block, lists, k, window)
+                    c = _position(columns, a, b, dim, c, size, block, lists, k, window)
         elif attempt[node] > 0:
             continue
-        _select(rows, a, b, a + c, dim, order, used, other)
+        _part(columns, a, b, c, dim, order, used, sides, aside, counts)
         low_rows[node] = c

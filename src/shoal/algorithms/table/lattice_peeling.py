@@ -349,9 +349,12 @@ def _side_by_side(matrix: Matrix, partition: Partition) -> Partition:
 
 
 def _cut(rows: np.ndarray, partition: Partition, k: int, costs: np.ndarray) -> np.ndarray:
-    """Classes of 2k and more cut to less than 2k; where each class starts in `rows`, and n."""
-    starts = np.concatenate([[0], np.cumsum(partition.sizes())])
-    return rounded_cut.cut(rows, starts, k, RULES, max(EXACT_ROWS, 2 * k - 1), EXACT_ROWS, LEAST_SHARE, costs)
+    """Classes of 2k and more cut to less than 2k, in place; where each class starts in `rows`, and n."""
+    nodes = np.concatenate([[0], np.cumsum(partition.sizes())])
+    columns = np.ascontiguousarray(rows.T)
+    starts = rounded_cut.cut(columns, nodes, k, RULES, max(EXACT_ROWS, 2 * k - 1), EXACT_ROWS, LEAST_SHARE, costs)
+    rows[:] = columns.T
+    return starts
 
 
 def _cut_where_promises_hold(matrix: Matrix, partition: Partition, promises: Promises) -> Partition:

@@ -159,47 +159,50 @@ class RoundedPartition:
             )
         if matrix.attributes == 0:
             raise InputError(f"method '{self.name}': the policy has no quasi-identifier to partition on")
-        rows, costs = self._rows(matrix), _costs(matrix)
+        columns, costs = self._columns(matrix), _costs(matrix)
         if self.rare == "apart" and (matrix.base >= 0).any():
-            rows, costs = _with_oddity(rows, matrix)
+            columns, costs = _with_oddity(columns, matrix)
         if matrix.subjects is None and not promises.beyond_k:
-            starts = self._cut_all(rows, promises.k, costs)
-            rows = _without_oddity(rows, matrix)
-            self._refine(rows, starts, _costs(matrix))
+            starts = self._cut_all(columns, promises.k, costs)
+            numbers = self._refined(columns, starts, matrix)
         else:
-            starts = self._cut_by_level(rows, matrix, promises, costs)
-        return Partition(_labels(rows, starts), len(starts) - 1)
+            starts = self._cut_by_level(columns, matrix, promises, costs)
+            numbers = columns[-1]
+        return Partition(_labels(numbers, starts), len(starts) - 1)
 
-    def _rows(self, matrix: Matrix) -> np.ndarray:
-        """(n, d + 1) int32: the codes and, last, the record's number; small tables in the order of their codes."""
-        rows = np.empty((matrix.records, matrix.attributes + 1), dtype=np.int32)
+    def _columns(self, matrix: Matrix) -> np.ndarray:
+        """(d + 1, n) int32: the codes and, last, the record's number; small tables in the order of their codes."""
+        columns = np.empty((matrix.attributes + 1, matrix.records), dtype=np.int32)
         numbers = np.arange(matrix.records, dtype=np.int32)
         if self.ties == "lexicographic" and matrix.records <= SORTED_RECORDS:
             numbers = np.lexsort(matrix.codes.T).astype(np.int32)
-        rows[:, :-1] = matrix.codes[numbers] if matrix.records <= SORTED_RECORDS else matrix.codes
-        rows[:, -1] = numbers
-        return rows
+        columns[:-1] = (matrix.codes[numbers] if matrix.records <= SORTED_RECORDS else matrix.codes).T
+        columns[-1] = numbers
+        return columns
 
-    def _cut_all(self, rows: np.ndarray, k: int, costs: np.ndarray) -> np.ndarray:
+    def _cut_all(self, columns: np.ndarray, k: int, costs: np.ndarray) -> np.ndarray:
         """Steps 1 to 6 for k alone, depth first: where each class starts, and n."""
         cuts_by_rule = self.dimension == "widest" and self.cut == "paper"
         block, sample = (0, 0) if cuts_by_rule else (max(EXACT_ROWS, 2 * k - 1), EXACT_ROWS)
-        return rounded_cut.cut(rows, np.array([0, len(rows)]), k, self._rules(), block, sample, LEAST_SHARE, costs)
+        nodes = np.array([0, columns.shape[1]])
+        return rounded_cut.cut(columns, nodes, k, self._rules(), block, sample, LEAST_SHARE, costs)
 
-    def _refine(self, rows: np.ndarray, starts: np.ndarray, costs: np.ndarray) -> None:
-        """Ours: local search over the finished classes, in place."""
+    def _refined(self, columns: np.ndarray, starts: np.ndarray, matrix: Matrix) -> np.ndarray:
+        """Ours: local search over the finished classes; the records' numbers, class after class."""
         effort = self.refine
         if effort == "auto":
-            n = len(rows)
+            n = matrix.records
             effort = "full" if n <= FULL_RECORDS else "light" if n <= LIGHT_RECORDS else "none"
         if effort == "none" or len(starts) < 3:
-            return
-        search = REFINEMENTS[effort]
+            return columns[-1]
+        search, costs = REFINEMENTS[effort], _costs(matrix)
         # nodes of a hierarchy are coarse: a third class often holds the records that make two fit
-        together = 3 if len(costs) > rows.shape[1] - 1 else 2
+        together = 3 if (matrix.base >= 0).any() else 2
+        rows = np.vstack([columns[: matrix.attributes], columns[-1:]]).T.copy()  # without oddity
         class_refinement.refine_classes(rows, starts, search.reach, search.neighbours, together, search.rounds, costs)
+        return rows[:, -1]
 
-    def _cut_by_level(self, rows: np.ndarray, matrix: Matrix, promises: Promises, costs: np.ndarray) -> np.ndarray:
+    def _cut_by_level(self, columns: np.ndarray, matrix: Matrix, promises: Promises, costs: np.ndarray) -> np.ndarray:
         """Steps 1 to 6 for further promises, a level at a time; a refused cut tries the next best attribute."""
         k = promises.k
         quota = max(k, k * matrix.records // matrix.people)  # records that k subjects own on average
@@ -208,11 +211,11 @@ class RoundedPartition:
         final: list[np.ndarray] = []
         while len(begin):
             low = rounded_cut.cut_once(
-                rows, begin, end, attempt, k, quota, self._rules(), EXACT_ROWS, LEAST_SHARE, costs
+                columns, begin, end, attempt, k, quota, self._rules(), EXACT_ROWS, LEAST_SHARE, costs
             )
             final.append(begin[low == 0])
             begin, end, attempt, low = (a[low > 0] for a in (begin, end, attempt, low))
-            accepted = _both_hold(rows, begin, end, low, promises)
+            accepted = _both_hold(columns[-1], begin, end, low, promises)
             middle = begin + low
             begin, end, attempt = (
                 np.concatenate(parts)
@@ -245,21 +248,16 @@ def _costs(matrix: Matrix, oddity: float | None = None) -> np.ndarray:
     return costs
 
 
-def _with_oddity(rows: np.ndarray, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
-    """The rows and costs with one more attribute, oddity in hundredths, that costs as much as any other."""
-    oddity = np.zeros(len(rows), dtype=np.int32)
+def _with_oddity(columns: np.ndarray, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
+    """The columns and costs with one more attribute, oddity in hundredths, that costs as much as any other."""
+    oddity = np.zeros(matrix.records, dtype=np.int32)
     for j in np.flatnonzero(matrix.base >= 0):
         branch = _branches(matrix, j)
-        records = np.bincount(branch[rows[:, j]], minlength=len(matrix.parent))
-        share = records[branch] / len(rows)
-        oddity += np.rint(100 * (1 - share)).astype(np.int32)[rows[:, j]]
+        records = np.bincount(branch[columns[j]], minlength=len(matrix.parent))
+        share = records[branch] / matrix.records
+        oddity += np.rint(100 * (1 - share)).astype(np.int32)[columns[j]]
     oddity -= oddity.min()
-    return np.insert(rows, matrix.attributes, oddity, axis=1), _costs(matrix, 1 / max(int(oddity.max()), 1))
-
-
-def _without_oddity(rows: np.ndarray, matrix: Matrix) -> np.ndarray:
-    d = matrix.attributes
-    return rows if rows.shape[1] == d + 1 else np.ascontiguousarray(rows[:, [*range(d), d + 1]])
+    return np.insert(columns, matrix.attributes, oddity, axis=0), _costs(matrix, 1 / max(int(oddity.max()), 1))
 
 
 def _branches(matrix: Matrix, j: np.intp) -> np.ndarray:
@@ -273,19 +271,21 @@ def _branches(matrix: Matrix, j: np.intp) -> np.ndarray:
     return branch
 
 
-def _both_hold(rows: np.ndarray, begin: np.ndarray, end: np.ndarray, low: np.ndarray, promises: Promises) -> np.ndarray:
+def _both_hold(
+    numbers: np.ndarray, begin: np.ndarray, end: np.ndarray, low: np.ndarray, promises: Promises
+) -> np.ndarray:
     """Which proposed cuts leave every promise on both sides; asks once for all."""
-    sides = np.full(len(rows), -1, dtype=np.int32)
+    sides = np.full(len(numbers), -1, dtype=np.int32)
     for side, (first, stop) in enumerate(((begin, begin + low), (begin + low, end))):
         lengths = stop - first
         before = np.cumsum(lengths) - lengths
         place = np.repeat(first - before, lengths) + np.arange(lengths.sum())
-        sides[rows[place, -1]] = np.repeat(2 * np.arange(len(first), dtype=np.int32) + side, lengths)
+        sides[numbers[place]] = np.repeat(2 * np.arange(len(first), dtype=np.int32) + side, lengths)
     held = promises.hold(sides, 2 * len(begin))
     return held[::2] & held[1::2]
 
 
-def _labels(rows: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    labels = np.empty(len(rows), dtype=np.int32)
-    labels[rows[:, -1]] = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+def _labels(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    labels = np.empty(len(numbers), dtype=np.int32)
+    labels[numbers] = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
     return labels
