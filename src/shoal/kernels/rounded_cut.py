@@ -19,6 +19,7 @@ from numba import njit
 SAME, CROSS, PROPORTIONAL = 0, 1, 2
 TIES_BY_ROW, TIES_LEXICOGRAPHIC = 0, 1
 LOW, HIGH, TIED = 0, 1, 2
+SPARSE, FEWEST = 8, 64  # a large node's cut is priced on one of so many records, and on at least so many
 DEEPEST = 4096  # far above any depth that cuts of at least a fiftieth can reach
 
 # Half the compile time of a kernel goes into its helpers, allocations and wrappers. So helpers, called from compiled
@@ -368,7 +369,7 @@ def cut(columns, nodes, k, rules, block, sample, window, costs):
     chosen, the cheapest, or only the one of `sizes`; whether every attribute is tried, or only the
     widest; TIES_BY_ROW or TIES_LEXICOGRAPHIC.
     block: nodes up to so many rows are priced exactly, in the cache; 0: none is.
-    sample: rows on which the cuts of larger nodes are priced; 0: never priced, widest and `sizes` decide.
+    sample: most records on which the cuts of larger nodes are priced; 0: never priced, widest and `sizes` decide.
     window: least share of the rows on either side.
     """
     starts = np.empty(columns.shape[1] // k + len(nodes), dtype=np.int64)
@@ -409,20 +410,21 @@ def _cut(
                 continue
             c = lower_size(m, k, sizes)
             if sample > 0 and losses[dim] > 0.0:
-                _sorted_lists(columns, a, m, sample, order, used, block, lists, other, counts)
-                low = max(int(sample * window), 1)
-                high = sample - low
+                size = min(max(m // SPARSE, FEWEST), sample)
+                _sorted_lists(columns, a, m, size, order, used, block, lists, other, counts)
+                low = max(int(size * window), 1)
+                high = size - low
                 if not admissible:
-                    low = max(c * sample // m, 1)
+                    low = max(c * size // m, 1)
                     high = low
                 one = -1 if best else dim
                 dim = _cheapest_cuts(
-                    block, lists, m - m, sample, m // m, m - m, low, high, one,
+                    block, lists, m - m, size, m // m, m - m, low, high, one,
                     losses, found, prices, active, bounds, costs,
                 )  # fmt: skip
                 if admissible:
                     at = int(found[dim, 1])
-                    c = _position(columns, a, b, dim, at, sample, block, lists, k, window)
+                    c = _position(columns, a, b, dim, at, size, block, lists, k, window)
                     over = c % k
                     rem = m % k
                     if over > rem:  # to the nearest admissible size
