@@ -76,8 +76,8 @@ def run() -> NoReturn:
 
     def leave() -> None:
         """Ends at once: taking every library apart costs more than publishing a small table."""
-        for stream in filter(None, (sys.stdout, sys.stderr)):
-            stream.flush()
+        for open_end in filter(None, (sys.stdout, sys.stderr)):
+            open_end.flush()
         os._exit(status)
 
     atexit.register(leave)  # the first that is registered runs last, after all that libraries clean up

@@ -341,7 +341,7 @@ def _position(columns, a, b, dim, share, sample, block, lists, k, window):
 
 
 def _room(size):
-    """What parting a node of up to `size` records needs: the side of each, and the high ones of a column."""
+    """What parting nodes of up to `size` records needs: the side of each record, and a column's values on the high."""
     return np.empty(size, dtype=np.int8), np.empty(size, dtype=np.int32)
 
 
@@ -429,7 +429,8 @@ def _cut(
                     rem = m % k
                     if over > rem:  # to the nearest admissible size
                         c += rem - over if over - rem <= k - over else k - over
-            _part(columns, a, b, c, dim, order, used - 1, sides, aside, counts)  # they lie in the order of their numbers
+            # without the last of `order`: records lie in the order of their numbers
+            _part(columns, a, b, c, dim, order, used - 1, sides, aside, counts)
             stack[top, 0] = a + c
             stack[top, 1] = b
             stack[top + 1, 0] = a
