@@ -23,9 +23,9 @@ class Costs:
         return total
 
 
-def condensed(costs, people, picks, k, neighbour="knn", own_only=False, reach=0):
-    """FADS function 1 before its leftovers: the cluster of each record, None where left over."""
-    left, labels, made = sorted(picks), {}, 0
+def condensed(costs, people, picks, k, neighbour="knn", own_only=False, reach=0, order=None):
+    """FADS function 1 before its leftovers: the cluster of each record, None where left over; ties by `order`."""
+    left, labels, made = list(order or sorted(picks)), {}, 0
     who = lambda i: people[i] if len(people) else i  # noqa: E731
     for pick in picks:
         enough = len(left) if own_only else len({who(i) for i in left})
@@ -35,12 +35,13 @@ def condensed(costs, people, picks, k, neighbour="knn", own_only=False, reach=0)
             continue
         members = [pick]
         if neighbour != "knn":
-            among = left if neighbour == "grow" else nearest_people(pick, left, who, costs)[: reach * k]
+            near = [] if neighbour == "grow" else nearest_people(pick, left, who, costs)[: reach * k]
+            among = left if neighbour == "grow" else [i for i in left if i in near]
             while len(members) < k:
                 others = [i for i in among if who(i) not in {who(m) for m in members}]
-                members.append(min(others, key=lambda i: (costs.of([*members, i]), i)))
+                members.append(min(others, key=lambda i: costs.of([*members, i])))
         else:
-            ranked = sorted((i for i in left if who(i) != who(pick)), key=lambda i: (costs.of([pick, i]), i))
+            ranked = sorted((i for i in left if who(i) != who(pick)), key=lambda i: costs.of([pick, i]))
             seen = set()
             for i in ranked:
                 if own_only or who(i) not in seen:
@@ -59,8 +60,40 @@ def condensed(costs, people, picks, k, neighbour="knn", own_only=False, reach=0)
 
 def nearest_people(pick, left, who, costs):
     """The nearest record of every other person, the nearest first."""
-    ranked = sorted((i for i in left if who(i) != who(pick)), key=lambda i: (costs.of([pick, i]), i))
+    ranked = sorted((i for i in left if who(i) != who(pick)), key=lambda i: costs.of([pick, i]))
     return [i for at, i in enumerate(ranked) if who(i) not in {who(r) for r in ranked[:at]}]
+
+
+def rarest_first(costs, probes, n):
+    """The records by how far they are from the probes, the farthest first; ties by arrival."""
+    return sorted(range(n), key=lambda i: -sum(costs.of([i, probe]) for probe in probes))
+
+
+def regrouped(costs, people, labels, count, k, tries, rounds, order=None):
+    """Pairs of near clusters divided anew where that loses less; ties by `order`."""
+    order = order or list(range(len(labels)))
+    clusters = [[i for i in order if labels[i] == c] for c in range(count)]
+    clock, changed, visited = 1, [1] * count, [0] * count
+    for _ in range(rounds):
+        before = clock
+        for a in range(count):
+            loss = [costs.of(c) for c in clusters]
+            far = {b: 2 * costs.of(clusters[a] + clusters[b]) - loss[a] - loss[b] for b in range(count) if b != a}
+            since, visited[a] = visited[a], clock
+            for b in sorted(far, key=lambda b: (far[b], b))[:tries]:
+                pool = [i for i in order if i in clusters[a] or i in clusters[b]]
+                if max(changed[a], changed[b]) <= since or (len(people) and len({people[i] for i in pool}) < 2 * k):
+                    continue
+                grown = [max(pool, key=lambda i: costs.of([*clusters[a], i]))]
+                while len(grown) < k:
+                    grown.append(min((i for i in pool if i not in grown), key=lambda i: costs.of([*grown, i])))
+                rest = [i for i in pool if i not in grown]
+                if costs.of(grown) + costs.of(rest) < costs.of(clusters[a]) + costs.of(clusters[b]):
+                    clock += 1
+                    clusters[a], clusters[b], changed[a], changed[b] = rest, grown, clock, clock
+        if clock == before:
+            break
+    return [next((c for c in range(count) if i in clusters[c]), None) for i in range(len(labels))]
 
 
 def joined(costs, labels, count):

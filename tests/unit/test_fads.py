@@ -8,9 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_streams
+from shoal.algorithms.stream.fads import NEIGHBOURS, PROBES, REACH, ROUNDS, TRIES, Fads
 from shoal.data.space import Space
+from shoal.data.stream import Arrivals
 from shoal.kernels import condense
 from stream_cases import broken_rules, policy_of, run, stream_of
+
+
+class KAlone:
+    """k-anonymity and nothing else."""
+
+    beyond_k = False
+
+    def __init__(self, k: int) -> None:
+        self.k = k
 
 
 def space() -> Space:
@@ -54,6 +65,49 @@ def test_condensing_is_what_plain_python_finds(rule, case):
     if count:
         condense.join(near, leaf, np.zeros(0, np.int32), labels, count, *own.costs)
         assert labels.tolist() == naive_streams.joined(costs, plain, made)
+
+
+@settings(max_examples=80)
+@given(case=buffers(), tries=st.integers(1, 3), rounds=st.integers(1, 3))
+def test_regrouping_is_what_plain_python_finds_and_loses_no_more(case, tries, rounds):
+    values, people, picks, k = case
+    own = space()
+    near, leaf = own.near(values), own.leaf(values)
+    costs = naive_streams.Costs(near, leaf, *own.costs)
+    labels, count = condense.nearest(near, leaf, people, picks, k, condense.BY_NEAREST, *own.costs)
+    plain = [None if c < 0 else c for c in labels.tolist()]
+    before = labels.copy()
+    condense.regrouped(near, leaf, people, labels, count, k, tries, rounds, *own.costs)
+    wanted = naive_streams.regrouped(costs, people.tolist(), plain, count, k, tries, rounds)
+    assert [None if c < 0 else c for c in labels.tolist()] == wanted
+    loss = [sum(costs.of(np.flatnonzero(found == c).tolist()) for c in range(count)) for found in (labels, before)]
+    assert loss[0] <= loss[1]
+    for c in range(count):
+        members = np.flatnonzero(labels == c)
+        assert len(members) == k
+        assert not len(people) or len(set(people[members].tolist())) == k
+
+
+@pytest.mark.parametrize("neighbour", NEIGHBOURS)
+@settings(max_examples=60)
+@given(case=buffers())
+def test_the_clusters_of_a_release_are_what_plain_python_finds(neighbour, case):
+    values, people, _, k = case
+    own, n = space(), len(values)
+    publisher = Fads(delta=max(n, k), neighbour=neighbour).start(own, KAlone(k), 5)
+    who = people.astype(np.int64) if len(people) else np.arange(n)
+    released = [*publisher.push(Arrivals(np.arange(n), values, who)), *publisher.flush()]
+    rng = np.random.default_rng([5, 2, 0])
+    rng.random(n)  # drawn for ties between clusters that cover
+    picks = rng.permutation(n).tolist()
+    costs = naive_streams.Costs(own.near(values), own.leaf(values), *own.costs)
+    numbers = [] if len(set(who.tolist())) == n else who.tolist()
+    order = naive_streams.rarest_first(costs, picks[:PROBES], n) if neighbour != "knn" else None
+    labels, count = naive_streams.condensed(costs, numbers, picks, k, neighbour, reach=REACH, order=order)
+    if neighbour == "near":
+        labels = naive_streams.regrouped(costs, numbers, labels, count, k, TRIES, ROUNDS, order)
+    wanted = naive_streams.joined(costs, labels, count) if count else [-1] * n
+    assert [c for one in released for c in one.cluster.tolist()] == wanted
 
 
 @settings(max_examples=60)

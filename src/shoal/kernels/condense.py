@@ -163,21 +163,84 @@ def grown_near(near, leaf, people, picks, k, reach, base, parent, first, last, c
         _take(picks[at], clusters, labels, ids, where, near, leaf, left)
         left -= 1
         distinct -= _gone(people, counts, picks[at])
-        for _ in range(k - 1):
-            h = _least(dist, some, size)
-            _grow_to(h, some_near, some_leaf, dist, size, lo, hi, node, rows, starts, base, parent, first, last, cost)
-            taken = some[h]
-            size -= 1
-            some[h], dist[h] = some[size], dist[size]
-            for j in range(linear):
-                some_near[j, h] = some_near[j, size]
-            for j in range(trees):
-                some_leaf[j, h] = some_leaf[j, size]
-            _take(taken, clusters, labels, ids, where, near, leaf, left)
+        _grow(
+            some, some_near, some_leaf, dist, size, k - 1, lo, hi, node, rows, starts, base, parent, first, last, cost
+        )
+        for h in range(size - k + 1, size):
+            _take(some[h], clusters, labels, ids, where, near, leaf, left)
             left -= 1
-            distinct -= _gone(people, counts, taken)
+            distinct -= _gone(people, counts, some[h])
         clusters += 1
     return labels, clusters
+
+
+@njit(nogil=True, cache=True)
+def regrouped(near, leaf, people, labels, clusters, k, tries, rounds, base, parent, first, last, cost):
+    """Two near clusters of k records are divided anew wherever that loses less; labels change in place.
+
+    Each cluster with its `tries` nearest, by the loss of the box over both; `rounds` times over, what has not
+    changed since its last visit left out. Of both clusters' records, the one farthest from the cluster's box
+    grows by k - 1 more as in `grown`, and who is left is the other cluster.
+    Clusters with a person in common stay as they are, so that k different people make each of them before and
+    after. Ties go to the earlier cluster and record.
+    """
+    linear, trees = near.shape[0], leaf.shape[0]
+    rows, starts = np.empty(_leaves(base, first, last), np.int32), _row_starts(base, first, last)
+    members, filled = np.empty((clusters, k), np.int64), np.zeros(clusters, np.int64)
+    for i in range(len(labels)):
+        if labels[i] >= 0:
+            members[labels[i], filled[labels[i]]] = i
+            filled[labels[i]] += 1
+    rest, grown = clusters, clusters + 1  # the boxes of a division that is tried
+    lo, hi = np.empty((clusters + 2, linear), np.int32), np.empty((clusters + 2, linear), np.int32)
+    node, loss = np.empty((clusters + 2, trees), np.int32), np.empty(clusters + 2, np.int64)
+    for c in range(clusters):
+        loss[c] = _box(near, leaf, members[c], lo, hi, node, c, base, parent, first, last, cost)
+    pool, total = np.empty(2 * k, np.int64), np.empty(2 * k, np.int32)
+    pool_near, pool_leaf = np.empty((linear, 2 * k), np.int32), np.empty((trees, 2 * k), np.int32)
+    seen_with = np.full(people.max() + 1 if len(people) > 0 else 0, -1, np.int64)
+    keys = np.empty(tries, np.int64)
+    changed, visited, clock = np.ones(clusters, np.int64), np.zeros(clusters, np.int64), 1
+    for _ in range(rounds):
+        before = clock
+        for a in range(clusters):
+            size = _nearest_boxes(a, clusters, loss, lo, hi, node, keys, parent, first, last, cost)
+            since, visited[a] = visited[a], clock
+            for h in range(size):
+                b = keys[h] & 0xFFFFFFFF
+                if max(changed[a], changed[b]) <= since or _share(people, members, a, b, seen_with, clock):
+                    continue
+                pool[:k], pool[k:] = members[a], members[b]
+                _divide(near, leaf, pool, pool_near, pool_leaf, total, k, a, lo, hi, node, rows, starts,
+                        base, parent, first, last, cost)  # fmt: skip
+                loss[grown] = _box(near, leaf, pool[k:], lo, hi, node, grown, base, parent, first, last, cost)
+                loss[rest] = _box(near, leaf, pool[:k], lo, hi, node, rest, base, parent, first, last, cost)
+                if loss[grown] + loss[rest] >= loss[a] + loss[b]:
+                    continue
+                clock += 1
+                for c, new, its in ((a, rest, pool[:k]), (b, grown, pool[k:])):
+                    members[c], loss[c], changed[c] = its, loss[new], clock
+                    lo[c], hi[c], node[c] = lo[new], hi[new], node[new]
+        if clock == before:
+            break
+    for c in range(clusters):
+        for i in members[c]:
+            labels[i] = c
+
+
+@njit(nogil=True, cache=True)
+def rarity(near, leaf, probes, base, parent, first, last, cost):
+    """Distances of each record to the probes, records too, added up; (n,) int64."""
+    n = near.shape[1] if near.shape[0] > 0 else leaf.shape[1]
+    rows, starts = np.empty(_leaves(base, first, last), np.int32), _row_starts(base, first, last)
+    dist, total = np.empty(n, np.int32), np.zeros(n, np.int64)
+    for t in probes:
+        for j in range(leaf.shape[0]):
+            _fill_row(rows, starts[j], base[j] + leaf[j, t], base[j], parent, first, last, cost)
+        _distances(near, leaf, rows, starts, t, n, dist)
+        for i in range(n):
+            total[i] += dist[i]
+    return total
 
 
 @njit(nogil=True, cache=True)
@@ -515,6 +578,56 @@ def _grow_to(i, near, leaf, total, left, lo, hi, node, rows, starts, base, paren
 
 
 @inner
+def _grow(some, near, leaf, total, size, steps, lo, hi, node, rows, starts, base, parent, first, last, cost):
+    """Widens a box by one record after the other, each adding least; they end up behind the others."""
+    while steps > 0:
+        h = _least(total, some, size)
+        loss = total[h]
+        _grow_to(h, near, leaf, total, size, lo, hi, node, rows, starts, base, parent, first, last, cost)
+        size, steps = size - 1, steps - 1
+        total[h] = total[size]
+        _exchange(h, size, some, near, leaf)
+        covered = 0
+        for i in range(size):
+            covered += total[i] == loss
+        if covered > steps:
+            continue
+        i = 0
+        while covered > 0:  # all who add nothing, at once
+            if total[i] == loss:
+                size, steps, covered = size - 1, steps - 1, covered - 1
+                total[i] = total[size]
+                _exchange(i, size, some, near, leaf)
+            else:
+                i += 1
+
+
+@inner
+def _divide(near, leaf, pool, pool_near, pool_leaf, total, k, a, lo, hi, node, rows, starts, base, parent, first, last,
+            cost):  # fmt: skip
+    """Puts behind in the pool of 2k records the one farthest from box a, and the k - 1 that it grows by."""
+    at, far = 0, np.int64(-1)
+    for i in range(2 * k):
+        for j in range(near.shape[0]):
+            pool_near[j, i] = near[j, pool[i]]
+        for j in range(leaf.shape[0]):
+            pool_leaf[j, i] = leaf[j, pool[i]]
+        added = _added(pool_near, pool_leaf, i, lo, hi, node, a, parent, first, last, cost)
+        if added > far or (added == far and pool[i] < pool[at]):
+            at, far = i, added
+    end, box = 2 * k - 1, len(lo) - 1  # the last box is work space
+    _exchange(at, end, pool, pool_near, pool_leaf)
+    for j in range(near.shape[0]):
+        lo[box, j], hi[box, j] = pool_near[j, end], pool_near[j, end]
+    for j in range(leaf.shape[0]):
+        node[box, j] = base[j] + pool_leaf[j, end]
+        _fill_row(rows, starts[j], node[box, j], base[j], parent, first, last, cost)
+    _distances(pool_near, pool_leaf, rows, starts, end, end, total)
+    _grow(pool, pool_near, pool_leaf, total, end, k - 1, lo[box], hi[box], node[box], rows, starts,
+          base, parent, first, last, cost)  # fmt: skip
+
+
+@inner
 def _stretch_down(near, j, lo, x, total, left):
     """The loss of the box with each record, once its lower bound has fallen from lo to x."""
     for i in range(left):
@@ -539,3 +652,83 @@ def _widen(near, leaf, i, lo, hi, node, c, base, parent, first, last):
             node[c, j] = base[j] + leaf[j, i]
         while last[node[c, j]] < leaf[j, i] or first[node[c, j]] > leaf[j, i]:
             node[c, j] = parent[node[c, j]]
+
+
+@inner
+def _box(near, leaf, members, lo, hi, node, c, base, parent, first, last, cost):
+    """Fills in the box over some records, and returns its loss."""
+    lo[c], hi[c], node[c] = FAR, -FAR, -1
+    for i in members:
+        _widen(near, leaf, i, lo, hi, node, c, base, parent, first, last)
+    total = np.int64(0)
+    for j in range(near.shape[0]):
+        total += hi[c, j] - lo[c, j]
+    for j in range(leaf.shape[0]):
+        total += cost[node[c, j]]
+    return total
+
+
+@inner
+def _nearest_boxes(a, clusters, loss, lo, hi, node, keys, parent, first, last, cost):
+    """Keys (distance, cluster) of the boxes whose union with box a loses least above their own, ascending; how many."""
+    size = 0
+    for b in range(clusters):
+        if b == a:
+            continue
+        more = -loss[a] - loss[b]
+        for j in range(lo.shape[1]):
+            more += 2 * np.int64(max(hi[a, j], hi[b, j]) - min(lo[a, j], lo[b, j]))
+        for j in range(node.shape[1]):
+            up = node[a, j]
+            while last[up] < last[node[b, j]] or first[up] > first[node[b, j]]:
+                up = parent[up]
+            more += 2 * cost[up]
+        key = (more << 32) | b
+        if size < len(keys):
+            size += 1
+        elif key > keys[size - 1]:
+            continue
+        at = size - 1
+        while at > 0 and keys[at - 1] > key:
+            keys[at] = keys[at - 1]
+            at -= 1
+        keys[at] = key
+    return size
+
+
+@inner
+def _share(people, members, a, b, seen_with, clock):
+    """Whether two clusters have a person in common. seen_with: (people,) int64, work space of one such loop."""
+    if len(people) == 0:
+        return False
+    mark = clock * len(members) + a  # members of a cluster change only with the clock
+    for i in members[a]:
+        seen_with[people[i]] = mark
+    shared = False
+    for i in members[b]:
+        shared |= seen_with[people[i]] == mark
+    return shared
+
+
+@inner
+def _added(near, leaf, i, lo, hi, node, c, parent, first, last, cost):
+    """What record i adds to the loss of box c."""
+    added = np.int64(0)
+    for j in range(near.shape[0]):
+        added += max(lo[c, j] - near[j, i], 0) + max(near[j, i] - hi[c, j], 0)
+    for j in range(leaf.shape[0]):
+        up = node[c, j]
+        while last[up] < leaf[j, i] or first[up] > leaf[j, i]:
+            up = parent[up]
+        added += cost[up] - cost[node[c, j]]
+    return added
+
+
+@inner
+def _exchange(h, i, some, near, leaf):
+    """Two records of a pool change places."""
+    some[h], some[i] = some[i], some[h]
+    for j in range(near.shape[0]):
+        near[j, h], near[j, i] = near[j, i], near[j, h]
+    for j in range(leaf.shape[0]):
+        leaf[j, h], leaf[j, i] = leaf[j, i], leaf[j, h]

@@ -17,8 +17,10 @@ Reading: the paper's distance of two records is 0 for all of them (equation 4); 
 Reading: the pseudo-code takes the k - 1 nearest of the first record (`neighbour=knn`), while the
     stated cost and the flat curve of figure 11 fit a cluster that grows by the record which adds
     least loss (`neighbour=grow`); both are here (D9).
-Ours: `neighbour=near`, the default, grows the cluster among the first record's 3k nearest people: nearly
-    the loss of `grow`, in the time of `knn`.
+Reading: what grows most often meets ties, as the box covers many records already. The paper is silent; we take
+    the rarest of them, which other clusters would have to stretch for. The k - 1 nearest take the earliest (D7).
+Ours: `neighbour=near`, the default, grows the cluster among the first record's 3k nearest people, and then
+    divides near clusters anew where that loses less: less loss than `grow`, nearer to the time of `knn`.
 """
 
 from __future__ import annotations
@@ -52,6 +54,10 @@ from shoal.protocols import StreamPromises
 NEIGHBOURS = ("near", "knn", "grow")
 REACH = 3
 """With neighbour=near, a cluster grows among this many times k people."""
+PROBES = 16
+"""A record is as rare as its distances to so many random ones add up to."""
+TRIES, ROUNDS = 2, 2
+"""With neighbour=near, each cluster is divided anew with so many of its nearest, so many times over."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,8 @@ class Fads:
     neighbour: str = field(
         default="near",
         metadata={
-            "help": "a cluster grows by least loss, near its first record (near) or anywhere (grow), or is the nearest",
+            "help": "a cluster grows by least loss among all (grow), or near its first record and is then divided anew "
+            "with near ones (near), or is the nearest (knn)",
             "choices": NEIGHBOURS,
         },
     )
@@ -205,16 +212,31 @@ class Publisher:
         near, leaf = self._space.near(records.values), self._space.leaf(records.values)
         people, picks, costs = dense(records.people), rng.permutation(len(records)), self._space.costs
         k, nobody = self._promises.k, np.zeros(0, np.int32)
-        if self._asked.neighbour == "grow":
-            labels, count = condense.grown(near, leaf, people, picks, k, *costs)
-        elif self._asked.neighbour == "near":
-            labels, count = condense.grown_near(near, leaf, people, picks, k, REACH, *costs)
-        else:
+        if self._asked.neighbour == "knn":
             rule = condense.BY_NEAREST if self._asked.strict else condense.OWN_ONLY
             labels, count = condense.nearest(near, leaf, people, picks, k, rule, *costs)
+        else:
+            labels, count = self._grown(near, leaf, people, picks)
         if count:
             condense.join(near, leaf, nobody, labels, count, *costs)
         return labels, count
+
+    def _grown(
+        self, near: np.ndarray, leaf: np.ndarray, people: np.ndarray, picks: np.ndarray
+    ) -> tuple[np.ndarray, int]:
+        """Clusters that grow by least loss; of equals the rarest record, as kernels take whichever comes first."""
+        k, costs = self._promises.k, self._space.costs
+        order = np.argsort(-condense.rarity(near, leaf, picks[:PROBES], *costs), kind="stable")
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        near, leaf = np.ascontiguousarray(near[:, order]), np.ascontiguousarray(leaf[:, order])
+        people, picks = people[order] if len(people) else people, place[picks]
+        if self._asked.neighbour == "grow":
+            labels, count = condense.grown(near, leaf, people, picks, k, *costs)
+        else:
+            labels, count = condense.grown_near(near, leaf, people, picks, k, REACH, *costs)
+            condense.regrouped(near, leaf, people, labels, count, k, TRIES, ROUNDS, *costs)
+        return labels[place], count
 
     def snapshot(self) -> State:
         """Buffer, reusable clusters and counters."""
