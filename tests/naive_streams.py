@@ -81,13 +81,16 @@ def regrouped(costs, people, labels, count, k, tries, rounds, order=None):
             far = {b: 2 * costs.of(clusters[a] + clusters[b]) - loss[a] - loss[b] for b in range(count) if b != a}
             since, visited[a] = visited[a], clock
             for b in sorted(far, key=lambda b: (far[b], b))[:tries]:
-                pool = [i for i in order if i in clusters[a] or i in clusters[b]]
-                if max(changed[a], changed[b]) <= since or (len(people) and len({people[i] for i in pool}) < 2 * k):
+                who = lambda i: people[i] if len(people) else i  # noqa: E731
+                both = {who(i) for i in clusters[a]} & {who(i) for i in clusters[b]}
+                pool = [i for i in order if i in clusters[a] + clusters[b] and who(i) not in both]
+                if max(changed[a], changed[b]) <= since or not pool:
                     continue
                 grown = [max(pool, key=lambda i: costs.of([*clusters[a], i]))]
-                while len(grown) < k:
+                while len(grown) < len(pool) // 2:
                     grown.append(min((i for i in pool if i not in grown), key=lambda i: costs.of([*grown, i])))
-                rest = [i for i in pool if i not in grown]
+                rest = [i for i in pool if i not in grown] + [i for i in clusters[a] if who(i) in both]
+                grown += [i for i in clusters[b] if who(i) in both]
                 if costs.of(grown) + costs.of(rest) < costs.of(clusters[a]) + costs.of(clusters[b]):
                     clock += 1
                     clusters[a], clusters[b], changed[a], changed[b] = rest, grown, clock, clock

@@ -180,9 +180,8 @@ def regrouped(near, leaf, people, labels, clusters, k, tries, rounds, base, pare
 
     Each cluster with its `tries` nearest, by the loss of the box over both; `rounds` times over, what has not
     changed since its last visit left out. Of both clusters' records, the one farthest from the cluster's box
-    grows by k - 1 more as in `grown`, and who is left is the other cluster.
-    Clusters with a person in common stay as they are, so that k different people make each of them before and
-    after. Ties go to the earlier cluster and record.
+    grows as in `grown`, until half of them are taken. Records of people who are in both stay where they are, so
+    that k different people make each cluster before and after. Ties go to the earlier cluster and record.
     """
     linear, trees = near.shape[0], leaf.shape[0]
     rows, starts = np.empty(_leaves(base, first, last), np.int32), _row_starts(base, first, last)
@@ -198,8 +197,8 @@ def regrouped(near, leaf, people, labels, clusters, k, tries, rounds, base, pare
         loss[c] = _box(near, leaf, members[c], lo, hi, node, c, base, parent, first, last, cost)
     pool, total = np.empty(2 * k, np.int64), np.empty(2 * k, np.int32)
     pool_near, pool_leaf = np.empty((linear, 2 * k), np.int32), np.empty((trees, 2 * k), np.int32)
-    seen_with = np.full(people.max() + 1 if len(people) > 0 else 0, -1, np.int64)
-    keys = np.empty(tries, np.int64)
+    seen_in = np.zeros(people.max() + 1 if len(people) > 0 else 0, np.int64)
+    keys, pair = np.empty(tries, np.int64), 0
     changed, visited, clock = np.ones(clusters, np.int64), np.zeros(clusters, np.int64), 1
     for _ in range(rounds):
         before = clock
@@ -208,10 +207,14 @@ def regrouped(near, leaf, people, labels, clusters, k, tries, rounds, base, pare
             since, visited[a] = visited[a], clock
             for h in range(size):
                 b = keys[h] & 0xFFFFFFFF
-                if max(changed[a], changed[b]) <= since or _share(people, members, a, b, seen_with, clock):
+                if max(changed[a], changed[b]) <= since:
                     continue
-                pool[:k], pool[k:] = members[a], members[b]
-                _divide(near, leaf, pool, pool_near, pool_leaf, total, k, a, lo, hi, node, rows, starts,
+                pair += 2
+                both = _pool(people, members[a], members[b], pool, seen_in, pair)
+                if both == k:
+                    continue
+                of_one = pool[both : 2 * k - both]
+                _divide(near, leaf, of_one, pool_near, pool_leaf, total, a, lo, hi, node, rows, starts,
                         base, parent, first, last, cost)  # fmt: skip
                 loss[grown] = _box(near, leaf, pool[k:], lo, hi, node, grown, base, parent, first, last, cost)
                 loss[rest] = _box(near, leaf, pool[:k], lo, hi, node, rest, base, parent, first, last, cost)
@@ -603,11 +606,11 @@ def _grow(some, near, leaf, total, size, steps, lo, hi, node, rows, starts, base
 
 
 @inner
-def _divide(near, leaf, pool, pool_near, pool_leaf, total, k, a, lo, hi, node, rows, starts, base, parent, first, last,
+def _divide(near, leaf, pool, pool_near, pool_leaf, total, a, lo, hi, node, rows, starts, base, parent, first, last,
             cost):  # fmt: skip
-    """Puts behind in the pool of 2k records the one farthest from box a, and the k - 1 that it grows by."""
+    """Moves the record that is farthest from box a, and those that it grows by, into the pool's second half."""
     at, far = 0, np.int64(-1)
-    for i in range(2 * k):
+    for i in range(len(pool)):
         for j in range(near.shape[0]):
             pool_near[j, i] = near[j, pool[i]]
         for j in range(leaf.shape[0]):
@@ -615,7 +618,7 @@ def _divide(near, leaf, pool, pool_near, pool_leaf, total, k, a, lo, hi, node, r
         added = _added(pool_near, pool_leaf, i, lo, hi, node, a, parent, first, last, cost)
         if added > far or (added == far and pool[i] < pool[at]):
             at, far = i, added
-    end, box = 2 * k - 1, len(lo) - 1  # the last box is work space
+    end, box = len(pool) - 1, len(lo) - 1  # the last box is work space
     _exchange(at, end, pool, pool_near, pool_leaf)
     for j in range(near.shape[0]):
         lo[box, j], hi[box, j] = pool_near[j, end], pool_near[j, end]
@@ -623,7 +626,7 @@ def _divide(near, leaf, pool, pool_near, pool_leaf, total, k, a, lo, hi, node, r
         node[box, j] = base[j] + pool_leaf[j, end]
         _fill_row(rows, starts[j], node[box, j], base[j], parent, first, last, cost)
     _distances(pool_near, pool_leaf, rows, starts, end, end, total)
-    _grow(pool, pool_near, pool_leaf, total, end, k - 1, lo[box], hi[box], node[box], rows, starts,
+    _grow(pool, pool_near, pool_leaf, total, end, len(pool) // 2 - 1, lo[box], hi[box], node[box], rows, starts,
           base, parent, first, last, cost)  # fmt: skip
 
 
@@ -697,17 +700,35 @@ def _nearest_boxes(a, clusters, loss, lo, hi, node, keys, parent, first, last, c
 
 
 @inner
-def _share(people, members, a, b, seen_with, clock):
-    """Whether two clusters have a person in common. seen_with: (people,) int64, work space of one such loop."""
+def _pool(people, mine, theirs, pool, seen_in, pair):
+    """Both clusters' records; mine of people in both come first, theirs last. How many people are in both.
+
+    seen_in: (people,) int64, all less than `pair`; work space.
+    """
+    k, both = len(mine), 0
     if len(people) == 0:
-        return False
-    mark = clock * len(members) + a  # members of a cluster change only with the clock
-    for i in members[a]:
-        seen_with[people[i]] = mark
-    shared = False
-    for i in members[b]:
-        shared |= seen_with[people[i]] == mark
-    return shared
+        pool[:k], pool[k:] = mine, theirs
+        return 0
+    for i in mine:
+        seen_in[people[i]] = pair
+    for i in theirs:
+        if seen_in[people[i]] == pair:
+            seen_in[people[i]] = pair + 1
+            both += 1
+            pool[2 * k - both] = i
+    first, at = 0, both
+    for i in mine:
+        if seen_in[people[i]] > pair:
+            pool[first] = i
+            first += 1
+        else:
+            pool[at] = i
+            at += 1
+    for i in theirs:
+        if seen_in[people[i]] <= pair:
+            pool[at] = i
+            at += 1
+    return both
 
 
 @inner
