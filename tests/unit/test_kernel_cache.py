@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+from numba import njit
+
+from shoal.cli.progress import watched_compiler
 from shoal.kernels import needs_cache_place
 
 
@@ -14,3 +18,23 @@ def test_a_writable_home_or_package_is_enough(tmp_path):
 
 def test_without_either_a_place_is_needed():
     assert needs_cache_place(Path("/nonexistent"), Path("/nonexistent/home"))
+
+
+def test_progress_tells_that_a_function_is_compiled_and_nothing_when_it_is_called_again():
+    compiling = watched_compiler()
+    seen = []
+
+    @njit
+    def twice(values):
+        return values * 2
+
+    compile_it = twice._compiler.compile  # where the compiler is asked while the event is on
+
+    def watched(*asked):
+        seen.append(compiling())
+        return compile_it(*asked)
+
+    twice._compiler.compile = watched
+    twice(np.ones(2))
+    twice(np.ones(2))
+    assert seen == [1] and compiling() == 0

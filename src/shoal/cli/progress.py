@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PATIENCE = 1.5  # seconds of silence before progress shows
+COMPILING = "compiling for this machine, only the first time"
 
 
 @contextmanager
@@ -35,6 +36,8 @@ class _Watcher(threading.Thread):
         self._since = time.monotonic()
         self._over = threading.Event()
 
+        self._compiler: Callable[[], int] = lambda: 0
+
     def enter(self, stage: str) -> None:
         self._stage = stage
 
@@ -45,10 +48,15 @@ class _Watcher(threading.Thread):
     def run(self) -> None:
         if self._over.wait(PATIENCE):
             return
+        if "numba.core.dispatcher" in sys.modules:  # else nothing of this command compiles
+            self._compiler = watched_compiler()
         if sys.stderr.isatty():
             self._spin()
         while not self._over.wait(0.2):
             self._tell()
+
+    def _doing(self) -> str:
+        return f"{self._stage}; {COMPILING}" if self._compiler() > 0 else self._stage
 
     def _spin(self) -> None:
         from rich.console import Console
@@ -56,11 +64,30 @@ class _Watcher(threading.Thread):
 
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(self._stage, total=None)
+            task = bar.add_task(self._doing(), total=None)
             while not self._over.wait(0.2):
-                bar.update(task, description=self._stage)
+                bar.update(task, description=self._doing())
 
     def _tell(self) -> None:
-        if self._stage != self._told:
-            self._told = self._stage
-            print(f"shoal: {self._stage} ({time.monotonic() - self._since:.0f} s)", file=sys.stderr, flush=True)
+        doing = self._doing()
+        if doing not in (self._told, self._told.removesuffix(f"; {COMPILING}")):
+            self._told = doing
+            print(f"shoal: {doing} ({time.monotonic() - self._since:.0f} s)", file=sys.stderr, flush=True)
+
+
+def watched_compiler() -> Callable[[], int]:
+    """A function that tells how many functions Numba is compiling now; what comes from its cache is not compiled."""
+    from numba.core import event
+
+    class Compiling(event.Listener):
+        functions = 0
+
+        def on_start(self, event: object) -> None:
+            self.functions += 1
+
+        def on_end(self, event: object) -> None:
+            self.functions = max(self.functions - 1, 0)  # one may have begun before this listened
+
+    listener = Compiling()
+    event.register("numba:compile", listener)
+    return lambda: listener.functions
