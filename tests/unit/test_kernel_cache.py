@@ -37,4 +37,5 @@ def test_progress_tells_that_a_function_is_compiled_and_nothing_when_it_is_calle
     twice._compiler.compile = watched
     twice(np.ones(2))
     twice(np.ones(2))
-    assert seen == [1] and compiling() == 0
+    assert seen == [1]
+    assert compiling() == 0
