@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +37,7 @@ def ledger(original, tmp_path) -> Path:
 
 
 def files_of(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.rglob("*") if p.is_file() and p.name not in ("lock", "published"))
+    return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != "lock")
 
 
 def test_a_whole_ledger_verifies(ledger):
@@ -51,10 +50,17 @@ def test_every_changed_byte_of_every_file_is_found(ledger):
     for folder in (ledger, ledger.with_name("L.private")):
         for path in files_of(folder):
             content = path.read_bytes()
-            path.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
-            assert Ledger.at(ledger).verify() if path.name != "ledger.json" else not_verified(ledger), path
+            flipped = [content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in places(content)]
+            for damaged in (content + b"\n", *flipped):
+                path.write_bytes(damaged)
+                assert not_verified(ledger), path
             path.write_bytes(content)
     assert Ledger.at(ledger).verify() == []
+
+
+def places(content: bytes) -> set[int]:
+    """Where a byte is changed: at both ends and in the middle."""
+    return {0, len(content) // 2, len(content) - 1} if content else set()
 
 
 def not_verified(ledger: Path) -> bool:
@@ -65,8 +71,11 @@ def not_verified(ledger: Path) -> bool:
 
 
 def test_every_missing_file_is_found(ledger):
+    """But for the last mark, which the next append sets again."""
     for folder in (ledger, ledger.with_name("L.private")):
         for path in files_of(folder):
+            if path.match("000004/published"):
+                continue
             content = path.read_bytes()
             path.unlink()
             assert not_verified(ledger), path
@@ -84,6 +93,16 @@ def test_a_missing_last_release_is_found_by_a_later_append(ledger):
     with pytest.raises(LedgerError, match="0003: is missing"):
         append(ledger, wearers(30, 4))
     assert Ledger.at(ledger).releases() == [1, 2]
+
+
+def test_a_last_release_that_is_taken_away_with_its_mark_is_found(tmp_path):
+    """As if it had never happened; but its increment is noted."""
+    ledger = grown(tmp_path / "L", releases=2)
+    shutil.rmtree(ledger / "0002")
+    (tmp_path / "L.private" / "000002" / "published").unlink()
+    assert "inputs: increments are noted that led to no step: 1" in Ledger.at(ledger).verify()
+    with pytest.raises(LedgerError, match="damaged"):
+        append(ledger, wearers(30, 3))
 
 
 def test_reordered_releases_are_named(ledger):
@@ -240,6 +259,8 @@ def test_nothing_is_appended_to_a_private_part_that_is_damaged(ledger):
     step = max(ledger.with_name("L.private").glob("0*"))
     for path in files_of(step):
         content = path.read_bytes()
+        if not content:
+            continue  # the mark
         path.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
         with pytest.raises(LedgerError, match="damaged"):
             append(ledger, wearers(30, 4))
@@ -265,7 +286,7 @@ def test_whole_records_are_kept_only_while_they_wait(ledger):
 
 def test_people_ever_published_are_kept_in_few_runs(tmp_path):
     ledger = grown(tmp_path / "L", releases=9, n=12)
-    runs = [len(np.load(path)) for path in sorted(ledger.with_name("L.private").glob("*/run.npy"))]
+    runs = [len(np.fromfile(path, "<u8")) for path in sorted(ledger.with_name("L.private").glob("*/run.bin"))]
     assert runs == [96, 12], "nine runs of twelve: eight merged, and the last"
     assert Ledger.at(ledger).verify() == []
     with pytest.raises(PromiseError, match="in earlier releases: 2"):
@@ -348,13 +369,13 @@ def test_an_increment_whose_note_is_lost_or_changed_is_not_published_twice(ledge
 def test_a_run_of_people_is_read_whole_before_it_is_merged(tmp_path):
     """Between merges only its size is asked; a changed token never gets into a new run."""
     ledger = grown(tmp_path / "L", releases=3, n=12)
-    [run] = [path for path in ledger.with_name("L.private").glob("*/run.npy") if np.load(path).size == 24]
+    [run] = [path for path in ledger.with_name("L.private").glob("*/run.bin") if np.fromfile(path, "<u8").size == 24]
     flip(run, run.stat().st_size - 1)
-    assert any("run.npy is missing or was changed" in finding for finding in Ledger.at(ledger).verify())
-    with pytest.raises(LedgerError, match=r"run\.npy is missing or was changed"):
+    assert any("run.bin is missing or was changed" in finding for finding in Ledger.at(ledger).verify())
+    with pytest.raises(LedgerError, match=r"run\.bin is missing or was changed"):
         append(ledger, wearers(12, 4))
     run.write_bytes(run.read_bytes()[:-8])
-    with pytest.raises(LedgerError, match=r"run\.npy is missing or was changed"):
+    with pytest.raises(LedgerError, match=r"run\.bin is missing or was changed"):
         append(ledger, wearers(3, 4))
 
 
@@ -364,10 +385,7 @@ def test_every_changed_character_of_the_last_state_is_found(ledger):
     content = path.read_bytes()
     for at in range(0, len(content), 7):
         path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
-        same = None
-        with suppress(ValueError):
-            same = json.loads(path.read_bytes()) == json.loads(content)
-        assert same or Ledger.at(ledger).verify(), at
+        assert Ledger.at(ledger).verify(), at
     path.write_bytes(content)
 
 
@@ -375,6 +393,8 @@ def test_every_changed_character_of_the_last_state_is_found(ledger):
 def test_what_is_no_file_is_found_and_not_waited_for(ledger, kind):
     for folder in (ledger, ledger.with_name("L.private")):
         for path in files_of(folder):
+            if path.match("000004/published"):
+                continue  # an append may be about to set it
             content = path.read_bytes()
             path.unlink()
             {

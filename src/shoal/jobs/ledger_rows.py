@@ -282,7 +282,7 @@ def known_people(ledger: Ledger) -> list[np.ndarray]:
 def _runs(ledger: Ledger) -> dict[int, np.ndarray]:
     """The same by the step that each run was written in."""
     steps = ledger.last_step().runs if ledger.exists else ()
-    return {step: np.load(ledger.step_folder(step) / RUN, mmap_mode="r") for step, _ in steps}
+    return {step: ledger.run(step) for step, _ in steps}
 
 
 def write_known(ledger: Ledger, identities: Identities, folder: Path) -> tuple[int, ...]:
@@ -302,7 +302,7 @@ def write_known(ledger: Ledger, identities: Identities, folder: Path) -> tuple[i
         ledger.check_run(stay[-1])  # what is written again is known to be whole
         fresh = np.sort(np.concatenate([runs[stay.pop()], fresh]), kind="stable")
     if len(fresh):
-        np.save(folder / RUN, fresh)
+        fresh.astype("<u8", copy=False).tofile(folder / RUN)
     return tuple(stay)
 
 

@@ -27,9 +27,11 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from shoal.errors import InputError, LedgerError
@@ -39,12 +41,14 @@ PRIVATE_SCHEMA = "shoal.ledger-private/1"
 GENESIS, POLICY, HIERARCHIES = "ledger.json", "policy.json", "hierarchies"
 DATA, CERTIFICATE = "data.csv", "certificate.json"
 STATE, MARK, KEY, LOCK, INPUTS = "state.json", "published", "key", "lock", "inputs"
-RUN = "run.npy"
+RUN = "run.bin"
+"""Sorted tokens of people, 64 bits each."""
 DRAFT = ".part"
 _LOST_KEY = "private key: is missing or was changed"
 KEY_BYTES = 32
 
 _RELEASE, _STEP = "{:04d}", "{:06d}"
+_STEP_NAME = re.compile("[0-9]{6,}")
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,7 @@ class Ledger:
     path: Path
     _last: Step | None = field(default=None, init=False, repr=False, compare=False)
     """Under the lock, the last step: nobody else can append another."""
+    _runs: dict[int, np.ndarray] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def at(cls, path: str | Path) -> Ledger:
@@ -146,7 +151,7 @@ class Ledger:
     def exists(self) -> bool:
         return (self.path / GENESIS).is_file()
 
-    @property
+    @cached_property
     def private(self) -> Path:
         """The private part: a sibling, so that the ledger's own folder can be handed on as it is.
 
@@ -181,7 +186,9 @@ class Ledger:
         """A step of the private part; raises LedgerError where it can't be read."""
         damaged = LedgerError(f"private step {number:06d}: is missing or damaged; restore it from a copy")
         content = _read_json(self.step_folder(number) / STATE)
-        if content is None or content.pop("schema", None) != PRIVATE_SCHEMA:
+        if content is None or sha256_of(self.step_folder(number) / STATE) != _sha256_of_text(_json(content)):
+            raise damaged
+        if content.pop("schema", None) != PRIVATE_SCHEMA:
             raise damaged
         if content.pop("sha256", None) != _sha256_of_state(content):
             raise damaged
@@ -244,13 +251,13 @@ class Ledger:
 
         with self._opened_lock() as lock, self._told():
             fcntl.flock(lock, fcntl.LOCK_EX)
-            self._sweep()
-            last = self.last_step()
+            last = self._sweep()
             self._last = last if last.number else None
             try:
                 yield
             finally:
                 self._last = None
+                self._runs.clear()
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -286,7 +293,7 @@ class Ledger:
         findings = [*self._genesis_findings(), *self._key_findings(step)]
         if findings:
             raise LedgerError(*_first_and_rest(findings))
-        whole = self.releases() == _up_to(step.releases) and self.steps() == _up_to(step.number)
+        whole = _count(self.path) == step.releases and _count(self.private) == step.number
         whole = whole and len(_names(self.private / INPUTS)) == step.number
         end = self.folder(step.releases) / CERTIFICATE if step.releases else self.path / GENESIS
         whole = whole and sha256_of(end) == step.head and not self._changed_files(step, step.files)
@@ -305,6 +312,12 @@ class Ledger:
         changed = self._changed_files(self.step(number), [RUN])
         if changed:
             raise LedgerError(*_first_and_rest(changed))
+
+    def run(self, number: int) -> np.ndarray:
+        """The file RUN of a step, read as it is asked for; under the lock only, where it is opened once."""
+        if number not in self._runs:
+            self._runs[number] = np.memmap(self.step_folder(number) / RUN, dtype="<u8", mode="r")
+        return self._runs[number]
 
     def _run_size(self, number: int) -> int:
         try:
@@ -381,7 +394,7 @@ class Ledger:
 
     def _finish(self, step: Step) -> None:
         """A step that happened: its increment is noted, it is marked, and files that it replaces are removed."""
-        self._note(self.private / INPUTS / step.input, f"{step.number}\n".encode())
+        self._note(self.private / INPUTS / step.input, _line(step.number))
         self._note(self.step_folder(step.number) / MARK, b"")
         if step.number < 2:
             return
@@ -413,21 +426,25 @@ class Ledger:
         step = self.step(number)
         return step.release is None or self.folder(step.release).is_dir()
 
-    def _sweep(self) -> None:
-        """Removes drafts and a last step that never happened; one that did is finished."""
-        drafts = [folder / name for folder in (self.path, self.private) for name in _names(folder) if _is_draft(name)]
+    def _sweep(self) -> Step:
+        """Removes drafts and a last step that never happened; the last that did is finished, and told."""
+        names = {folder: _names(folder) for folder in (self.path, self.private)}
+        drafts = [folder / name for folder in names for name in names[folder] if _is_draft(name)]
         # drafts from before the ledger's folder was there; another ledger's name may begin like this one's
         own = re.compile(rf"\.{re.escape(self.path.name)}(\.release)?\.[0-9a-f]{{16}}{re.escape(DRAFT)}")
         for left in (*drafts, *(path for path in self.path.parent.iterdir() if own.fullmatch(path.name))):
             _remove(left)
-        steps = self.steps()
-        if steps and not self._happened(steps[-1]):
+        last = max((int(name) for name in names[self.private] if _STEP_NAME.fullmatch(name)), default=0)
+        if last and not self._happened(last):
             # renamed first: half a folder must not look like a step
-            gone = self.private / f".{steps[-1]:06d}{DRAFT}"
-            os.rename(self.step_folder(steps[-1]), gone)
+            gone = self.private / f".{last:06d}{DRAFT}"
+            os.rename(self.step_folder(last), gone)
             shutil.rmtree(gone)
-        elif steps:
-            self._finish(self.step(steps[-1]))
+            return self.last_step()
+        step = self.step(last) if last else self.last_step()
+        if last:
+            self._finish(step)
+        return step
 
     # Verifying
 
@@ -543,6 +560,8 @@ class Ledger:
                 findings.append(f"{name}: does not follow the one before; one of the two was changed or replaced")
             before = sha256_of(self.step_folder(number) / STATE)
             is_noted = (self.step_folder(number) / MARK).exists()  # else an append may be about to
+            if (is_noted or number < last) and sha256_of(self.step_folder(number) / MARK) != _sha256_of_text(""):
+                findings.append(f"{name}: {MARK} is missing or was changed")
             if noted.pop(step.input, None if is_noted else number) != number:
                 findings.append(f"{name}: its increment is not noted as it was; it could be published twice")
             findings += self._key_findings(step) if number == last else []
@@ -564,7 +583,11 @@ class Ledger:
 
 
 def _sha256_of_state(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return _sha256_of_text(json.dumps(content, sort_keys=True))
+
+
+def _sha256_of_text(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def sha256_of(path: Path) -> str:
@@ -610,17 +633,22 @@ def _numbers(folder: Path, form: str) -> list[int]:
     return sorted(int(name) for name in named if name == form.format(int(name)))
 
 
-def _up_to(last: int) -> list[int]:
-    return list(range(1, last + 1))
+def _count(folder: Path) -> int:
+    """How many releases or steps seem to be in a folder."""
+    return sum(name.isdigit() for name in _names(folder))
 
 
 def _whole_number(path: Path) -> int | None:
     """The number that a small file holds, None where it holds none."""
     try:
-        digits = path.read_bytes().strip() if path.is_file() else b""
+        line = path.read_bytes() if path.is_file() else b""
     except OSError:
         return None
-    return int(digits) if digits.isdigit() else None
+    return int(line) if line[:-1].isdigit() and line == _line(int(line)) else None
+
+
+def _line(number: int) -> bytes:
+    return f"{number}\n".encode()
 
 
 def _names(folder: Path) -> set[str]:
