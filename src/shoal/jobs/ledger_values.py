@@ -28,10 +28,11 @@ def compared(policy: Policy) -> tuple[str, ...]:
 
 def with_table(policy: Policy, ledger: Ledger, method: Any) -> Policy:
     """The policy for the next release: for an increment, with the values of the table that it joins."""
-    releases = ledger.releases() if ledger.exists else []
-    if method.covers != "increment" or not releases or not compared(policy):
+    names = compared(policy) if method.covers == "increment" and ledger.exists else ()
+    releases = ledger.releases() if names else []
+    if not releases:
         return policy
-    table: Values = {name: Counter() for name in compared(policy)}
+    table: Values = {name: Counter() for name in names}
     for part in parts_of(ledger, releases[-1]):
         frame = files.read_as(ledger.folder(part) / DATA, ".csv").frame
         table = joined(table, values_of(frame, Identities.read(ledger.step_of(part)), policy))
