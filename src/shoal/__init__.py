@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from shoal.jobs.check import check
     from shoal.jobs.compare import Comparison, compare
     from shoal.jobs.describe import methods
+    from shoal.jobs.fuse import fuse
     from shoal.jobs.history import LedgerAudit, audit_ledger
     from shoal.jobs.ledger import ledger_table, verify_ledger
     from shoal.jobs.policy import Policy
@@ -49,6 +50,7 @@ _WHERE = {
     "check": "shoal.jobs.check",
     "compare": "shoal.jobs.compare",
     "ledger_table": "shoal.jobs.ledger",
+    "fuse": "shoal.jobs.fuse",
     "methods": "shoal.jobs.describe",
     "propose": "shoal.jobs.propose",
     "publish": "shoal.jobs.publish",
@@ -82,6 +84,7 @@ __all__ = [
     "audit_ledger",
     "check",
     "compare",
+    "fuse",
     "ledger_table",
     "methods",
     "propose",

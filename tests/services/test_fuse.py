@@ -17,7 +17,7 @@ from party_processes import bank_world
 from shoal.connectors.journal import Journal
 from shoal.connectors.party_link import FRAME_HEAD, Kind
 from shoal.jobs.agreement import Agreement
-from shoal.jobs.fuse import Keys, fuse
+from shoal.jobs.fuse import Keys, fuse_file
 from shoal.jobs.party import mixed
 from shoal.jobs.sample import write_sample
 from shoal.jobs.transcript import check_transcript
@@ -29,7 +29,9 @@ def fused(tmp_path_factory):
     """`shoal fuse` with everything as it is by default: three owners, MPyC, a transcript."""
     folder = tmp_path_factory.mktemp("fused")
     write_sample("bank", 250, 4, str(folder / "demo"))
-    certificate = fuse(str(folder / "demo" / "bank.parties.yaml"), str(folder / "out.csv"), transcript=folder / "said")
+    certificate = fuse_file(
+        str(folder / "demo" / "bank.parties.yaml"), str(folder / "out.csv"), transcript=folder / "said"
+    )
     return folder, certificate
 
 
@@ -42,6 +44,38 @@ def test_three_owners_end_with_the_table_of_one(fused):
     assert certificate.holds
     assert certificate["fusion"]["people"] == joined.height
     assert certificate["fusion"]["colluding_parties"] == 1
+
+
+def test_the_certificate_counts_people_qid_by_qid(fused):
+    folder, certificate = fused
+    published = pl.read_csv(folder / "out.csv", infer_schema=False)
+    for qid, promise in zip(certificate["fusion"]["qids"], certificate["promises"], strict=True):
+        groups = published.group_by(qid["attributes"]).len()["len"]
+        told = {"count": len(groups), "min": groups.min(), "mean": groups.mean(), "max": groups.max()}
+        assert qid["groups"] == pytest.approx(told)
+        assert qid["groups"]["min"] == promise["measured"] >= qid["k"] == promise["asked"]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_frames_are_fused_to_the_table_of_the_files(fused, tmp_path, kind):
+    folder, _ = fused
+    owners = ("bank", "insurer", "office")
+    frames = {owner: pl.read_csv(folder / "demo" / f"bank.{owner}.csv") for owner in owners}  # numbers as numbers
+    if kind == "pandas":
+        frames = {owner: frame.to_pandas() for owner, frame in frames.items()}
+    release = shoal.fuse(folder / "demo" / "bank.parties.yaml", frames)
+    data = pl.DataFrame(release.data)
+    assert type(release.data) is type(frames["bank"])
+    assert data.equals(pl.read_csv(folder / "out.csv", infer_schema=False))
+    assert release.certificate.holds
+    assert release.certificate["output"] is None
+    assert len(release.classes) == data.height
+    assert max(release.classes) + 1 == release.certificate["classes"]["count"]
+
+
+def test_a_frame_of_no_owner_is_refused(fused):
+    with pytest.raises(shoal.InputError, match="tables: stranger are no owners"):
+        shoal.fuse(fused[0] / "demo" / "bank.parties.yaml", {"stranger": pl.DataFrame({"a": ["1"]})})
 
 
 def test_only_the_release_and_its_certificate_stay(fused):
@@ -175,7 +209,7 @@ def test_a_fusion_whose_starter_is_killed_goes_on_when_it_is_run_again(tmp_path)
     before = journal.read_bytes()[:10_000]
     assert not (tmp_path / "out.csv").exists()
     time.sleep(1)  # its parties die with it
-    certificate = fuse(agreement, output)
+    certificate = fuse_file(agreement, output)
     assert certificate.holds
     assert before
     assert not journal.exists()
@@ -319,7 +353,7 @@ def demo(folder, change=lambda content: None):
 
 
 def test_files_with_hierarchies_and_plain_columns(tmp_path):
-    certificate = fuse(demo(tmp_path), str(tmp_path / "out.parquet"), transcript=tmp_path / "said")
+    certificate = fuse_file(demo(tmp_path), str(tmp_path / "out.parquet"), transcript=tmp_path / "said")
     published = pl.read_parquet(tmp_path / "out.parquet")
     assert published.columns == ["salary", "job", "ward", "income"]
     assert published["ward"].unique().sort().to_list() == ["a", "b"]
@@ -348,7 +382,7 @@ def test_what_can_not_be_is_told_and_leaves_nothing(tmp_path, change, error, tol
     agreement = demo(tmp_path, change)
     before = sorted(path.name for path in tmp_path.iterdir())
     with pytest.raises(error, match=told):
-        fuse(agreement, str(tmp_path / "out.csv"))
+        fuse_file(agreement, str(tmp_path / "out.csv"))
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 

@@ -29,7 +29,7 @@ def fuse(
     quiet: options.Quiet = False,
 ) -> None:
     """Fuse several owners' tables into one k-anonymous table: all parties as processes on this machine."""
-    from shoal.jobs.fuse import fuse as run
+    from shoal.jobs.fuse import fuse_file as run
 
     if output == "-":
         raise InputError("-o -: each party writes a file of its own; name a file")

@@ -15,6 +15,11 @@ def print_fusion(certificate: Certificate, written: str) -> None:
     sent = ", ".join(f"{kind} {size:,}" for kind, size in told["bytes"].items())
     spent = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in told["seconds"].items())
     lines = [
+        f"over {', '.join(qid['attributes'])}: {qid['groups']['count']} groups of {qid['groups']['min']} to "
+        f"{qid['groups']['max']} people"
+        for qid in told["qids"]
+    ]
+    lines += [
         f"{told['people']} people in common, {told['rounds']} rounds, {told['steps']} specializations",
         f"bytes that {told['party']} sent: {sent or 'none'}",
         f"seconds: {spent}",

@@ -13,21 +13,27 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal import errors
 from shoal.algorithms.fusion.secure_maximum import check_computing
 from shoal.connectors import files
+from shoal.connectors.frames import like, table_of
 from shoal.connectors.party_link import Identity, make_keys
 from shoal.data.certificate import Certificate
+from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError, PartyError, PromiseError
 from shoal.jobs.agreement import Agreement, PartyModel, with_places
-from shoal.jobs.audit import Progress, audit_file, silent
+from shoal.jobs.audit import Progress, audit_file, examine, silent
+
+if TYPE_CHECKING:
+    from shoal.jobs.publish import Publication
 
 RESTARTS = 3
 ADDED_DELAY = "SHOAL_ADDED_DELAY_MS"  # holds every message back, for experiments on one machine
@@ -84,6 +90,47 @@ class _Running:
 
 
 def fuse(
+    agreement: str | Path | dict[str, Any],
+    tables: Mapping[str, Any] | None = None,
+    *,
+    transcript: str | Path | None = None,
+    progress: Progress = silent,
+) -> Publication:
+    """One release from all parties' tables, with all parties as processes on this machine.
+
+    agreement: a PARTIES.yaml, or its content. tables: pandas, polars or pyarrow frames by party; of whom none is named
+    the agreement's own `table` is read. The same kind of frame as the first comes back. transcript: a folder for all
+    messages, which `shoal audit --transcript` checks. Raises InputError, InfeasibleError, PromiseError or PartyError,
+    and then returns nothing.
+    """
+    from shoal.jobs.publish import Publication
+
+    agreed = Agreement.from_dict(agreement) if isinstance(agreement, dict) else Agreement.load(agreement)
+    frames = {name: table_of(frame).frame for name, frame in (tables or {}).items()}
+    strangers = sorted(set(frames) - set(agreed.owners))
+    if strangers:
+        raise InputError(f"tables: {', '.join(strangers)} are no owners; the agreement has {', '.join(agreed.owners)}")
+    with tempfile.TemporaryDirectory(prefix="shoal-fuse-") as folder:
+        places = {name: str(Path(folder) / f"{name}.parquet") for name in frames}
+        for name, frame in frames.items():
+            files.write(frame, Path(places[name]), ".parquet")
+        output = str(Path(folder) / "fused.parquet")
+        said = None if transcript is None else Path(transcript)
+        certificate = _fuse(_with_tables(agreed, places), output, said, progress)
+        published = files.read(output).frame
+    classes = examine(Table(published), agreed.policy, None).release.classes
+    kind = next(iter((tables or {}).values()), published)
+    return Publication(like(kind, published), certificate.extended(output=None), classes.labels)
+
+
+def _with_tables(agreement: Agreement, places: Mapping[str, str]) -> Agreement:
+    parties = [party.model_dump(exclude_unset=True) for party in agreement.model.parties]
+    return agreement.with_changes(
+        parties=[party | ({"table": places[party["name"]]} if party["name"] in places else {}) for party in parties]
+    )
+
+
+def fuse_file(
     parties_path: str,
     output: str,
     *,
@@ -95,11 +142,22 @@ def fuse(
     report: Path | None = None,
     progress: Progress = silent,
 ) -> Certificate:
-    """One release from all parties' tables; writes the output, its certificate and the policy to audit it with.
+    """One release from all parties' tables; writes the output and its certificate.
 
     Raises InputError, InfeasibleError, PromiseError or PartyError, and then writes nothing.
     """
     agreement = changed(Agreement.load(parties_path), method, settings or {}, k, seed)
+    certificate = _fuse(agreement, output, transcript, progress)
+    if report is not None:
+        from shoal.jobs.report import write_audit_report
+
+        progress("drawing the report")
+        write_audit_report(audit_file(output, agreement.policy), agreement.policy, report)
+    return certificate
+
+
+def _fuse(agreement: Agreement, output: str, transcript: Path | None, progress: Progress) -> Certificate:
+    """Runs all parties of a whole agreement."""
     tables = {}
     for party in agreement.model.parties:
         if party.table is None:
@@ -128,11 +186,6 @@ def fuse(
         with files.written_whole(output + suffix) as draft:
             shutil.copyfile(_release_of(agreement.owners[0], folder, place.name, suffix), draft)
     shutil.rmtree(folder)
-    if report is not None:
-        from shoal.jobs.report import write_audit_report
-
-        progress("drawing the report")
-        write_audit_report(audit_file(output, agreement.policy), agreement.policy, report)
     return certificate
 
 
@@ -332,7 +385,6 @@ def run_one(
 
 def _holdings(agreement: Agreement, name: str) -> Any:
     """What the party's file holds; None for a helper."""
-    from shoal.data.table import Table
     from shoal.jobs.party import Holdings
 
     party = agreement.party(name)

@@ -27,6 +27,7 @@ from shoal.connectors import files
 from shoal.connectors.journal import Journal
 from shoal.connectors.party_link import Identity, Kind, LinkLost, PartyLink
 from shoal.data.certificate import Certificate
+from shoal.data.release import Release, label_classes
 from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError, PartyError, PromiseError
 from shoal.jobs.agreement import Agreement, PartyModel
@@ -478,15 +479,14 @@ def write_release(fused: Fused, agreement: Agreement, output: str, progress: Pro
         schema, findings = policy.bind_release(released)
         if schema is None or findings:
             raise InputError.from_findings(findings)
-        certificate, _ = measure(released, schema, policy, None, progress)
+        certificate, release = measure(released, schema, policy, None, progress)
         certificate = certificate.extended(
             verb="fuse",
             method=agreement.canonical["method"],
             seed=agreement.model.seed,
             seconds={"total": sum(fused.account["seconds"].values()), "method": None},
             output={"sha256": written.sha256},
-            fusion={key: value for key, value in fused.account.items() if key != "seconds"}
-            | {"seconds": fused.account["seconds"], "learned": learned(agreement)},
+            fusion=fused.account | {"qids": groups_by_qid(agreement, release), "learned": learned(agreement)},
         )
         broken = [p for p in certificate["promises"] if not p["holds"]]
         if broken:
@@ -497,6 +497,19 @@ def write_release(fused: Fused, agreement: Agreement, output: str, progress: Pro
         with files.written_whole(f"{output}.certificate.json") as proof:
             proof.write_text(certificate.to_json())
     return certificate
+
+
+def groups_by_qid(agreement: Agreement, release: Release) -> list[dict[str, Any]]:
+    """The groups of people who share their published values, QID by QID; `classes` has those of all QIDs together."""
+    told = []
+    for promise in agreement.policy.build_promises():
+        attributes = promise.attributes or tuple(agreement.quasi)
+        columns = tuple(column for column in release.columns if column.name in attributes)
+        labels, count = label_classes(columns, np.zeros(release.records, dtype=bool))
+        people = np.bincount(labels, minlength=count)
+        groups = {"count": count, "min": people.min(), "mean": people.mean(), "max": people.max()}
+        told.append({"attributes": list(attributes), "k": promise.k, "groups": groups})
+    return told
 
 
 def learned(agreement: Agreement) -> dict[str, list[str]]:
