@@ -62,7 +62,7 @@ class FusionBench:
         if setting["method"] == "original":
             return {"error": round(100 * self._error(None, setting["qids"]), 2)}
         with tempfile.TemporaryDirectory() as folder:
-            content = self._prepare(Path(folder), setting)
+            content = self.prepare(Path(folder), setting)
             told, table = _run(Path(folder), content, float(setting["delay"]))
         agreement = Agreement.from_dict(_without_places(content))
         spent = {phase: told["seconds"].get(phase, 0.0) for phase in ("scoring", "secure rounds", "instructions")}
@@ -70,12 +70,12 @@ class FusionBench:
         return {
             "seconds": round(sum(told["seconds"].values()) - told["seconds"]["join"], 3),
             **{phase.replace(" ", "_"): round(seconds, 3) for phase, seconds in spent.items()},
-            "rounds": told["rounds"], "steps": told["steps"], "groups": groups,
+            "rounds": told["rounds"], "steps": told["steps"], "touched": told["touched"], "groups": groups,
             "batch_bytes": told["bytes"].get("batch", 0), "shares_bytes": told["bytes"].get("shares", 0),
             "error": round(100 * self._error((agreement, table), setting["qids"]), 2),
         }  # fmt: skip
 
-    def _prepare(self, folder: Path, setting: Setting) -> dict[str, Any]:
+    def prepare(self, folder: Path, setting: Setting) -> dict[str, Any]:
         """Tables, keys and the agreement; everybody's rows in the same order, as if ids were joined."""
         from shoal.jobs.fuse import Keys, free_ports
 
@@ -104,6 +104,7 @@ class FusionBench:
         for party, port in zip(everybody, free_ports(len(everybody)), strict=True):
             Keys.of(party["name"], folder).make(party["name"])
             party["address"] = f"127.0.0.1:{port}"
+        (folder / "parties.json").write_text(json.dumps(content))
         return content
 
     def _error(self, found: tuple[Agreement, pl.DataFrame] | None, qids: str) -> float:
@@ -148,7 +149,6 @@ def _without_places(content: dict[str, Any]) -> dict[str, Any]:
 
 def _run(folder: Path, content: dict[str, Any], delay: float) -> tuple[dict[str, Any], pl.DataFrame]:
     """All parties to their end; what the first one tells, and its table."""
-    (folder / "parties.json").write_text(json.dumps(content))
     names = [party["name"] for party in [*content["parties"], *([content["helper"]] if "helper" in content else [])]]
     if hasattr(_CONTEXT, "set_forkserver_preload"):
         _CONTEXT.set_forkserver_preload([__name__, "shoal.jobs.party", "shoal.jobs.fuse"])  # imported once for all
