@@ -93,6 +93,21 @@ def test_no_message_says_more_than_the_published_table(fused):
     }  # fmt: skip
 
 
+def test_the_check_finds_that_a_message_is_missing(fused, tmp_path):
+    said = tmp_path / "said"
+    shutil.copytree(fused[0] / "said", said)
+    for path in said.glob("*.messages"):
+        content, at, kept = path.read_bytes(), 0, b""
+        while at < len(content):
+            end = at + 21 + int.from_bytes(content[at + 17 : at + 21], "little")
+            kept += b"" if content[at + 16] == Kind.BATCH else content[at:end]
+            at = end
+        path.write_bytes(kept)
+    assert {wrong.split(": ")[1] for wrong in check_transcript(said).wrong} == {
+        "less than the table shows, so messages are missing"
+    }
+
+
 @pytest.mark.parametrize("change", ["coarser table", "another byte", "another label"])
 def test_the_check_finds_a_message_that_says_more(fused, tmp_path, change):
     said = tmp_path / "said"

@@ -377,8 +377,11 @@ class PartyLink:
                 self._accepted = None
             for greeting in self._greetings.values():
                 for number, result in enumerate(greeting.results):
-                    if (b"M", "", number) not in self._journal:
+                    known = self._journal.get(b"M", "", number)
+                    if known is None:
                         self._journal.append(b"M", bytes(result), "", number)
+                    elif known != bytes(result):
+                        self._fatal = PartyError("another party: tells another result of a round; the run ends")
 
     def _gone(self) -> set[str]:
         """Who needs nothing more from this party, and has nothing more for it."""

@@ -109,6 +109,8 @@ class IdJoin:
                 self._link.send(other, Kind.KEY, key)
         else:
             key = self._link.receive(self._owners[0], Kind.KEY)
+            if len(key) != joining.POINT:
+                raise PartyError(f"party '{self._owners[0]}': sent no key for the ids; run the same version everywhere")
         work = partial(joining.keyed_ids, agreement=self._agreement.hash, key=key)
         return joining.points_of(b"".join(_each(work, chunks, workers)))
 

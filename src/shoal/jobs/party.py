@@ -281,7 +281,7 @@ class _Run:
         mine = {"records": len(self._holdings.ids), "label": self._holdings.label is not None}
         for other in self._others:
             self._link.send(other, Kind.ROLL, json.dumps(mine).encode())
-        roll = {other: json.loads(self._link.receive(other, Kind.ROLL)) for other in self._others}
+        roll = {other: _told_roll(other, self._link.receive(other, Kind.ROLL)) for other in self._others}
         roll |= {self._name: mine}
         if not any(told["label"] for told in roll.values()):
             label = self._agreement.model.label.attribute
@@ -351,6 +351,8 @@ class _Run:
         if found is None:
             found = bytes(rounds.maximum(bids))
             self._journal.append(b"M", found, "", number)
+        if found[0] >= len(self._owners) or found[1] > len(bids):
+            raise PartyError("another party: told of a round that can't have been; the run ends")
         return found[0], found[1]
 
     # The table
@@ -426,6 +428,16 @@ def mixed(table: pl.DataFrame, seed: int) -> pl.DataFrame:
     return by_content[np.random.default_rng([seed, 1]).permutation(by_content.height)]
 
 
+def _told_roll(party: str, content: bytes) -> dict[str, Any]:
+    try:
+        told = json.loads(content)
+        if type(told["records"]) is int and told["records"] >= 0 and type(told["label"]) is bool:
+            return {"records": told["records"], "label": told["label"]}
+    except (ValueError, TypeError, KeyError):
+        pass
+    raise PartyError(f"party '{party}': sent a roll that can't be read; run the same version everywhere")
+
+
 def _shown(column: Column, rows: np.ndarray) -> tuple[list[str], np.ndarray]:
     """The texts of these rows, sorted, and which of them each row has: nothing of the other rows."""
     codes = column.codes[rows]
@@ -453,8 +465,10 @@ def _unpacked_column(content: bytearray, rows: int) -> tuple[str, list[str], np.
         name, texts = json.loads(content[_LENGTH.size : end])
         few = len(texts) <= MOST_CHILDREN
         codes = unpack(content[end:], rows, len(texts)) if few else np.frombuffer(content[end:], dtype="<u4")
-        if len(codes) != rows or (rows and int(codes.max()) >= len(texts)):
+        if len(codes) != rows or (rows and int(codes.max()) >= len(texts)) or len({str(t) for t in texts}) < len(texts):
             raise ValueError
+        if not all(isinstance(text, str) for text in (name, *texts)):
+            raise TypeError
         assert not few or len(content) - end == packed_size(rows, len(texts))
     except (ValueError, TypeError, struct.error, AssertionError):
         raise PartyError("another party: sent a column that can't be read; run the same version everywhere") from None

@@ -134,11 +134,15 @@ def _check_sender(agreement: Agreement, folder: Path, sender: str, table: pl.Dat
             found.messages[Kind(kind).name.lower()] += 1
             found.bytes[Kind(kind).name.lower()] += len(content)
             by_receiver.setdefault(receiver, []).append((kind, content))
-    for receiver, messages in by_receiver.items():
+    for receiver in {*by_receiver, *agreement.owners} - {sender}:
+        messages = by_receiver.get(receiver, [])
         if any(kind == Kind.KEY for kind, _ in messages) and receiver not in agreement.owners:
             found.wrong.append(f"{sender} to {receiver}: the key of the ids, which is the owners'")
         try:
-            _Reader(agreement, sender, table, found).read(messages)
+            reader = _Reader(agreement, sender, table, found)
+            reader.read(messages)
+            if receiver in agreement.owners and not reader.said_all():
+                found.wrong.append(f"{sender} to {receiver}: less than the table shows, so messages are missing")
         except (ValueError, IndexError, KeyError, TypeError, struct.error) as failed:
             found.wrong.append(f"{sender} to {receiver}: a message that can't be read ({type(failed).__name__})")
 
@@ -168,6 +172,12 @@ class _Reader:
                 self._demand(len(content) == length, "a long message is broken")
                 content = content[_LENGTH.size :]
             self._one(kind, content)
+
+    def said_all(self) -> bool:
+        """Whether the nodes of the sender's own attributes, as it said them, are those of the table."""
+        own = [j for j, d in enumerate(self._agreement.domains) if self._agreement.owner_of(d.name) == self._sender]
+        said = [(self._final[j][rows] == (lo, hi)).all() for (j, lo, hi), rows in self._rows.items() if j in own]
+        return all(said) and not self._plain
 
     def _one(self, kind: int, content: bytes) -> None:
         if kind in (Kind.MASKED, Kind.GATHERED, Kind.COMMON):
