@@ -5,6 +5,7 @@ They are forked from a server that has imported everything, so that a test needs
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -41,8 +42,8 @@ class World:
         helper = [self.content["helper"]["name"]] if "helper" in self.content else []
         return [party["name"] for party in self.content["parties"]] + helper
 
-    def start(self, name: str, die_at: int | None = None, patience: float = 40.0) -> None:
-        arguments = (str(self.folder), str(self.agreement), name, die_at, patience)
+    def start(self, name: str, die_at: int | None = None, patience: float = 40.0, lie: str | None = None) -> None:
+        arguments = (str(self.folder), str(self.agreement), name, die_at, patience, lie)
         self.running[name] = _CONTEXT.Process(target=_party, args=arguments, daemon=True)
         self.running[name].start()
 
@@ -73,14 +74,16 @@ class World:
         return (self.folder / f"{name}.error").read_text()
 
 
-def _party(folder: str, agreement: str, name: str, die_at: int | None, patience: float) -> None:
-    """One party in its process; killed after so many entries of its journal."""
+def _party(folder: str, agreement: str, name: str, die_at: int | None, patience: float, lie: str | None) -> None:
+    """One party in its process; killed after so many entries of its journal, or one that lies."""
     from shoal.connectors import party_link
     from shoal.connectors.journal import Journal
     from shoal.errors import ShoalError
     from shoal.jobs.fuse import run_one
 
     party_link._LAST_CALL = 2.0
+    if lie is not None:
+        _lie(lie)
     if die_at is not None:
         append, count = Journal.append, [0]
 
@@ -101,6 +104,24 @@ def _party(folder: str, agreement: str, name: str, die_at: int | None, patience:
         (place / f"{name}.error").write_text(str(error))
         os._exit(error.exit_status)
     os._exit(0)
+
+
+def _lie(about: str) -> None:
+    """Changes what this process says: how many records it has, who is in common, or which round was computed."""
+    from shoal.connectors.party_link import Kind, PartyLink
+
+    send = PartyLink.send
+
+    def lying(self, to, kind, content):
+        if kind == Kind.ROLL and about == "records":
+            content = json.dumps(json.loads(content) | {"records": 5000}).encode()
+        elif kind == Kind.ROLL and about == "roll":
+            content = b'{"records": "many"}'
+        elif kind == Kind.COMMON and about == "common" and len(content) >= 64:  # a person twice
+            content = content[:32] + content[:32] + content[64:]
+        send(self, to, kind, content)
+
+    PartyLink.send = lying
 
 
 def ports(count: int) -> list[int]:

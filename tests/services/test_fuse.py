@@ -250,6 +250,19 @@ def test_a_stranger_under_an_agreed_name_is_not_heard(tmp_path):
     assert stranger.statuses() == {"insurer": 4}
 
 
+@pytest.mark.parametrize(
+    ("lie", "told"),
+    [("records", "another number of ids"), ("roll", "a roll that can't be read"), ("common", "people in common twice")],
+)
+def test_a_party_that_lies_where_it_can_be_seen_ends_the_run(tmp_path, lie, told):
+    world = bank_world(tmp_path, n=40)
+    for name in world.names:
+        world.start(name, patience=8, lie=lie if name == "bank" else None)
+    assert set(world.statuses().values()) == {4}
+    assert any(told in world.message(name) for name in ("insurer", "office"))
+    assert not list(tmp_path.glob("*.csv.certificate.json"))
+
+
 def test_parties_with_another_agreement_stop(tmp_path):
     world = bank_world(tmp_path)
     for name in ("bank", "insurer"):
