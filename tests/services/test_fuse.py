@@ -211,6 +211,54 @@ def test_killed_around_a_secure_round_a_party_goes_on_to_the_same_table(tmp_path
     assert {world.release(one) for one in world.names} == {undisturbed[False][0]}
 
 
+def test_a_table_that_changes_while_its_party_is_down_ends_the_run(tmp_path):
+    """What is repeated must be repeated with the same bids: others would tell more."""
+    world = bank_world(tmp_path, n=40)
+    for name in ("insurer", "office"):
+        world.start(name, patience=15)
+    while (tmp_path / "bank.journal").exists() is False or Journal(tmp_path / "bank.journal" / "journal").get(
+        b"B"
+    ) is None:
+        world.start("bank", die_at=4)
+        world.running["bank"].join(60)
+    table = tmp_path / "bank.table.csv"
+    changed = pl.read_csv(table, infer_schema=False).with_columns(pl.col("salary").reverse())
+    changed.write_csv(table)
+    world.start("bank")
+    assert world.statuses()["bank"] == 4
+    assert "bids were others" in world.message("bank")
+    assert not list(tmp_path.glob("*.csv.certificate.json"))
+
+
+def test_raw_values_swapped_within_final_nodes_leave_all_messages_of_their_kind_and_length(tmp_path):
+    """Among people of one label whose salaries end in one node, so that all counts, and thus all scores, stay."""
+    write_sample("bank", 250, 4, str(tmp_path / "demo"))
+    agreement = tmp_path / "demo" / "bank.parties.yaml"
+    bank, insurer, office = (
+        pl.read_csv(tmp_path / "demo" / f"bank.{owner}.csv") for owner in ("bank", "insurer", "office")
+    )
+    table = bank.join(insurer, on="customer", how="semi").join(office, on="customer", how="semi")
+    first = shoal.fuse(agreement, {"bank": table}, transcript=tmp_path / "first")
+    starts = sorted(int(text.strip("[]").split(",")[0]) for text in first.data["salary"].unique())
+    node = pl.Series("node", np.searchsorted(starts, table["salary"].to_numpy(), side="right"))
+    swapped = table.with_columns(pl.col("salary").shuffle(seed=1).over(node, "loan"))
+    assert not swapped.equals(table)
+    second = shoal.fuse(agreement, {"bank": swapped}, transcript=tmp_path / "second")
+    assert second.data.equals(first.data)
+    for path in (tmp_path / "first").glob("*.[ms]*s"):
+        assert shapes(path) == shapes(tmp_path / "second" / path.name)
+
+
+def shapes(path):
+    """Receiver, kind and length of all messages: those of the program in order, shares sorted."""
+    content, at, found = path.read_bytes(), 0, []
+    while at < len(content):
+        length = int.from_bytes(content[at + 17 : at + 21], "little")
+        found.append((content[at : at + 16], content[at + 16], length))
+        at += 21 + length
+    return found if path.suffix == ".messages" else sorted(found)
+
+
 def test_a_fusion_whose_starter_is_killed_goes_on_when_it_is_run_again(tmp_path):
     write_sample("bank", 250, 4, str(tmp_path / "demo"))
     agreement, output = str(tmp_path / "demo" / "bank.parties.yaml"), str(tmp_path / "out.csv")

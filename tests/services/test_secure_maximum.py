@@ -37,7 +37,7 @@ class Parties:
             for _ in range(computing)
         ]
         self.results = [queue.SimpleQueue() for _ in self.processes]
-        self.sizes: list[int] = []
+        self.said: list[bytes] = []
         self._lock = threading.Lock()
         for number in range(computing):
             place = {"number": number, "computing": computing, "owners": owners, "bits": BITS}
@@ -54,11 +54,11 @@ class Parties:
             if what == RESULT:
                 self.results[number].put(json.loads(payload))
             else:
-                self.sizes.append(len(payload))
+                self.said.append(payload)
                 self._write(peer, what, number, counter, payload)
 
     def maximum(self, bids):
-        self.sizes = []
+        self.said = []
         for number in range(len(self.processes)):
             plan = bids[number] if number < self.owners else [0] * AHEAD
             self._write(number, BIDS, 0, 0, json.dumps(plan).encode())
@@ -91,6 +91,19 @@ def test_the_secure_maximum_is_the_plain_one(owners, computing):
                 assert sum(told[number]) == steps
                 assert steps == 0 or told[number][winner] == steps
             assert all(result == [] for result in told[owners:])  # a helper learns nothing
+    finally:
+        parties.close()
+
+
+def test_messages_have_lengths_that_say_nothing_and_hold_no_pickle():
+    parties = Parties(3, 3)
+    try:
+        lengths = []
+        for bids in rounds(3):
+            parties.maximum(bids)
+            lengths.append(sorted(len(payload) for payload in parties.said))
+            assert not any(payload.startswith(b"\x80") and payload.endswith(b".") for payload in parties.said)
+        assert lengths[1:] == lengths[1:2] * (len(lengths) - 1)  # the first round carries keys, too
     finally:
         parties.close()
 

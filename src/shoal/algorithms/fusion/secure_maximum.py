@@ -8,7 +8,7 @@ Reading: all pairs are compared at once, which takes fewer rounds of messages th
 
 MPyC would open sockets of its own, on all interfaces, and believe whatever number a peer claims. So it runs in a
 process of its own whose peers are two pipes to the party, which carries the messages over its authenticated channel.
-The keys of its pseudo-random shares travel the same way. Started as `python -m shoal.algorithms.fusion.secure_maximum`.
+The keys of its pseudo-random shares travel the same way. Nothing that comes from a peer is unpickled. Started as `python -m shoal.algorithms.fusion.secure_maximum`.
 """
 
 from __future__ import annotations
@@ -107,6 +107,8 @@ def _runtime(number: int, computing: int, peers: dict[int, _Peer]) -> Any:
     options = mpyc.runtime.mpc.options
     options.no_log, options.no_async, options.no_prss = True, False, False
     options.threshold = colluding_parties(computing)
+    # else arrays of shares would be unpickled, so that a peer could run what it likes; and their lengths would vary
+    options.mix32_64bit, mpyc.runtime.pickle = True, None
     parties = [mpyc.runtime.Party(p) for p in range(computing)]
     for p, peer in peers.items():
         parties[p].protocol = peer
