@@ -19,7 +19,9 @@ import yaml
 from shoal.samples import bank
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["party_processes", "shoal.jobs.fuse", "shoal.jobs.party", "grpc", "nacl.bindings"])
+_CONTEXT.set_forkserver_preload(
+    ["party_processes", "warm_parties", "shoal.jobs.fuse", "shoal.jobs.party", "grpc", "nacl.bindings"]
+)
 
 
 @dataclass

@@ -184,7 +184,7 @@ def small_world(folder, keyed: bool, **more):
 
 @pytest.mark.parametrize(
     ("name", "keyed"),
-    [("bank", False), ("insurer", False), ("office", False), ("recipient", True), ("bank", True)],
+    [("bank", False), ("insurer", False), ("office", False), ("recipient", True)],
 )
 def test_killed_at_every_entry_of_its_journal_a_party_goes_on_to_the_same_table(tmp_path, undisturbed, name, keyed):
     expected, entries = undisturbed[keyed]

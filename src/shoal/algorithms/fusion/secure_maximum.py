@@ -8,7 +8,8 @@ Reading: all pairs are compared at once, which takes fewer rounds of messages th
 
 MPyC would open sockets of its own, on all interfaces, and believe whatever number a peer claims. So it runs in a
 process of its own whose peers are two pipes to the party, which carries the messages over its authenticated channel.
-The keys of its pseudo-random shares travel the same way. Nothing that comes from a peer is unpickled. Started as `python -m shoal.algorithms.fusion.secure_maximum`.
+The keys of its pseudo-random shares travel the same way. Nothing that comes from a peer is unpickled.
+Started as `python -m shoal.algorithms.fusion.secure_maximum`.
 """
 
 from __future__ import annotations
