@@ -16,7 +16,7 @@ from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.jobs.history import audit_ledger
 from shoal.jobs.ledger import verify_ledger
 from shoal.jobs.policy import Policy
-from shoal.jobs.republish import republish_file
+from shoal.jobs.republish import republish, republish_file
 from shoal.state.ledger import Ledger
 
 
@@ -463,3 +463,10 @@ def test_nothing_else_is_written_into_a_ledger(ledger, tmp_path, shoal):
         assert refused.status == 2
         assert "lies in the ledger" in refused.err
     assert verify_ledger(ledger)[0] == 3
+
+
+def test_no_ledger_begins_in_another(ledger):
+    for place in (ledger / "inner", ledger / "0001" / "inner"):
+        with pytest.raises(InputError, match="would lie in another ledger"):
+            republish(wearers(30, 4), policy(), place)
+    assert Ledger.at(ledger).verify() == []

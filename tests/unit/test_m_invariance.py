@@ -158,3 +158,18 @@ def test_too_few_who_stay_are_told_and_nothing_is_published(tmp_path):
     with pytest.raises(InfeasibleError):
         append(ledger, leaving, policy(k=10))
     assert Ledger.at(ledger).releases() == [1]
+
+
+def test_a_person_whom_no_class_takes_waits_and_the_table_is_not_published_again(tmp_path):
+    ledger, shown, waited = tmp_path / "L", 0, 0
+    for seed in range(8):
+        done = append(ledger, change(wearers(60 if seed == 0 else 1, seed), "insert"), policy())
+        if done.release is None:
+            waited += 1
+            assert done.waiting
+            assert "no class has room" in done.reasons[0]
+        else:
+            assert done.certificate["records"]["out"] > shown, "a release shows somebody new"
+            shown = done.certificate["records"]["out"]
+    assert waited
+    assert audit_ledger(ledger).holds

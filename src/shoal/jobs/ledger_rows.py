@@ -131,7 +131,11 @@ class Material:
     @property
     def is_new(self) -> bool:
         """Whether anything is not as it is published already."""
-        return bool((self.records < 0).any()) or bool(self.changed.any()) or self.left > 0
+        return self.shows_new(np.ones(len(self.records), dtype=bool))
+
+    def shows_new(self, kept: np.ndarray) -> bool:
+        """Whether a release of these records shows anything that is not published already; kept: (n,) bool."""
+        return bool((self.records[kept] < 0).any()) or bool(self.changed.any()) or self.left > 0
 
     def waiting_for(self, *reasons: str) -> Waiting:
         """All new records wait. Raises InfeasibleError where others would have to, too."""

@@ -75,6 +75,8 @@ def plan(frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger, progr
     kept[~bound.encoded.suppressed] = placed.labels >= 0
     if not kept.any():
         return material.waiting_for("no class can be made of it yet")
+    if not material.shows_new(kept):
+        return material.waiting_for("no class has room for them yet")
     waiting = Waiting()
     if not kept.all():
         waiting = material.only(~kept).waiting_for("no class has room for them yet")

@@ -271,6 +271,8 @@ class Ledger:
             ) from None
 
     def _opened_lock(self) -> IO[str]:
+        if any((folder / GENESIS).is_file() for folder in self.path.resolve().parents):
+            raise InputError(f"ledger '{self.path}': would lie in another ledger; name a folder elsewhere")
         made = [path for path in (self.private, *self.private.parents) if not path.exists()]
         try:
             self.private.mkdir(mode=0o700, parents=True, exist_ok=True)
