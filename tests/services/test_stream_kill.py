@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from shoal.connectors import files
 from shoal.jobs.policy import Policy
 from shoal.jobs.stream import runner
 from shoal.jobs.stream.runner import Order, stream_file
@@ -22,6 +23,12 @@ FILES = ("out.csv", "t.jsonl")
 SMALL_PIECES = (
     "import shoal.connectors.feeds as f; f.PIECE = 20_000; import sys; from shoal.cli.main import status_of; "
     "sys.exit(status_of(sys.argv[1:]))"
+)
+LITTLE_ROOM = (
+    "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); room = int(sys.argv[1]); "
+    "import shoal.connectors.feeds as f; f.PIECE = 20_000; from shoal.cli.main import status_of; "
+    "import shoal.jobs.stream.runner; resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)); "
+    "sys.exit(status_of(sys.argv[2:]))"
 )
 
 
@@ -181,6 +188,48 @@ def test_a_deadline_lets_records_out_of_a_quiet_stream(shop):
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:1000]), b"has become shorter while it was followed"),
+        (lambda path: path.rename(path.with_name("rotated.csv")), b"was moved away or replaced"),
+    ],
+)
+def test_a_followed_file_that_shrinks_or_is_replaced_stops_the_stream(shop, change, said):
+    command = [sys.executable, "-m", "shoal", "stream", "p.csv", "-p", "policy.yaml", "-o", "out.csv",
+               "--checkpoint", "ck", "--follow", "-q"]  # fmt: skip
+    process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE)
+    try:
+        until(lambda: rows(shop) >= 5000, process)
+        change(shop / "p.csv")
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 2
+    assert said in err
+
+
+@pytest.mark.parametrize("sink", ["out.csv", "out.parquet"])
+def test_a_sink_that_fills_up_is_told_in_a_line_and_the_stream_goes_on_when_there_is_room(shop, sink):
+    """The system refuses to let any file grow beyond 60, 120, ... KB; nothing is lost or repeated."""
+    whole = [sys.executable, "-m", "shoal", "stream", "p.csv", "-p", "policy.yaml", "-q", "-o", f"whole-{sink}"]
+    subprocess.run(whole, cwd=shop, check=True)
+    command = [sys.executable, "-c", LITTLE_ROOM, "ROOM", "stream", "p.csv", "-p", "policy.yaml", "-q", "-o", sink,
+               "--checkpoint", "ck"]  # fmt: skip
+    refused = 0
+    for room in (60, 120, 240, 100_000):
+        command[3] = str(room << 10)
+        found = subprocess.run(command, cwd=shop, stderr=subprocess.PIPE)
+        if found.returncode == 0:
+            break
+        refused += 1
+        assert found.returncode == 2, found.stderr
+        assert b"make room" in found.stderr
+        assert found.stderr.count(b"\n") == 1
+    assert refused
+    assert files.read(shop / sink).frame.equals(files.read(shop / f"whole-{sink}").frame)
 
 
 def rows(folder) -> int:

@@ -13,6 +13,7 @@ import json
 import os
 import select
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -129,7 +130,10 @@ class TextFeed:
     def _fresh(self, most: int) -> bytes | None:
         """More text; empty at the end of the file, None where a pipe has nothing for the moment."""
         if not self._is_pipe:
-            return self._file.read(most)
+            fresh = self._file.read(most)
+            if not fresh and self._following:
+                self._require_still_there()
+            return fresh
         found = b""
         while len(found) < most and select.select([self._file], [], [], PATIENCE)[0]:
             more = self._file.read(most - len(found))
@@ -137,6 +141,17 @@ class TextFeed:
                 return found
             found += more
         return found or None
+
+    def _require_still_there(self) -> None:
+        """A file that grows only grows: raises InputError where it has become shorter, or another one has its name."""
+        opened, named = os.fstat(self._file.fileno()), None
+        with suppress(FileNotFoundError):
+            named = os.stat(self._path)
+        is_same = named is not None and (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
+        if not is_same or opened.st_size < self._file.tell():
+            what = "has become shorter" if is_same else "was moved away or replaced"
+            raise InputError(f"source '{self._path}': {what} while it was followed; give the source as it was, only "
+                             "longer, or begin a new checkpoint")  # fmt: skip
 
     def _took(self, text: bytes) -> None:
         self._offset += len(text)

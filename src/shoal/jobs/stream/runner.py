@@ -94,6 +94,7 @@ def stream_file(
     """
     _check(order)
     with ExitStack() as stack:
+        stack.enter_context(_told(order))
         feed: Feed | kafka.TopicFeed
         if kafka.is_topic(order.source):
             feed = kafka.TopicFeed(order.source, order.follow)
@@ -103,6 +104,21 @@ def stream_file(
         run = stack.enter_context(_run(order, policy, feed, clock))
         run.to_the_end(progress)
         return run.close(progress), run.history
+
+
+@contextmanager
+def _told(order: Order) -> Iterator[None]:
+    """What the disk refuses is an InputError in one line; a reader of standard output that went away is left alone."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as failed:
+        goes_on = "; the same command goes on, and nothing is published twice"
+        raise InputError(
+            f"stream: reading or writing failed ({failed.strerror or 'no room or no right'}); make room or mend the "
+            f"rights, then run it again{goes_on if order.checkpoint is not None else ''}"
+        ) from None
 
 
 def _check(order: Order) -> None:
@@ -553,7 +569,10 @@ class Run:
         parts = sorted(self.outputs["sink"].path.glob("*.parquet")) if self.outputs["sink"].path.exists() else []
         with files.written_whole(self._order.sink) as draft:
             rows = pl.scan_parquet(parts) if parts else self.core.nothing.lazy()
-            rows.sink_parquet(draft) if self._kind == ".parquet" else rows.sink_ipc(draft)
+            try:
+                rows.sink_parquet(draft) if self._kind == ".parquet" else rows.sink_ipc(draft)
+            except pl.exceptions.ComputeError:  # what the disk refuses, in another's words
+                raise OSError from None
 
     @property
     def _published(self) -> Path:
