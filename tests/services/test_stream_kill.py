@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import random
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -101,6 +103,56 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(shop, monkeypatch, where,
     assert found == expected
 
 
+@pytest.mark.parametrize(
+    ("method", "settings", "source", "sink"),
+    [
+        ("castle", {"beta": 20}, "p.csv.gz", "out.jsonl"),
+        ("castle", {"tick": 40}, "p.parquet", "out.csv"),
+        ("b-castle", {"tick": 7}, "p.tsv", "out.parquet"),
+        ("faanst", {"tick": 30}, "p.jsonl", "out.tsv"),
+        ("fads-tuple", {"tick": 50}, "p.csv", "out.csv.gz"),
+        ("fads", {"strict_release": True}, "p.arrow", "out.arrow"),
+    ],
+)
+def test_every_method_goes_on_from_a_crash_in_every_format(shop, monkeypatch, method, settings, source, sink):
+    """Crashes before and behind each commit and each growth of an output, in turn."""
+    monkeypatch.setattr("shoal.connectors.feeds.SLICE", 700)
+    frame = files.read("p.csv").frame.head(3000)
+    writers = {
+        "p.csv": frame.write_csv, "p.tsv": lambda path: frame.write_csv(path, separator="\t"),
+        "p.csv.gz": lambda path: Path(path).write_bytes(gzip.compress(frame.write_csv().encode())),
+        "p.jsonl": frame.write_ndjson, "p.parquet": frame.write_parquet, "p.arrow": frame.write_ipc,
+    }  # fmt: skip
+    writers[source](source)
+    policy = Policy.load("policy.yaml").with_method(method, {"delta": 200} | settings)
+
+    def finish(folder):
+        folder.mkdir(exist_ok=True)
+        asked = Order(source, f"{folder}/{sink}", folder / "ck", trace=f"{folder}/t.jsonl")
+        stream_file(asked, policy, progress=lambda stage: None)
+        return files.read(folder / sink).frame, (folder / "t.jsonl").read_bytes()
+
+    rows, trace = finish(shop / "whole")
+    real = {name: getattr(Checkpoint, name) for name in ("commit", "put")}
+    crashes = 0
+    for name, behind in (("commit", False), ("commit", True), ("put", False), ("put", True)):
+        for at in (1, 3):
+            folder = shop / f"{name}-{behind}-{at}"
+            monkeypatch.setattr(Checkpoint, name, crashing(real[name], at, behind))
+            with contextlib.suppress(Crash):
+                finish(folder)
+            monkeypatch.setattr(Checkpoint, name, crashing(real[name], at + 1, not behind))
+            with contextlib.suppress(Crash):
+                finish(folder)
+                crashes -= 1
+            crashes += 1
+            monkeypatch.setattr(Checkpoint, name, real[name])
+            found = finish(folder)
+            assert found[0].equals(rows)
+            assert found[1] == trace
+    assert crashes >= 4
+
+
 def test_killed_again_and_again_the_output_is_the_same(shop):
     expected = finished(shop / "whole")
     command = [sys.executable, "-c", SMALL_PIECES, "stream", "p.csv", "-p", "policy.yaml", "-q", "-o", "out.csv",
@@ -157,15 +209,20 @@ def pour(pipe, text) -> None:
         pipe.write(text)
 
 
-def test_a_followed_file_is_published_as_it_grows_and_stops_cleanly(shop):
-    lines = (shop / "p.csv").read_bytes().splitlines(keepends=True)
-    (shop / "growing.csv").write_bytes(b"".join(lines[:2001]) + lines[2001][:5])
-    command = [sys.executable, "-m", "shoal", "stream", "growing.csv", "-p", "policy.yaml", "-o", "out.csv",
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_a_followed_file_is_published_as_it_grows_and_stops_cleanly(shop, suffix):
+    frame = files.read(shop / "p.csv").frame
+    frame.write_csv(shop / "all.tsv", separator="\t")
+    frame.write_ndjson(shop / "all.jsonl")
+    (shop / "p.csv").rename(shop / "all.csv")
+    lines = (shop / f"all{suffix}").read_bytes().splitlines(keepends=True)
+    (shop / f"growing{suffix}").write_bytes(b"".join(lines[:2001]) + lines[2001][:5])
+    command = [sys.executable, "-m", "shoal", "stream", f"growing{suffix}", "-p", "policy.yaml", "-o", "out.csv",
                "--checkpoint", "ck", "--follow", "-q"]  # fmt: skip
     process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE)
     try:
         until(lambda: rows(shop) >= 1800, process)
-        with open(shop / "growing.csv", "ab") as file:
+        with open(shop / f"growing{suffix}", "ab") as file:
             file.write(lines[2001][5:] + b"".join(lines[2002:]))
         until(lambda: rows(shop) == 6000 or rows(shop) >= 5700, process)
         process.send_signal(signal.SIGTERM)
@@ -176,6 +233,7 @@ def test_a_followed_file_is_published_as_it_grows_and_stops_cleanly(shop):
     assert b"the same command goes on from there" in err
     assert (shop / "out.csv.certificate.json").exists()
     published = (shop / "out.csv").read_bytes()
+    (shop / "all.csv").rename(shop / "p.csv")
     assert finished(shop / "whole")[0].startswith(published)
 
 
