@@ -1,4 +1,4 @@
-"""FAANST and FADS by single records in plain Python, records as lists of numbers; promises k alone.
+"""FADS, FADS by single records and FAANST in plain Python, records as lists of numbers; promises k alone.
 
 What merges clusters that are too small is the repair of all methods, which has its own twin.
 """
@@ -9,7 +9,7 @@ from math import ceil
 
 import numpy as np
 
-from naive_streams import Costs
+from naive_streams import Costs, condensed, joined
 from shoal.algorithms.stream.held import matrix_of
 from shoal.algorithms.table.repair import merge_failing
 from shoal.data.partition import Partition
@@ -28,6 +28,55 @@ def least_covering(clusters, row, draw):
     fits = [c for c in clusters if all(a <= x <= b for a, x, b in zip(c["lo"], row, c["hi"], strict=True))]
     least = [c for c in fits if c["loss"] == min(f["loss"] for f in fits)]
     return least[int(draw * len(least))] if least else None
+
+
+def fads(own, values, people, k, delta, tau, c0, strict_release, leftovers, seed):
+    """What becomes of each record with neighbour=knn: (record, kind, members of its cluster), in order of leaving."""
+    held, clusters, out, release = [], [], [], 0
+    most = ceil(c0 * delta / k)
+
+    def publish(at_end):
+        nonlocal held, clusters, release
+        rng = np.random.default_rng([seed, 2, release])
+        draws = rng.random(len(held))
+        used = {i: least_covering(clusters, values[i], draw) for i, draw in zip(held, draws, strict=True)}
+        if strict_release:
+            for c in clusters:
+                asks = [i for i in held if used[i] is c]
+                if len({people[i] for i in asks}) < k:
+                    used |= dict.fromkeys(asks)
+        decided = {i: ("reuse", c["members"]) for i, c in used.items() if c}
+        rest = [i for i in held if i not in decided]
+        if rest:
+            costs = Costs(own.near(values[rest]), own.leaf(values[rest]), *own.costs)
+            picks = rng.permutation(len(rest)).tolist()
+            labels, made = condensed(costs, [people[i] for i in rest], picks, k)
+            if made:
+                labels = joined(costs, labels, made)
+            for c in range(made):
+                members = tuple(i for i, label in zip(rest, labels, strict=True) if label == c)
+                decided |= {i: ("new", members) for i in members}
+                lo, hi, loss = box(own, values, list(members))
+                if loss < tau:
+                    clusters.append({"lo": lo, "hi": hi, "loss": loss, "members": members})
+        clusters = clusters[-most:]
+        left = [i for i in rest if i not in decided]
+        if leftovers == "hold" and not at_end:
+            crowd = left[: max(0, len(left) - delta // 2)]  # so that the buffer keeps room
+            decided |= {i: ("drop", None) for i in crowd}
+        else:
+            decided |= {i: ({"star": "suppress"}.get(leftovers, leftovers), None) for i in left}
+        out.extend((i, *decided[i]) for i in held if i in decided)
+        held = [i for i in held if i not in decided]
+        release += 1
+
+    for i in range(len(values)):
+        held.append(i)
+        if len(held) == delta:
+            publish(at_end=False)
+    if held:
+        publish(at_end=True)
+    return out
 
 
 def fads_tuple(own, values, people, k, delta, lifetime, seed):

@@ -1,4 +1,4 @@
-"""FAANST and FADS by single records against plain Python, and the bounds that every method keeps to."""
+"""FADS, FADS by single records and FAANST against plain Python, and the bounds that every method keeps to."""
 
 from __future__ import annotations
 
@@ -64,6 +64,19 @@ def adversarial(kind, n):
     return own.encode(frame)[0], people
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    case=cases(), tau=st.sampled_from([0.0, 0.2, 0.6, 1.0]), c0=st.sampled_from([1.0, 1.5]), strict_release=st.booleans(),
+    leftovers=st.sampled_from(["star", "hold", "drop"]), chunk=st.integers(1, 30),
+)  # fmt: skip
+def test_fads_decides_as_plain_python(case, tau, c0, strict_release, leftovers, chunk):
+    values, people, k, delta, _, seed = case
+    own, more = the_space(), {"delta": delta, "tau": tau, "c0": c0}
+    more |= {"strict_release": strict_release, "leftovers": leftovers}
+    found = decisions("fads", own, values, people, k, seed, chunk, neighbour="knn", **more)
+    assert found == naive_windows.fads(own, values, people.tolist(), k, **more, seed=seed)
+
+
 @settings(max_examples=80, deadline=None)
 @given(case=cases(), lifetime=st.integers(0, 15), chunk=st.integers(1, 30))
 def test_fads_tuple_decides_as_plain_python(case, lifetime, chunk):
@@ -91,6 +104,9 @@ def test_adversarial_streams_are_decided_as_plain_python_does(kind):
     for n, delta in ((50, 12), (12, 12), (13, 12), (30, 3)):
         values, people = adversarial(kind, n)
         tuple_, window = {"delta": delta, "lifetime": 9}, {"delta": delta, "tau": 0.5, "rounds": 5, "keep": 6}
+        buffer = {"delta": delta, "tau": 0.5, "c0": 1.0, "strict_release": False, "leftovers": "star"}
+        found = decisions("fads", own, values, people, 3, 1, 7, **buffer, neighbour="knn")
+        assert found == naive_windows.fads(own, values, people.tolist(), 3, **buffer, seed=1)
         found = decisions("fads-tuple", own, values, people, 3, 1, 7, **tuple_)
         assert found == naive_windows.fads_tuple(own, values, people.tolist(), 3, **tuple_, seed=1)
         for delay in ("none", "passive", "proactive"):
