@@ -55,7 +55,7 @@ def fads(own, values, people, k, delta, tau, c0, strict_release, leftovers, seed
                 labels = joined(costs, labels, made)
             for c in range(made):
                 members = tuple(i for i, label in zip(rest, labels, strict=True) if label == c)
-                decided |= {i: ("new", members) for i in members}
+                decided |= dict.fromkeys(members, ("new", members))
                 lo, hi, loss = box(own, values, list(members))
                 if loss < tau:
                     clusters.append({"lo": lo, "hi": hi, "loss": loss, "members": members})
@@ -63,7 +63,7 @@ def fads(own, values, people, k, delta, tau, c0, strict_release, leftovers, seed
         left = [i for i in rest if i not in decided]
         if leftovers == "hold" and not at_end:
             crowd = left[: max(0, len(left) - delta // 2)]  # so that the buffer keeps room
-            decided |= {i: ("drop", None) for i in crowd}
+            decided |= dict.fromkeys(crowd, ("drop", None))
         else:
             decided |= {i: ({"star": "suppress"}.get(leftovers, leftovers), None) for i in left}
         out.extend((i, *decided[i]) for i in held if i in decided)

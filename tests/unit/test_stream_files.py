@@ -7,6 +7,7 @@ import json
 
 import polars as pl
 import pytest
+import yaml
 
 import shoal
 from shoal.samples import purchases
@@ -46,7 +47,7 @@ def test_the_audit_of_a_stream_with_its_trace_finds_no_fault(shop, shoal):
     found = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "--json", "-q")
     assert found.status == 0
     faults = json.loads(found.out)["faults"]
-    assert len(faults) == 12
+    assert len(faults) == 17
     assert not any(faults.values())
 
 
@@ -76,6 +77,7 @@ def test_suppressed_records_are_no_class_to_the_audit(shop, shoal):
         (lambda t: t.with_columns(subject=pl.lit("C1")), "weak_first"),
         (lambda t: t.with_columns(subject=pl.lit("C1")), "weak_new"),
         (lambda t: t.with_columns(kind=pl.lit("suppress")), "not_starred"),
+        (lambda t: t.with_columns(emitted=pl.col("emitted") + 1500), "overheld"),
         (lambda t: t.with_columns(release=-pl.col("release")), "out_of_order"),
     ],
 )
@@ -87,6 +89,31 @@ def test_the_audit_notices_a_trace_that_is_not_honest(shop, shoal, change, fault
     )
     assert found.status == 1
     assert json.loads(found.out)["faults"][fault] > 0
+
+
+@pytest.mark.parametrize(
+    ("made_with", "claimed", "fault"),
+    [
+        ("", "tau: 0.05", "stale"),  # clusters were used again that lose too much
+        ("tau: 0.0", "tau: 1.0", "missed"),  # more clusters should have been at hand
+        ("render: {order: input}", "", "unshuffled"),
+        ("promises: [{model: k-anonymity, k: 300}]", "promises: [{model: k-anonymity, k: 2}]", "needless"),
+    ],
+)
+def test_the_audit_notices_a_stream_that_was_not_made_by_the_rule(shop, shoal, made_with, claimed, fault):
+    def write(name, setting):
+        policy = yaml.safe_load((shop / "policy.yaml").read_text())
+        policy["promises"] = [{"model": "k-anonymity", "k": 10}]
+        changed = yaml.safe_load(setting) or {}
+        policy["method"] |= {n: changed.pop(n) for n in ("tau", "c0") if n in changed}
+        (shop / name).write_text(yaml.safe_dump(policy | changed))
+
+    write("made.yaml", made_with)
+    write("claimed.yaml", claimed)
+    asked = ("--original", "p.csv", "--trace", "t.jsonl", "--json", "-q")
+    assert shoal("stream", "p.csv", "-p", "made.yaml", "-q", "-o", "out.csv", "--trace", "t.jsonl").status == 0
+    assert not any(json.loads(shoal("audit", "out.csv", "-p", "made.yaml", *asked).out)["faults"].values())
+    assert json.loads(shoal("audit", "out.csv", "-p", "claimed.yaml", *asked).out)["faults"][fault] > 0
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".jsonl", ".jsonl.gz", ".parquet", ".arrow"])

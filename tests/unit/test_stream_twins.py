@@ -66,7 +66,8 @@ def adversarial(kind, n):
 
 @settings(max_examples=100, deadline=None)
 @given(
-    case=cases(), tau=st.sampled_from([0.0, 0.2, 0.6, 1.0]), c0=st.sampled_from([1.0, 1.5]), strict_release=st.booleans(),
+    case=cases(), tau=st.sampled_from([0.0, 0.2, 0.6, 1.0]), c0=st.sampled_from([1.0, 1.5]),
+    strict_release=st.booleans(),
     leftovers=st.sampled_from(["star", "hold", "drop"]), chunk=st.integers(1, 30),
 )  # fmt: skip
 def test_fads_decides_as_plain_python(case, tau, c0, strict_release, leftovers, chunk):

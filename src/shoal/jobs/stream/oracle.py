@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,11 @@ from shoal.jobs.stream.measures import Measures
 
 COLUMNS = ("seq", "subject", "release", "class", "kind", "arrival", "emitted", "row")
 SHOWN = ("new", "reuse", "suppress")
+NEARLY = 1e-9
+"""Losses that are no farther apart are taken to be equal: they were added up in another order."""
+
+SHUFFLED_FROM = 20
+"""So many rows stand in order of arrival by chance once in 10**18 releases."""
 
 
 def audit_stream(
@@ -145,9 +151,13 @@ def check(
         "weak_new": _weak_new(cluster, kind, people, original, schema, truth, models, policy.reference_table),
         "loose": _loose(columns, cluster, kind, truth, schema, parameters),
         "reused_before_made": _reused_before_made(cluster, kind, release, cells, parameters),
+        **_reuse_by_rule(shown, columns, cluster, kind, release, schema, truth, policy),
+        "needless": _needless(release, people, kind, truth, policy, k),
         "late": _late(trace, policy.method_name, parameters),
+        "overheld": _overheld(trace, parameters),
         "weak_release": _weak_release(cells, release, people, kind, k) if parameters.get("strict_release") else 0,
         "out_of_order": int((np.diff(release) < 0).sum()),
+        "unshuffled": _unshuffled(shown, release, policy),
         "not_starred": _not_starred(columns, kind, schema),
     }
 
@@ -242,6 +252,81 @@ def _reused_before_made(
     shows[cluster[new]] = cells[new]
     at_once = parameters.get("tick", 1) > 1
     return int(((made[cluster[reuse]] >= release[reuse] + at_once) | (shows[cluster[reuse]] != cells[reuse])).sum())
+
+
+def _reuse_by_rule(
+    shown: pl.DataFrame, columns: tuple[PublishedColumn, ...], cluster: np.ndarray, kind: np.ndarray,
+    release: np.ndarray, schema: Schema, truth: Truth, policy: Policy,
+) -> dict[str, int]:  # fmt: skip
+    """Rows published under a cluster that was no longer alive, and for FADS those that missed a better one (I5)."""
+    parameters, reuse, new = policy.parameters_for("stream"), kind == "reuse", np.flatnonzero(kind == "new")
+    made, first = np.unique(cluster[new], return_index=True)
+    if policy.method_name == "fads-tuple":
+        since = np.zeros(int(cluster.max(initial=0)) + 1, dtype=np.int64)
+        emitted = shown["emitted"].to_numpy()
+        since[made] = emitted[new][first]
+        age = emitted[reuse] - since[cluster[reuse]]
+        return {"stale": int((age > parameters["lifetime"] + parameters["tick"] - 1).sum()), "missed": 0}
+    if policy.method_name != "fads":
+        return {"stale": 0, "missed": 0}
+    lo = np.stack([c.lo[c.codes][new[first]] for c in columns], axis=1)
+    hi = np.stack([c.hi[c.codes][new[first]] for c in columns], axis=1)
+    weight = np.array([a.weight for a in schema.quasi])
+    loss = np.stack([c.widths[c.codes][new[first]] for c in columns], axis=1) @ (weight / weight.sum())
+    good = loss < parameters["tau"] + NEARLY
+    sure = int((loss[good] > parameters["tau"] - NEARLY).sum())  # rounding may have made these the other kind
+    k = max([2, *(int(model.least_subjects(True)) for model in policy.build_promises())])
+    most = ceil(parameters["c0"] * parameters["delta"] / k) + sure
+    values = np.stack([truth.values(encoded) for encoded in truth.encoded.attributes], axis=1)
+    by_rule = not sure and not parameters["strict_release"] and _counts_people_only(policy)
+    stale = missed = 0
+    for number in np.unique(release[kind != "suppress"]).tolist():
+        rows = np.flatnonzero((release == number) & (kind != "suppress"))
+        alive = np.flatnonzero(good & (release[new[first]] < number))[-most:]
+        used = rows[reuse[rows]]
+        stale += int((~np.isin(cluster[used], made[alive])).sum())
+        known = rows[~np.isnan(values[rows]).any(axis=1)]
+        if not by_rule or not len(alive) or not len(known):
+            continue
+        least = np.full(len(known), np.inf)
+        for at in alive.tolist():
+            covers = ((lo[at] <= values[known]) & (values[known] <= hi[at])).all(axis=1)
+            least[covers] = np.minimum(least[covers], loss[at])
+        own = np.where(reuse[known], loss[np.minimum(np.searchsorted(made, cluster[known]), len(made) - 1)], np.inf)
+        missed += int((own > least + NEARLY).sum())
+    return {"stale": stale, "missed": missed}
+
+
+def _counts_people_only(policy: Policy) -> bool:
+    return all(model.counts_people_only for model in policy.build_promises())
+
+
+def _needless(release: np.ndarray, people: np.ndarray, kind: np.ndarray, truth: Truth, policy: Policy, k: int) -> int:
+    """Releases of FADS that suppress k people, who could have had a cluster of their own (I7)."""
+    parameters = policy.parameters_for("stream")
+    if policy.method_name != "fads" or not _counts_people_only(policy) or not parameters["strict"]:
+        return 0
+    lacking = truth.aligned(truth.encoded.suppressed)
+    starred = (kind == "suppress") & ~lacking
+    return int((_people(release[starred], people[starred])[1] >= k).sum()) if starred.any() else 0
+
+
+def _overheld(trace: pl.DataFrame, parameters: dict[str, Any]) -> int:
+    """Records that were held beyond `delta` at once, at the worst moment (I8)."""
+    arrival, emitted = (np.sort(trace[name].to_numpy()) for name in ("arrival", "emitted"))
+    held = np.arange(1, len(arrival) + 1) - np.searchsorted(emitted, arrival, side="right")
+    return max(0, int(held.max(initial=0)) - int(parameters.get("delta", len(arrival))))
+
+
+def _unshuffled(shown: pl.DataFrame, release: np.ndarray, policy: Policy) -> int:
+    """Releases whose rows stand in the order of their arrival though they should be shuffled (I11)."""
+    render = policy.model.render
+    if "order" in render.model_fields_set and render.order == "input":
+        return 0
+    arrival = shown["arrival"].to_numpy()
+    numbers, rows = np.unique(release, return_counts=True)
+    falls = np.flatnonzero((np.diff(arrival) < 0) & (np.diff(release) == 0))
+    return int((~np.isin(numbers[rows >= SHUFFLED_FROM], release[falls])).sum())
 
 
 def _late(trace: pl.DataFrame, method: str, parameters: dict[str, Any]) -> int:
