@@ -221,9 +221,9 @@ def regrouped(near, leaf, people, labels, clusters, k, tries, rounds, base, pare
                 if loss[grown] + loss[rest] >= loss[a] + loss[b]:
                     continue
                 clock += 1
-                for c, new, its in ((a, rest, pool[:k]), (b, grown, pool[k:])):
-                    members[c], loss[c], changed[c] = its, loss[new], clock
-                    lo[c], hi[c], node[c] = lo[new], hi[new], node[new]
+                changed[a], changed[b] = clock, clock
+                _settle(a, rest, pool, 0, members, loss, lo, hi, node)
+                _settle(b, grown, pool, k, members, loss, lo, hi, node)
         if clock == before:
             break
     for c in range(clusters):
@@ -660,7 +660,10 @@ def _widen(near, leaf, i, lo, hi, node, c, base, parent, first, last):
 @inner
 def _box(near, leaf, members, lo, hi, node, c, base, parent, first, last, cost):
     """Fills in the box over some records, and returns its loss."""
-    lo[c], hi[c], node[c] = FAR, -FAR, -1
+    for j in range(near.shape[0]):
+        lo[c, j], hi[c, j] = FAR, -FAR
+    for j in range(leaf.shape[0]):
+        node[c, j] = -1
     for i in members:
         _widen(near, leaf, i, lo, hi, node, c, base, parent, first, last)
     total = np.int64(0)
@@ -707,7 +710,8 @@ def _pool(people, mine, theirs, pool, seen_in, pair):
     """
     k, both = len(mine), 0
     if len(people) == 0:
-        pool[:k], pool[k:] = mine, theirs
+        for i in range(k):
+            pool[i], pool[k + i] = mine[i], theirs[i]
         return 0
     for i in mine:
         seen_in[people[i]] = pair
@@ -729,6 +733,18 @@ def _pool(people, mine, theirs, pool, seen_in, pair):
             pool[at] = i
             at += 1
     return both
+
+
+@inner
+def _settle(c, box, pool, start, members, loss, lo, hi, node):
+    """Makes cluster c what lies in the pool from `start` on, of this box."""
+    loss[c] = loss[box]
+    for i in range(members.shape[1]):
+        members[c, i] = pool[start + i]
+    for j in range(lo.shape[1]):
+        lo[c, j], hi[c, j] = lo[box, j], hi[box, j]
+    for j in range(node.shape[1]):
+        node[c, j] = node[box, j]
 
 
 @inner
