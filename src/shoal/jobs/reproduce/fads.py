@@ -116,7 +116,7 @@ READINGS = (
     ),
     Reading(
         "ours",
-        "as main, FADS grows each cluster among the 3k nearest and divides near ones anew: our default, not the paper's",
+        "as main, FADS grows clusters among the 3k nearest and divides near ones anew: our default, not the paper's",
         _curves(OURS),
     ),
 )
