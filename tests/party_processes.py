@@ -78,12 +78,13 @@ class World:
 
 def _party(folder: str, agreement: str, name: str, die_at: int | None, patience: float, lie: str | None) -> None:
     """One party in its process; killed after so many entries of its journal, or one that lies."""
+    from shoal.algorithms.fusion import joining
     from shoal.connectors import party_link
     from shoal.connectors.journal import Journal
     from shoal.errors import ShoalError
     from shoal.jobs.fuse import run_one
 
-    party_link._LAST_CALL = 2.0
+    party_link._LAST_CALL, joining.CHUNK = 2.0, 16  # several chunks of few people
     if lie is not None:
         _lie(lie)
     if die_at is not None:

@@ -219,13 +219,14 @@ def test_a_table_that_changes_while_its_party_is_down_ends_the_run(tmp_path):
     while (tmp_path / "bank.journal").exists() is False or Journal(tmp_path / "bank.journal" / "journal").get(
         b"B"
     ) is None:
-        world.start("bank", die_at=4)
+        world.start("bank", die_at=12)
         world.running["bank"].join(60)
     table = tmp_path / "bank.table.csv"
     changed = pl.read_csv(table, infer_schema=False).with_columns(pl.col("salary").reverse())
     changed.write_csv(table)
     world.start("bank")
-    assert world.statuses()["bank"] == 4
+    world.running["bank"].join(60)
+    assert world.statuses(0)["bank"] == 4
     assert "bids were others" in world.message("bank")
     assert not list(tmp_path.glob("*.csv.certificate.json"))
 
