@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
 from shoal.jobs import registry
+from shoal.jobs.policy import Policy
 from stream_cases import ADVERSARIAL, broken_rules, policy_of, run, stream_of, streams
 
 METHODS = sorted(m.name for m in registry.methods().values() if m.verb == "stream")
@@ -62,6 +64,21 @@ def test_records_with_missing_cells_are_suppressed_where_the_policy_says_so(meth
     suppressed = {t["seq"] for t in found.trace if t["kind"] == "suppress"}
     assert lacking <= suppressed
     assert broken_rules(found, frame, k=3) == []
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_attribute_of_thousands_of_values_is_published_as_its_lowest_nodes(method):
+    """3,000 towns in 60 regions: every cell is the town, its region or everything, and covers the truth."""
+    policy = policy_of(method, delta=50)
+    regions = {f"r{r}": [f"t{t}" for t in range(50 * r, 50 * r + 50)] for r in range(60)}
+    content = policy.model.model_dump(exclude_unset=True)
+    content["attributes"]["town"] = {"role": "quasi", "hierarchy": {"tree": regions}}
+    towns = [f"t{(i * 7919) % 3000}" for i in range(200)]
+    frame = stream_of(200, people=200).with_columns(town=pl.Series(towns))
+    found = run(Policy.from_dict(content), frame, chunk=33)
+    for told in found.trace:
+        town, cell = towns[told["seq"]], found.rows[told["row"]]["town"]
+        assert cell in (town, f"r{int(town[1:]) // 50}", "*")
 
 
 @pytest.mark.parametrize("method", METHODS)
