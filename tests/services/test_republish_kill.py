@@ -10,10 +10,12 @@ import sys
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, wearers
 from shoal.jobs.history import audit_ledger
+from shoal.jobs.republish import republish
 from shoal.state.ledger import Ledger
 
 INCREMENTS, PEOPLE = 3, 200
@@ -112,6 +114,27 @@ def test_processes_at_once_append_one_after_the_other(place):
         _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
     assert_everybody_is_published_once(place)
+
+
+def test_processes_that_wait_for_a_lock_that_is_removed_append_one_after_the_other(tmp_path):
+    """Some are refused and take the empty private part away, while others wait for its lock."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from shoal.errors import ShoalError
+
+    def tried(seed: int) -> bool:
+        try:
+            frame = wearers(30, seed) if seed % 3 == 0 else wearers(30, seed).with_columns(age=pl.lit("old"))
+            republish(frame, POLICY, tmp_path / "L")
+        except ShoalError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(6) as pool:
+        done = sum(pool.map(tried, range(24)))
+    found = audit_ledger(tmp_path / "L")
+    assert found.holds, found.damage
+    assert len(found.releases) == done == 8
 
 
 def test_two_processes_with_the_same_increment_publish_it_once(place):

@@ -248,4 +248,12 @@ def test_what_if_shows_every_method_and_publishes_nothing(tmp_path, shoal, monke
 def test_a_release_that_is_withheld_first_begins_no_ledger(tmp_path):
     with pytest.raises(InputError):
         append(tmp_path / "L", wearers(40, 1), policy("m-invariance"))
-    assert not (tmp_path / "L").exists()
+    assert not list(tmp_path.glob("L*")), "nor a private part"
+
+
+def test_a_folder_of_the_private_parts_name_keeps_what_is_in_it(tmp_path):
+    (tmp_path / "L.private").mkdir()
+    (tmp_path / "L.private" / "mine.txt").write_text("mine")
+    with pytest.raises(InputError):
+        append(tmp_path / "L", wearers(40, 1), policy("m-invariance"))
+    assert [path.name for path in (tmp_path / "L.private").iterdir()] == ["mine.txt"]

@@ -25,7 +25,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +46,7 @@ RUN = "run.bin"
 DRAFT = ".part"
 _LOST_KEY = "private key: is missing or was changed"
 KEY_BYTES = 32
+MOST_TRIES = 1000
 
 _RELEASE, _STEP = "{:04d}", "{:06d}"
 _STEP_NAME = re.compile("[0-9]{6,}")
@@ -245,12 +246,9 @@ class Ledger:
     def locked(self) -> Iterator[None]:
         """One process at a time appends; what a killed one left half done is removed first.
 
-        A file that can't be read or written is an InputError.
+        A file that can't be read or written is an InputError. Where no ledger began, no private part stays.
         """
-        import fcntl
-
-        with self._opened_lock() as lock, self._told():
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with self._held_lock(), self._told():
             last = self._sweep()
             self._last = last if last.number else None
             try:
@@ -258,6 +256,7 @@ class Ledger:
             finally:
                 self._last = None
                 self._runs.clear()
+                self._leave_nothing_empty()
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -270,6 +269,26 @@ class Ledger:
                 "again: no increment is published twice"
             ) from None
 
+    def _leave_nothing_empty(self) -> None:
+        if self.exists or self.steps():
+            return
+        with suppress(OSError):
+            (self.private / KEY).unlink(missing_ok=True)
+            (self.private / LOCK).unlink(missing_ok=True)
+            self.private.rmdir()  # only if it holds nothing else
+
+    def _held_lock(self) -> IO[str]:
+        """The lock, held; one that another process removed together with an empty private part is none."""
+        import fcntl
+
+        for _ in range(MOST_TRIES):
+            with suppress(FileNotFoundError):  # removed between two of these lines
+                lock = self._opened_lock()
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if os.path.samestat(os.fstat(lock.fileno()), os.stat(self.private / LOCK)):
+                    return lock
+        raise InputError(f"ledger '{self.path}': its folder comes and goes; name one that stays")
+
     def _opened_lock(self) -> IO[str]:
         if any((folder / GENESIS).is_file() for folder in self.path.resolve().parents):
             raise InputError(f"ledger '{self.path}': would lie in another ledger; name a folder elsewhere")
@@ -281,6 +300,8 @@ class Ledger:
             if self.private.stat().st_mode & 0o077:
                 self.private.chmod(0o700)  # somebody else may have made it, so as to read it
             return open(self.private / LOCK, "a")
+        except FileNotFoundError:
+            raise
         except OSError as failed:
             why = failed.strerror or "no right"
             raise InputError(f"ledger '{self.path}': can't be written ({why}); name a folder that can") from None
