@@ -108,3 +108,15 @@ def test_the_hash_is_the_same_for_the_same_agreement():
     assert agreement().hash == agreement().hash
     assert agreement(lambda c: c.update(seed=8)).hash != agreement().hash
     assert agreement(lambda c: c["parties"][0].update(table="x.csv")).hash == agreement().hash
+
+
+def test_a_misspelt_key_is_told_in_terms_of_the_agreement():
+    """No command prints the schema of an agreement, so none is named."""
+    with pytest.raises(InputError) as found:
+        agreement(lambda c: c.update(promise=c.pop("promises"), label="loan"))
+    told = [found.value.args[0], *found.value.findings]
+    assert sorted(told) == [
+        "agreement, label: must be a mapping of keys to values",
+        "agreement, promise: is not a known key; compare with the agreement that 'shoal sample bank' writes",
+        "agreement, promises: is missing; compare with the agreement that 'shoal sample bank' writes",
+    ]

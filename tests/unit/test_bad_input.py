@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import shoal as shoal_package
 from shoal.cli.main import status_of
 
 
@@ -350,3 +351,51 @@ def test_a_stop_that_compiled_code_gives_back_as_an_error_is_an_interruption(mon
     monkeypatch.setattr("shoal.cli.main.app", stopped)
     assert status_of(["publish"]) == 130
     assert capsys.readouterr().err == "shoal: interrupted; nothing was written\n"
+
+
+@pytest.fixture
+def owners(tmp_path, monkeypatch, shoal):
+    """A folder with three owners' tables, the shell standing in it."""
+    monkeypatch.chdir(tmp_path)
+    assert shoal("sample", "bank", "-n", "60", "-o", "bank.csv", "-q").status == 0
+    for name in ("bank", "insurer", "office"):
+        assert shoal("party", "init", name, "-q").status == 0
+    agreement = yaml.safe_load((tmp_path / "bank.parties.yaml").read_text())
+    for at, party in enumerate(agreement["parties"]):
+        party.update(address=f"127.0.0.1:{9801 + at}", certificate=f"{party['name']}.crt")
+    (tmp_path / "bank.parties.yaml").write_text(yaml.safe_dump(agreement))
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", [("fuse",), ("party", "bank")])
+@pytest.mark.parametrize(
+    ("output", "says"),
+    [
+        ("bank.bank.csv", "is read by a party; name another file, nothing that is read is overwritten"),
+        ("fused.txt", "unknown format"),
+        ("none/fused.csv", "can't be written; name a file in a folder that exists"),
+    ],
+)
+def test_a_fusion_asks_where_its_release_goes_before_it_begins(owners, shoal, command, output, says):
+    """An owner's table is never overwritten by what became of it."""
+    before = {path.name: path.read_bytes() for path in owners.iterdir()}
+    found = shoal(*command, "bank.parties.yaml", "-o", output)
+    assert (found.status, says in found.err) == (2, True), found.err
+    assert {path.name: path.read_bytes() for path in owners.iterdir()} == before
+
+
+def test_a_report_on_a_fusion_overwrites_no_table(owners, shoal):
+    before = (owners / "bank.office.csv").read_bytes()
+    found = shoal("fuse", "bank.parties.yaml", "-o", "fused.csv", "--report", "bank.office.csv")
+    assert (found.status, "is read by a party" in found.err) == (2, True), found.err
+    assert (owners / "bank.office.csv").read_bytes() == before
+
+
+def test_wrong_usage_names_the_help_of_its_command(workplace, shoal):
+    assert "see 'shoal publish --help'" in shoal("publish", "patients.csv").err
+    assert "see 'shoal --help'" in shoal("pubish").err
+
+
+def test_a_sample_of_nobody_is_refused():
+    with pytest.raises(shoal_package.InputError, match="n = -1 records; ask for 1 or more"):
+        shoal_package.sample("patients", n=-1)

@@ -557,3 +557,25 @@ def test_records_behind_the_end_of_a_stream_are_not_passed_over_in_silence(shop,
     assert found.status == 2
     assert "has ended, and the source has grown since" in found.err
     assert (shop / "out.csv").read_bytes() == before
+
+
+def test_the_summary_tells_how_many_records_were_set_aside(shop, shoal):
+    loud = STREAM[:-1]
+    assert "set aside" not in shoal(*loud, "-o", "good.csv").err
+    bad_lines(shop)
+    found = shoal(*loud, "-o", "out.csv")
+    bad = (shop / "out.csv.dead-letters.jsonl").read_text().count("\n")
+    assert f"{bad} bad records were set aside; out.csv.dead-letters.jsonl says which and why" in found.err
+
+
+def test_a_checkpoint_is_its_owners_alone(shop, shoal):
+    assert shoal(*STREAM, "-o", "out.csv", "--checkpoint", "state").status == 0
+    assert (shop / "state").stat().st_mode & 0o077 == 0
+
+
+def test_a_batch_of_many_bad_records_is_told_in_few_lines(shop):
+    records = pl.read_csv("p.csv", infer_schema=False).with_columns(age=pl.lit("old"))
+    with pytest.raises(shoal.InputError) as found:
+        shoal.stream("policy.yaml").push(records)
+    assert len(found.value.findings) == 20
+    assert found.value.findings[-1] == "2980 more records do not fit"

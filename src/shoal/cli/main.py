@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
@@ -107,7 +107,7 @@ def status_of(arguments: list[str]) -> int:
     except typer.TyperException as usage:
         if not usage.format_message():  # the help was shown instead
             return 2
-        _say(f"{usage.format_message().rstrip('.')}; see 'shoal --help'", ())
+        _say(f"{usage.format_message().rstrip('.')}; see '{_command_of(usage)} --help'", ())
         return 2
     except BrokenPipeError:
         return 0
@@ -120,6 +120,15 @@ def status_of(arguments: list[str]) -> int:
         # an exception's own text may hold cell values, so only its kind is shown
         _say(f"our own bug ({type(bug).__name__}); run again with SHOAL_DEBUG=1 and report the trace", ())
         return OUR_BUG
+
+
+def _command_of(usage: Any) -> str:
+    """The command that was used wrongly: 'shoal publish', or 'shoal' alone."""
+    context, names = getattr(usage, "ctx", None), []
+    while context is not None and context.parent is not None:
+        names.append(context.info_name)
+        context = context.parent
+    return " ".join(["shoal", *reversed(names)])
 
 
 def _say(message: object, findings: tuple[str, ...]) -> None:

@@ -92,4 +92,8 @@ def stream(
     elif not quiet and output != "-":
         written = checkpoint / "certificate.json" if output.startswith("kafka://") and checkpoint else None
         print_summary(certificate, f"{output} and {written or f'{output}.certificate.json'}")
+    bad = certificate["records"]["rejected"]
+    if bad and not quiet:
+        were = "record was" if bad == 1 else "records were"
+        typer.echo(f"shoal: {bad} bad {were} set aside; {order.bad_records} says which and why", err=True)
     raise typer.Exit(0 if certificate.holds else 1)

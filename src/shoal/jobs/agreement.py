@@ -36,6 +36,7 @@ PROTOCOL = 1
 MOST_CELLS = 1 << 20
 DEFAULT_METHOD = "party-tds"
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
+_KEYS = "compare with the agreement that 'shoal sample bank' writes"
 
 
 class FusedAttribute(AttributePolicy):
@@ -221,7 +222,7 @@ class Agreement:
         try:
             agreement = cls(AgreementModel.model_validate(content), Path(base))
         except ValidationError as invalid:
-            findings = [_finding(error).replace("policy", "agreement") for error in invalid.errors()]
+            findings = [_finding(error, "agreement", _KEYS) for error in invalid.errors()]
             raise InputError.from_findings(findings) from None
         findings = agreement._contradictions()
         if findings:

@@ -147,6 +147,8 @@ def fuse_file(
     Raises InputError, InfeasibleError, PromiseError or PartyError, and then writes nothing.
     """
     agreement = changed(Agreement.load(parties_path), method, settings or {}, k, seed)
+    if report is not None:
+        _check_kept(agreement, str(report))
     certificate = _fuse(agreement, output, transcript, progress)
     if report is not None:
         from shoal.jobs.report import write_audit_report
@@ -167,10 +169,8 @@ def _fuse(agreement: Agreement, output: str, transcript: Path | None, progress: 
             raise InputError(f"party '{party.name}': its table '{party.table}' is not there; check its name")
     if agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
         check_computing(len(agreement.computing))
-    files.format_of(output)
+    _check_output(agreement, output)
     place = Path(output)
-    if not place.parent.is_dir():
-        raise InputError(f"output '{output}': can't be written; name a file in a folder that exists and is writable")
     folder = place.parent / f".{place.name}.fuse"
     local = _prepared(agreement, folder, tables)
     running = [_party(name, local, folder, place.name, transcript) for name in agreement.everybody]
@@ -187,6 +187,25 @@ def _fuse(agreement: Agreement, output: str, transcript: Path | None, progress: 
             shutil.copyfile(_release_of(agreement.owners[0], folder, place.name, suffix), draft)
     shutil.rmtree(folder)
     return certificate
+
+
+def _check_output(agreement: Agreement, output: str) -> None:
+    """Raises InputError, before any work, where the release can't be written or would overwrite what is read."""
+    files.format_of(output)
+    parent = Path(output).parent
+    if Path(output).is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise InputError(f"output '{output}': can't be written; name a file in a folder that exists and is writable")
+    _check_kept(agreement, output, f"{output}.certificate.json")
+
+
+def _check_kept(agreement: Agreement, *outputs: str) -> None:
+    tables = [str(agreement.base / party.table) for party in agreement.model.parties if party.table is not None]
+    read = {Path(name).resolve() for name in (*tables, *agreement.policy.files)}
+    for output in outputs:
+        if Path(output).resolve() in read:
+            raise InputError(
+                f"output '{output}': is read by a party; name another file, nothing that is read is overwritten"
+            )
 
 
 def changed(
@@ -366,6 +385,8 @@ def run_one(
     identity = Keys.of(name, keys).identity(name, me.address, me.certificate)
     if isinstance(party, PartyModel) and (party.table is None or output is None):
         raise InputError(f"party '{name}': an owner needs a 'table' in the agreement and an output, -o")
+    if isinstance(party, PartyModel) and output is not None:
+        _check_output(agreement, output)
     fused = run_party(
         name,
         agreement,

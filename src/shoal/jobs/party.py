@@ -330,7 +330,7 @@ class _Run:
                     party.lose()
                     party.apply(self._link.receive(who, Kind.BATCH))
             done = ", ".join(sorted({names[step.attribute] for step in party.steps[-steps:]}))
-            self._progress(f"round {self._account.rounds}: {who} specializes {done} in {steps} steps")
+            self._progress(f"round {self._account.rounds}: {who} specializes {done}, steps: {steps}")
         if self._name == self._owners[0] and self._agreement.model.helper is not None:
             self._link.send(self._agreement.model.helper.name, Kind.END, b"")
 

@@ -739,19 +739,21 @@ def _where(wrong: Exception) -> str:
     return f"line {line}" if line else "the file"
 
 
-def _finding(error: Any) -> str:
-    """One finding of the policy's checker in our words: where, what, way out."""
-    where = ".".join(str(part) for part in error["loc"]) or "policy"
+def _finding(error: Any, what: str = "policy", keys: str = "'shoal policy schema' lists its keys") -> str:
+    """One finding of the checker of a policy (what) in our words: where, what, way out (keys)."""
+    where = ".".join(str(part) for part in error["loc"]) or what
     kind, message = error["type"], error["msg"]
     if kind == "extra_forbidden":
-        message = "is not a known key; 'shoal policy schema' lists them"
+        message = f"is not a known key; {keys}"
     elif kind == "missing":
-        message = "is missing; 'shoal policy schema' tells what it holds"
+        message = f"is missing; {keys}"
     elif kind == "string_type":
         message = "must be text; put words like yes, no, on and off in quotes"
+    elif kind == "model_type":
+        message = "must be a mapping of keys to values"
     else:
         message = message.removeprefix("Value error, ").removeprefix("Input ")
-    return f"policy, {where}: {message}"
+    return f"{what}, {where}: {message}"
 
 
 def _quoted(names: list[str]) -> str:

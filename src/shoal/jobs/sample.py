@@ -24,7 +24,9 @@ def generators() -> dict[str, ModuleType]:
 
 
 def sample(name: str, n: int = 1000, seed: int = 0) -> pl.DataFrame:
-    """n records of invented people, the same for the same seed; raises InputError for an unknown name."""
+    """n records of invented people, the same for the same seed; raises InputError for an unknown name or n < 1."""
+    if n < 1:
+        raise InputError(f"sample '{name}': n = {n} records; ask for 1 or more")
     return _generator(name).generate(n, seed)
 
 

@@ -52,7 +52,7 @@ class Checkpoint:
         """The folder, made if need be and removed if nothing begins; raises CheckpointError while another holds it."""
         is_new = not self.folder.exists()
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as failed:
             raise CheckpointError(

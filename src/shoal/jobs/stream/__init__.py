@@ -13,6 +13,8 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from shoal.jobs.policy import Policy
 
+TOLD = 20  # bad records of a batch that a message names
+
 
 def stream(
     policy: Policy | str | Path | dict[str, Any], *, method: str | None = None, reference: Any = None, **parameters: Any
@@ -62,7 +64,9 @@ class Stream:
         self._like = batch
         findings = self._core.misfits(frame)
         if findings:
-            raise InputError.from_findings([f"record {row + 1}: {why}" for row, why in sorted(findings.items())])
+            told = [f"record {row + 1}: {why}" for row, why in sorted(findings.items())]
+            more = [f"{len(told) - TOLD} more records do not fit"] if len(told) > TOLD else []
+            raise InputError.from_findings(told[:TOLD] + more)
         import numpy as np
 
         out, _ = self._core.push(frame, self._core.arrived + np.arange(frame.height))

@@ -67,6 +67,14 @@ class Order:
     whole: bool = True
     record_lines: int = RECORD_LINES
 
+    @property
+    def bad_records(self) -> Path:
+        """The file that lists records which were set aside."""
+        if self.dead_letters is None and self.checkpoint is not None and kafka.is_topic(self.sink):
+            return self.checkpoint / "dead-letters.jsonl"
+        beside = "stream" if self.sink == files.STANDARD else self.sink
+        return Path(self.dead_letters or f"{beside}.dead-letters.jsonl")
+
 
 @dataclass
 class Tally:
@@ -232,15 +240,8 @@ class Run:
         if order.trace is not None:
             named["trace"] = Path(order.trace)
         kept = order.checkpoint is not None
-        named["dead_letters"] = self._dead_letters if kept else folder / "dead-letters"
+        named["dead_letters"] = self._order.bad_records if kept else folder / "dead-letters"
         return named
-
-    @property
-    def _dead_letters(self) -> Path:
-        if self._order.dead_letters is None and kafka.is_topic(self._order.sink):
-            return self._checkpoint.folder / "dead-letters.jsonl"
-        beside = "stream" if self._order.sink == files.STANDARD else self._order.sink
-        return Path(self._order.dead_letters or f"{beside}.dead-letters.jsonl")
 
     # going on
 
@@ -546,7 +547,7 @@ class Run:
                 Path(self._order.sink).unlink()
             raise PromiseError("the whole of what was published breaks a promise; it is withheld, nothing was written")
         if self._order.checkpoint is None and self._tally.bad:
-            with files.written_whole(str(self._dead_letters)) as draft:
+            with files.written_whole(str(self._order.bad_records)) as draft:
                 shutil.copyfile(self.outputs["dead_letters"].path, draft)
         self.certify(certificate)
         return certificate
