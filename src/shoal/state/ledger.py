@@ -292,6 +292,11 @@ class Ledger:
     def _opened_lock(self) -> IO[str]:
         if any((folder / GENESIS).is_file() for folder in self.path.resolve().parents):
             raise InputError(f"ledger '{self.path}': would lie in another ledger; name a folder elsewhere")
+        if self.releases() and not self.private.exists():
+            raise LedgerError(
+                f"ledger '{self.path}': its private part '{self.private}' is missing; put it back, or restore it from "
+                "a copy, nothing was appended"
+            )
         made = [path for path in (self.private, *self.private.parents) if not path.exists()]
         try:
             self.private.mkdir(mode=0o700, parents=True, exist_ok=True)
