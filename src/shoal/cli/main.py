@@ -104,6 +104,8 @@ def status_of(arguments: list[str]) -> int:
         return INTERRUPTED
     except typer.Exit as stop:
         return stop.exit_code
+    except SystemExit as stop:  # from a verb that has itself said how it was stopped
+        return stop.code if isinstance(stop.code, int) else OUR_BUG
     except typer.TyperException as usage:
         if not usage.format_message():  # the help was shown instead
             return 2
