@@ -62,7 +62,7 @@ def _losses(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield "|---" * (len(ks) + 1) + "|"
         for method in dict.fromkeys(row["method"] for row in chosen):
             of_k = {row["k"]: row for row in chosen if row["method"] == method}
-            yield f"| {method} | " + " | ".join(_number(of_k[k]["gcp"]) for k in ks) + " |"
+            yield f"| {method} | " + " | ".join(_number(of_k[k]["gcp"]) if k in of_k else "" for k in ks) + " |"
         yield ""
         yield "| method | k | classes made | classes told apart | DM | CM | CPU s of the method |"
         yield "|---|---|---|---|---|---|---|"
