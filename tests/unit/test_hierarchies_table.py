@@ -67,7 +67,7 @@ def test_a_root_need_not_be_a_star(tmp_path):
 
 def test_compressed_tables_are_known_by_their_suffix(tmp_path):
     path = tmp_path / "h.csv.gz"
-    path.write_bytes(gzip.compress(b"a;*\nb;*\n"))
+    path.write_bytes(gzip.compress(b"a;*\nb;*\n", mtime=0))
     assert read_hierarchy(path).labels == ("a", "b", "*")
 
 
@@ -76,8 +76,8 @@ def test_compressed_tables_are_known_by_their_suffix(tmp_path):
     [
         (b"\xff\xfe;*\n", "h.csv"),
         (b"a;*\n", "h.csv.gz"),
-        (gzip.compress(b"a;*\nb;*\n")[:-9], "h.csv.gz"),
-        (gzip.compress(b"a;*\nb;*\n" * 99)[:20] + b"\x00" * 40, "h.csv.gz"),
+        (gzip.compress(b"a;*\nb;*\n", mtime=0)[:-9], "h.csv.gz"),
+        (gzip.compress(b"a;*\nb;*\n" * 99, mtime=0)[:20] + b"\x00" * 40, "h.csv.gz"),
         (b'a;"' + b"x" * 200_000 + b'";*\n', "h.csv"),
         (b"", "h.csv"),
         (b"\n\n", "h.csv"),
