@@ -117,3 +117,30 @@ def test_references_that_can_not_be_are_refused(settings):
     promise = {"model": "t-closeness", "attributes": ["activity", "beat"], "t": 0.3, **settings}
     with pytest.raises(shoal.InputError, match="t-closeness"):
         Policy.from_dict({**POLICY, "promises": [promise]})
+
+
+def altered(path: Path, old: bytes, new: bytes) -> None:
+    path.write_bytes(path.read_bytes().replace(old, new))
+
+
+def cut_off(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:100])
+
+
+DAMAGES = {
+    "values": lambda ledger: altered(ledger / "0001" / "data.csv", b"sit", b"walk"),
+    "rows": lambda ledger: cut_off(ledger / "0001" / "data.csv"),
+    "people": lambda ledger: cut_off(ledger.parent / "L.private" / "000001" / "rows.parquet"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_nothing_is_compared_with_a_table_that_was_changed(tmp_path, damage):
+    """A third from the true table, as more walk than sit; a sixth from one in which the first 20 walk, too."""
+    ledger, policy = tmp_path / "L", asked(0.3, "table")
+    for seed in (1, 2):
+        append(ledger, doing(40, seed, "walk", "sit"), policy)
+    DAMAGES[damage](ledger)
+    with pytest.raises(shoal.LedgerError, match="is damaged"):
+        append(ledger, doing(40, 3, "walk"), policy)
+    assert not (ledger / "0003").exists()

@@ -24,7 +24,7 @@ from shoal.jobs import ledger_policy, ledger_rows
 from shoal.jobs.audit import Progress, faults, measure, read_release, silent
 from shoal.jobs.history import Chain, read_as_published, stated, verdict
 from shoal.jobs.ledger_rows import Identities, Waiting
-from shoal.jobs.ledger_values import with_table
+from shoal.jobs.ledger_values import compared, with_table
 from shoal.jobs.next_release import Planned, plan
 from shoal.jobs.policy import Policy
 from shoal.privacy.history import Finding
@@ -113,7 +113,7 @@ def republish_source(
     check_increment(source, policy)
     progress("waiting for the ledger")
     with ledger.locked():
-        check_ledger(ledger, policy, looks_back=method.covers == "table")
+        check_ledger(ledger, policy, looks_back=reads_back(policy, method))
         repeated = ledger.step_for(source.sha256)
         if repeated is not None:
             certificate = None if repeated.release is None else Certificate(ledger.certificate(repeated.release))
@@ -161,6 +161,11 @@ def check_increment(source: files.Source, policy: Policy) -> None:
     findings = policy.check_columns(source.frame.columns)
     if findings:
         raise InputError.from_findings(findings)
+
+
+def reads_back(policy: Policy, method: Any) -> bool:
+    """Whether the next release is made of, or measured against, what all earlier ones hold."""
+    return method.covers == "table" or bool(compared(policy))
 
 
 def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
