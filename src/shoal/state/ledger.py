@@ -672,7 +672,8 @@ def _whole_number(path: Path) -> int | None:
         line = path.read_bytes() if path.is_file() else b""
     except OSError:
         return None
-    return int(line) if line[:-1].isdigit() and line == _line(int(line)) else None
+    digits = line[:-1]
+    return int(digits) if digits.isdigit() and line == _line(int(digits)) else None
 
 
 def _line(number: int) -> bytes:

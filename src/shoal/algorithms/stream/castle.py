@@ -187,6 +187,7 @@ class Publisher:
 
     def _is_enough(self, slots: np.ndarray) -> bool:
         """Whether these records could leave together: k people, and every promise."""
+        slots = slots[np.argsort(self._held["seq"][slots])]  # a cap keeps the earliest, as it will when they leave
         people = self._held["people"][slots]
         if len(np.unique(people)) < self._promises.k:
             return False
