@@ -355,7 +355,9 @@ def test_the_state_of_a_step_does_not_grow_with_the_ledger(tmp_path):
     assert max(sizes[10:]) < min(sizes[1:10]) + 200
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, lambda p: p.write_text("2\n"), lambda p: p.write_text("x")])
+@pytest.mark.parametrize(
+    "damage", [Path.unlink, lambda p: p.write_text("2\n"), lambda p: p.write_text("x"), lambda p: p.write_text("1\x0e")]
+)
 def test_an_increment_whose_note_is_lost_or_changed_is_not_published_twice(ledger, damage):
     """Where people have no names, only the note tells that an increment is known."""
     notes = ledger.with_name("L.private") / "inputs"

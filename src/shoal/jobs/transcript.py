@@ -82,9 +82,12 @@ def check_transcript(folder: Path) -> Containment:
         raise InputError(
             f"transcript '{folder}': holds no finished fusion; name the folder given to 'fuse --transcript'"
         )
-    content = json.loads((folder / "agreement.json").read_text())
-    for party in [*content["parties"], *([content["helper"]] if content.get("helper") else [])]:
-        del party["address"], party["certificate"]
+    try:
+        content = json.loads((folder / "agreement.json").read_text())
+        for party in [*content["parties"], *([content["helper"]] if content.get("helper") else [])]:
+            del party["address"], party["certificate"]
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"transcript '{folder}': 'agreement.json' is damaged; gather the folders again") from None
     agreement = Agreement.from_dict(content)
     found = Containment()
     tables = {owner: _table(folder, owner) for owner in agreement.owners}
@@ -101,7 +104,10 @@ def _table(folder: Path, owner: str) -> pl.DataFrame:
     path = folder / f"{owner}.rows.csv"
     if not path.is_file():
         raise InputError(f"transcript '{folder}': lacks '{path.name}'; gather the folders of all parties in one")
-    return pl.read_csv(path, infer_schema=False)
+    try:
+        return pl.read_csv(path, infer_schema=False)
+    except pl.exceptions.PolarsError:
+        raise InputError(f"transcript '{folder}': '{path.name}' is damaged; gather the folders again") from None
 
 
 def _check_counts(agreement: Agreement, table: pl.DataFrame, found: Containment) -> None:
