@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import yaml
 
 import shoal as shoal_package
 from shoal.cli.main import status_of
+from shoal.jobs.fuse import fuse_file
 
 
 @pytest.fixture
@@ -384,11 +387,58 @@ def test_a_fusion_asks_where_its_release_goes_before_it_begins(owners, shoal, co
     assert {path.name: path.read_bytes() for path in owners.iterdir()} == before
 
 
-def test_a_report_on_a_fusion_overwrites_no_table(owners, shoal):
+def test_a_report_on_a_fusion_overwrites_no_table(owners):
     before = (owners / "bank.office.csv").read_bytes()
-    found = shoal("fuse", "bank.parties.yaml", "-o", "fused.csv", "--report", "bank.office.csv")
-    assert (found.status, "is read by a party" in found.err) == (2, True), found.err
+    with pytest.raises(shoal_package.InputError, match="is read by a party"):
+        fuse_file("bank.parties.yaml", "fused.csv", report=Path("bank.office.csv"))
     assert (owners / "bank.office.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv"),
+        ("stream", "patients.csv", "-p", "policy.yaml", "-o", "out.csv"),
+        ("republish", "patients.csv", "-p", "policy.yaml", "--ledger", "L"),
+        ("fuse", "parties.yaml", "-o", "out.csv"),
+        ("audit", "patients.csv", "-p", "policy.yaml"),
+        ("audit", "--ledger", "L"),
+        ("compare", "patients.csv", "-p", "policy.yaml", "--methods", "mondrian"),
+    ],
+)
+def test_a_report_is_a_page_and_its_name_says_so(workplace, shoal, command):
+    before = sorted(path.name for path in workplace.iterdir())
+    for name in ("r.pdf", "report", "patients.csv"):
+        found = shoal(*command, "--report", name)
+        assert (found.status, found.err.splitlines()) == (
+            2, [f"shoal: --report '{name}': a report is a page of HTML; give it a name that ends in .html"],
+        )  # fmt: skip
+    assert sorted(path.name for path in workplace.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (("publish", "--k", "ten"), "--k: is no whole number; write for instance --k 10"),
+        (("sample", "patients", "-n", "ten"), "-n: is no whole number; write for instance -n 10"),
+        (("stream", "--deadline", "soon"), "--deadline: is no number; write for instance --deadline 1.5"),
+        (("stream", "--deadline", "-3"), "--deadline: should be greater than or equal to 0"),
+    ],
+)
+def test_an_option_of_another_kind_is_named_with_a_way_out(workplace, shoal, command, says):
+    found = shoal(*command)
+    assert (found.status, found.err) == (2, f"shoal: {says}; see 'shoal {command[0]} --help'\n")
+
+
+@pytest.mark.parametrize("command", [("methods",), ("policy", "schema"), ("--help",)])
+def test_a_reader_of_standard_output_that_went_away_is_told_as_such(command):
+    """Not by the status of a promise that does not hold, nor as done."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    found = subprocess.run([sys.executable, "-m", "shoal", *command], stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    said = "shoal: standard output: was closed before all was shown; keep its reader open\n"
+    assert (found.returncode, found.stderr) == (2, said)
 
 
 def test_wrong_usage_names_the_help_of_its_command(workplace, shoal):

@@ -236,7 +236,7 @@ def test_json_on_the_screen_and_in_a_file_are_the_same_comparison(workplace, sho
         (("--methods", ""), "not a method of 'publish'"),
         (("-o", "nowhere/rows.json"), "can't be written"),
         (("-o", "patients.csv"), "is also another file"),
-        (("-o", "same", "--report", "same"), "is also another file"),
+        (("-o", "same.html", "--report", "same.html"), "is also another file"),
     ],
 )
 def test_what_can_not_be_asked_ends_with_2_and_leaves_nothing(workplace, shoal, options, told):

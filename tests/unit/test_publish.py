@@ -247,7 +247,7 @@ def test_quotes_in_column_names_survive(workplace, shoal):
 
 
 def test_a_report_that_can_not_be_written_is_refused_before_anything_is_published(workplace, shoal):
-    for report in ("nowhere/r.html", "patients.csv", "out.csv", "policy.yaml"):
+    for report in ("nowhere/r.html", "patients.csv", "out.csv", "policy.yaml", "r.pdf"):
         result = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "--report", report)
         assert result.status == 2
         assert not (workplace / "out.csv").exists()

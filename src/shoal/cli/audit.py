@@ -68,7 +68,7 @@ def audit(
         raise InputError("--downstream: compares with the original, record by record; give it with --original")
     if trace is not None and original is None:
         raise InputError("--trace: can only be checked against the source; give it with --original")
-    options.check_outputs(report, output, inputs=[released, original, str(policy), *asked.files])
+    options.check_outputs(output, report=report, inputs=[released, original, str(policy), *asked.files])
     with shown(quiet) as progress:
         if trace is not None and original is not None:
             from shoal.jobs.stream.oracle import audit_stream
@@ -124,7 +124,7 @@ def _audit_ledger(
     from shoal.jobs.ledger import check_outside
 
     check_outside(ledger, report, output)
-    options.check_outputs(report, output, inputs=[])
+    options.check_outputs(output, report=report, inputs=[])
     with shown(quiet) as progress:
         found = audit_ledger(ledger, k=k, progress=progress)
         if report is not None:

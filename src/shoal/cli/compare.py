@@ -43,8 +43,8 @@ def compare(
     if output == "-":
         output, as_json = None, True
     asked = options.policy_with(policy, None, None, None, seed)
-    options.check_outputs(report, output, inputs=[input_path, str(policy), *asked.files])
-    options.check_outputs(report, inputs=[output])
+    options.check_outputs(output, report=report, inputs=[input_path, str(policy), *asked.files])
+    options.check_outputs(report=report, inputs=[output])
     with shown(quiet) as progress:
         found = compare_file(input_path, asked, _names(methods), _numbers(ks), output, progress=progress)
         if report is not None:

@@ -33,7 +33,7 @@ def fuse(
 
     if output == "-":
         raise InputError("-o -: each party writes a file of its own; name a file")
-    options.check_outputs(report, inputs=[parties, output])
+    options.check_outputs(report=report, inputs=[parties, output])
     with shown(quiet) as progress:
         certificate = run(
             parties,

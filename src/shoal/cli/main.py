@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import re
 import signal
 import sys
 from typing import Any, NoReturn
@@ -25,7 +26,7 @@ from shoal.cli import (
     sample,
     stream,
 )
-from shoal.errors import ShoalError
+from shoal.errors import InputError, ShoalError
 from shoal.version import VERSION
 
 INTERRUPTED = 130
@@ -105,14 +106,15 @@ def status_of(arguments: list[str]) -> int:
     except typer.Exit as stop:
         return stop.exit_code
     except SystemExit as stop:  # from a verb that has itself said how it was stopped
+        if isinstance(stop.__context__, BrokenPipeError):  # but not this one, which is Typer's way to stop
+            _say("standard output: was closed before all was shown; keep its reader open", ())
+            return InputError.exit_status
         return stop.code if isinstance(stop.code, int) else OUR_BUG
     except typer.TyperException as usage:
         if not usage.format_message():  # the help was shown instead
             return 2
-        _say(f"{usage.format_message().rstrip('.')}; see '{_command_of(usage)} --help'", ())
+        _say(f"{_in_our_words(usage.format_message())}; see '{_command_of(usage)} --help'", ())
         return 2
-    except BrokenPipeError:
-        return 0
     except Exception as bug:
         if isinstance(bug, SystemError) and isinstance(bug.__cause__, KeyboardInterrupt):
             _say("interrupted; nothing was written", ())  # compiled code gave the stop back in its own words
@@ -122,6 +124,19 @@ def status_of(arguments: list[str]) -> int:
         # an exception's own text may hold cell values, so only its kind is shown
         _say(f"our own bug ({type(bug).__name__}); run again with SHOAL_DEBUG=1 and report the trace", ())
         return OUR_BUG
+
+
+def _in_our_words(usage: str) -> str:
+    """What is wrong with the command line: the option, what it is not, and one that would do."""
+    unfit = re.fullmatch("Invalid value for (.+?): (?:Input )?(.+)", usage)
+    if unfit is None:
+        return usage.rstrip(".")
+    option, reason = unfit[1].split(" / ")[-1].strip("'"), unfit[2]
+    if "valid integer" in reason:
+        reason = f"is no whole number; write for instance {option} 10"
+    elif "valid number" in reason:
+        reason = f"is no number; write for instance {option} 1.5"
+    return f"{option}: {reason}"
 
 
 def _command_of(usage: Any) -> str:

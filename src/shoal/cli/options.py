@@ -25,10 +25,17 @@ Json = Annotated[bool, typer.Option("--json", help="Print the certificate on sta
 Report = Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write a report to hand on.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no summary.")]
 
+PAGES = (".html", ".htm")
 
-def check_outputs(*outputs: Path | str | None, inputs: Sequence[str | None]) -> None:
-    """Raises InputError before any work is done where an output can't be written or is a file that is read."""
-    for output in outputs:
+
+def check_outputs(*outputs: Path | str | None, inputs: Sequence[str | None], report: Path | None = None) -> None:
+    """Raises InputError before any work is done where an output can't be written or is a file that is read.
+
+    report: an output that is a page, which its name must say.
+    """
+    if report is not None and report.suffix.lower() not in PAGES:
+        raise InputError(f"--report '{report}': a report is a page of HTML; give it a name that ends in .html")
+    for output in (report, *outputs):
         if output is None:
             continue
         path = Path(output)

@@ -39,7 +39,7 @@ def publish(
         raise InputError("--json and -o -: both want standard output; write the release to a file")
     asked = options.policy_with(policy, k, method, settings, seed)
     others = [input_path, output, certificate_path(output), str(policy), *asked.files]
-    options.check_outputs(report, inputs=[*others, plan])
+    options.check_outputs(report=report, inputs=[*others, plan])
     options.check_outputs(plan, inputs=others)
     with shown(quiet) as progress:
         outcome = publish_file(input_path, asked, output, plan=plan, explain=explain, progress=progress)

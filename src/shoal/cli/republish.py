@@ -45,7 +45,7 @@ def republish(
 
     check_outside(ledger, report)
     asked = options.policy_with(policy, k, method, settings, seed, "crp")
-    options.check_outputs(report, inputs=[increment, str(policy), *asked.files])
+    options.check_outputs(report=report, inputs=[increment, str(policy), *asked.files])
     if what_if:
         _show_prospects(increment, asked, ledger, as_json, quiet)
         return

@@ -69,7 +69,7 @@ def stream(
             raise InputError(f"{name} '{value}': is unknown; choose one of {', '.join(known)}")
     asked = options.policy_with(policy, k, method, settings, seed, default_method="fads")
 
-    options.check_outputs(report, inputs=[source, output, trace, dead_letters, str(policy), *asked.files])
+    options.check_outputs(report=report, inputs=[source, output, trace, dead_letters, str(policy), *asked.files])
     order = Order(
         source, output, checkpoint, trace, dead_letters, reference, on_bad, follow, deadline,
         durability == "power", measured == "whole", record_lines,
