@@ -110,6 +110,11 @@ def test_the_hash_is_the_same_for_the_same_agreement():
     assert agreement(lambda c: c["parties"][0].update(table="x.csv")).hash == agreement().hash
 
 
+def test_a_misspelt_key_of_an_owners_attribute_is_asked_about():
+    with pytest.raises(InputError, match="attributes.salary.grind: is not a known key; did you mean 'grid'?"):
+        agreement(lambda c: c["parties"][0]["attributes"]["salary"].update(grind=1))
+
+
 def test_a_misspelt_key_is_told_in_terms_of_the_agreement():
     """No command prints the schema of an agreement, so none is named."""
     with pytest.raises(InputError) as found:
@@ -117,6 +122,7 @@ def test_a_misspelt_key_is_told_in_terms_of_the_agreement():
     told = [found.value.args[0], *found.value.findings]
     assert sorted(told) == [
         "agreement, label: must be a mapping of keys to values",
-        "agreement, promise: is not a known key; compare with the agreement that 'shoal sample bank' writes",
+        "agreement, promise: is not a known key; did you mean 'promises'? compare with the agreement that 'shoal sample "
+        "bank' writes",
         "agreement, promises: is missing; compare with the agreement that 'shoal sample bank' writes",
     ]

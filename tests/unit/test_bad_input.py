@@ -63,6 +63,40 @@ def test_both_kinds_of_unknown_columns_are_listed_at_once(refused, workplace):
     assert len(refused("ward", "shoe").splitlines()) == 2
 
 
+def test_a_column_that_is_nearly_named_like_one_of_the_policy_is_asked_about(refused, workplace):
+    text = (workplace / "patients.csv").read_text()
+    (workplace / "patients.csv").write_text(text.replace(",age,", ",aeg,", 1).replace(",charge,", ",chrage,", 1))
+    message = refused("'aeg', 'chrage': in the data", "did you mean 'age' for 'aeg', 'charge' for 'chrage'? name them")
+    assert "'age', 'charge': in the policy, not in the data; take them out or mend the name" in message
+
+
+def test_a_column_that_is_there_under_another_name_is_asked_about_where_others_are_kept(refused, workplace):
+    change_policy(workplace, lambda p: p.update(other="plain", attributes=p["attributes"] | {"wards": {"role": "plain"}}))
+    change_policy(workplace, lambda p: p["attributes"].pop("ward"))
+    refused("'wards': in the policy, not in the data; did you mean 'ward' for 'wards'? take them out")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda p: p.update(promisses=[]), "policy, promisses: is not a known key; did you mean 'promises'?"),
+        (lambda p: p["attributes"]["age"].update(wieght=2), "attributes.age.wieght: is not a known key; did you mean "
+         "'weight'?"),
+        (lambda p: p["attributes"].update(order={"role": "plain", "rol": 1}), "order.rol: is not a known key; did you "
+         "mean 'role'?"),
+        (lambda p: p.update(render={"interval": "x"}), "render.interval: is not a known key; did you mean 'intervals'?"),
+        (lambda p: p.update(label="chrage"), "'label' names no attribute of the policy; did you mean 'charge'?"),
+        (lambda p: p["promises"][1].update(attribute="diseas"), "attribute 'diseas' is not in the policy; did you mean "
+         "'disease'?"),
+        (lambda p: p["promises"][0].update(model="k-anonimity"), "unknown model; did you mean 'k-anonymity'?"),
+        (lambda p: p.update(shoes=1), "policy, shoes: is not a known key; 'shoal policy schema' lists its keys"),
+    ],
+)  # fmt: skip
+def test_a_misspelt_word_of_a_policy_is_asked_about(refused, workplace, change, says):
+    change_policy(workplace, change)
+    refused(says)
+
+
 def test_hierarchy_gap_counts_records_and_names_the_doctor_but_no_value(refused, workplace):
     (workplace / "sex.csv").write_text("male;*\n")
     change_policy(workplace, lambda p: p["attributes"]["sex"].update(hierarchy="sex.csv"))

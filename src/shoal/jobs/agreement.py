@@ -222,7 +222,7 @@ class Agreement:
         try:
             agreement = cls(AgreementModel.model_validate(content), Path(base))
         except ValidationError as invalid:
-            findings = [_finding(error, "agreement", _KEYS) for error in invalid.errors()]
+            findings = [_finding(error, AgreementModel, "agreement", _KEYS) for error in invalid.errors()]
             raise InputError.from_findings(findings) from None
         findings = agreement._contradictions()
         if findings:

@@ -11,11 +11,11 @@ import dataclasses
 import json
 import re
 import tomllib
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import yaml
@@ -190,7 +190,7 @@ class Policy:
         try:
             policy = cls(PolicyModel.model_validate(content), Path(base))
         except ValidationError as invalid:
-            raise InputError.from_findings([_finding(error) for error in invalid.errors()]) from None
+            raise InputError.from_findings([_finding(error, PolicyModel) for error in invalid.errors()]) from None
         findings = policy._contradictions()
         if findings:
             raise InputError.from_findings(findings)
@@ -358,7 +358,7 @@ class Policy:
         if not any(a.role == "quasi" for a in attributes.values()):
             findings.append("policy: no quasi-identifier; give at least one attribute the role 'quasi'")
         if self.model.label is not None and self.model.label not in attributes:
-            findings.append("policy: 'label' names no attribute of the policy")
+            findings.append(f"policy: 'label' names no attribute of the policy{_or_near(self.model.label, attributes)}")
         if self._means and self.recodes_globally:
             findings.append(
                 f"method '{self.method_name}': recodes values, not classes: {_quoted(self._means)} can't show means; "
@@ -377,7 +377,8 @@ class Policy:
         findings = []
         for name in built.attributes:
             if name not in self.model.attributes:
-                findings.append(f"promise '{promise['model']}': attribute '{name}' is not in the policy")
+                hint = _or_near(name, self.model.attributes)
+                findings.append(f"promise '{promise['model']}': attribute '{name}' is not in the policy{hint}")
             elif self.model.attributes[name].role != role:
                 findings.append(f"promise '{promise['model']}': attribute '{name}' must have the role '{role}'")
         return findings
@@ -403,12 +404,14 @@ class Policy:
         findings = []
         if unknown:
             findings.append(
-                f"columns {_quoted(unknown)}: in the data, not in the policy; name them under 'attributes', or say "
-                "'other: plain' or 'other: drop'"
+                f"columns {_quoted(unknown)}: in the data, not in the policy; {_renamed(unknown, absent)}name them "
+                "under 'attributes', or say 'other: plain' or 'other: drop'"
             )
         if absent:
+            others = [] if unknown else [name for name in names if name not in declared]
             findings.append(
-                f"columns {_quoted(absent)}: in the policy, not in the data; take them out or mend the name"
+                f"columns {_quoted(absent)}: in the policy, not in the data; {_renamed(absent, others)}take them out "
+                "or mend the name"
             )
         return findings
 
@@ -629,7 +632,7 @@ def _promise(promise: dict[str, Any]) -> Any:
     known = registry.models()
     model = promise["model"]
     if model not in known:
-        raise InputError(f"promise '{model}': unknown model; choose one of {', '.join(known)}")
+        raise InputError(f"promise '{model}': unknown model; {registry.meant(model, known)}choose one of {', '.join(known)}")
     return registry.build(known[model], f"promise '{model}'", {k: v for k, v in promise.items() if k != "model"})
 
 
@@ -739,12 +742,15 @@ def _where(wrong: Exception) -> str:
     return f"line {line}" if line else "the file"
 
 
-def _finding(error: Any, what: str = "policy", keys: str = "'shoal policy schema' lists its keys") -> str:
-    """One finding of the checker of a policy (what) in our words: where, what, way out (keys)."""
+def _finding(
+    error: Any, model: type[BaseModel], what: str = "policy", keys: str = "'shoal policy schema' lists its keys"
+) -> str:
+    """One finding of the checker (model) of a policy (what) in our words: where, what, way out (keys)."""
     where = ".".join(str(part) for part in error["loc"]) or what
     kind, message = error["type"], error["msg"]
     if kind == "extra_forbidden":
-        message = f"is not a known key; {keys}"
+        hint = registry.meant(str(error["loc"][-1]), _keys_at(model, error["loc"][:-1]))
+        message = f"is not a known key; {hint}{keys}"
     elif kind == "missing":
         message = f"is missing; {keys}"
     elif kind == "string_type":
@@ -754,6 +760,26 @@ def _finding(error: Any, what: str = "policy", keys: str = "'shoal policy schema
     else:
         message = message.removeprefix("Value error, ").removeprefix("Input ")
     return f"{what}, {where}: {message}"
+
+
+def _keys_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
+    """The keys that a part of a policy may have. place: the way to it, through keys and numbers of a list."""
+    for part in place:
+        field = model.model_fields.get(str(part))
+        kinds = [] if field is None else [field.annotation, *get_args(field.annotation)]
+        model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), model)
+    return list(model.model_fields)
+
+
+def _or_near(name: str, known: Iterable[str]) -> str:
+    """The question whether another name was meant, behind a finding."""
+    return f"; {hint.rstrip()}" if (hint := registry.meant(name, known)) else ""
+
+
+def _renamed(names: list[str], others: list[str]) -> str:
+    """The question whether some names stand for others; nothing where none is near."""
+    near = [f"'{other}' for '{name}'" for name in names if (other := registry.nearest(name, others))]
+    return f"did you mean {', '.join(near)}? " if near else ""
 
 
 def _quoted(names: list[str]) -> str:

@@ -146,8 +146,12 @@ def build(implementation: type, label: str, given: dict[str, Any]) -> Any:
 
 def meant(name: str, known: Iterable[str]) -> str:
     """The known name that is nearest to a misspelt one, as a question; nothing where none is near."""
-    near = get_close_matches(name, list(known), n=1, cutoff=0.7)
-    return f"did you mean '{near[0]}'? " if near else ""
+    return f"did you mean '{near}'? " if (near := nearest(name, known)) else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is nearest to a misspelt one, None where none is near."""
+    return next(iter(get_close_matches(name, list(known), n=1)), None)
 
 
 def fit(parameter: Parameter, value: Any) -> Any:
