@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 import yaml
 
@@ -71,8 +72,8 @@ def test_a_column_that_is_nearly_named_like_one_of_the_policy_is_asked_about(ref
 
 
 def test_a_column_that_is_there_under_another_name_is_asked_about_where_others_are_kept(refused, workplace):
-    change_policy(workplace, lambda p: p.update(other="plain", attributes=p["attributes"] | {"wards": {"role": "plain"}}))
-    change_policy(workplace, lambda p: p["attributes"].pop("ward"))
+    change_policy(workplace, lambda p: p["attributes"].update(wards=p["attributes"].pop("ward")))
+    change_policy(workplace, lambda p: p.update(other="plain"))
     refused("'wards': in the policy, not in the data; did you mean 'ward' for 'wards'? take them out")
 
 
@@ -84,7 +85,8 @@ def test_a_column_that_is_there_under_another_name_is_asked_about_where_others_a
          "'weight'?"),
         (lambda p: p["attributes"].update(order={"role": "plain", "rol": 1}), "order.rol: is not a known key; did you "
          "mean 'role'?"),
-        (lambda p: p.update(render={"interval": "x"}), "render.interval: is not a known key; did you mean 'intervals'?"),
+        (lambda p: p.update(render={"interval": "x"}), "render.interval: is not a known key; did you mean "
+         "'intervals'?"),
         (lambda p: p.update(label="chrage"), "'label' names no attribute of the policy; did you mean 'charge'?"),
         (lambda p: p["promises"][1].update(attribute="diseas"), "attribute 'diseas' is not in the policy; did you mean "
          "'disease'?"),
@@ -419,6 +421,27 @@ def test_a_fusion_asks_where_its_release_goes_before_it_begins(owners, shoal, co
     found = shoal(*command, "bank.parties.yaml", "-o", output)
     assert (found.status, says in found.err) == (2, True), found.err
     assert {path.name: path.read_bytes() for path in owners.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("tables", "says"),
+    [
+        ([1, 2], "tables: is no mapping; give a dict of frames by party"),
+        (pl.DataFrame({"customer": ["1"]}), "tables: is no mapping"),
+        ({7: pl.DataFrame({"customer": ["1"]})}, "tables: 7 are no owners; the agreement has bank, insurer, office"),
+        ({"bank": [1]}, "party 'bank', frame: is no pandas, polars or pyarrow table"),
+    ],
+)
+def test_tables_of_a_fusion_that_are_none_are_told(owners, tables, says):
+    with pytest.raises(shoal_package.InputError) as refused:
+        shoal_package.fuse("bank.parties.yaml", tables)
+    assert says in refused.value.args[0]
+
+
+@pytest.mark.parametrize("agreement", [None, 7, ["bank.parties.yaml"]])
+def test_an_agreement_that_is_none_is_told(agreement):
+    with pytest.raises(shoal_package.InputError, match="agreement: is no agreement; give the path of one"):
+        shoal_package.fuse(agreement)
 
 
 def test_a_report_on_a_fusion_overwrites_no_table(owners):

@@ -217,6 +217,15 @@ class Agreement:
         return cls.from_dict(content, base=path.parent)
 
     @classmethod
+    def of(cls, agreement: str | Path | dict[str, Any]) -> Agreement:
+        """The agreement in a file or in plain dicts."""
+        if isinstance(agreement, dict):
+            return cls.from_dict(agreement)
+        if not isinstance(agreement, (str, Path)):
+            raise InputError("agreement: is no agreement; give the path of one, or its content as dicts")
+        return cls.load(agreement)
+
+    @classmethod
     def from_dict(cls, content: dict[str, Any], base: str | Path = ".") -> Agreement:
         """An agreement from plain dicts; raises InputError with every finding."""
         try:

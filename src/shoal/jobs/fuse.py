@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from shoal import errors
 from shoal.algorithms.fusion.secure_maximum import check_computing
 from shoal.connectors import files
@@ -105,11 +107,8 @@ def fuse(
     """
     from shoal.jobs.publish import Publication
 
-    agreed = Agreement.from_dict(agreement) if isinstance(agreement, dict) else Agreement.load(agreement)
-    frames = {name: table_of(frame).frame for name, frame in (tables or {}).items()}
-    strangers = sorted(set(frames) - set(agreed.owners))
-    if strangers:
-        raise InputError(f"tables: {', '.join(strangers)} are no owners; the agreement has {', '.join(agreed.owners)}")
+    agreed = Agreement.of(agreement)
+    frames = _frames_of(tables, agreed.owners)
     with tempfile.TemporaryDirectory(prefix="shoal-fuse-") as folder:
         places = {name: str(Path(folder) / f"{name}.parquet") for name in frames}
         for name, frame in frames.items():
@@ -119,8 +118,26 @@ def fuse(
         certificate = _fuse(_with_tables(agreed, places), output, said, progress)
         published = files.read(output).frame
     classes = examine(Table(published), agreed.policy, None).release.classes
-    kind = next(iter((tables or {}).values()), published)
+    kind = next(iter(tables.values()), published) if tables is not None else published
     return Publication(like(kind, published), certificate.extended(output=None), classes.labels)
+
+
+def _frames_of(tables: Mapping[str, Any] | None, owners: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """The frames by party; raises InputError where one is no frame, or nobody's."""
+    if tables is None:
+        return {}
+    if not isinstance(tables, Mapping):
+        raise InputError("tables: is no mapping; give a dict of frames by party")
+    strangers = sorted({str(name) for name in tables} - set(owners))
+    if strangers:
+        raise InputError(f"tables: {', '.join(strangers)} are no owners; the agreement has {', '.join(owners)}")
+    frames = {}
+    for name, frame in tables.items():
+        try:
+            frames[name] = table_of(frame).frame
+        except InputError as unfit:
+            raise InputError(f"party '{name}', {unfit.args[0]}", unfit.findings) from None
+    return frames
 
 
 def _with_tables(agreement: Agreement, places: Mapping[str, str]) -> Agreement:

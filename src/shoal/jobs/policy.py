@@ -632,7 +632,8 @@ def _promise(promise: dict[str, Any]) -> Any:
     known = registry.models()
     model = promise["model"]
     if model not in known:
-        raise InputError(f"promise '{model}': unknown model; {registry.meant(model, known)}choose one of {', '.join(known)}")
+        hint = registry.meant(model, known)
+        raise InputError(f"promise '{model}': unknown model; {hint}choose one of {', '.join(known)}")
     return registry.build(known[model], f"promise '{model}'", {k: v for k, v in promise.items() if k != "model"})
 
 
