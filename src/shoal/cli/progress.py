@@ -35,7 +35,6 @@ class _Watcher(threading.Thread):
         self._stage, self._told = "starting", ""
         self._since = time.monotonic()
         self._over = threading.Event()
-
         self._compiler: Callable[[], int] = lambda: 0
 
     def enter(self, stage: str) -> None:
