@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import shutil
 import socket
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from shoal.samples import purchases
+from stream_processes import killed_until_done
 
 JARS = Path(__file__).resolve().parents[2] / ".services" / "kafka"
 kafka = pytest.importorskip("confluent_kafka", reason="Kafka's client is not installed: pip install 'shoal[kafka]'")
@@ -128,17 +128,7 @@ def test_topic_to_topic_killed_again_and_again_every_row_goes_once(broker, shop,
     )
     command = [sys.executable, "-c", script, "stream", source, "-p", "policy.yaml", "-q", "-o", sink,
                "--checkpoint", "ck"]  # fmt: skip
-    instants, kills = random.Random(5), 0
-    while True:
-        process = subprocess.Popen(command, cwd=shop)
-        try:
-            assert process.wait(timeout=instants.uniform(1.0, 2.2) if kills < 8 else 120) == 0
-            break
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            kills += 1
-    assert kills
+    killed_until_done(lambda: subprocess.Popen(command, cwd=shop), (1.0, 2.2), times=8, patience=120)
     assert committed(broker, "published") == (shop / "out.jsonl").read_text().splitlines()
     certificate = json.loads((shop / "ck" / "certificate.json").read_text())
     assert certificate["records"]["out"] == 6000

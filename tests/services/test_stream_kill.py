@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import random
 import signal
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from shoal.jobs.stream import runner
 from shoal.jobs.stream.runner import Order, stream_file
 from shoal.samples import purchases
 from shoal.state.checkpoint import Checkpoint
+from stream_processes import killed_until_done
 
 FILES = ("out.csv", "t.jsonl")
 SMALL_PIECES = (
@@ -157,17 +157,7 @@ def test_killed_again_and_again_the_output_is_the_same(shop):
     expected = finished(shop / "whole")
     command = [sys.executable, "-c", SMALL_PIECES, "stream", "p.csv", "-p", "policy.yaml", "-q", "-o", "out.csv",
                "--checkpoint", "ck", "--trace", "t.jsonl"]  # fmt: skip
-    instants, kills = random.Random(3), 0
-    while True:
-        process = subprocess.Popen(command, cwd=shop)
-        try:
-            assert process.wait(timeout=instants.uniform(0.7, 1.4) if kills < 10 else 60) == 0
-            break
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            kills += 1
-    assert kills
+    killed_until_done(lambda: subprocess.Popen(command, cwd=shop), (0.7, 1.4), times=10, seed=3)
     assert [(shop / name).read_bytes() for name in FILES] == expected
 
 
@@ -178,22 +168,16 @@ def test_standard_input_is_fed_again_from_its_beginning_and_goes_on(shop, fed):
     text = (shop / "p.csv").read_bytes()
     command = [sys.executable, "-c", SMALL_PIECES, "stream", "-", "-p", "policy.yaml", "-q", "-o", "out.csv",
                "--checkpoint", "ck", "--trace", "t.jsonl"]  # fmt: skip
-    instants, kills = random.Random(5), 0
-    while True:
+
+    def start() -> subprocess.Popen:
         if fed == "a file":
             with open(shop / "p.csv", "rb") as source:
-                process = subprocess.Popen(command, cwd=shop, stdin=source)
-        else:
-            process = subprocess.Popen(command, cwd=shop, stdin=subprocess.PIPE)
-            threading.Thread(target=pour, args=(process.stdin, text), daemon=True).start()
-        try:
-            assert process.wait(timeout=instants.uniform(0.7, 1.6) if kills < 4 else 60) == 0
-            break
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            kills += 1
-    assert kills
+                return subprocess.Popen(command, cwd=shop, stdin=source)
+        process = subprocess.Popen(command, cwd=shop, stdin=subprocess.PIPE)
+        threading.Thread(target=pour, args=(process.stdin, text), daemon=True).start()
+        return process
+
+    killed_until_done(start, (0.7, 1.6), times=4)
     assert [(shop / name).read_bytes() for name in FILES] == expected
     for other, said in ((text[:2000], b"feed it again"), (text.replace(b"\nC", b"\nD", 40), b"feed it again"),
                         (text.partition(b"\n")[2], b"does not begin with the columns")):  # fmt: skip
