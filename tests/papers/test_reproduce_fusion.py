@@ -9,13 +9,13 @@ from shoal.jobs.reproduce.fusion import (
     OWN,
     QIDS,
     STEPWISE,
-    compared,
     curve,
     error_rises,
-    falls,
     fewer_rounds,
     grid,
     same_table,
+    takes_less_time,
+    time_falls,
 )
 from shoal.jobs.reproduce.fusion_bench import bench
 from shoal.jobs.reproduce.paper import Verdict, View
@@ -30,12 +30,11 @@ def view(own: list[float], base: list[float], column: str = "seconds") -> View:
 
 
 def test_judges_tell_kept_claims_from_broken_ones():
-    slower = lambda own, base: own <= base  # noqa: E731
-    assert compared(view([1, 1, 1], [2, 1, 3]), "seconds", slower, "").verdict == Verdict.HOLDS
-    assert compared(view([1, 1, 1], [2, 1, 0.5]), "seconds", slower, "").verdict == Verdict.IN_PART
-    assert compared(view([3, 3, 3], [2, 1, 0.5]), "seconds", slower, "").verdict == Verdict.FAILS
-    assert falls(view([3, 2, 1], [0, 0, 0]), "seconds", "k").verdict == Verdict.HOLDS
-    assert falls(view([1, 2, 3], [0, 0, 0]), "seconds", "k").verdict == Verdict.FAILS
+    assert takes_less_time(view([1, 1, 1], [2, 1, 3])).verdict == Verdict.HOLDS
+    assert takes_less_time(view([1, 1, 1], [2, 1, 0.5])).verdict == Verdict.IN_PART
+    assert takes_less_time(view([3, 3, 3], [2, 1, 0.5])).verdict == Verdict.FAILS
+    assert time_falls(view([3, 2, 1], [0, 0, 0])).verdict == Verdict.HOLDS
+    assert time_falls(view([1, 2, 3], [0, 0, 0])).verdict == Verdict.FAILS
     assert fewer_rounds(view([2, 2, 2], [5, 3, 2], "rounds")).verdict == Verdict.HOLDS
     assert fewer_rounds(view([6, 6, 6], [5, 3, 2], "rounds")).verdict == Verdict.FAILS
     assert error_rises(view([15, 14, 16], [15, 14, 16], "error")).verdict == Verdict.HOLDS

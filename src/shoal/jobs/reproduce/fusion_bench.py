@@ -8,7 +8,6 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -185,25 +184,18 @@ def _take_part(folder: str, name: str, delay: float) -> None:
         fused.published.write_csv(place / f"{name}.table.csv")
 
 
-class _Data:
-    """Reads the joint table once."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-
-    @cached_property
-    def bench(self) -> FusionBench:
-        frame, told = adult(self._folder)
-        train, test = (_typed(part) for part in (frame, adult_test(self._folder)))
-        attributes: dict[str, dict[str, Any]] = {}
-        for name in TOP7:
-            if name in NUMBERS:
-                attributes[name] = {"role": "quasi", "type": "number", "domain": NUMBERS[name]}
-            else:
-                tree = data_file(self._folder, f"adult/taxonomy_tds/{name}.csv")
-                attributes[name] = {"role": "quasi", "hierarchy": str(tree.resolve())}
-        qids: dict[str, Sequence[Sequence[str]]] = {"QID5": [TOP5], "QID7": [TOP7], "six pairs": PAIRS}
-        return FusionBench(Joint(train, test, "income", attributes, OWNERS, qids), told)
+def _adult(folder: Path | None) -> FusionBench:
+    frame, told = adult(folder)
+    train, test = (_typed(part) for part in (frame, adult_test(folder)))
+    attributes: dict[str, dict[str, Any]] = {}
+    for name in TOP7:
+        if name in NUMBERS:
+            attributes[name] = {"role": "quasi", "type": "number", "domain": NUMBERS[name]}
+        else:
+            tree = data_file(folder, f"adult/taxonomy_tds/{name}.csv")
+            attributes[name] = {"role": "quasi", "hierarchy": str(tree.resolve())}
+    qids: dict[str, Sequence[Sequence[str]]] = {"QID5": [TOP5], "QID7": [TOP7], "six pairs": PAIRS}
+    return FusionBench(Joint(train, test, "income", attributes, OWNERS, qids), told)
 
 
 def _typed(frame: pl.DataFrame) -> pl.DataFrame:
@@ -214,7 +206,7 @@ def _typed(frame: pl.DataFrame) -> pl.DataFrame:
 def bench(folder: Path | None, quick: bool) -> FusionBench:
     """Adult, or invented customers of a bank where it must be quick."""
     if not quick:
-        return _Data(folder).bench
+        return _adult(folder)
     train, test = bank.generate(700, 1).drop("customer"), bank.generate(300, 2).drop("customer")
     attributes = bank.attributes()
     owners = {

@@ -64,7 +64,7 @@ class Reading:
     """One way to settle what the paper leaves open.
 
     curves: name in the paper's legend -> the columns that its rows have in common.
-    is_quick: whether the quick setting runs it, too.
+    is_quick: whether the quick setting runs it, too. may_lack: whether some of its curves need not be run.
     """
 
     name: str
@@ -72,12 +72,14 @@ class Reading:
     curves: Mapping[str, Setting]
     instead: Mapping[str, str] = field(default_factory=dict)
     is_quick: bool = False
+    may_lack: bool = False
 
     def view(self, rows: Iterable[Row]) -> View | None:
-        """Its rows, of all; None where one of its curves was not run."""
+        """Its rows, of all; None where one of its curves was not run, or none of those that may be lacking."""
         rows = list(rows)
         found = {curve: [row for row in rows if common.items() <= row.items()] for curve, common in self.curves.items()}
-        return View(found, self.instead) if all(found.values()) else None
+        enough = any if self.may_lack else all
+        return View(found, self.instead) if enough(found.values()) else None
 
 
 @dataclass(frozen=True)

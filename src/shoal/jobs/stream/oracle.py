@@ -259,16 +259,26 @@ def _reuse_by_rule(
     release: np.ndarray, schema: Schema, truth: Truth, policy: Policy,
 ) -> dict[str, int]:  # fmt: skip
     """Rows published under a cluster that was no longer alive, and for FADS those that missed a better one (I5)."""
+    if policy.method_name == "fads":
+        return _reuse_by_fads(columns, cluster, kind, release, schema, truth, policy)
+    if policy.method_name != "fads-tuple":
+        return {"stale": 0, "missed": 0}
     parameters, reuse, new = policy.parameters_for("stream"), kind == "reuse", np.flatnonzero(kind == "new")
     made, first = np.unique(cluster[new], return_index=True)
-    if policy.method_name == "fads-tuple":
-        since = np.zeros(int(cluster.max(initial=0)) + 1, dtype=np.int64)
-        emitted = shown["emitted"].to_numpy()
-        since[made] = emitted[new][first]
-        age = emitted[reuse] - since[cluster[reuse]]
-        return {"stale": int((age > parameters["lifetime"] + parameters["tick"] - 1).sum()), "missed": 0}
-    if policy.method_name != "fads":
-        return {"stale": 0, "missed": 0}
+    since = np.zeros(int(cluster.max(initial=0)) + 1, dtype=np.int64)
+    emitted = shown["emitted"].to_numpy()
+    since[made] = emitted[new][first]
+    age = emitted[reuse] - since[cluster[reuse]]
+    return {"stale": int((age > parameters["lifetime"] + parameters["tick"] - 1).sum()), "missed": 0}
+
+
+def _reuse_by_fads(
+    columns: tuple[PublishedColumn, ...], cluster: np.ndarray, kind: np.ndarray, release: np.ndarray, schema: Schema,
+    truth: Truth, policy: Policy,
+) -> dict[str, int]:  # fmt: skip
+    """The same for FADS: of the clusters that lose less than tau, so many of the newest are alive."""
+    parameters, reuse, new = policy.parameters_for("stream"), kind == "reuse", np.flatnonzero(kind == "new")
+    made, first = np.unique(cluster[new], return_index=True)
     lo = np.stack([c.lo[c.codes][new[first]] for c in columns], axis=1)
     hi = np.stack([c.hi[c.codes][new[first]] for c in columns], axis=1)
     weight = np.array([a.weight for a in schema.quasi])
@@ -282,19 +292,24 @@ def _reuse_by_rule(
     stale = missed = 0
     for number in np.unique(release[kind != "suppress"]).tolist():
         rows = np.flatnonzero((release == number) & (kind != "suppress"))
-        alive = np.flatnonzero(good & (release[new[first]] < number))[-most:]
+        alive = np.flatnonzero(good & (release[new][first] < number))[-most:]
         used = rows[reuse[rows]]
         stale += int((~np.isin(cluster[used], made[alive])).sum())
         known = rows[~np.isnan(values[rows]).any(axis=1)]
-        if not by_rule or not len(alive) or not len(known):
-            continue
-        least = np.full(len(known), np.inf)
-        for at in alive.tolist():
-            covers = ((lo[at] <= values[known]) & (values[known] <= hi[at])).all(axis=1)
-            least[covers] = np.minimum(least[covers], loss[at])
-        own = np.where(reuse[known], loss[np.minimum(np.searchsorted(made, cluster[known]), len(made) - 1)], np.inf)
-        missed += int((own > least + NEARLY).sum())
+        if by_rule and len(alive) and len(known):
+            least = _least_covering(values[known], lo[alive], hi[alive], loss[alive])
+            own = np.where(reuse[known], loss[np.minimum(np.searchsorted(made, cluster[known]), len(made) - 1)], np.inf)
+            missed += int((own > least + NEARLY).sum())
     return {"stale": stale, "missed": missed}
+
+
+def _least_covering(values: np.ndarray, lo: np.ndarray, hi: np.ndarray, loss: np.ndarray) -> np.ndarray:
+    """The loss of the best cluster that covers each record, infinite where none does; (n,) float64."""
+    least = np.full(len(values), np.inf)
+    for low, high, lost in zip(lo, hi, loss, strict=True):
+        covers = ((low <= values) & (values <= high)).all(axis=1)
+        least[covers] = np.minimum(least[covers], lost)
+    return least
 
 
 def _counts_people_only(policy: Policy) -> bool:
