@@ -284,11 +284,11 @@ def _reuse_by_fads(
     weight = np.array([a.weight for a in schema.quasi])
     loss = np.stack([c.widths[c.codes][new[first]] for c in columns], axis=1) @ (weight / weight.sum())
     good = loss < parameters["tau"] + NEARLY
-    sure = int((loss[good] > parameters["tau"] - NEARLY).sum())  # rounding may have made these the other kind
+    unsure = int((loss[good] > parameters["tau"] - NEARLY).sum())  # rounding may have made these the other kind
     k = max([2, *(int(model.least_subjects(True)) for model in policy.build_promises())])
-    most = ceil(parameters["c0"] * parameters["delta"] / k) + sure
+    most = ceil(parameters["c0"] * parameters["delta"] / k) + unsure
     values = np.stack([truth.values(encoded) for encoded in truth.encoded.attributes], axis=1)
-    by_rule = not sure and not parameters["strict_release"] and _counts_people_only(policy)
+    by_rule = not unsure and not parameters["strict_release"] and _counts_people_only(policy)
     stale = missed = 0
     for number in np.unique(release[kind != "suppress"]).tolist():
         rows = np.flatnonzero((release == number) & (kind != "suppress"))
