@@ -96,13 +96,41 @@ def test_a_missing_last_release_is_found_by_a_later_append(ledger):
 
 
 def test_a_last_release_that_is_taken_away_with_its_mark_is_found(tmp_path):
-    """As if it had never happened; but its increment is noted."""
+    """Not as if it had never happened: its increment is noted, and its private step stays for when it is restored."""
     ledger = grown(tmp_path / "L", releases=2)
-    shutil.rmtree(ledger / "0002")
+    (ledger / "0002").rename(tmp_path / "away")
     (tmp_path / "L.private" / "000002" / "published").unlink()
-    assert "inputs: increments are noted that led to no step: 1" in Ledger.at(ledger).verify()
-    with pytest.raises(LedgerError, match="damaged"):
+    assert Ledger.at(ledger).verify() == ["release 0002: is missing"]
+    with pytest.raises(LedgerError, match="0002: is missing"):
         append(ledger, wearers(30, 3))
+    (tmp_path / "away").rename(ledger / "0002")
+    assert append(ledger, wearers(30, 3)).release == 3
+
+
+def test_a_last_mark_that_is_missing_is_told_and_no_damage(ledger, shoal):
+    """An append that was killed leaves the same behind."""
+    assert "mark" not in shoal("ledger", "verify", ledger).err
+    (ledger.with_name("L.private") / "000004" / "published").unlink()
+    told = shoal("ledger", "verify", ledger)
+    assert told.status == 0
+    assert "private step 000004: its mark 'published' is missing" in told.err
+    append(ledger, wearers(30, 4))
+    assert "mark" not in shoal("ledger", "verify", ledger).err
+
+
+@pytest.mark.parametrize("part", ["L", "L.private"])
+def test_a_folder_named_by_a_huge_number_is_told_in_a_line(tmp_path, part):
+    """And not looked for release by release."""
+    ledger = grown(tmp_path / "L", releases=1)
+    (tmp_path / part / "999999999999").mkdir()
+    found = Ledger.at(ledger).verify()
+    assert len(found) <= 3
+    assert found[0] in (
+        "releases 0002 to 999999999998: are missing",
+        "private steps 000002 to 999999999998: are missing",
+    )
+    with pytest.raises(LedgerError):
+        append(ledger, wearers(30, 4))
 
 
 def test_reordered_releases_are_named(ledger):
@@ -352,7 +380,7 @@ def counted(call, calls: list):
 def test_the_state_of_a_step_does_not_grow_with_the_ledger(tmp_path):
     ledger = grown(tmp_path / "L", releases=20, n=12)
     sizes = [len(p.read_bytes()) for p in sorted(ledger.with_name("L.private").glob("0*/state.json"))]
-    assert max(sizes[10:]) < min(sizes[1:10]) + 200
+    assert max(sizes[10:]) < min(sizes[1:10]) + 400, "a hash for each list of people, of which there are few"
 
 
 @pytest.mark.parametrize(
@@ -369,17 +397,84 @@ def test_an_increment_whose_note_is_lost_or_changed_is_not_published_twice(ledge
         append(ledger, wearers(30, 1))
 
 
-def test_a_run_of_people_is_read_whole_before_it_is_merged(tmp_path):
-    """Between merges only its size is asked; a changed token never gets into a new run."""
+@pytest.mark.parametrize("name", [b"0" * 64, b"\xff"])
+def test_an_increment_whose_note_was_given_another_name_is_not_published_twice(tmp_path, name):
+    """As many notes as there were; without names of people, nothing else tells that an increment is known."""
+    content = {**POLICY, "attributes": {**POLICY["attributes"], "who": {"role": "drop"}}}
+    asked = Policy.from_dict(content).with_method("crp", {})
+    ledger = grown(tmp_path / "L", releases=3, asked=asked)
+    notes = ledger.with_name("L.private") / "inputs"
+    first = next(path for path in notes.iterdir() if path.read_text() == "1\n")
+    os.rename(bytes(first), bytes(notes) + b"/" + name)
+    with pytest.raises(LedgerError, match="000001: its increment is not noted as it was"):
+        append(ledger, wearers(30, 1), asked)
+    assert Ledger.at(ledger).releases() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("part", ["L", "L.private"])
+def test_a_release_or_step_that_was_given_another_name_is_found_by_an_append(tmp_path, part):
+    """As many as there were, and both ends in their places."""
+    ledger = grown(tmp_path / "L", releases=4)
+    folder = sorted((tmp_path / part).glob("0*"))[1]
+    folder.rename(folder.with_name("9" * len(folder.name)))
+    with pytest.raises(LedgerError, match="is missing"):
+        append(ledger, wearers(30, 9))
+
+
+def test_nobody_is_published_again_where_a_list_of_people_was_changed(tmp_path):
+    """One bit, at the same size, in each list: whoever it stood for would be taken for somebody new."""
     ledger = grown(tmp_path / "L", releases=3, n=12)
-    [run] = [path for path in ledger.with_name("L.private").glob("*/run.bin") if np.fromfile(path, "<u8").size == 24]
-    flip(run, run.stat().st_size - 1)
-    assert any("run.bin is missing or was changed" in finding for finding in Ledger.at(ledger).verify())
+    runs = sorted(ledger.with_name("L.private").glob("*/run.bin"))
+    assert [path.stat().st_size for path in runs] == [24 * 8, 12 * 8]
+    before = {path: path.read_bytes() for path in files_of(tmp_path)}
+    for run in runs:
+        for at in places(before[run]):
+            flip(run, at)
+            for frame in (wearers(12, 1).reverse(), wearers(12, 4), wearers(2, 4)):
+                frame.write_csv(tmp_path / "increment.csv")
+                with pytest.raises(LedgerError, match=rf"{run.parent.name}: run\.bin is missing or was changed"):
+                    republish_file(str(tmp_path / "increment.csv"), policy(), ledger)
+            assert any("run.bin is missing or was changed" in finding for finding in Ledger.at(ledger).verify())
+            run.write_bytes(before[run])
+    (tmp_path / "increment.csv").write_bytes(before[tmp_path / "increment.csv"])
+    assert {path: path.read_bytes() for path in files_of(tmp_path)} == before
+    assert append(ledger, wearers(12, 4)).release == 4
+
+
+def test_a_list_of_people_changed_together_with_its_step_is_found_by_an_append(tmp_path):
+    """A step that is consistent in itself: the last step remembers the hash of the list, too."""
+    from shoal.state import ledger as module
+
+    ledger = grown(tmp_path / "L", releases=6, n=12)
+    run = ledger.with_name("L.private") / "000004" / "run.bin"
+    flip(run, 0)
+    state = json.loads((run.parent / "state.json").read_text())
+    state["files"]["run.bin"] = module.sha256_of(run)
+    content = {key: value for key, value in state.items() if key not in ("schema", "sha256")}
+    state["sha256"] = module._sha256_of_state(content)
+    (run.parent / "state.json").write_text(module._json(state))
+    with pytest.raises(LedgerError, match=r"run\.bin is missing or was changed"):
+        append(ledger, wearers(12, 1).reverse())
+
+
+@pytest.mark.parametrize("size", [0, 8, 95, 97, 104])
+def test_a_list_of_people_that_is_shorter_or_longer_is_found_by_an_append(tmp_path, size):
+    ledger = grown(tmp_path / "L", releases=1, n=12)
+    [run] = ledger.with_name("L.private").glob("*/run.bin")
+    run.write_bytes((run.read_bytes() + bytes(8))[:size])
     with pytest.raises(LedgerError, match=r"run\.bin is missing or was changed"):
         append(ledger, wearers(12, 4))
-    run.write_bytes(run.read_bytes()[:-8])
+
+
+@pytest.mark.parametrize("kind", ["nothing", "pipe", "folder"])
+def test_a_list_of_people_that_is_no_file_is_not_waited_for(tmp_path, kind):
+    ledger = grown(tmp_path / "L", releases=1, n=12)
+    append(ledger, wearers(2, 9))  # of an older step, whose files are not all read
+    [run] = ledger.with_name("L.private").glob("*/run.bin")
+    run.unlink()
+    {"nothing": lambda place: None, "pipe": os.mkfifo, "folder": os.mkdir}[kind](run)
     with pytest.raises(LedgerError, match=r"run\.bin is missing or was changed"):
-        append(ledger, wearers(3, 4))
+        append(ledger, wearers(12, 4))
 
 
 def test_every_changed_character_of_the_last_state_is_found(ledger):
@@ -446,6 +541,22 @@ def test_a_link_is_another_name_of_the_same_ledger(ledger, tmp_path):
     assert not (tmp_path / "link.private").exists()
 
 
+def test_what_an_append_leaves_half_done_for_a_moment_is_no_damage(ledger):
+    """Whoever verifies meanwhile and finds something waits for the append, and looks again."""
+    from concurrent.futures import ThreadPoolExecutor
+    from time import sleep
+
+    [waiting] = ledger.with_name("L.private").glob("*/pending.parquet")
+    with ThreadPoolExecutor(1) as pool:
+        with Ledger.at(ledger).locked():
+            waiting.rename(ledger.parent / "away")
+            found = pool.submit(Ledger.at(ledger).verify)
+            sleep(0.3)
+            assert not found.done()
+            (ledger.parent / "away").rename(waiting)
+        assert found.result() == []
+
+
 def test_a_private_part_that_others_could_read_is_closed(tmp_path):
     (tmp_path / "L.private").mkdir(mode=0o777)
     (tmp_path / "L.private").chmod(0o777)
@@ -473,3 +584,12 @@ def test_no_ledger_begins_in_another(ledger):
         with pytest.raises(InputError, match="would lie in another ledger"):
             republish(wearers(30, 4), policy(), place)
     assert Ledger.at(ledger).verify() == []
+
+
+def test_no_private_part_is_kept_in_another_ledger(tmp_path):
+    """Its readers would have the key."""
+    grown(tmp_path / "L.private", releases=1)
+    before = {path: path.stat().st_mode for path in (tmp_path / "L.private", *files_of(tmp_path))}
+    with pytest.raises(InputError, match="would lie in another ledger"):
+        republish(wearers(30, 4), policy(), tmp_path / "L")
+    assert {path: path.stat().st_mode for path in (tmp_path / "L.private", *files_of(tmp_path))} == before

@@ -23,12 +23,14 @@ def verify(
     quiet: options.Quiet = False,
 ) -> None:
     """Check the chain of hashes: a changed, missing or reordered release is named; exit status 1."""
-    from shoal.jobs.ledger import verify_ledger
+    from shoal.jobs.ledger import unmarked, verify_ledger
 
     releases, head = verify_ledger(ledger, noted=noted)
     if not quiet:
         what = "1 release is" if releases == 1 else f"{releases} releases follow each other"
         print(f"{what} as {'it was' if releases == 1 else 'they were'} published; the last is {head}", file=sys.stderr)
+        for note in unmarked(ledger):
+            print(f"shoal: {note}", file=sys.stderr)
 
 
 @app.command("export")

@@ -30,6 +30,11 @@ def verify_ledger(path: str | Path, *, noted: str | None = None) -> tuple[int, s
     return len(releases), sha256_of(last)
 
 
+def unmarked(path: str | Path) -> list[str]:
+    """What is no damage but may be a trace of somebody: a last step without its mark, in a line; else nothing."""
+    return Ledger.at(path).unmarked()
+
+
 def check_outside(path: str | Path, *outputs: str | Path | None) -> None:
     """Raises InputError where an output would lie in a ledger, which holds nothing else."""
     whole = Ledger(Path(path))

@@ -280,30 +280,23 @@ def _refuse_known(arriving: pl.DataFrame, policy: Policy, method: Any, ledger: L
 
 def known_people(ledger: Ledger) -> list[np.ndarray]:
     """The tokens of everybody who was ever published, in sorted runs."""
-    return list(_runs(ledger).values())
-
-
-def _runs(ledger: Ledger) -> dict[int, np.ndarray]:
-    """The same by the step that each run was written in."""
-    steps = ledger.last_step().runs if ledger.exists else ()
-    return {step: ledger.run(step) for step, _ in steps}
+    return list(ledger.runs().values())
 
 
 def write_known(ledger: Ledger, identities: Identities, folder: Path) -> tuple[int, ...]:
     """Adds the release's people to those ever published; the steps whose runs stay in use.
 
     A run is merged with later ones of no greater size, so that there are few and each token is seldom written again:
-    an increment costs the same however many people the ledger holds.
+    an increment writes the same however many people the ledger holds.
     """
-    runs = _runs(ledger)
     if identities.subjects is None:
         return ()
+    runs = ledger.runs()
     people = np.sort(identities.subjects[identities.is_real])
     people = people[np.concatenate([[True], people[1:] != people[:-1]])] if len(people) else people
     fresh = people[~KnownPeople(list(runs.values())).holds(people)]
     stay = list(runs)
     while stay and len(fresh) and len(runs[stay[-1]]) <= len(fresh):
-        ledger.check_run(stay[-1])  # what is written again is known to be whole
         fresh = np.sort(np.concatenate([runs[stay.pop()], fresh]), kind="stable")
     if len(fresh):
         fresh.astype("<u8", copy=False).tofile(folder / RUN)

@@ -7,11 +7,12 @@
     DIR.private/inputs/HASH                          the step that an increment of this hash led to
 
 Promise: releases 1..N are whole and follow each other, whatever instant a process is killed at. A release
-is published by one rename. Its private step takes its place before that and is marked after it, so that a step
-without mark and without release never happened, and a mark without release is a release that was taken away.
+is published by one rename. Its private step takes its place before that, and after it is noted and marked, so that a
+step without any of them never happened, and a note or mark without release is a release that was taken away.
 
-An append costs the same however long the ledger is: it lists both folders, and checks the end of the chain and
-what it uses. `verify` checks every byte.
+An append lists both folders, and reads the end of the chain and every list of people that it looks people up in: it
+hashes 8 bytes for everybody who was ever published, and costs the same otherwise, however long the ledger is. `verify`
+checks every byte.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ import secrets
 import shutil
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -58,8 +59,8 @@ class Step:
 
     release: the release it became, None where its records wait. input: hash of the increment. records: how many
     records were ever published. files: hashes by name; those in `passing` are removed once a later step has taken
-    their place. runs: the steps whose file RUN is in use, with its size in bytes. key: hash of the key of the
-    subject tokens, empty where none was needed.
+    their place. runs: the steps whose file RUN is in use, with its hash. inputs: hash of the names of all noted
+    increments, this one included. key: hash of the key of the subject tokens, empty where none was needed.
     """
 
     number: int = 0
@@ -71,7 +72,8 @@ class Step:
     input: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     passing: tuple[str, ...] = ()
-    runs: tuple[tuple[int, int], ...] = ()
+    runs: tuple[tuple[int, str], ...] = ()
+    inputs: str = ""
     key: str = ""
 
 
@@ -111,6 +113,7 @@ class Ledger:
     path: Path
     _last: Step | None = field(default=None, init=False, repr=False, compare=False)
     """Under the lock, the last step: nobody else can append another."""
+    _is_locked: bool = field(default=False, init=False, repr=False, compare=False)
     _runs: dict[int, np.ndarray] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
@@ -210,7 +213,7 @@ class Ledger:
         for number in reversed(self.steps()):
             if self._happened(number):
                 return self.step(number)
-        return Step(head=sha256_of(self.path / GENESIS))
+        return Step(head=sha256_of(self.path / GENESIS), inputs=_sha256_of_names(()))
 
     def step_of(self, release: int) -> Path:
         """The folder of the private step that led to a release; raises LedgerError where it is lost."""
@@ -250,11 +253,11 @@ class Ledger:
         """
         with self._held_lock(), self._told():
             last = self._sweep()
-            self._last = last if last.number else None
+            self._last, self._is_locked = last if last.number else None, True
             try:
                 yield
             finally:
-                self._last = None
+                self._last, self._is_locked = None, False
                 self._runs.clear()
                 self._leave_nothing_empty()
 
@@ -290,7 +293,7 @@ class Ledger:
         raise InputError(f"ledger '{self.path}': its folder comes and goes; name one that stays")
 
     def _opened_lock(self) -> IO[str]:
-        if any((folder / GENESIS).is_file() for folder in self.path.resolve().parents):
+        if any((folder / GENESIS).is_file() for folder in (self.private, *self.private.parents)):
             raise InputError(f"ledger '{self.path}': would lie in another ledger; name a folder elsewhere")
         if self.releases() and not self.private.exists():
             raise LedgerError(
@@ -321,11 +324,10 @@ class Ledger:
         findings = [*self._genesis_findings(), *self._key_findings(step)]
         if findings:
             raise LedgerError(*_first_and_rest(findings))
-        whole = _count(self.path) == step.releases and _count(self.private) == step.number
-        whole = whole and len(_names(self.private / INPUTS)) == step.number
+        whole = _are(self.path, _RELEASE, step.releases) and _are(self.private, _STEP, step.number)
+        whole = whole and _sha256_of_names(_names(self.private / INPUTS)) == step.inputs
         end = self.folder(step.releases) / CERTIFICATE if step.releases else self.path / GENESIS
         whole = whole and sha256_of(end) == step.head and not self._changed_files(step, step.files)
-        whole = whole and all(self._run_size(number) == size for number, size in step.runs)
         if whole and step.number > 1:
             whole = step.previous == sha256_of(self.step_folder(step.number - 1) / STATE)
         if whole and step.releases:
@@ -335,23 +337,19 @@ class Ledger:
         if not whole:
             raise LedgerError(*_first_and_rest(self.verify()))
 
-    def check_run(self, number: int) -> None:
-        """Raises LedgerError where a step's file RUN is not as it was."""
-        changed = self._changed_files(self.step(number), [RUN])
-        if changed:
-            raise LedgerError(*_first_and_rest(changed))
+    def runs(self) -> dict[int, np.ndarray]:
+        """Everybody who was ever published, sorted tokens by step; raises LedgerError where they are not as they were.
 
-    def run(self, number: int) -> np.ndarray:
-        """The file RUN of a step, read as it is asked for; under the lock only, where it is opened once."""
-        if number not in self._runs:
-            self._runs[number] = np.memmap(self.step_folder(number) / RUN, dtype="<u8", mode="r")
-        return self._runs[number]
-
-    def _run_size(self, number: int) -> int:
-        try:
-            return (self.step_folder(number) / RUN).stat().st_size
-        except OSError:
-            return -1
+        Under the lock only, where each file is opened and hashed once.
+        """
+        for number, digest in self.last_step().runs:
+            if number in self._runs:
+                continue
+            run = _mapped(self.step_folder(number) / RUN)
+            if run is None or hashlib.sha256(memoryview(run)).hexdigest() != digest:
+                raise LedgerError(*_first_and_rest([_changed(number, RUN)]))
+            self._runs[number] = run
+        return {number: self._runs[number] for number, _ in self.last_step().runs}
 
     def _before(self, release: int) -> Path:
         """What a release follows: the certificate of the one before, or how the ledger began."""
@@ -400,12 +398,12 @@ class Ledger:
         release = before.releases + 1 if publishes else None
         head = sha256_of(draft.published / CERTIFICATE) if publishes else before.head
         previous = sha256_of(self.step_folder(before.number) / STATE) if before.number else before.head
-        stay = [(number, size) for number, size in before.runs if number in runs]
-        fresh = draft.private / RUN
+        files = {path.name: sha256_of(path) for path in sorted(draft.private.iterdir())}
+        stay = [(number, run) for number, run in before.runs if number in runs]
+        fresh = [(before.number + 1, files[RUN])] if RUN in files else []
         step = Step(
-            before.number + 1, previous, release, before.releases + int(publishes), head, records, digest,
-            {path.name: sha256_of(path) for path in sorted(draft.private.iterdir())}, passing,
-            (*stay, *([(before.number + 1, fresh.stat().st_size)] if fresh.exists() else [])),
+            before.number + 1, previous, release, before.releases + int(publishes), head, records, digest, files,
+            passing, (*stay, *fresh), _sha256_of_names(_names(self.private / INPUTS) | {digest}),
             sha256_of(self.private / KEY),
         )  # fmt: skip
         content = json.loads(json.dumps(vars(step)))
@@ -448,11 +446,12 @@ class Ledger:
         _sync(path.parent)
 
     def _happened(self, number: int) -> bool:
-        """Whether a step counts: marked, or its release is there."""
+        """Whether a step counts: marked, its increment noted, or its release is there."""
         if (self.step_folder(number) / MARK).exists():
             return True
         step = self.step(number)
-        return step.release is None or self.folder(step.release).is_dir()
+        is_noted = (self.private / INPUTS / step.input).exists()
+        return step.release is None or is_noted or self.folder(step.release).is_dir()
 
     def _sweep(self) -> Step:
         """Removes drafts and a last step that never happened; the last that did is finished, and told."""
@@ -479,16 +478,39 @@ class Ledger:
     def verify(self) -> list[str]:
         """Everything that is damaged, missing, added or out of order, each named; empty where all is whole."""
         with self._told():
-            return self._damage()
+            findings = self._damage()
+            if findings and not self._is_locked:
+                with self._held_still():
+                    findings = self._damage()
+            return findings
+
+    @contextmanager
+    def _held_still(self) -> Iterator[None]:
+        """No append is half-way meanwhile, where its lock can be had."""
+        import fcntl
+
+        with ExitStack() as held:
+            with suppress(OSError):
+                if (self.private / LOCK).is_file():
+                    fcntl.flock(held.enter_context(open(self.private / LOCK)), fcntl.LOCK_SH)
+            yield
+
+    def unmarked(self) -> list[str]:
+        """A last step that happened and bears no mark: no damage, as an append that was killed leaves it so."""
+        last = self.last_step().number if self.private.is_dir() else 0
+        if not last or (self.step_folder(last) / MARK).exists():
+            return []
+        return [
+            f"private step {last:06d}: its mark '{MARK}' is missing: an append is at work or was stopped at its end, or "
+            "somebody removed it; the next append sets it again"
+        ]
 
     def _damage(self) -> list[str]:
         findings = self._genesis_findings() + self._added()
-        releases = self.releases()
-        expected = max([*releases, self._remembered()])
         before: str | None = sha256_of(self.path / GENESIS)
-        for release in range(1, expected + 1):
-            if release not in releases:
-                findings.append(f"release {release:04d}: is missing")
+        for release, lacking in _in_turn(self.releases(), self._remembered()):
+            if lacking:
+                findings.append(_missing("release", _RELEASE, release, lacking))
                 before = None
                 continue
             findings += self._release_findings(release, before)
@@ -558,11 +580,7 @@ class Ledger:
     def _changed_files(self, step: Step, names: Iterable[str]) -> list[str]:
         """Which of these files of a private step are not as they were."""
         folder = self.step_folder(step.number)
-        return [
-            f"private step {step.number:06d}: {name} is missing or was changed"
-            for name in names
-            if sha256_of(folder / name) != step.files.get(name)
-        ]
+        return [_changed(step.number, name) for name in names if sha256_of(folder / name) != step.files.get(name)]
 
     def _private_findings(self) -> list[str]:
         """What is wrong with the private part: its chain of steps, its files, and what it remembers of releases."""
@@ -574,12 +592,13 @@ class Ledger:
         except LedgerError:
             runs = set()
         noted = {name: _whole_number(self.private / INPUTS / name) for name in _names(self.private / INPUTS)}
-        for number in range(1, last + 1):
+        for number, lacking in _in_turn(steps):
             name = f"private step {number:06d}"
             try:
                 step = self.step(number)
             except LedgerError:
-                findings.append(f"{name}: is missing or damaged")
+                missing = _missing("private step", _STEP, number, lacking)
+                findings.append(missing if lacking else f"{name}: is missing or damaged")
                 before = None
                 continue
             if number == last and not self._happened(number):
@@ -614,6 +633,10 @@ def _sha256_of_state(content: Mapping[str, Any]) -> str:
     return _sha256_of_text(json.dumps(content, sort_keys=True))
 
 
+def _sha256_of_names(names: Iterable[str]) -> str:
+    return hashlib.sha256(os.fsencode("\n".join(sorted(names)))).hexdigest()
+
+
 def _sha256_of_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -627,6 +650,18 @@ def sha256_of(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, ValueError):
         return ""
+
+
+def _mapped(path: Path) -> np.ndarray | None:
+    """A file of tokens, read as they are asked for; None where it can't be."""
+    try:
+        return np.memmap(path, dtype="<u8", mode="r") if path.is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _changed(step: int, name: str) -> str:
+    return f"private step {step:06d}: {name} is missing or was changed"
 
 
 def _first_and_rest(findings: list[str]) -> tuple[str, list[str]]:
@@ -661,9 +696,27 @@ def _numbers(folder: Path, form: str) -> list[int]:
     return sorted(int(name) for name in named if name == form.format(int(name)))
 
 
-def _count(folder: Path) -> int:
-    """How many releases or steps seem to be in a folder."""
-    return sum(name.isdigit() for name in _names(folder))
+def _in_turn(there: Sequence[int], end: int = 0) -> Iterator[tuple[int, int]]:
+    """Every number that is there, with 0; and, where some are not, the first of them with how many, up to `end`."""
+    following = 1
+    for number in there:
+        if number > following:
+            yield following, number - following
+        yield number, 0
+        following = number + 1
+    if end >= following:
+        yield following, end + 1 - following
+
+
+def _missing(what: str, form: str, first: int, count: int) -> str:
+    if count == 1:
+        return f"{what} {form.format(first)}: is missing"
+    return f"{what}s {form.format(first)} to {form.format(first + count - 1)}: are missing"
+
+
+def _are(folder: Path, form: str, count: int) -> bool:
+    """Whether a folder holds the releases or steps up to a number, and nothing else that looks like one."""
+    return {name for name in _names(folder) if name.isdigit()} == set(map(form.format, range(1, count + 1)))
 
 
 def _whole_number(path: Path) -> int | None:
