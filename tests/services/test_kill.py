@@ -40,7 +40,9 @@ def test_killed_publication_leaves_a_whole_release_or_none(tmp_path, trial):
         assert not release.exists()
 
 
-def test_a_full_disk_leaves_nothing(tmp_path):
+@pytest.mark.parametrize("kind", [".csv", ".tsv", ".parquet", ".arrow", ".jsonl"])
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_full_disk_is_told_in_every_format(kind, compressed):
     """Writing to a device without space fails like a full disk does."""
     full = "/dev/full"
     try:
@@ -48,7 +50,25 @@ def test_a_full_disk_leaves_nothing(tmp_path):
     except OSError:
         pytest.skip("this system has no /dev/full")
     with pytest.raises(InputError, match="writing failed"):
-        files.write(patients.generate(50_000, 1), Path(full), ".csv")
+        files.write(patients.generate(50_000, 1), Path(full), kind, compressed)
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.csv.gz", "out.parquet", "out.arrow", "out.jsonl", "policy.yaml"])
+def test_a_file_that_may_not_grow_is_told_in_one_line_and_leaves_nothing(tmp_path, output):
+    """A table in each format, and a text: a limit on the size of files is a disk that is full."""
+    resource = pytest.importorskip("resource")
+    patients.generate(2_000, 1).write_csv(tmp_path / "patients.csv")
+    order = ["sample", "patients", "-n", "2000", "-o", output]
+    if output == "policy.yaml":
+        order = ["policy", "init", "patients.csv", "-o", output]
+    failed = subprocess.run(
+        [sys.executable, "-m", "shoal", *order], cwd=tmp_path, capture_output=True, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+    )  # fmt: skip
+    assert failed.returncode == 2, failed.stderr
+    assert "writing failed" in failed.stderr
+    assert failed.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["patients.csv"]
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import os
 import re
@@ -31,6 +32,7 @@ from shoal.version import VERSION
 
 INTERRUPTED = 130
 OUR_BUG = 70
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 YOUNG_OBJECTS = 100_000
 
 app = typer.Typer(
@@ -119,6 +121,9 @@ def status_of(arguments: list[str]) -> int:
         if isinstance(bug, SystemError) and isinstance(bug.__cause__, KeyboardInterrupt):
             _say("interrupted; nothing was written", ())  # compiled code gave the stop back in its own words
             return INTERRUPTED
+        if isinstance(bug, OSError) and bug.errno in NO_ROOM:
+            _say(f"output: writing failed ({bug.strerror}); free some space or name another place", ())
+            return InputError.exit_status
         if os.environ.get("SHOAL_DEBUG") == "1":
             raise
         # an exception's own text may hold cell values, so only its kind is shown

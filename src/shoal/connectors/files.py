@@ -157,7 +157,10 @@ def _write(frame: pl.DataFrame, file: BinaryIO, kind: str) -> None:
         coded = [name for name, dtype in frame.schema.items() if dtype in (pl.Enum, pl.Categorical)]
         frame = frame.with_columns(pl.col(name).cast(pl.String) for name in coded)
     if kind == ".parquet":
-        frame.write_parquet(file)
+        try:
+            frame.write_parquet(file)
+        except pl.exceptions.ComputeError:  # what the disk refuses, in another's words: plain cells can be written
+            raise OSError from None
     elif kind == ".arrow":
         frame.write_ipc(file)
     elif kind == ".jsonl":
