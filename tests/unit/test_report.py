@@ -278,6 +278,19 @@ def test_audit_report_without_the_original_has_no_before(sample, tmp_path):
     assert "Original" not in page.text
 
 
+def test_columns_that_should_have_been_removed_are_said_without_the_original(tmp_path):
+    """The original itself, audited as if it were a release."""
+    original, policy = Table(patients.generate(500, 1)), Policy.from_dict(SAMPLE_POLICY)
+    schema, _ = policy.bind_release(original)
+    assert schema is not None
+    certificate, release = measure(original, schema, policy, None)
+    assert certificate["faults"] == {"not_removed": 1}
+    write_audit_report(Audited(certificate, release, schema, None), policy, tmp_path / "audit.html")
+    page = Page((tmp_path / "audit.html").read_text("utf-8"))
+    assert "1 column that the policy removes is still there" in page.text
+    assert "The original was not at hand" in page.text
+
+
 def test_a_release_without_any_class(sample, tmp_path):
     starred = sample.outcome.draft.frame.with_columns(pl.lit("*").alias(n) for n in ("age", "sex", "zip", "education"))
     draft = sample.outcome.draft

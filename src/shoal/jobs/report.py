@@ -75,13 +75,15 @@ def render(measured: Measured) -> str:
 def _content(measured: Measured) -> dict[str, Any]:
     certificate, schema = measured.certificate, measured.schema
     sizes, counts = class_sizes(measured.release)
+    faults = certificate.get("faults", {})
     return {
         "certificate": certificate,
         "schema": schema,
         "unit": measured.unit,
         "holds": certificate.holds,
         "promises": [_promise(promise) for promise in certificate["promises"]],
-        "faults": certificate.get("faults"),
+        "faults": faults if "uncovered" in faults else None,
+        "kept": faults.get("not_removed", 0),
         "quasi": [a.name for a in schema.quasi],
         "sizes": charts.class_sizes_chart("sizes", sizes, counts, measured.release.asked_k, measured.unit)
         if len(sizes)
