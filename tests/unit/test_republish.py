@@ -12,6 +12,7 @@ import pytest
 from republish_cases import POLICY, append, grown, policy, wearers
 from shoal.errors import InputError, PromiseError
 from shoal.jobs.history import audit_ledger
+from shoal.jobs.history_report import write_history_report
 from shoal.jobs.ledger import export_table
 from shoal.jobs.policy import Policy
 
@@ -53,14 +54,40 @@ def test_fewer_than_k_wait_and_are_published_with_the_next(tmp_path):
     assert audit_ledger(ledger).holds
 
 
-def test_whoever_waits_may_come_again_before_being_published(tmp_path):
+def test_whoever_waits_may_come_again_before_being_published_and_it_is_said(tmp_path):
     ledger = tmp_path / "L"
-    append(ledger, wearers(3, 1))
+    assert append(ledger, wearers(3, 1)).again == 0
     again = wearers(3, 1).with_columns(pl.lit("run").alias("activity"))
-    assert append(ledger, again).release is None, "still three people, with two records each"
-    done = append(ledger, wearers(1, 2))
-    assert done.certificate["records"]["out"] == 7
+    waits = append(ledger, again)
+    assert (waits.release, waits.waiting, waits.again) == (None, 6, 3), "still three people, with two records each"
+    done = append(ledger, pl.concat([wearers(1, 2), wearers(2, 1).with_columns(pl.lit("sit").alias("activity"))]))
+    assert done.certificate["records"]["out"] == 9
     assert done.certificate["subjects"] == 4
+    assert done.again == done.certificate["ledger"]["came_again"] == 2
+    assert append(ledger, wearers(30, 5)).certificate["ledger"]["came_again"] == 0
+    found = audit_ledger(ledger)
+    assert [release["came_again"] for release in found.report()["releases"]] == [2, 0]
+    write_history_report(found, tmp_path / "r.html")
+    assert "Release 0001: 2 people waited, came again" in (tmp_path / "r.html").read_text()
+
+
+def test_the_command_says_who_came_again(tmp_path, shoal):
+    (tmp_path / "p.json").write_text(json.dumps(POLICY))
+    for number, frame in enumerate((wearers(2, 1), wearers(1, 1).with_columns(pl.lit("run").alias("activity")))):
+        frame.write_csv(tmp_path / f"{number}.csv")
+        told = shoal("republish", tmp_path / f"{number}.csv", "-p", tmp_path / "p.json", "--ledger", tmp_path / "L")
+        assert told.status == 0
+    assert "1 person who waited came again: each now has several records, and counts once" in told.err
+
+
+def test_signatures_refuse_who_waits_and_comes_again(tmp_path):
+    """One record to a person: what waits is changed by an update, not by a second record."""
+    asked = Policy.from_dict(POLICY | {"attributes": POLICY["attributes"] | {"beat": {"role": "drop"}}})
+    asked = asked.with_method("m-invariance", {"m": 2})
+    append(tmp_path / "L", wearers(3, 1), asked)
+    again = pl.concat([wearers(1, 1), wearers(30, 2)])
+    with pytest.raises(InputError, match="some people have several records, those that wait included"):
+        append(tmp_path / "L", again, asked)
 
 
 def test_an_empty_increment_changes_nothing(tmp_path):

@@ -75,6 +75,9 @@ def republish(
                 print(f"history, {finding['check']}: DOES NOT HOLD, let out by --allow-leaks", file=sys.stderr)
         if done.waiting:
             print(_waiting(done.waiting), file=sys.stderr)
+    if done.again:
+        who = "1 person who waited came" if done.again == 1 else f"{done.again} people who waited came"
+        print(f"shoal: {who} again: each now has several records, and counts once", file=sys.stderr)
 
 
 def _waiting(records: int) -> str:

@@ -59,11 +59,15 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class ReleaseAudit:
-    """What was found on one release: its own promises, and its part in the history."""
+    """What was found on one release: its own promises, and its part in the history.
+
+    came_again: people in it who waited and came again, as its certificate states it; they have several records.
+    """
 
     number: int
     certificate: Certificate
     findings: Sequence[Finding]
+    came_again: int = 0
 
     @property
     def told(self) -> list[str]:
@@ -97,6 +101,7 @@ class LedgerAudit:
                     "release": r.number,
                     "covers": r.certificate.get("covers"),
                     "records": r.certificate["records"]["out"],
+                    "came_again": r.came_again,
                     "classes": r.certificate["classes"],
                     "promises": r.certificate["promises"],
                     "utility": r.certificate["utility"],
@@ -165,7 +170,8 @@ class Chain:
         if number <= self.last_table:
             findings += self._take(number, covers, guards, least, reading)
         self.taken = number
-        return ReleaseAudit(number, reading.certificate.extended(covers=covers), findings)
+        came_again = int(stated.get("ledger", {}).get("came_again", 0))
+        return ReleaseAudit(number, reading.certificate.extended(covers=covers), findings, came_again)
 
     def next(self, number: int, method: Any, frame: pl.DataFrame, identities: Identities) -> list[Finding]:
         """What a release that is not let out yet gives away beside all earlier ones.

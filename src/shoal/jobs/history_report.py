@@ -58,6 +58,7 @@ def _release(release: ReleaseAudit) -> dict[str, Any]:
         "number": f"{release.number:04d}",
         "covers": c["covers"],
         "records": c["records"]["out"],
+        "came_again": release.came_again,
         "classes": c["classes"],
         "loss": "–" if loss is None else f"{100 * loss:.2f} %",
         "promises": c["promises"],

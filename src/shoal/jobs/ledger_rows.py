@@ -94,10 +94,11 @@ class Identities:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Records that wait for a later release, and why."""
+    """Records that wait for a later release, and why. again: people of the increment who waited already."""
 
     frame: pl.DataFrame | None = None
     reasons: tuple[str, ...] = ()
+    again: int = 0
 
     @classmethod
     def of(cls, ledger: Ledger) -> Waiting:
@@ -120,6 +121,7 @@ class Material:
     records: (n,) int64, the number of each record that is published already, -1 for new ones.
     subjects: (n,) uint64 tokens, None where every record is its own person.
     changed: (n,) bool, updates of published records. left: how many published records are deleted.
+    again: people of the increment who waited already: they have the records of both, and count once.
     """
 
     table: Table
@@ -127,6 +129,7 @@ class Material:
     subjects: np.ndarray | None
     changed: np.ndarray
     left: int = 0
+    again: int = 0
 
     @property
     def is_new(self) -> bool:
@@ -144,13 +147,14 @@ class Material:
                 f"increment: updates ({int(self.changed.sum())}) and deletions ({self.left}) can't wait, and no "
                 f"release is possible: {reasons[0]}; add records"
             )
-        return Waiting(self.table.frame.filter(pl.Series(self.records < 0)), reasons)
+        return Waiting(self.table.frame.filter(pl.Series(self.records < 0)), reasons, self.again)
 
     def only(self, kept: np.ndarray) -> Material:
         """The same for some of the records."""
         subjects = None if self.subjects is None else self.subjects[kept]
-        return Material(
-            Table(self.table.frame.filter(pl.Series(kept))), self.records[kept], subjects, self.changed[kept]
+        table = Table(self.table.frame.filter(pl.Series(kept)))
+        return replace(
+            self, table=table, records=self.records[kept], subjects=subjects, changed=self.changed[kept], left=0
         )
 
     def identities(self) -> Identities:
@@ -189,7 +193,14 @@ def gather(frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger) -> 
     order = _by_content(table, policy)
     table, records, changed = table[order], records[order], changed[order]
     subjects = None if policy.subject is None else _as_numbers(table[policy.subject])
-    return Material(Table(table), records, subjects, changed, left)
+    return Material(Table(table), records, subjects, changed, left, _again(arriving, waited, policy))
+
+
+def _again(arriving: pl.DataFrame, waited: pl.DataFrame | None, policy: Policy) -> int:
+    """How many people of the increment waited already."""
+    if policy.subject is None or waited is None:
+        return 0
+    return int(arriving[policy.subject].drop_nulls().unique().is_in(waited[policy.subject].to_list()).sum())
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ class Planned:
     identities: who stands behind each row. originals: the records that the private part keeps of it, in the order of
     its real rows. truth: what the owner knows of the rows that `known` counts, None for all of them.
     counterfeits: how many rows of each published class are invented; None where the method invents none.
+    again: people of the increment who waited already.
     """
 
     frame: pl.DataFrame
@@ -48,6 +49,7 @@ class Planned:
     seconds: float
     known: np.ndarray | None = None
     counterfeits: pl.DataFrame | None = None
+    again: int = 0
 
 
 def plan(frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger, progress: Progress) -> Planned | Waiting:
@@ -108,7 +110,10 @@ def _written_out(
     known = None if frame.height == records else np.flatnonzero(order < records)
     truth = replace(recoded.truth, rows=real)
     originals = material.table.frame[real]
-    return Planned(frame[order], bound.schema, identities.at(order), originals, truth, waiting, seconds, known, counted)
+    return Planned(
+        frame[order], bound.schema, identities.at(order), originals, truth, waiting, seconds, known, counted,
+        material.again,
+    )  # fmt: skip
 
 
 def _bound(table: Table, policy: Policy) -> Bound:
@@ -163,7 +168,9 @@ def _sensitive_of(policy: Policy, material: Material) -> str:
     if material.subjects is None:
         findings.append("policy: signatures need a subject: the same person must be known again")
     elif len(np.unique(material.subjects)) < len(material.subjects):
-        findings.append("increment: some people have several records; signatures need one record to a person")
+        findings.append(
+            "increment: some people have several records, those that wait included; signatures need one to a person"
+        )
     if findings:
         raise InputError.from_findings(findings)
     return roles["sensitive"][0]
@@ -289,7 +296,17 @@ def _into_boxes(
     known = np.flatnonzero(order >= old)
     truth = Truth(table, encoded, order[known] - old + 2 * count)
     nothing = material.table.frame.clear()
-    return Planned(frame[order], bound.schema, identities.at(order), nothing, truth, Waiting(), seconds, known)
+    return Planned(
+        frame[order],
+        bound.schema,
+        identities.at(order),
+        nothing,
+        truth,
+        Waiting(),
+        seconds,
+        known,
+        again=material.again,
+    )
 
 
 def _shown(today: Today, new: Table, recoding: Recoding, bound: Bound) -> pl.DataFrame:

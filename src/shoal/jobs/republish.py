@@ -40,6 +40,7 @@ class Republication:
 
     release: its number, None where all of it waits. certificate: of that release. waiting: how many records wait now.
     repeated: whether it had been appended before, and nothing was done. reasons: why records wait.
+    again: people of the increment who waited already; they have the records of both, and count once.
     data: what was let out, read from the release, where a frame came in; None where nothing was.
     """
 
@@ -49,6 +50,7 @@ class Republication:
     repeated: bool = False
     reasons: Sequence[str] = ()
     data: Any = None
+    again: int = 0
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,8 @@ def republish_source(
             if not ledger.exists:
                 ledger.begin(ledger_policy.terms(policy))
             step = ledger.commit(draft, source.sha256, proved.records, ledger_rows.PASSING, runs, publishes=True)
-    return Republication(step.release, certificate, planned.waiting.records, reasons=planned.waiting.reasons)
+    waiting = planned.waiting
+    return Republication(step.release, certificate, waiting.records, reasons=waiting.reasons, again=planned.again)
 
 
 def with_defaults(policy: Policy) -> Policy:
@@ -208,7 +211,12 @@ def prove(
         covers=method.covers,
         guards=method.guards,
         history=stated(found, allowed=broken),
-        ledger={"release": last.releases + 1, "previous": head, "files": _more_files(planned, folder)},
+        ledger={
+            "release": last.releases + 1,
+            "previous": head,
+            "files": _more_files(planned, folder),
+            "came_again": planned.again,
+        },
         **_counterfeits(planned),
     )
     return Proved(certificate, found, identities, records)
@@ -223,7 +231,7 @@ def _wait(planned: Waiting, policy: Policy, ledger: Ledger, draft: Draft, digest
     last = ledger.last_step()
     runs = tuple(number for number, _ in last.runs)
     ledger.commit(draft, digest, last.records, ledger_rows.PASSING, runs, publishes=False)
-    return Republication(None, None, planned.records, reasons=planned.reasons)
+    return Republication(None, None, planned.records, reasons=planned.reasons, again=planned.again)
 
 
 def _remember(planned: Planned, proved: Proved, method: Any, ledger: Ledger, folder: Path) -> tuple[int, ...]:

@@ -346,7 +346,7 @@ class Ledger:
             if number in self._runs:
                 continue
             run = _mapped(self.step_folder(number) / RUN)
-            if run is None or hashlib.sha256(memoryview(run)).hexdigest() != digest:
+            if run is None or hashlib.sha256(run.data).hexdigest() != digest:
                 raise LedgerError(*_first_and_rest([_changed(number, RUN)]))
             self._runs[number] = run
         return {number: self._runs[number] for number, _ in self.last_step().runs}
@@ -501,8 +501,8 @@ class Ledger:
         if not last or (self.step_folder(last) / MARK).exists():
             return []
         return [
-            f"private step {last:06d}: its mark '{MARK}' is missing: an append is at work or was stopped at its end, or "
-            "somebody removed it; the next append sets it again"
+            f"private step {last:06d}: its mark '{MARK}' is missing: an append is at work or was stopped at its end, "
+            "or somebody removed it; the next append sets it again"
         ]
 
     def _damage(self) -> list[str]:
