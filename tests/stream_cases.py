@@ -88,8 +88,13 @@ class Run:
         return repr((self.rows, self.trace)).encode()
 
 
-def run(policy: Policy, frame: pl.DataFrame, chunk: int = 10**9, restart: bool = False) -> Run:
-    """The stream in chunks; with `restart`, through a snapshot behind every chunk."""
+def run(
+    policy: Policy, frame: pl.DataFrame, chunk: int = 10**9, restart: bool = False, expired: tuple[int, ...] = ()
+) -> Run:
+    """The stream in chunks; with `restart`, through a snapshot behind every chunk.
+
+    expired: behind each chunk, the record up to which all have to leave.
+    """
     core, rows, trace = StreamCore(policy, frame.columns), [], []
     gate = Gate(core.schema, core.measures)
 
@@ -97,7 +102,7 @@ def run(policy: Policy, frame: pl.DataFrame, chunk: int = 10**9, restart: bool =
         if batch is None:
             return
         if batch.frame.height:
-            gate.measure(batch.frame, batch.people, core.true_values(batch), batch.live)
+            gate.measure(batch.frame, batch.people, core.true_values(batch), batch.release, batch.new, batch.live)
         decided = batch.decided
         for i in range(len(decided)):
             trace.append(
@@ -115,6 +120,8 @@ def run(policy: Policy, frame: pl.DataFrame, chunk: int = 10**9, restart: bool =
         batch, wrong = core.push(part, at + np.arange(part.height))
         assert not wrong
         take(batch)
+        if at // chunk < len(expired):
+            take(core.expire(min(expired[at // chunk], core.arrived - 1)))
         if restart:
             state = core.snapshot()
             core = StreamCore(policy, frame.columns)

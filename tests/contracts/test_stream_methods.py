@@ -87,6 +87,20 @@ def test_a_buffer_that_could_never_hold_k_people_is_refused(method):
         run(policy_of(method, k=6, delta=5), stream_of(10))
 
 
+@pytest.mark.parametrize(("method", "variant"), VARIANTS, ids=str)
+@pytest.mark.parametrize("case", sorted(ADVERSARIAL))
+def test_a_delay_that_runs_out_lets_records_out_by_the_same_rules(method, variant, case):
+    """At instants that have nothing to do with records, and of records that are gone already."""
+    frame, ticks = ADVERSARIAL[case](60), "tick" in variant
+    policy = policy_of(method, delta=40, **variant)
+    found = run(policy, frame, chunk=7, expired=(3, 5, 5, 4, 20, 41, 55, 59))
+    assert broken_rules(found, frame, k=3, together=ticks) == []
+    again = run(policy, frame, chunk=7, expired=(3, 5, 5, 4, 20, 41, 55, 59), restart=True)
+    assert again.bytes == found.bytes
+    if variant.get("leftovers") != "hold":
+        assert all(t["emitted"] <= 20 for t in found.trace if t["arrival"] <= 5)  # 5 was due when 20 had come
+
+
 TICKING = [m for m in METHODS if "tick" in {p.name for p in registry.methods()[m].parameters}]
 
 

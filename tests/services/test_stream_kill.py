@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
+import json
+import os
 import signal
 import subprocess
 import sys
@@ -230,6 +233,98 @@ def test_a_deadline_lets_records_out_of_a_quiet_stream(shop):
     finally:
         process.kill()
         process.wait()
+
+
+class Time:
+    """A clock that sleeping alone moves, and that ends the run when its time has come."""
+
+    monotonic, process_time = time.monotonic, time.process_time
+
+    def __init__(self, now):
+        self.now, self.ends = now, now
+
+    def time(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+        if self.now >= self.ends:
+            raise KeyboardInterrupt
+
+
+def test_a_deadline_goes_on_while_the_stream_is_stopped(shop, monkeypatch):
+    """Stopped every 3 seconds and begun again at once, or later: after 10 seconds everything is out."""
+    clock = Time(1000.0)
+    monkeypatch.setattr(runner, "time", clock)
+    policy = Policy.load("policy.yaml").with_method("fads", {"delta": 100_000})
+    asked = order(shop, follow=True, deadline=10.0)
+
+    def go_on(seconds, asked=asked):
+        boot = clock.now - 77  # the other clock begins anew with every process
+        clock.ends = clock.now + seconds
+        with pytest.raises(KeyboardInterrupt):
+            stream_file(asked, policy, progress=lambda stage: None, clock=lambda: clock.now - boot)
+        return rows(shop)
+
+    assert [go_on(3) for _ in range(3)] == [0, 0, 0]
+    clock.now += 0.5
+    assert go_on(0.3) == 0
+    assert go_on(0.4) == 6000
+
+
+def test_a_stop_while_kernels_are_compiled_leaves_nothing_or_everything(shop):
+    command = [sys.executable, "-m", "shoal", "stream", "p.csv", "-p", "policy.yaml", "-o", "out.csv", "-q",
+               "--checkpoint", "ck"]  # fmt: skip
+    cache = shop / "cache"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE, env=environment)
+    try:
+        until(lambda: any(cache.rglob("*.nbi")), process)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 130, err
+    assert err.count(b"\n") == 1
+    left = [(shop / name).exists() for name in ("out.csv", "out.csv.certificate.json", "ck")]
+    assert left in ([False] * 3, [True] * 3)
+
+
+@pytest.mark.parametrize("sink", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("name", ["_took_in", "_write", "_commit", "_put", "_measured", "_certify"])
+def test_a_certificate_of_a_stopped_stream_is_of_what_is_there(shop, monkeypatch, sink, name):
+    """Stopped by Ctrl-C behind any step: the certificate counts the rows of the output, or neither is there."""
+    asked = Order("p.csv", sink, shop / "ck")
+    for at in (1, 3, 7):
+        monkeypatch.setattr(runner.Run, name, interrupted(getattr(runner.Run, name), at))
+        with contextlib.suppress(KeyboardInterrupt):
+            stream_file(asked, Policy.load("policy.yaml"), progress=lambda stage: None)
+        monkeypatch.undo()
+        monkeypatch.chdir(shop)
+        monkeypatch.setattr("shoal.connectors.feeds.PIECE", 40_000)
+        told = shop / f"{sink}.certificate.json"
+        assert told.exists() == (shop / sink).exists()
+        if told.exists():
+            told = json.loads(told.read_text())
+            assert told["records"]["out"] == files.read(sink).frame.height
+            assert told["output"]["sha256"] == hashlib.sha256((shop / sink).read_bytes()).hexdigest()
+    stream_file(asked, Policy.load("policy.yaml"), progress=lambda stage: None)
+    assert files.read(sink).frame.height == 6000
+
+
+def interrupted(real, at):
+    """The function; behind call number `at` somebody presses Ctrl-C."""
+    calls = 0
+
+    def call(*arguments, **named):
+        nonlocal calls
+        calls += 1
+        result = real(*arguments, **named)
+        if calls == at:
+            raise KeyboardInterrupt
+        return result
+
+    return call
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import os
+import threading
+import time
 
 import pytest
 from hypothesis import example, given, settings
@@ -73,3 +77,31 @@ def test_only_the_line_whose_quote_was_left_open_is_broken(tmp_path, broken):
     rows, bad = read(path, 1 << 20, 100)
     assert [row[0] for _, row in rows] == ["1", "3", "4", "5"]
     assert bad == [(1, "a quote is left open")]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_named_pipe_that_trickles_is_not_waited_for(tmp_path):
+    """A record every few hundredths of a second, and no end: what has come is read all the same."""
+    path, done = tmp_path / "in.csv", threading.Event()
+    os.mkfifo(path)
+
+    def trickle():
+        with contextlib.suppress(OSError), open(path, "wb", buffering=0) as pipe:
+            pipe.write(b"a,b\n")
+            while not done.wait(0.03):
+                pipe.write(b"1,2\n")
+
+    writer = threading.Thread(target=trickle, daemon=True)
+    writer.start()
+    feed = feeds.feed_of(str(path))
+    began, records = time.monotonic(), 0
+    while records < 10:
+        piece = feed.read()
+        assert not piece.at_end
+        records += len(piece.position)
+    assert time.monotonic() - began < 20
+    done.set()
+    while not piece.at_end:
+        piece = feed.read()
+    feed.close()
+    writer.join()

@@ -225,6 +225,17 @@ def test_a_record_of_more_lines_than_asked_is_a_quote_left_open(shop, shoal):
     assert told == ["a quote is left open", "has 1 cells, not 8", "has 1 cells, not 8"]
 
 
+def test_the_audit_reads_the_source_as_its_stream_did(shop, shoal):
+    lines = (shop / "p.csv").read_bytes().splitlines()
+    lines[5] = b",".join([*lines[5].split(b",")[:-1], b'"' + b"1\n" * 150 + b'"'])
+    (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
+    assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", "--record-lines", "200").status == 0
+    audit = ("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "-q")
+    assert shoal(*audit, "--trace", "t.jsonl", "--record-lines", "200").status == 0
+    assert "--record-lines" in shoal(*audit, "--trace", "t.jsonl").err
+    assert "give it with --trace" in shoal(*audit, "--record-lines", "200").err
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_a_line_without_end_is_passed_over_and_not_held(shop, shoal, monkeypatch, suffix):
     if suffix == ".jsonl":
@@ -285,6 +296,7 @@ def test_a_new_checkpoint_does_not_take_over_a_file_that_exists(shop, shoal):
         (("-o", "p.csv"), "is also read"),
         (("-o", "out.csv", "--trace", "out.csv"), "named twice"),
         (("-o", "out.csv", "--on-bad", "cry"), "choose one of"),
+        (("-o", "out.csv", "--deadline", "inf"), "is no number of seconds"),
         (("-o", "out.csv", "--method", "mondrian"), "not a method of 'stream'"),
     ],
 )
@@ -568,9 +580,28 @@ def test_the_summary_tells_how_many_records_were_set_aside(shop, shoal):
     assert f"{bad} bad records were set aside; out.csv.dead-letters.jsonl says which and why" in found.err
 
 
-def test_a_checkpoint_is_its_owners_alone(shop, shoal):
-    assert shoal(*STREAM, "-o", "out.csv", "--checkpoint", "state").status == 0
-    assert (shop / "state").stat().st_mode & 0o077 == 0
+@pytest.mark.parametrize("checkpoint", [(), ("--checkpoint", "state")])
+def test_a_checkpoint_and_a_trace_are_their_owners_alone(shop, shoal, checkpoint):
+    """Even where somebody else had made them."""
+    (shop / "state").mkdir(mode=0o755)
+    (shop / "t.jsonl").touch(mode=0o644)
+    assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", *checkpoint).status == 0
+    private = [shop / "t.jsonl", *(path for path in (shop / "state").iterdir() if path.name != "dead-letters")]
+    assert len(private) >= 4 or not checkpoint
+    assert all(path.stat().st_mode & 0o077 == 0 for path in private)
+    assert (shop / "out.csv").stat().st_mode & 0o044 == 0o044
+
+
+def test_nothing_can_be_pushed_behind_the_end(shop):
+    """Nor in another process that takes the ended stream up."""
+    stream, records = shoal.stream("policy.yaml"), pl.read_csv("p.csv", infer_schema=False)
+    stream.push(records[:600])
+    stream.flush()
+    later = shoal.stream("policy.yaml")
+    later.restore(stream.snapshot())
+    for ended in (stream, later):
+        with pytest.raises(shoal.InputError, match="has ended with flush"):
+            ended.push(records[600:])
 
 
 def test_a_batch_of_many_bad_records_is_told_in_few_lines(shop):

@@ -36,6 +36,10 @@ def audit(
         str | None,
         typer.Option("--reference", metavar="TABLE", help="Of a stream: the table that t-closeness was declared to."),
     ] = None,
+    record_lines: Annotated[
+        int | None,
+        typer.Option("--record-lines", help="Of a stream: what its --record-lines was; 100 if none.", min=1),
+    ] = None,
     downstream: Annotated[
         bool,
         typer.Option("--downstream", help="Train on the release, test on --original; random counts. Extra: ml."),
@@ -68,12 +72,14 @@ def audit(
         raise InputError("--downstream: compares with the original, record by record; give it with --original")
     if trace is not None and original is None:
         raise InputError("--trace: can only be checked against the source; give it with --original")
+    if record_lines is not None and trace is None:
+        raise InputError("--record-lines: is how a stream read its source; give it with --trace")
     options.check_outputs(output, report=report, inputs=[released, original, str(policy), *asked.files])
     with shown(quiet) as progress:
         if trace is not None and original is not None:
             from shoal.jobs.stream.oracle import audit_stream
 
-            found = audit_stream(released, asked, original, trace, output, progress=progress)
+            found = audit_stream(released, asked, original, trace, output, record_lines, progress=progress)
         else:
             found = audit_file(released, asked, original, output, downstream=downstream, progress=progress)
         if report is not None:

@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import sys
+from types import FrameType
 from typing import Any, NoReturn
 
 import typer
@@ -34,6 +35,7 @@ INTERRUPTED = 130
 OUR_BUG = 70
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 YOUNG_OBJECTS = 100_000
+SOON = 0.05  # seconds until a stop is tried again
 
 app = typer.Typer(
     name="shoal",
@@ -72,8 +74,9 @@ def main(
 
 def run() -> NoReturn:
     """The `shoal` command: runs it and ends with the exit status that the contract fixes."""
-    for stop in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-        signal.signal(stop, _interrupt)  # ends like Ctrl-C: nothing half-written stays
+    for stop in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM"):
+        if hasattr(signal, stop):  # Windows lacks some
+            signal.signal(getattr(signal, stop), _interrupt)  # all end like Ctrl-C: nothing half-written stays
     gc.set_threshold(YOUNG_OBJECTS)  # most of a short command is imports, which leave no garbage to look for
     status = OUR_BUG
 
@@ -88,7 +91,14 @@ def run() -> NoReturn:
     sys.exit(status)
 
 
-def _interrupt(number: int, frame: object) -> None:
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Ctrl-C; a little later where something is being compiled, since the compiler loses it, or breaks by it."""
+    at = frame
+    while at is not None and hasattr(signal, "setitimer"):
+        if at.f_globals.get("__name__", "").startswith(("numba.", "llvmlite.")):
+            signal.setitimer(signal.ITIMER_REAL, SOON)  # comes back as SIGALRM
+            return
+        at = at.f_back
     raise KeyboardInterrupt
 
 

@@ -12,7 +12,9 @@ import hashlib
 import json
 import os
 import select
+import stat
 import sys
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
@@ -34,7 +36,7 @@ RECORD_LINES = 100
 """Lines that a record of CSV may have, if nothing else is asked."""
 
 PATIENCE = 0.2
-"""Seconds that a pipe may be silent before what has come is worked on."""
+"""Seconds that a pipe is waited for before what has come is worked on, however steadily it trickles."""
 
 SLICE = 65_536
 """Records that are read at a time from formats that count records."""
@@ -134,8 +136,10 @@ class TextFeed:
             if not fresh and self._following:
                 self._require_still_there()
             return fresh
-        found = b""
-        while len(found) < most and select.select([self._file], [], [], PATIENCE)[0]:
+        found, until = b"", time.monotonic() + PATIENCE
+        while len(found) < most and (left := until - time.monotonic()) > 0:
+            if not select.select([self._file], [], [], left)[0]:
+                break
             more = self._file.read(most - len(found))
             if not more:
                 return found
@@ -428,6 +432,8 @@ def _opened(path: str) -> tuple[BinaryIO, bool]:
         except (OSError, ValueError):  # not a real one
             return sys.stdin.buffer, False
     try:
+        if stat.S_ISFIFO(os.stat(path).st_mode) and not path.endswith(".gz"):
+            return open(path, "rb", buffering=0), True  # type: ignore[return-value]
         file = open(path, "rb")  # noqa: SIM115
         if file.peek(2)[:2] == b"\x1f\x8b":
             return gzip.open(file), False  # type: ignore[return-value]

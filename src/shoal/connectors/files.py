@@ -87,10 +87,10 @@ def file_sha256(path: str | Path) -> str:
 
 
 @contextmanager
-def written_whole(path: str) -> Iterator[Path]:
+def written_whole(path: str, is_private: bool = False) -> Iterator[Path]:
     """A path beside `path` to write to; it takes its place when the block ends well, else it is removed.
 
-    For `-` the content goes to standard output at the end.
+    For `-` the content goes to standard output at the end. is_private: it stays its owner's alone.
     """
     target = Path(tempfile.gettempdir()) / "standard-output" if path == STANDARD else Path(path)
     if target.is_dir() or not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
@@ -100,18 +100,19 @@ def written_whole(path: str) -> Iterator[Path]:
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield draft
-        _take_place(draft, target, path)
+        _take_place(draft, target, path, is_private)
     finally:
         with suppress(FileNotFoundError):
             draft.unlink()
 
 
-def _take_place(draft: Path, target: Path, path: str) -> None:
+def _take_place(draft: Path, target: Path, path: str, is_private: bool) -> None:
     try:
         if path == STANDARD:
             _copy_to_standard_output(draft)
         else:
-            draft.chmod(0o666 & ~_umask())
+            if not is_private:
+                draft.chmod(0o666 & ~_umask())
             _sync(draft)
             os.replace(draft, target)
             _sync(target.parent)

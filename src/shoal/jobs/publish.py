@@ -128,7 +128,7 @@ def publish_file(
     table, digest = _read(input_path, policy)
     draft = prepare(table, policy, progress, known, explain)
     del table  # the quasi-identifiers' cells are no longer needed
-    with _unproved_removed(output_path), files.written_whole(output_path) as path:
+    with unproved_removed(output_path), files.written_whole(output_path) as path:
         progress("writing the release")
         files.write(draft.frame, path, kind, compressed=output_path.endswith(".gz"))
         progress("reading the release back")
@@ -175,7 +175,7 @@ def certificate_path(output_path: str) -> str:
 
 
 @contextmanager
-def _unproved_removed(output_path: str) -> Iterator[None]:
+def unproved_removed(output_path: str) -> Iterator[None]:
     """Where the release can't take its place after all, its certificate does not stay alone."""
     proof = Path(certificate_path(output_path))
     before = proof.stat().st_ino if proof.exists() else None

@@ -73,9 +73,11 @@ class Checkpoint:
             os.close(handle)
 
     def _remove_unbegun(self) -> None:
-        """A folder in which nothing was committed and nothing stands but the lock."""
-        if [path.name for path in self.folder.iterdir()] == ["lock"]:
-            (self.folder / "lock").unlink()
+        """A folder in which nothing was committed and nothing stands but what a first step had begun."""
+        found = list(self.folder.iterdir())
+        if all(path.name in ("lock", f"{CURRENT}.tmp") or path.name.startswith("segment-") for path in found):
+            for path in found:
+                path.unlink()
             self.folder.rmdir()
 
     def load(self) -> dict[str, Any] | None:
@@ -113,10 +115,12 @@ class Checkpoint:
             if self._durable:
                 os.fsync(file.fileno())
 
-    def put(self, path: Path, at: int, content: bytes) -> None:
+    def put(self, path: Path, at: int, content: bytes, is_private: bool = False) -> None:
         """Makes a file end with this content, beginning at byte `at`; the same again changes nothing."""
-        with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o666), "r+b") as file:
+        with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o600 if is_private else 0o666), "r+b") as file:
             file.truncate(at)
+            if is_private and not at:
+                path.chmod(0o600)  # somebody else may have made it, so as to read it
             file.seek(at)
             file.write(content)
             file.flush()

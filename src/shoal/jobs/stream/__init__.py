@@ -50,15 +50,17 @@ class Stream:
         self._core: Any = None
         self._gate: Any = None
         self._like: Any = None
-        self._state: dict[str, Any] | None = None
+        self._ended = False
 
     def push(self, batch: Any) -> Any:
         """Takes records in; the rows that are published now, as the kind of frame that came in.
 
-        Raises InputError, and takes none of them, where a record does not fit the policy.
+        Raises InputError, and takes none of them, where a record does not fit the policy, and behind `flush`.
         """
         from shoal.connectors.frames import like, table_of
 
+        if self._ended:
+            raise InputError("stream: has ended with flush, so nothing can follow; begin a new one for these records")
         frame = table_of(batch).frame
         self._begin(frame.columns)
         self._like = batch
@@ -78,6 +80,7 @@ class Stream:
 
         if self._core is None:
             raise InputError("stream: nothing was pushed; push records before the end")
+        self._ended = True
         out = self._checked(self._core.flush())
         return out if self._like is None else like(self._like, out)
 
@@ -94,7 +97,8 @@ class Stream:
             raise InputError("stream: nothing was pushed; there is nothing to remember")
         core = {f"core/{name}": value for name, value in self._core.snapshot().items()}
         gate = {f"gate/{name}": value for name, value in self._gate.snapshot().items()}
-        return packed({"names": self._core.names, "policy": self._policy_text(), **core, **gate})
+        told = {"names": self._core.names, "policy": self._policy_text(), "ended": self._ended}
+        return packed({**told, **core, **gate})
 
     def restore(self, snapshot: bytes) -> None:
         """Goes on where the snapshot was taken, under the same policy; raises CheckpointError otherwise."""
@@ -113,6 +117,7 @@ class Stream:
             self._begin(state["names"])
             self._core.restore({n.removeprefix("core/"): v for n, v in state.items() if n.startswith("core/")})
             self._gate.restore({n.removeprefix("gate/"): v for n, v in state.items() if n.startswith("gate/")})
+            self._ended = bool(state["ended"])
         except UNFIT:
             self._core = None
             raise damaged from None
@@ -135,7 +140,8 @@ class Stream:
     def _checked(self, batch: Any) -> Any:
         if batch is None:
             return self._core.nothing
-        self._gate.measure(batch.frame, batch.people, self._core.true_values(batch), batch.live)
+        true = self._core.true_values(batch)
+        self._gate.measure(batch.frame, batch.people, true, batch.release, batch.new, batch.live)
         return batch.frame
 
 

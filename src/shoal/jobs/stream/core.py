@@ -56,6 +56,17 @@ class Batch:
         """(rows,) int64, who is behind each published row."""
         return self.decided.people[self.shown]
 
+    @property
+    def release(self) -> np.ndarray:
+        """(rows,) int64, the number of the release that each published row is in; never falling."""
+        return self.decided.release[self.shown]
+
+    @property
+    def new(self) -> np.ndarray:
+        """(rows,) int64, the cluster among whose first members each published row is, -1 where none."""
+        shown = self.shown
+        return np.where(self.decided.kind[shown] == NEW, self.decided.cluster[shown], -1)
+
 
 class StreamCore:
     """A method at work on one stream, under one policy."""
@@ -216,8 +227,8 @@ class StreamCore:
         self._due = []
         if self._tick > 1:
             decided = self._ticked(decided, early)
-            if not len(decided):
-                return None
+        if not len(decided):  # before a tick, or all of them wait on
+            return None
         rows = self._held.rows(decided.seq)
         self._write_cells(decided, rows)
         frame = self._rendered(decided, rows)

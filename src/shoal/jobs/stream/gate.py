@@ -1,9 +1,9 @@
 """The gate: what is about to leave a stream is measured as its readers will see it.
 
-It sees cells, people and true values, and no cluster of the method: equal cells are one class. A class
-that shows up for the first time must keep every promise on the records that are let out together; one
-that was let out before, and may still be used, may grow.
-Promise: nothing passes that does not. Shares no code with the methods.
+It sees cells, people and true values: equal cells are one class. A class must keep every promise in the one
+release in which it shows up first; one that was let out before, and may still be used, may grow. And every
+cluster that the method calls new must keep them by itself, whatever else shows the same cells.
+Promise: nothing passes that does not, in however many releases it comes. Shares no code with the methods.
 """
 
 from __future__ import annotations
@@ -39,11 +39,15 @@ class Gate:
     suppressed: int = 0
     loss: float = 0.0
 
-    def measure(self, released: pl.DataFrame, people: np.ndarray, values: np.ndarray, live: list[Cells]) -> np.ndarray:
+    def measure(
+        self, released: pl.DataFrame, people: np.ndarray, values: np.ndarray, release: np.ndarray, new: np.ndarray,
+        live: list[Cells],
+    ) -> np.ndarray:  # fmt: skip
         """The loss of each row, (n,) float64; raises PromiseError where a promise fails.
 
         released: rows as they were read back. people: (n,) who is behind each. values: (n, d) true numbers,
-        places or leaves, NaN where missing. live: cells under which later records may be published.
+        places or leaves, NaN where missing. release: (n,) the number of its release, never falling. new: (n,) the
+        cluster whose first members it is among, -1 where none. live: cells under which later records may be published.
         """
         columns, unreadable = read_columns(Table(released), self.schema)
         self._demand(not unreadable, "a published cell says nothing that can be read")
@@ -58,7 +62,15 @@ class Gate:
         shown = [c.name for c in columns]
         cells = list(zip(*(released[name].gather(first).to_list() for name in shown), strict=True)) if count else []
         fresh = np.array([cell not in self.known for cell in cells], dtype=bool)
-        self._hold(released, people, labels, fresh)
+        is_fresh = np.append(fresh, False)[labels]
+        is_first = is_fresh & (release == np.append(release[first], -1)[labels])
+        self._hold(released, people, labels, is_first, self.measures.models)
+        shares = [model for model in self.measures.models if not model.counts_people_only]
+        if shares and not np.array_equal(is_first, is_fresh):  # who joined it since can have broken them
+            self._hold(released, people, labels, is_fresh, shares)
+        is_new = new >= 0
+        if not np.array_equal(is_first, is_new) or not _one_to_one(labels[is_new], new[is_new]):
+            self._hold(released, people, new, is_new, self.measures.models)
         held = self.known | set(cells)
         self.known = {cell for cell in live if cell in held}
         self.rows += released.height
@@ -70,16 +82,16 @@ class Gate:
         self.loss += float(loss.sum())
         return loss
 
-    def _hold(self, released: pl.DataFrame, people: np.ndarray, labels: np.ndarray, fresh: np.ndarray) -> None:
-        """Every promise on every class that is new."""
-        if not fresh.any():
+    def _hold(
+        self, released: pl.DataFrame, people: np.ndarray, labels: np.ndarray, judged: np.ndarray, models: list[Any]
+    ) -> None:
+        """These promises on every group of equal labels among the rows that are judged."""
+        if not judged.any():
             return
-        number = np.append(np.where(fresh, np.cumsum(fresh) - 1, -1), -1)[labels]
-        kept = number >= 0
-        classes = self.measures.classes(
-            people[kept], released.filter(pl.Series(kept)), number[kept].astype(np.int32), int(fresh.sum())
-        )
-        for model in self.measures.models:
+        groups = _dense(labels[judged])
+        count = int(groups.max()) + 1
+        classes = self.measures.classes(people[judged], released.filter(pl.Series(judged)), groups, count)
+        for model in models:
             holds = self.measures.holds(model, classes)
             self._demand(bool(holds.all()), f"promise '{model.model}' does not hold in a new class")
         fewest = int(classes.people().min())
@@ -102,3 +114,20 @@ class Gate:
         self.known = set(state["known"].iter_rows())
         self.least, self.rows = state["least"], state["rows"]
         self.suppressed, self.loss = state["suppressed"], state["loss"]
+
+
+def _dense(labels: np.ndarray) -> np.ndarray:
+    """(n,) int32 numbers 0.. in the order of these labels, which lie near to each other."""
+    from_least = labels - labels.min()
+    used = np.bincount(from_least) > 0
+    return (np.cumsum(used) - 1).astype(np.int32)[from_least]
+
+
+def _one_to_one(labels: np.ndarray, others: np.ndarray) -> bool:
+    """Whether both part the rows in the same way."""
+    if not len(labels):
+        return True
+    these, those = _dense(labels), _dense(others)
+    of_this = np.zeros(int(these.max()) + 1, np.int32)
+    of_this[these] = those
+    return bool((of_this[these] == those).all()) and these.max() == those.max()

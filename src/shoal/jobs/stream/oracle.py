@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import files
-from shoal.connectors.feeds import feed_of
+from shoal.connectors.feeds import RECORD_LINES, feed_of
 from shoal.data.encoding import encode
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Schema
@@ -39,17 +39,18 @@ def audit_stream(
     original_path: str,
     trace_path: str,
     output_path: str | None = None,
+    record_lines: int | None = None,
     *,
     progress: Progress,
 ) -> Audited:
     """The certificate of a published stream, people counted and every rule of the trace checked.
 
-    `faults` counts what breaks a rule; all are zero for an honest stream. Raises InputError where the three
-    files can't belong together.
+    `faults` counts what breaks a rule; all are zero for an honest stream. record_lines: lines that a record of the
+    source could have. Raises InputError where the three files can't belong together.
     """
     started = time.process_time()
     progress("reading the source and the trace")
-    released, original = files.read(released_path), read_source(original_path)
+    released, original = files.read(released_path), read_source(original_path, record_lines)
     trace = read_trace(trace_path)
     frame = _accepted(original, trace)
     schema, findings = policy.bind(Table(frame))
@@ -100,9 +101,9 @@ class Source:
     sha256: str | None
 
 
-def read_source(path: str) -> Source:
+def read_source(path: str, record_lines: int | None = None) -> Source:
     """A source as a stream reads it, without the records that are none."""
-    feed = feed_of(path)
+    feed = feed_of(path, record_lines=record_lines or RECORD_LINES)
     try:
         pieces = [feed.read()]
         while not pieces[-1].at_end:
@@ -118,7 +119,8 @@ def _accepted(original: Source, trace: pl.DataFrame) -> pl.DataFrame:
     seq = np.sort(trace["seq"].to_numpy())
     at = np.minimum(np.searchsorted(original.position, seq), max(len(original.position) - 1, 0))
     if len(seq) and (not len(original.position) or (original.position[at] != seq).any()):
-        raise InputError("trace: tells of records that the source does not have; give the source it was written for")
+        raise InputError("trace: tells of records that the source does not have; give the source it was written for, "
+                         "and the --record-lines of its stream")  # fmt: skip
     return original.frame[at]
 
 

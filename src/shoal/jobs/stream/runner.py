@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import io
 import json
+import math
 import os
 import secrets
 import shutil
@@ -37,6 +38,7 @@ from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError, PromiseError
 from shoal.jobs.audit import measure
 from shoal.jobs.policy import Policy
+from shoal.jobs.publish import unproved_removed
 from shoal.jobs.stream.core import Batch, StreamCore
 from shoal.jobs.stream.gate import Gate
 from shoal.state.checkpoint import UNFIT, Checkpoint
@@ -44,9 +46,11 @@ from shoal.version import VERSION
 
 Progress = Callable[[str], None]
 ON_BAD = ("dead-letter", "stop")
+PRIVATE = ("people", "trace")  # outputs that tell more than the release: their owner's alone
 MOST_HISTORY = 400
 STRETCHES = 20
 TELL_EVERY = 2.0  # seconds between two lines of progress
+MOST_TIMES = 100  # times of arrival that are told apart within a deadline
 IDLE = 0.2  # seconds between two looks at a source that has nothing
 
 
@@ -142,6 +146,8 @@ def _check(order: Order) -> None:
                         "or leave out --checkpoint")  # fmt: skip
     if order.follow and order.checkpoint is None:
         findings.append("--follow: a stream without end needs --checkpoint, so that it can be stopped and go on")
+    if order.deadline is not None and not 0 <= order.deadline < math.inf:
+        findings.append("--deadline: is no number of seconds; give one of 0 or more, or leave it out")
     for path in named:
         if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
             findings.append(f"output '{path}': can't be written; name a file in a folder that exists and is writable")
@@ -163,6 +169,7 @@ class Output:
     """A file that only ever grows, how much of it is committed, and what comes next."""
 
     path: Path
+    is_private: bool = False
     length: int = 0
     pending: bytes = b""
 
@@ -179,16 +186,19 @@ def _run(order: Order, policy: Policy, feed: Feed | kafka.TopicFeed, clock: Call
             run.resume()
             try:
                 yield run
-            except KeyboardInterrupt:
-                run.certify(run.so_far())
-                raise
+            except (KeyboardInterrupt, SystemError) as stop:
+                if isinstance(stop, SystemError) and not isinstance(stop.__cause__, KeyboardInterrupt):
+                    raise
+                run.break_off()
+                raise KeyboardInterrupt from None  # which compiled code gives back in its own words
             return
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shoal-stream-")))
+        stack.enter_context(unproved_removed(order.sink))
         run = Run(order, policy, feed, Checkpoint(folder, durable=False), clock)
         for name in ("sink", "trace"):
             output = run.outputs.get(name)
             if output is not None and output.path.parent != folder and order.sink != files.STANDARD:
-                output.path = stack.enter_context(files.written_whole(str(output.path)))
+                output.path = stack.enter_context(files.written_whole(str(output.path), output.is_private))
         yield run
 
 
@@ -223,11 +233,13 @@ class Run:
         self._topic: kafka.TopicSink | None = None
         self._identity = secrets.token_hex(8)
         self._in_parts = self._kind in (".parquet", ".arrow")
+        self._whole: Path | None = None
         self._step = 0
         self._came: list[tuple[float, int]] = []
         self._started, self._since, self._told = time.process_time(), clock(), 0.0
         self._read_before = 0
-        self.outputs = {name: Output(path) for name, path in self._paths().items()}
+        self._input: str | None = None
+        self.outputs = {name: Output(path, name in PRIVATE) for name, path in self._paths().items()}
         self._fixed = self._fingerprint()
 
     def _paths(self) -> dict[str, Path]:
@@ -265,13 +277,21 @@ class Run:
             self._take_up(state)
         except UNFIT:
             raise self._checkpoint.damaged from None
-        if self.core.waiting:
-            self._came = [(self._clock(), self.core.arrived - 1)]
 
     def _take_up(self, state: dict[str, Any]) -> None:
         self._feed.go_to(state["place"])
         self._identity = str(state["identity"])
         self._connect()
+        self._recall(state)
+        self._put_segment(state)
+        now, away = self._clock(), max(0.0, time.time() - float(state["at"]))
+        self._came = [(now - away - float(age), int(seq)) for age, seq in state["came"]]
+        if self._order.deadline is None:
+            self._came = []
+        elif self.core.waiting and not self._came:  # none was asked before
+            self._came = [(now, self.core.arrived - 1)]
+
+    def _recall(self, state: dict[str, Any]) -> None:
         self.core.restore(_below("core/", state))
         self._gate.restore(_below("gate/", state))
         TypeAdapter(Tally).validate_json(json.dumps(state["tally"]), strict=True)
@@ -280,7 +300,6 @@ class Run:
         self._read_before = self._tally.read
         for name, length in state["lengths"].items():
             self.outputs[name].length = int(length)
-        self._put_segment(state)
 
     def _connect(self) -> None:
         if kafka.is_topic(self._order.sink):
@@ -310,8 +329,12 @@ class Run:
             self._require_no_more()
             return
         while True:
-            piece = self._feed.read()
-            batches = [self._took_in(piece), self._overdue()]
+            piece, now, before = self._feed.read(), self._clock(), self.core.arrived
+            batches = [self._took_in(piece)]
+            if self._order.deadline is not None:
+                if self.core.arrived > before:
+                    self._came_at(now, self._order.deadline)
+                batches.append(self._overdue(self._order.deadline))
             if piece.at_end:
                 batches.append(self.core.flush())
                 self._add_sink(b"")  # the names of the columns, though no row may follow
@@ -346,16 +369,18 @@ class Run:
         self.outputs["dead_letters"].pending += "".join(lines).encode()
         self._tally.read += len(piece.position) + len(piece.bad)
         self._tally.bad += len(bad)
-        if len(piece.position):
-            self._came.append((self._clock(), self.core.arrived - 1))
         return batch
 
-    def _overdue(self) -> Batch | None:
+    def _came_at(self, now: float, deadline: float) -> None:
+        """When the last records came, at the latest; few times, since a checkpoint holds them all."""
+        if self._came and now - self._came[-1][0] < deadline / MOST_TIMES:
+            now = self._came.pop()[0]
+        self._came.append((now, self.core.arrived - 1))
+
+    def _overdue(self, deadline: float) -> Batch | None:
         """What must go because its time has run out, however few have come since."""
-        if self._order.deadline is None:
-            return None
         due = -1
-        while self._came and self._clock() - self._came[0][0] >= self._order.deadline:
+        while self._came and self._clock() - self._came[0][0] >= deadline:
             due = self._came.pop(0)[1]
         return self.core.expire(due) if due >= 0 else None
 
@@ -371,7 +396,7 @@ class Run:
         losses = np.zeros(0)
         if batch.frame.height:
             back, true = self._read_back(content), self.core.true_values(batch)
-            losses = self._gate.measure(back, batch.people, true, batch.live)
+            losses = self._gate.measure(back, batch.people, true, batch.release, batch.new, batch.live)
         self._add_sink(content)
         if "people" in self.outputs:
             self.outputs["people"].pending += batch.people.tobytes()
@@ -472,6 +497,7 @@ class Run:
 
     def _commit(self) -> None:
         self._step += 1
+        now = self._clock()
         if self._order.checkpoint is None:
             for name in self.outputs:
                 self._put(name)
@@ -482,6 +508,8 @@ class Run:
             "step": self._step,
             "identity": self._identity,
             "place": self._feed.place,
+            "came": [(now - at, seq) for at, seq in self._came],
+            "at": time.time(),
             "lengths": {name: output.length for name, output in self.outputs.items()},
             "sizes": {name: len(output.pending) for name, output in self.outputs.items()},
             "tally": asdict(self._tally),
@@ -529,7 +557,7 @@ class Run:
                 output.path.mkdir(exist_ok=True)
                 self._checkpoint.put(output.path / f"{self._step:09d}.parquet", 0, output.pending)
         elif output.pending or output.path.exists():
-            self._checkpoint.put(output.path, output.length, output.pending)
+            self._checkpoint.put(output.path, output.length, output.pending, output.is_private)
         output.length += len(output.pending)
         output.pending = b""
 
@@ -537,22 +565,38 @@ class Run:
 
     def close(self, progress: Progress) -> Certificate:
         """The certificate of the whole stream, beside the sink; private leftovers take their place."""
-        if self._in_parts:
-            self._assemble()
         is_file = self._order.sink != files.STANDARD and self._topic is None
         whole = self._order.whole and is_file and self._tally.published
-        certificate = self._measured(progress) if whole else self.so_far()
-        if self._order.checkpoint is None and not certificate.holds:
+        with ExitStack() as stack:
             if self._in_parts:
-                Path(self._order.sink).unlink()
-            raise PromiseError("the whole of what was published breaks a promise; it is withheld, nothing was written")
-        if self._order.checkpoint is None and self._tally.bad:
-            with files.written_whole(str(self._order.bad_records)) as draft:
-                shutil.copyfile(self.outputs["dead_letters"].path, draft)
-        self.certify(certificate)
+                stack.enter_context(unproved_removed(self._order.sink))
+                self._whole = stack.enter_context(files.written_whole(self._order.sink))
+                self._assemble(self._whole)
+            certificate = self._measured(progress) if whole else self.so_far()
+            if self._order.checkpoint is None and not certificate.holds:
+                raise PromiseError(
+                    "the whole of what was published breaks a promise; it is withheld, nothing was written"
+                )
+            if self._order.checkpoint is None and self._tally.bad:
+                with files.written_whole(str(self._order.bad_records)) as draft:
+                    shutil.copyfile(self.outputs["dead_letters"].path, draft)
+            self._certify(certificate)
         return certificate
 
-    def certify(self, certificate: Certificate) -> None:
+    def break_off(self) -> None:
+        """The certificate of what is committed, none where nothing shows yet; what was begun since does not count."""
+        state = self._checkpoint.load()
+        if state is None or self._in_parts:
+            return
+        self._recall(state)
+        self._input = state["place"].get("sha256")
+        if self._topic is None:
+            self._put_segment(state)
+            if not self._published.exists():
+                return
+        self._certify(self.so_far())
+
+    def _certify(self, certificate: Certificate) -> None:
         """Writes the certificate beside the sink."""
         if self._order.sink != files.STANDARD:
             with files.written_whole(self.certificate_path) as draft:
@@ -565,19 +609,18 @@ class Run:
             return str(self._checkpoint.folder / "certificate.json")
         return f"{self._order.sink}.certificate.json"
 
-    def _assemble(self) -> None:
+    def _assemble(self, draft: Path) -> None:
         """One table of all parts, read and written piece by piece."""
         parts = sorted(self.outputs["sink"].path.glob("*.parquet")) if self.outputs["sink"].path.exists() else []
-        with files.written_whole(self._order.sink) as draft:
-            rows = pl.scan_parquet(parts) if parts else self.core.nothing.lazy()
-            try:
-                rows.sink_parquet(draft) if self._kind == ".parquet" else rows.sink_ipc(draft)
-            except pl.exceptions.ComputeError:  # what the disk refuses, in another's words
-                raise OSError from None
+        rows = pl.scan_parquet(parts) if parts else self.core.nothing.lazy()
+        try:
+            rows.sink_parquet(draft) if self._kind == ".parquet" else rows.sink_ipc(draft)
+        except pl.exceptions.ComputeError:  # what the disk refuses, in another's words
+            raise OSError from None
 
     @property
     def _published(self) -> Path:
-        return Path(self._order.sink) if self._in_parts else self.outputs["sink"].path
+        return self._whole or self.outputs["sink"].path
 
     def _measured(self, progress: Progress) -> Certificate:
         """What an audit of the whole published file finds, people counted."""
@@ -641,7 +684,7 @@ class Run:
                     "delay": {"mean": tally.waited / decided if decided else None, "max": tally.longest},
                 },
                 "faults": {"uncovered": 0},  # a release with any was not let out
-                "input": {"sha256": self._feed.sha256},
+                "input": {"sha256": self._input or self._feed.sha256},
                 "output": {"sha256": digest},
                 "seconds": {"total": time.process_time() - self._started, "method": None},
             }
