@@ -7,8 +7,8 @@ attribute, then a row (parent, last leaf, loss) for each node; parents and first
 
 Large nodes are cut where they lie: their low records are found by counting values, and every column is parted in
 one pass that keeps the order of the records on both sides. Where to cut comes from the rule of sizes or from a
-strided sample. Nodes of at most `block` records keep one sorted list of records per attribute, so that every cut on
-every attribute can be priced exactly in linear time.
+strided sample. Smaller nodes keep one sorted list of records per attribute, so that every cut on every attribute can
+be priced in linear time, exactly up to `sample` records.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numba import njit
 SAME, CROSS, PROPORTIONAL = 0, 1, 2
 TIES_BY_ROW, TIES_LEXICOGRAPHIC = 0, 1
 LOW, HIGH, TIED = 0, 1, 2
+LISTED = 50_000  # nodes up to here keep sorted lists if that is all there is to cut: one kernel less to compile
 SPARSE, FEWEST = 8, 64  # a large node's cut is priced on one of so many records, and on at least so many
 DEEPEST = 4096  # far above any depth that cuts of at least a fiftieth can reach
 
@@ -124,6 +125,7 @@ def _part(columns, a, b, rank, dim, order, used, sides, aside, counts):
 @inner
 def _weigh(columns, a, b, losses, costs):
     """Fills in the loss of the records a..b on each attribute; returns the widest attribute."""
+    widest = a - a
     for j in range(losses.shape[0]):
         run = columns[j, a:b]
         lo = run[0]
@@ -132,7 +134,9 @@ def _weigh(columns, a, b, losses, costs):
             lo = min(lo, run[i])
             hi = max(hi, run[i])
         losses[j] = span_loss(lo, hi, j, costs)
-    return _widest(losses)
+        if losses[j] > losses[widest]:
+            widest = j
+    return widest
 
 
 @inner
@@ -206,21 +210,21 @@ def _sorted_lists(columns, a, reach, m, order, used, block, lists, other, counts
 
 
 @inner
-def _prices(block, lists, j, s, e, backward, k, rem, low, high, active, used, bounds, prices, costs):
-    """Rows times loss of the first c rows of s..e in list j, for every admissible c of low..high, into prices[c].
+def _prices(block, lists, j, s, m, stride, backward, k, rem, low, high, active, used, bounds, prices, costs):
+    """Rows times loss of the first c rows in list j, for every admissible c of low..high, into prices[c].
 
-    backward: of the other rows instead, from the last, added to what prices[c] holds. active: the `used` attributes
-    that have a loss. A cut of c of m rows is admissible when c mod k <= m mod k = rem: then both sides together
-    still hold m // k classes. low and high are 1..m-1.
+    The rows: m of them from s on, each `stride` places after the last. backward: of the other rows instead, from the
+    last, added to what prices[c] holds. active: the `used` attributes that have a loss. A cut of c of m rows is
+    admissible when c mod k <= m mod k = rem: then both sides together still hold m // k classes. low and high are
+    1..m-1.
     """
-    m = e - s
-    step = 1
+    step = stride
     at = s
     place = 0
     stop = high
     if backward:
-        step = -1
-        at = e - 1
+        step = -stride
+        at = s + (m - 1) * stride
         place = m % k
         stop = m - low
     r = lists[j, at]
@@ -241,12 +245,15 @@ def _prices(block, lists, j, s, e, backward, k, rem, low, high, active, used, bo
             elif v > bounds[1, t]:
                 bounds[1, t] = v
                 changed = True
-        place += step
+        c = i
+        place += 1
+        if backward:
+            c = m - i
+            place -= 2
         if place == k:
             place = 0
         elif place < 0:
             place = k - 1
-        c = m - i if backward else i
         if place <= rem and low <= c <= high:
             if changed:
                 loss = 0.0
@@ -260,16 +267,17 @@ def _prices(block, lists, j, s, e, backward, k, rem, low, high, active, used, bo
 
 
 @inner
-def _cheapest_cuts(block, lists, s, e, k, rem, low, high, one, losses, found, prices, active, bounds, costs):
-    """Cheapest admissible cut on each attribute, over rows s..e of its list; (price, rows) into `found`.
+def _cheapest_cuts(block, lists, s, m, stride, k, rem, low, high, one, losses, found, prices, active, bounds, costs):
+    """Cheapest admissible cut on each attribute; (price, rows) into `found`. Rows and sizes as for `_prices`.
 
     one: the only attribute to try, or -1 for all. An attribute without loss is not tried: price inf.
     Returns the attribute of the cheapest.
     """
     d = losses.shape[0]
     used = s - s
+    cheapest = s - s
     for j in range(d):
-        if block[j, lists[j, s]] < block[j, lists[j, e - 1]]:
+        if block[j, lists[j, s]] < block[j, lists[j, s + (m - 1) * stride]]:
             active[used] = j
             used += 1
     for j in range(d):
@@ -277,30 +285,14 @@ def _cheapest_cuts(block, lists, s, e, k, rem, low, high, one, losses, found, pr
         found[j, 1] = low
         if losses[j] > 0.0 and (one < 0 or j == one):
             for way in range(2):
-                _prices(block, lists, j, s, e, way > 0, k, rem, low, high, active, used, bounds, prices, costs)
+                _prices(block, lists, j, s, m, stride, way > 0, k, rem, low, high, active, used, bounds, prices, costs)
             for c in range(low, high + 1):
                 if c % k <= rem and prices[c] < found[j, 0]:
                     found[j, 0] = prices[c]
                     found[j, 1] = c
-    return _least(found)
-
-
-@inner
-def _least(found):
-    j = 0
-    for t in range(found.shape[0]):
-        if found[t, 0] < found[j, 0]:
-            j = t
-    return j
-
-
-@inner
-def _widest(losses):
-    j = 0
-    for t in range(losses.shape[0]):
-        if losses[t] > losses[j]:
-            j = t
-    return j
+        if found[j, 0] < found[cheapest, 0]:
+            cheapest = j
+    return cheapest
 
 
 @inner
@@ -325,19 +317,28 @@ def _divide(block, lists, s, e, dim, c, flags, other):
 
 
 @inner
-def _position(columns, a, b, dim, share, sample, block, lists, k, window):
+def _between_values(columns, a, b, dim, share, sample, block, lists):
     """Rows on the low side of a sampled cut: its share of the node, or between values all rows up to the lower."""
-    m = b - a
     below = block[dim, lists[dim, share - 1]]
-    above = block[dim, lists[dim, share]]
-    target = share * m // sample
-    if below < above:
-        target = 0
+    c = share * (b - a) // sample
+    if below < block[dim, lists[dim, share]]:
+        c = a - a
         run = columns[dim, a:b]
         for i in range(run.shape[0]):
-            target += run[i] <= below
+            c += run[i] <= below
+    return c
+
+
+@inner
+def _allowed(c, m, k, window):
+    """The admissible size of a cut of m rows that is nearest to c and leaves enough on either side."""
     low = max(int(m * window), k)
-    return min(max(target, low), m - low)
+    c = min(max(c, low), m - low)
+    over = c % k
+    rem = m % k
+    if over > rem:
+        c += rem - over if over - rem <= k - over else k - over
+    return c
 
 
 def _room(size):
@@ -361,32 +362,40 @@ def _work_space(d, size):
     )
 
 
-def cut(columns, nodes, k, rules, block, sample, window, costs):
+def cut(columns, nodes, k, rules, sample, window, costs):
     """Cuts nodes into classes, in place; returns where each class starts, and n at the end.
 
     nodes: (nodes + 1,) int64, where each starts, and n.
     rules: (sizes, admissible, best, ties): SAME, CROSS or PROPORTIONAL; whether any admissible cut may be
     chosen, the cheapest, or only the one of `sizes`; whether every attribute is tried, or only the
     widest; TIES_BY_ROW or TIES_LEXICOGRAPHIC.
-    block: nodes up to so many rows are priced exactly, in the cache; 0: none is.
-    sample: most records on which the cuts of larger nodes are priced; 0: never priced, widest and `sizes` decide.
+    sample: nodes up to so many rows are priced exactly, larger ones on some of their rows; 0: never priced, widest and
+    `sizes` decide.
     window: least share of the rows on either side.
     """
+    d = len(columns) - 1
     starts = np.empty(columns.shape[1] // k + len(nodes), dtype=np.int64)
     stack = np.empty((DEEPEST, 2), dtype=np.int64)
-    flags = np.empty(block, dtype=np.bool_)
-    room = _room(int(np.diff(nodes).max()))
-    space = _work_space(len(columns) - 1, max(sample, block))
-    classes = _cut(columns, nodes, k, *rules, block, sample, window, costs, starts, stack, flags, *room, *space)
-    return starts[: classes + 1]
+    largest = int(np.diff(nodes).max())
+    block = max(sample, 2 * k - 1) if sample else 0
+    if block == 0 or largest > max(block, LISTED):
+        work_space = (*_room(largest), *_work_space(d, sample))
+        found = _cut_large(columns, nodes, k, *rules, block, sample, window, costs, starts, stack, *work_space)
+        nodes, largest = starts[: found + 1].copy(), block
+    if block == 0:
+        return nodes
+    work_space = (np.empty(largest, dtype=np.bool_), *_work_space(d, largest))
+    found = _cut_listed(columns, nodes, k, *rules, sample, window, costs, starts, stack, *work_space)
+    return starts[: found + 1]
 
 
 @outer
-def _cut(
-    columns, nodes, k, sizes, admissible, best, ties, limit, sample, window, costs, starts, stack, flags, sides, aside,
+def _cut_large(
+    columns, nodes, k, sizes, admissible, best, ties, limit, sample, window, costs, starts, stack, sides, aside,
     block, lists, other, counts, prices, found, bounds, active, losses, order,
 ):  # fmt: skip
-    classes = nodes.shape[0] - nodes.shape[0]
+    """Cuts nodes until none has more than `limit` rows and can still be cut; how many there are."""
+    done = nodes.shape[0] - nodes.shape[0]
     for node in range(nodes.shape[0] - 1):
         stack[0, 0] = nodes[node]
         stack[0, 1] = nodes[node + 1]
@@ -396,18 +405,12 @@ def _cut(
             a = stack[top, 0]
             b = stack[top, 1]
             m = b - a
-            if m < 2 * k:
-                starts[classes] = a
-                classes += 1
+            if m < 2 * k or m <= limit:
+                starts[done] = a
+                done += 1
                 continue
             dim = _weigh(columns, a, b, losses, costs)
             used = _tie_order(losses, ties, order)
-            if m <= limit:
-                classes = _cut_block(
-                    columns, a, b, k, sizes, admissible, best, window, costs, starts, classes, stack, top, flags,
-                    block, lists, other, counts, prices, found, bounds, active, losses, order, used,
-                )  # fmt: skip
-                continue
             c = lower_size(m, k, sizes)
             if sample > 0 and losses[dim] > 0.0:
                 size = min(max(m // SPARSE, FEWEST), sample)
@@ -419,16 +422,12 @@ def _cut(
                     high = low
                 one = -1 if best else dim
                 dim = _cheapest_cuts(
-                    block, lists, m - m, size, m // m, m - m, low, high, one,
+                    block, lists, m - m, size, m // m, m // m, m - m, low, high, one,
                     losses, found, prices, active, bounds, costs,
                 )  # fmt: skip
                 if admissible:
-                    at = int(found[dim, 1])
-                    c = _position(columns, a, b, dim, at, size, block, lists, k, window)
-                    over = c % k
-                    rem = m % k
-                    if over > rem:  # to the nearest admissible size
-                        c += rem - over if over - rem <= k - over else k - over
+                    c = int(found[dim, 1])
+                    c = _allowed(_between_values(columns, a, b, dim, c, size, block, lists), m, k, window)
             # without the last of `order`: records lie in the order of their numbers
             _part(columns, a, b, c, dim, order, used - 1, sides, aside, counts)
             stack[top, 0] = a + c
@@ -436,61 +435,85 @@ def _cut(
             stack[top + 1, 0] = a
             stack[top + 1, 1] = a + c
             top += 2
-    starts[classes] = columns.shape[1]
-    return classes
+    starts[done] = columns.shape[1]
+    return done
 
 
-@inner
-def _cut_block(
-    columns, a, b, k, sizes, admissible, best, window, costs, starts, classes, stack, base, flags,
-    block, lists, other, counts, prices, found, bounds, active, losses, order, used,
+@outer
+def _cut_listed(
+    columns, nodes, k, sizes, admissible, best, ties, sample, window, costs, starts, stack, flags,
+    block, lists, other, counts, prices, found, bounds, active, losses, order,
 ):  # fmt: skip
-    """Cuts the rows a..b into classes, every cut priced exactly, and appends their starts; how many there are now.
+    """Cuts nodes into classes by sorted lists, and fills in where these start; how many classes there are.
 
-    The stack is used from `base` on; the `used` columns of `order` decide between tied rows.
+    The lists of a node of at most `sample` rows serve all its parts; a larger node's parts are sorted anew, tied rows
+    in the order that fits them.
     """
     d = losses.shape[0]
-    m = b - a
-    _sorted_lists(columns, a, m, m, order, used, block, lists, other, counts)
-    top = base
-    stack[top, 0] = 0
-    stack[top, 1] = m
-    top += 1
-    while top > base:
-        top -= 1
-        s = stack[top, 0]
-        e = stack[top, 1]
-        size = e - s
-        if size < 2 * k:
-            starts[classes] = a + s
-            classes += 1
-            continue
-        for j in range(d):
-            losses[j] = span_loss(block[j, lists[j, s]], block[j, lists[j, e - 1]], j, costs)
-        dim = _widest(losses)
-        c = lower_size(size, k, sizes)
-        if losses[dim] > 0.0:
-            low = max(int(size * window), k)
-            high = size - low
-            rem = size % k
-            if not admissible:
-                low = c
-                high = c
-                rem = k - 1
-            one = -1 if best else dim
-            dim = _cheapest_cuts(
-                block, lists, s, e, k, rem, low, high, one, losses, found, prices, active, bounds, costs
-            )
-            c = int(found[dim, 1])
-        _divide(block, lists, s, e, dim, c, flags, other)
-        stack[top, 0] = s + c
-        stack[top, 1] = e
-        stack[top + 1, 0] = s
-        stack[top + 1, 1] = s + c
-        top += 2
-    for j in range(d + 1):
-        for i in range(m):
-            columns[j, a + i] = block[j, lists[0, i]]
+    classes = nodes.shape[0] - nodes.shape[0]
+    for node in range(nodes.shape[0] - 1):
+        stack[0, 0] = nodes[node]
+        stack[0, 1] = nodes[node + 1]
+        top = 1
+        while top > 0:
+            base = top - 1
+            first = stack[base, 0]
+            rows = stack[base, 1] - first
+            exact = rows <= sample
+            _weigh(columns, first, first + rows, losses, costs)
+            used = _tie_order(losses, ties, order)
+            _sorted_lists(columns, first, rows, rows, order, used, block, lists, other, counts)
+            while top > base:
+                top -= 1
+                s = stack[top, 0] - first
+                m = stack[top, 1] - first - s
+                if m < 2 * k:
+                    starts[classes] = first + s
+                    classes += 1
+                    continue
+                dim = s - s
+                for j in range(d):
+                    losses[j] = span_loss(block[j, lists[j, s]], block[j, lists[j, s + m - 1]], j, costs)
+                    if losses[j] > losses[dim]:
+                        dim = j
+                c = lower_size(m, k, sizes)
+                if losses[dim] > 0.0:
+                    stride = 1 if exact else max(m // (2 * sample), 2)
+                    unit = k if exact else 1
+                    low = max(int(m // stride * window), unit)
+                    high = m // stride - low
+                    rem = m % unit
+                    if not admissible:
+                        low = max(c // stride, 1)
+                        high = low
+                        rem = unit - 1
+                    one = -1 if best else dim
+                    dim = _cheapest_cuts(
+                        block, lists, s, m // stride, stride, unit, rem, low, high, one,
+                        losses, found, prices, active, bounds, costs,
+                    )  # fmt: skip
+                    if admissible:
+                        c = int(found[dim, 1]) * stride
+                        if not exact:
+                            at = s + c - stride
+                            below = block[dim, lists[dim, at]]
+                            if below < block[dim, lists[dim, s + c]]:  # between two values, if the sample is cut there
+                                while block[dim, lists[dim, at]] == below:
+                                    at += 1
+                                c = at - s
+                            c = _allowed(c, m, k, window)
+                _divide(block, lists, s, s + m, dim, c, flags, other)
+                stack[top, 0] = first + s + c
+                stack[top, 1] = first + s + m
+                stack[top + 1, 0] = first + s
+                stack[top + 1, 1] = first + s + c
+                top += 2
+                if not exact:
+                    break
+            for j in range(d + 1):
+                for i in range(rows):
+                    columns[j, first + i] = block[j, lists[0, i]]
+    starts[classes] = columns.shape[1]
     return classes
 
 
@@ -537,20 +560,24 @@ def _cut_once(
             found[j, 0] = np.inf
         if losses[dim] > 0.0:
             _cheapest_cuts(
-                block, lists, m - m, size, step, m % step, low, high, m - m - 1,
+                block, lists, m - m, size, m // m, step, m % step, low, high, m - m - 1,
                 losses, found, prices, active, bounds, costs,
             )  # fmt: skip
         for j in range(d):
             if not best and found[j, 0] < np.inf:
                 found[j, 0] = -losses[j]
-        for _ in range(attempt[node]):
-            found[_least(found), 0] = np.inf
-        dim = _least(found)
+        for more in range(attempt[node] + 1):
+            if more > 0:
+                found[dim, 0] = np.inf
+            for j in range(d):
+                if j == 0 or found[j, 0] < found[dim, 0]:
+                    dim = j
         if found[dim, 0] < np.inf:
             if admissible:
                 c = int(found[dim, 1])
                 if size < m:
-                    c = _position(columns, a, b, dim, c, size, block, lists, k, window)
+                    c = _between_values(columns, a, b, dim, c, size, block, lists)
+                    c = min(max(c, int(m * window), k), m - max(int(m * window), k))
         elif attempt[node] > 0:
             continue
         _part(columns, a, b, c, dim, order, used, sides, aside, counts)

@@ -352,7 +352,7 @@ def _cut(rows: np.ndarray, partition: Partition, k: int, costs: np.ndarray) -> n
     """Classes of 2k and more cut to less than 2k, in place; where each class starts in `rows`, and n."""
     nodes = np.concatenate([[0], np.cumsum(partition.sizes())])
     columns = np.ascontiguousarray(rows.T)
-    starts = rounded_cut.cut(columns, nodes, k, RULES, max(EXACT_ROWS, 2 * k - 1), EXACT_ROWS, LEAST_SHARE, costs)
+    starts = rounded_cut.cut(columns, nodes, k, RULES, EXACT_ROWS, LEAST_SHARE, costs)
     rows[:] = columns.T
     return starts
 

@@ -183,9 +183,9 @@ class RoundedPartition:
     def _cut_all(self, columns: np.ndarray, k: int, costs: np.ndarray) -> np.ndarray:
         """Steps 1 to 6 for k alone, depth first: where each class starts, and n."""
         cuts_by_rule = self.dimension == "widest" and self.cut == "paper"
-        block, sample = (0, 0) if cuts_by_rule else (max(EXACT_ROWS, 2 * k - 1), EXACT_ROWS)
+        sample = 0 if cuts_by_rule else EXACT_ROWS
         nodes = np.array([0, columns.shape[1]])
-        return rounded_cut.cut(columns, nodes, k, self._rules(), block, sample, LEAST_SHARE, costs)
+        return rounded_cut.cut(columns, nodes, k, self._rules(), sample, LEAST_SHARE, costs)
 
     def _refined(self, columns: np.ndarray, starts: np.ndarray, matrix: Matrix) -> np.ndarray:
         """Ours: local search over the finished classes; the records' numbers, class after class."""
