@@ -476,6 +476,27 @@ def test_a_report_is_a_page_and_its_name_says_so(workplace, shoal, command):
 @pytest.mark.parametrize(
     ("command", "says"),
     [
+        (
+            ("--ledger", "L", "--trace", "t.jsonl", "--downstream"),
+            "--ledger: takes no --trace and no --downstream",
+        ),
+        (("--ledger", "L", "--transcript", "T"), "audit --ledger: takes no --transcript"),
+        (
+            ("--transcript", "T", "--report", "r.html", "-o", "c.json"),
+            "takes no --output and no --report",
+        ),
+        (("patients.csv", "--transcript", "T", "--k", "5"), "audit --transcript: takes no RELEASED and no --k"),
+    ],
+)
+def test_what_an_audit_would_not_look_at_is_refused(workplace, shoal, command, says):
+    """Else a report that was asked for would be missing, or a trace taken for checked."""
+    found = shoal("audit", *command)
+    assert (found.status, says in found.err) == (2, True), found.err
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
         (("publish", "--k", "ten"), "--k: is no whole number; write for instance --k 10"),
         (("sample", "patients", "-n", "ten"), "-n: is no whole number; write for instance -n 10"),
         (("stream", "--deadline", "soon"), "--deadline: is no number; write for instance --deadline 1.5"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +14,9 @@ from shoal.cli import options
 from shoal.cli.progress import shown
 from shoal.cli.summary import print_history, print_summary
 from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.jobs.audit import Audited
 
 
 def audit(
@@ -57,13 +61,16 @@ def audit(
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
     from shoal.jobs.audit import audit_file
 
-    if transcript is not None:
-        raise typer.Exit(_audit_transcript(transcript, as_json, quiet))
+    one_table = {
+        "RELEASED": released, "--policy": policy, "--original": original, "--reference": reference, "--trace": trace,
+        "--downstream": downstream or None,
+    }  # fmt: skip
     if ledger is not None:
-        _refuse_beside_ledger(
-            {"RELEASED": released, "--policy": policy, "--original": original, "--reference": reference}
-        )
+        _refuse_beside("--ledger", one_table | {"--transcript": transcript})
         raise typer.Exit(_audit_ledger(ledger, k, output, as_json, report, quiet))
+    if transcript is not None:
+        _refuse_beside("--transcript", one_table | {"--k": k, "--output": output, "--report": report})
+        raise typer.Exit(_audit_transcript(transcript, as_json, quiet))
     if released is None or policy is None:
         raise InputError("audit: needs RELEASED and --policy, or --ledger or --transcript; see 'shoal audit --help'")
     asked = options.policy_with(policy, k, None, None, None, None if trace is None else "fads")
@@ -88,21 +95,8 @@ def audit(
             progress("drawing the report")
             write_audit_report(found, asked, report)
     certificate = found.certificate
-    if original is not None and found.truth is None:
-        print(
-            "shoal: the policy shuffles rows, so they can't be matched with the original: "
-            "cells were not compared with it",
-            file=sys.stderr,
-        )
-    if certificate["counted"] == "rows":
-        way_out = "" if found.schema.render.order != "input" else "; give --original to count people"
-        print(f"shoal: the release names no subjects, so rows were counted, not people{way_out}", file=sys.stderr)
-    if trace is not None and any(p["model"] == "t-closeness" and "to" not in p for p in certificate["promises"]):
-        print(
-            "shoal: t-closeness was measured to the published file itself; name what the stream was compared with "
-            "in the policy (reference) or with --reference",
-            file=sys.stderr,
-        )
+    for caveat in _caveats(found, original, trace):
+        print(f"shoal: {caveat}", file=sys.stderr)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:
@@ -114,12 +108,24 @@ def audit(
     raise typer.Exit(0 if certificate.holds else 1)
 
 
-def _refuse_beside_ledger(given: dict[str, object]) -> None:
+def _caveats(found: Audited, original: str | None, trace: str | None) -> Iterator[str]:
+    """What the audit could not look at."""
+    if original is not None and found.truth is None:
+        yield "the policy shuffles rows, so they can't be matched with the original: cells were not compared with it"
+    if found.certificate["counted"] == "rows":
+        way_out = "" if found.schema.render.order != "input" else "; give --original to count people"
+        yield f"the release names no subjects, so rows were counted, not people{way_out}"
+    if trace is not None and any(p["model"] == "t-closeness" and "to" not in p for p in found.certificate["promises"]):
+        yield (
+            "t-closeness was measured to the published file itself; name what the stream was compared with in the "
+            "policy (reference) or with --reference"
+        )
+
+
+def _refuse_beside(option: str, given: Mapping[str, object]) -> None:
     beside = [name for name, value in given.items() if value is not None]
     if beside:
-        raise InputError(
-            f"audit --ledger: takes no {' and no '.join(beside)}; a ledger holds its releases and its policy"
-        )
+        raise InputError(f"audit {option}: takes no {' and no '.join(beside)}; leave out what belongs to another audit")
 
 
 def _audit_ledger(

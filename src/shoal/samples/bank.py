@@ -20,7 +20,6 @@ JOBS = {
 DISTRICTS = {"north": ("n1", "n2", "n3"), "south": ("s1", "s2"), "coast": ("c1", "c2", "c3")}
 SCHOOLING = ("none", "primary", "secondary", "vocational", "bachelor", "master")
 MISSING_SHARE = 0.04
-_COMMON = ("customer", "loan")
 OWNERS = {"bank": ("salary",), "insurer": ("age", "sex"), "office": ("job", "education", "district")}
 
 _ATTRIBUTES = {

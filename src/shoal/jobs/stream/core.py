@@ -15,7 +15,7 @@ import polars as pl
 from shoal.data.schema import Kind, Role, Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.space import Space
-from shoal.data.stream import KINDS, NEW, REUSE, SUPPRESS, Arrivals, Emissions
+from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
 from shoal.jobs.policy import Policy
@@ -441,8 +441,3 @@ class _Held:
         left = np.ones(len(self.seq), dtype=bool)
         left[np.searchsorted(self.seq, seq)] = False
         self._frames, self._seqs = [self.frame.filter(pl.Series(left))], [self.seq[left]]
-
-
-def counts_of(decided: Emissions) -> dict[str, int]:
-    """How many records were decided in each way."""
-    return {name: int((decided.kind == kind).sum()) for kind, name in enumerate(KINDS)}
