@@ -16,6 +16,7 @@ import shoal
 from party_processes import bank_world
 from shoal.connectors.journal import Journal
 from shoal.connectors.party_link import FRAME_HEAD, Kind
+from shoal.jobs import fuse
 from shoal.jobs.agreement import Agreement
 from shoal.jobs.fuse import Keys, fuse_file
 from shoal.jobs.party import mixed
@@ -438,6 +439,15 @@ def test_files_with_hierarchies_and_plain_columns(tmp_path):
     assert certificate["records"]["out"] == 110
     assert published.group_by("salary", "job").len()["len"].min() >= 4
     assert check_transcript(tmp_path / "said").wrong == []
+
+
+def test_what_a_party_said_at_its_end_is_waited_for(monkeypatch):
+    """Else it is told that a party ended, not why, where this process reads later than that one ends."""
+    heard = fuse._listen
+    monkeypatch.setattr(fuse, "_listen", lambda *known: (time.sleep(0.5), heard(*known)))
+    ends = "import sys; sys.stderr.write('shoal: the table is torn; mend it\\n'); sys.exit(2)"
+    with pytest.raises(shoal.InputError, match="the table is torn; mend it"):
+        fuse._run([fuse._Running("bank", [sys.executable, "-c", ends])], progress=lambda stage: None)
 
 
 @pytest.mark.parametrize(

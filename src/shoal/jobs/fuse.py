@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from shoal.jobs.publish import Publication
 
 RESTARTS = 3
+HEARD = 5.0  # seconds for what a party said at its end
 ADDED_DELAY = "SHOAL_ADDED_DELAY_MS"  # holds every message back, for experiments on one machine
 ATTACHED = "SHOAL_ATTACHED"
 _PREFIX = "shoal: "
@@ -88,6 +89,7 @@ class _Running:
     command: list[str]
     process: subprocess.Popen[bytes] | None = None
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=20))
+    listener: threading.Thread | None = None
     starts: int = 0
 
 
@@ -331,7 +333,10 @@ def _start(party: _Running, teller: str, progress: Progress) -> None:
     # the pipe to its standard input breaks when this process dies, and the party dies with it
     attached = {**os.environ, ATTACHED: "1"}
     party.process = subprocess.Popen(party.command, stderr=subprocess.PIPE, stdin=subprocess.PIPE, env=attached)
-    threading.Thread(target=_listen, args=(party, party.process, party.name == teller, progress), daemon=True).start()
+    party.listener = threading.Thread(
+        target=_listen, args=(party, party.process, party.name == teller, progress), daemon=True
+    )
+    party.listener.start()
 
 
 def _listen(party: _Running, process: subprocess.Popen[bytes], tells: bool, progress: Progress) -> None:
@@ -347,6 +352,8 @@ def _listen(party: _Running, process: subprocess.Popen[bytes], tells: bool, prog
 
 def _error_of(party: _Running, status: int) -> errors.ShoalError:
     """The error that a party ended with, as it told it."""
+    if party.listener is not None:
+        party.listener.join(HEARD)
     lines = [line.removeprefix(_PREFIX) for line in party.lines if line.startswith(_PREFIX)]
     kinds: dict[int, type[errors.ShoalError]] = {
         1: errors.PromiseError, 2: InputError, 3: errors.InfeasibleError, 4: PartyError,
