@@ -63,7 +63,7 @@ def audit(
 
     one_table = {
         "RELEASED": released, "--policy": policy, "--original": original, "--reference": reference, "--trace": trace,
-        "--downstream": downstream or None,
+        "--record-lines": record_lines, "--downstream": downstream or None,
     }  # fmt: skip
     if ledger is not None:
         _refuse_beside("--ledger", one_table | {"--transcript": transcript})
