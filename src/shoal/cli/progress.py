@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PATIENCE = 1.5  # seconds of silence before progress shows
+COMPILER = "numba.core.dispatcher"
 COMPILING = "compiling for this machine, only the first time"
 
 
@@ -35,7 +36,7 @@ class _Watcher(threading.Thread):
         self._stage, self._told = "starting", ""
         self._since = time.monotonic()
         self._over = threading.Event()
-        self._compiler: Callable[[], int] = lambda: 0
+        self._compiling: Callable[[], int] | None = None
 
     def enter(self, stage: str) -> None:
         self._stage = stage
@@ -47,15 +48,15 @@ class _Watcher(threading.Thread):
     def run(self) -> None:
         if self._over.wait(PATIENCE):
             return
-        if "numba.core.dispatcher" in sys.modules:  # else nothing of this command compiles
-            self._compiler = watched_compiler()
         if sys.stderr.isatty():
             self._spin()
         while not self._over.wait(0.2):
             self._tell()
 
     def _doing(self) -> str:
-        return f"{self._stage}; {COMPILING}" if self._compiler() > 0 else self._stage
+        if self._compiling is None and COMPILER in sys.modules:  # else nothing compiles, or not yet
+            self._compiling = watched_compiler()
+        return f"{self._stage}; {COMPILING}" if self._compiling is not None and self._compiling() > 0 else self._stage
 
     def _spin(self) -> None:
         from rich.console import Console
