@@ -102,7 +102,7 @@ def _move(source, at, target, to):
 def _regroup(pool, left, sizes, boxes, a, limit, bounds, regrouped, costs):
     """Grows classes of these sizes from the `left` pooled rows; True when they weigh less than `limit`.
 
-    The first class grows from the row farthest from the box of class a. The pool is used up.
+    The first class grows from the row farthest from the box of class a; the last takes what is left of the pool.
     """
     d = boxes.shape[2]
     for j in range(d):
@@ -110,7 +110,7 @@ def _regroup(pool, left, sizes, boxes, a, limit, bounds, regrouped, costs):
         bounds[1, j] = boxes[a, 1, j]
     weight = 0.0
     done = left - left
-    for c in range(sizes.shape[0]):
+    for c in range(sizes.shape[0] - 1):
         members = 0
         loss = 0.0
         while members < sizes[c]:
@@ -156,6 +156,15 @@ def _regroup(pool, left, sizes, boxes, a, limit, bounds, regrouped, costs):
             done += 1
             members += 1
         weight += loss * sizes[c]
+    for j in range(d):
+        lo = pool[0, j]
+        hi = lo
+        for i in range(left):
+            lo = min(lo, pool[i, j])
+            hi = max(hi, pool[i, j])
+        weight += left * span_loss(lo, hi, j, costs)
+    for i in range(left):
+        _move(pool, i, regrouped, done + i)
     return weight < limit
 
 
