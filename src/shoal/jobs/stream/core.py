@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,11 +46,13 @@ class Batch:
     person: pl.Series | None
     live: list[tuple[str | None, ...]]
 
-    @property
+    @cached_property
     def shown(self) -> np.ndarray:
         """(rows,) the place among the decisions of each published row."""
         published = np.flatnonzero(self.row >= 0)
-        return published[np.argsort(self.row[published])]
+        shown = np.empty(len(published), dtype=np.int64)
+        shown[self.row[published]] = published
+        return shown
 
     @property
     def people(self) -> np.ndarray:
@@ -138,7 +141,8 @@ class StreamCore:
     def true_values(self, batch: Batch) -> np.ndarray:
         """(rows, d) float64, the number, place or leaf behind every published cell; NaN where missing."""
         values = batch.decided.values[batch.shown]
-        return np.where(values >= self.space.beyond, np.nan, values)
+        values[values >= self.space.beyond] = np.nan
+        return values
 
     @property
     def nothing(self) -> pl.DataFrame:
@@ -165,7 +169,8 @@ class StreamCore:
             nobody = (people.is_in([*self.schema.missing_values, ""])).to_numpy()
             found += [(int(row), "names no subject") for row in np.flatnonzero(nobody)]
         for attribute in self.schema.published:
-            if frame[attribute.name].dtype == pl.String:
+            # what a quasi-identifier may hold is known: no domain, hierarchy or order has such a character
+            if attribute.role is not Role.QUASI and frame[attribute.name].dtype == pl.String:
                 unwritable = frame[attribute.name].str.contains("\0", literal=True).fill_null(False).to_numpy()
                 found += [(int(row), f"attribute '{attribute.name}': holds a null character, which no table can")
                           for row in np.flatnonzero(unwritable)]  # fmt: skip
@@ -435,7 +440,10 @@ class _Held:
         return self._frames[0] if self._frames else pl.DataFrame()
 
     def rows(self, seq: np.ndarray) -> pl.DataFrame:
-        return self.frame[np.searchsorted(self.seq, seq)]
+        place = np.searchsorted(self.seq, seq)
+        if len(place) and (np.diff(place) == 1).all():  # neighbours need no copy
+            return self.frame.slice(int(place[0]), len(place))
+        return self.frame[place]
 
     def drop(self, seq: np.ndarray) -> None:
         left = np.ones(len(self.seq), dtype=bool)
