@@ -1,7 +1,9 @@
 """Runs of re-publication in a process of their own.
 
-python republish_call.py series POLICY METHOD RECORDS RELEASES     CPU seconds of each append, imports and kernels warm
-python republish_call.py kills POLICY LEDGER KILLS                 what is left of a ledger after so many kills
+python republish_call.py series POLICY METHOD RECORDS RELEASES [LEDGER]
+    CPU seconds of each append, imports and kernels warm; to a new ledger, or to one that is there
+python republish_call.py kills POLICY LEDGER KILLS
+    what is left of a ledger after so many kills
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from shoal.state.ledger import Ledger
 PEOPLE = 300
 
 
-def series(policy: str, method: str, records: str, releases: str) -> dict:
+def series(policy: str, method: str, records: str, releases: str, grown: str | None = None) -> dict:
     asked = Policy.load(policy).with_method(method, {})
     seconds, methods = [], []
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as folder:
         source = Path(folder) / "increment.csv"
         for turn in range(-2, int(releases)):
-            ledger = Path(folder) / ("warm" if turn < 0 else "ledger")
+            ledger = Path(folder) / "warm" if turn < 0 else Path(grown or Path(folder) / "ledger")
             wearables.generate(int(records), turn + 10).write_csv(source)
             started = time.process_time()
             done = republish_file(str(source), asked, ledger, allow_leaks=True)
