@@ -44,7 +44,7 @@ def measure(asked: Asked) -> Result:
 
 
 def _series(found: Result, policy: Path, asked: Asked) -> None:
-    """CRP's own setting, again and again: the cost of an increment must not grow with the ledger."""
+    """CRP's own setting, again and again: the cost of an increment must grow by little more than hashing its people."""
     releases = MOST if asked.rows is None else 20
     asked.say(f"republish: {releases} increments of {SMALL}, crp; 12 by static-2")
     runs = [_call("series", policy, "crp", SMALL, releases) for _ in range(asked.repeats)]
