@@ -1,7 +1,8 @@
-# Every target sets up what it needs in .venv, works twice in a row, and offline after the first time.
+# Every target sets up what it needs in .venv (bench: .venv-bench), works twice in a row, and offline after the first time.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+BENCH := .venv-bench/bin
 READY := $(VENV)/.ready
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
@@ -43,9 +44,11 @@ check: $(READY) ## lint, format, types
 	$(BIN)/ruff format --check src tests benchmarks papers docs
 	$(BIN)/mypy
 
-bench: $(READY) ## the figures that the docs claim, side by side with a floor or a peer
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	$(BIN)/python benchmarks/run.py
+bench: ## the figures that the docs claim, side by side with a floor or a peer
+	@# an environment of its own, with what a user installs: Numba starts slower where the tests' SciPy is there, too
+	@test -x $(BENCH)/python || $(PYTHON) -m venv .venv-bench
+	$(BENCH)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuse]'
+	$(BENCH)/python benchmarks/run.py
 
 services: ## a Kafka broker for the tests that want one (needs Maven and Java 17)
 	mvn -q -B -f tests/services/kafka/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(abspath .services/kafka)
@@ -55,4 +58,4 @@ docs: $(READY) ## the documentation as web pages in docs/_build
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) .services demo docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-bench .services demo docs/_build .pytest_cache .mypy_cache .ruff_cache

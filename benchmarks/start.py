@@ -34,6 +34,8 @@ def measure(asked: Asked) -> Result:
             "First run: NUMBA_CACHE_DIR and PYTHONPYCACHEPREFIX lead to empty folders, so every kernel and every "
             "Python file, the standard library's included, is compiled anew: more than a fresh machine has to do, "
             "since pip compiles what it installs. With only the kernels missing it is the next line.",
+            "Taken in an environment with what `pip install shoal` brings. Where SciPy is beside, Numba imports part "
+            "of it: a tenth of a second more in every process.",
             f"The bare interpreter and `python -c '{IMPORTS}'` show what nobody can go below.",
         ],
     )
