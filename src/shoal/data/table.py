@@ -79,15 +79,30 @@ def encode_text(series: pl.Series) -> Column:
 
 def _encode_categories(series: pl.Series) -> Column:
     """The same from a column that was read as categories, whose own numbers depend on what was read before."""
-    distinct = series.unique()
-    numbers, texts = distinct.to_physical().to_numpy(), distinct.cast(pl.String)
+    # chunk by chunk, as it was read: no second copy of the whole column
+    numbers = [chunk.to_numpy() for chunk in series.to_physical().get_chunks()]
+    seen, texts = _distinct(series, numbers)
     order = texts.arg_sort().to_numpy()
     dtype = np.min_scalar_type(max(len(order) - 1, 0))
-    place = np.zeros(int(numbers.max()) + 1, dtype=dtype)
-    place[numbers[order]] = np.arange(len(order), dtype=dtype)
-    # chunk by chunk, as it was read: no second copy of the whole column
-    codes = np.concatenate([place[chunk.to_physical().to_numpy()] for chunk in series.get_chunks()])
-    return Column(series.name, codes, tuple(texts.gather(order).to_list()))
+    place = np.zeros(int(seen.max()) + 1, dtype=dtype)
+    place[seen[order]] = np.arange(len(order), dtype=dtype)
+    return Column(
+        series.name, np.concatenate([place[chunk] for chunk in numbers]), tuple(texts.gather(order).to_list())
+    )
+
+
+def _distinct(series: pl.Series, numbers: list[np.ndarray]) -> tuple[np.ndarray, pl.Series]:
+    """The distinct categories, as numbers and as texts. Flags tell what was seen; `unique` would sort every cell."""
+    seen = np.zeros(1 + max(int(chunk.max()) for chunk in numbers if len(chunk)), dtype=bool)
+    rows, begun = [], 0
+    for chunk in numbers:
+        fresh = np.flatnonzero(~seen[chunk])
+        if len(fresh):
+            rows.append(begun + fresh[np.unique(chunk[fresh], return_index=True)[1]])
+            seen[chunk] = True
+        begun += len(chunk)
+    found = series.gather(np.concatenate(rows))
+    return found.to_physical().to_numpy(), found.cast(pl.String)
 
 
 def as_text(series: pl.Series) -> pl.Series:
