@@ -327,10 +327,9 @@ def _refine_classes(
                         v = rows[p, j]
                         rows[p, j] = rows[i - 1, j]
                         rows[i - 1, j] = v
-                    _measure(rows, starts, a, boxes, loss, costs)
-                    _measure(rows, starts, b, boxes, loss, costs)
-                    changed[a] = clock
-                    changed[b] = clock
+                    for c in (a, b):
+                        _measure(rows, starts, c, boxes, loss, costs)
+                        changed[c] = clock
                     i = starts[a]
                 clock += 1
                 for t in range(known[r]):

@@ -202,11 +202,10 @@ def _sorted_lists(columns, a, reach, m, order, used, block, lists, other, counts
         for j in range(d + 1):
             block[j, i] = columns[j, r]
         lists[d, i] = i
-    for t in range(used):  # the column that decides least first; after all d attributes the rows are in order
-        if order[used - 1 - t] < d or used == 1:
-            _sort_list(block, lists, m, order[used - 1 - t], d, other, counts)
-    for j in range(d):
-        _sort_list(block, lists, m, j, j, other, counts)
+    for t in range(used + d):  # the column that decides least first; after all d attributes the rows are in order
+        j = order[used - 1 - t] if t < used else t - used
+        if j < d or used == 1:
+            _sort_list(block, lists, m, j, d if t < used else j, other, counts)
 
 
 @inner
