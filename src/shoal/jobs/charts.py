@@ -67,8 +67,8 @@ def class_sizes_chart(key: str, sizes: np.ndarray, counts: np.ndarray, asked: in
         axes.set_xlabel(f"{unit} in a class")
         axes.set_ylabel("classes")
         axes.grid(axis="y")
-        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
-        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
+        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
@@ -78,7 +78,7 @@ def class_sizes_chart(key: str, sizes: np.ndarray, counts: np.ndarray, asked: in
 
 def _usual_size(sizes: np.ndarray, counts: np.ndarray) -> int:
     """The greatest size to draw: all of them, unless a few classes are far larger than the others."""
-    usual = int(sizes[np.searchsorted(np.cumsum(counts), 0.98 * counts.sum())])
+    usual = max(int(sizes[np.searchsorted(np.cumsum(counts), 0.98 * counts.sum())]), 2 * int(sizes.min()))
     return usual if sizes.max() > 3 * usual else int(sizes.max())
 
 

@@ -85,7 +85,7 @@ def _chart(key: str, title: str, numbers: Sequence[int], values: Sequence[float]
         axes.plot(numbers, values, color=charts.AFTER, marker="o", linewidth=1.5, markersize=4.5)
         axes.set_ylim(bottom=0)
         axes.set_xlabel("release")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
         axes.grid(axis="y")
 
