@@ -8,8 +8,8 @@ are made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import ClassVar, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -219,6 +219,10 @@ class StreamPublisher(Protocol):
 
 class FusionParty(Protocol):
     """One owner in a fusion; every round all of them bid, one specializes, the others apply what it says."""
+
+    @property
+    def steps(self) -> Sequence[Any]:
+        """What was done so far, in order; each has the number of its `attribute`."""
 
     def bid(self) -> list[int]:
         """What its next steps are worth, never rising, zeros behind; no two parties bid the same but 0."""

@@ -41,6 +41,12 @@ def test_no_subject_is_named_in_the_published_or_the_private_part(tmp_path):
         assert b"WAITING" not in content, path
 
 
+def test_a_ledger_whose_first_records_wait_has_no_release_to_verify(tmp_path, shoal):
+    append(tmp_path / "L", wearers(3, 1))
+    verified = shoal("ledger", "verify", tmp_path / "L")
+    assert (verified.status, verified.err.split(";")[0]) == (0, "no release yet")
+
+
 def test_fewer_than_k_wait_and_are_published_with_the_next(tmp_path):
     ledger = tmp_path / "L"
     waiting = append(ledger, wearers(3, 1))

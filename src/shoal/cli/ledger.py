@@ -27,8 +27,9 @@ def verify(
 
     releases, head = verify_ledger(ledger, noted=noted)
     if not quiet:
-        what = "1 release is" if releases == 1 else f"{releases} releases follow each other"
-        print(f"{what} as {'it was' if releases == 1 else 'they were'} published; the last is {head}", file=sys.stderr)
+        what = "1 release is as it was" if releases == 1 else f"{releases} releases follow each other as they were"
+        told = f"{what} published; the last is {head}" if releases else f"no release yet; the first will follow {head}"
+        print(told, file=sys.stderr)
         for note in unmarked(ledger):
             print(f"shoal: {note}", file=sys.stderr)
 

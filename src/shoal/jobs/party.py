@@ -35,6 +35,7 @@ from shoal.jobs.audit import Progress, measure, silent
 from shoal.jobs.id_join import IdJoin, checked_ids
 from shoal.jobs.secure_rounds import ClearRounds, MpycRounds
 from shoal.jobs.transcript import Recorder
+from shoal.protocols import FusionParty
 
 _LENGTH = struct.Struct("<Q")
 _SLICE = 1 << 18  # rows
@@ -309,7 +310,7 @@ class _Run:
             )
         return names, codes.astype(np.int64)
 
-    def _specialize(self, party: Party, rounds: MpycRounds | ClearRounds | None) -> None:
+    def _specialize(self, party: FusionParty, rounds: MpycRounds | ClearRounds | None) -> None:
         names = [domain.name for domain in self._agreement.domains]
         while True:
             with self._account.phase("scoring"):

@@ -119,6 +119,8 @@ class Ledger:
     @classmethod
     def at(cls, path: str | Path) -> Ledger:
         """The ledger in a folder; raises InputError where there is none."""
+        if not isinstance(path, str | os.PathLike):
+            raise InputError(f"ledger: a path is needed, this is of type {type(path).__name__}")
         ledger = cls(Path(path))
         if not ledger.exists:
             raise InputError(f"ledger '{path}': is no ledger; 'shoal republish' begins one")

@@ -58,7 +58,7 @@ OURS = {
 SIZES = {"same": rounded_cut.SAME, "cross": rounded_cut.CROSS, "proportional": rounded_cut.PROPORTIONAL}
 TIES = {"rows": rounded_cut.TIES_BY_ROW, "lexicographic": rounded_cut.TIES_LEXICOGRAPHIC}
 
-EXACT_ROWS = 512  # nodes up to here are priced exactly, larger ones on a sample of as many records
+EXACT_ROWS = 512  # nodes up to here are priced exactly, larger ones on a sample
 LEAST_SHARE = 1 / 16  # of a node's records on either side of an admissible cut
 
 FULL_RECORDS = 100_000  # refine=auto: full up to here,
