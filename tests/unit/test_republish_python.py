@@ -44,6 +44,17 @@ def test_the_same_frame_is_not_published_twice(tmp_path):
     assert (again.repeated, again.release, again.data) == (True, 1, None)
 
 
+@pytest.mark.parametrize("kind", [pl.Float64, pl.Decimal(10, 1)])
+def test_nobody_is_published_again_because_an_id_became_a_decimal(tmp_path, kind):
+    """Pandas turns whole numbers beside a missing one into decimals: 1 and 1.0 would be two people."""
+    frame = wearers(30, 1).with_columns(who=pl.int_range(30))
+    assert shoal.republish(frame, policy(), tmp_path / "L").release == 1
+    with pytest.raises(shoal.InputError, match="'who': names people by decimals"):
+        shoal.republish(frame.cast({"who": kind}), policy(), tmp_path / "L")
+    with pytest.raises(shoal.PromiseError, match="people of the increment who are in earlier releases: 30"):
+        shoal.republish(frame.cast({"who": pl.Decimal(10, 0), "age": pl.Float64}), policy(), tmp_path / "L")
+
+
 def test_few_people_wait_and_an_empty_frame_changes_nothing(tmp_path):
     waiting = shoal.republish(wearers(3, 1), policy(), tmp_path / "L")
     assert (waiting.release, waiting.data, waiting.waiting) == (None, None, 3)

@@ -604,6 +604,15 @@ def test_nothing_can_be_pushed_behind_the_end(shop):
             ended.push(records[600:])
 
 
+def test_nobody_is_counted_twice_because_an_id_became_a_decimal(shop):
+    """1 in one batch and 1.0 in the next would be two people of a class."""
+    records = pl.read_csv("p.csv", infer_schema=False).with_columns(customer=pl.int_range(pl.len()))
+    stream = shoal.stream("policy.yaml")
+    stream.push(records[:5])
+    with pytest.raises(shoal.InputError, match="'customer': names people by decimals"):
+        stream.push(records[:5].cast({"customer": pl.Float64}))
+
+
 def test_a_batch_of_many_bad_records_is_told_in_few_lines(shop):
     records = pl.read_csv("p.csv", infer_schema=False).with_columns(age=pl.lit("old"))
     with pytest.raises(shoal.InputError) as found:

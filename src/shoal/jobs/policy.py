@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
+import polars as pl
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -414,6 +415,18 @@ class Policy:
                 "or mend the name"
             )
         return findings
+
+    def check_people(self, frame: pl.DataFrame) -> list[str]:
+        """Why people of this table would not be known again in another: who is `1` there is `1.0` in decimals."""
+        if self.subject is None or self.subject not in frame.columns:
+            return []
+        kind = frame.schema[self.subject]
+        if not (kind.is_float() or (isinstance(kind, pl.Decimal) and kind.scale)):
+            return []
+        return [
+            f"attribute '{self.subject}': names people by decimals, so that they can't be known again elsewhere; give "
+            "whole numbers or text"
+        ]
 
     def _unnamed_columns(self, table: Table) -> list[str]:
         """A finding where columns that the policy leaves to `other` are named like data: the header is missing."""

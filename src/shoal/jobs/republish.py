@@ -155,13 +155,13 @@ def read_increment(path: str, policy: Policy) -> files.Source:
 
 def increment_of(frame: Any) -> files.Source:
     """The increment in a frame of any kind, known again by the text of its cells; it may be empty."""
-    records = ledger_rows.as_text(table_of(frame, may_be_empty=True).frame)
-    return files.Source(records, hashlib.sha256(records.write_csv().encode()).hexdigest())
+    records = table_of(frame, may_be_empty=True).frame
+    return files.Source(records, hashlib.sha256(ledger_rows.as_text(records).write_csv().encode()).hexdigest())
 
 
 def check_increment(source: files.Source, policy: Policy) -> None:
-    """Raises InputError where its columns are not the policy's."""
-    findings = policy.check_columns(source.frame.columns)
+    """Raises InputError where its columns are not the policy's, or people could not be known again."""
+    findings = policy.check_columns(source.frame.columns) + policy.check_people(source.frame)
     if findings:
         raise InputError.from_findings(findings)
 

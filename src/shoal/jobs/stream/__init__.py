@@ -63,6 +63,9 @@ class Stream:
             raise InputError("stream: has ended with flush, so nothing can follow; begin a new one for these records")
         frame = table_of(batch).frame
         self._begin(frame.columns)
+        nameless = self.policy.check_people(frame)
+        if nameless:
+            raise InputError.from_findings(nameless)
         self._like = batch
         findings = self._core.misfits(frame)
         if findings:
