@@ -335,6 +335,14 @@ def test_utf_16(refused, workplace):
     refused("not UTF-8")
 
 
+@pytest.mark.parametrize("rest", ["", "x,y\n"])
+def test_a_header_that_is_not_utf_8(refused, workplace, rest):
+    """Whether or not all rows are whole; no name is guessed from what can be read of it."""
+    table = (workplace / "patients.csv").read_bytes()
+    (workplace / "patients.csv").write_bytes(table.replace(b"disease", b"dis\xc3ease", 1) + rest.encode())
+    refused("line 1 is not UTF-8", "iconv")
+
+
 def test_a_missing_header(refused, workplace):
     lines = (workplace / "patients.csv").read_text().splitlines()[1:]
     columns = "name,patient,age,sex,zip,education,disease,charge".split(",")

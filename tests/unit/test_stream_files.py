@@ -92,6 +92,26 @@ def test_the_audit_notices_a_trace_that_is_not_honest(shop, shoal, change, fault
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [("seq", 0.5), ("subject", None), ("class", True), ("kind", None), ("row", "0"), ("emitted", 0.5)],
+)
+def test_a_trace_of_other_kinds_of_values_is_told_in_a_line(shop, shoal, name, value):
+    shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
+    first, *rest = (shop / "t.jsonl").read_text().splitlines()
+    changed = json.dumps(json.loads(first) | {name: value})
+    (shop / "t.jsonl").write_text("\n".join([changed, *rest]))
+    found = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "-q")
+    assert found.status == 2
+    assert found.err.startswith("shoal: trace 't.jsonl': ")
+
+
+def test_huge_numbers_of_classes_need_no_room(shop, shoal):
+    shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
+    pl.read_ndjson("t.jsonl").with_columns(pl.col("class") + 10**15).write_ndjson("t.jsonl")
+    assert shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "-q").status == 0
+
+
+@pytest.mark.parametrize(
     ("made_with", "claimed", "fault"),
     [
         ("", "tau: 0.05", "stale"),  # clusters were used again that lose too much

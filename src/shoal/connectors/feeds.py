@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import record_ends
-from shoal.connectors.files import STANDARD, check_plain, format_of
+from shoal.connectors.files import STANDARD, check_plain, format_of, is_utf8
 from shoal.errors import CheckpointError, InputError
 
 PIECE = 8 << 20
@@ -233,7 +233,7 @@ class TextFeed:
         except UnicodeDecodeError:
             good = np.flatnonzero((kinds == record_ends.WHOLE) | (kinds == record_ends.ODD))
             parts = found.texts(text, good)
-            kinds[good[[not _is_text(part) for part in parts]]] = NOT_TEXT
+            kinds[good[[not is_utf8(part) for part in parts]]] = NOT_TEXT
         odd = np.flatnonzero(kinds == record_ends.ODD)
         unfit = [len(self._cells(part)) != len(self.names) for part in found.texts(text, odd)]
         kinds[odd[unfit]] = NO_ROW
@@ -324,14 +324,6 @@ class Found:
         kept = np.zeros(len(self), dtype=bool)
         kept[rows] = True
         return np.frombuffer(text, np.uint8)[np.repeat(kept, np.diff(self.ends, prepend=0))].tobytes()
-
-
-def _is_text(part: bytes) -> bool:
-    try:
-        part.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _frame_of(rows: list[list[str | None]], names: list[str]) -> pl.DataFrame:

@@ -269,14 +269,26 @@ def _check_encoding(content: bytes | Path, path: str) -> None:
                 ) from None
 
 
+def is_utf8(text: bytes) -> bool:
+    """Whether bytes are text."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _header(content: bytes | Path, path: str, kind: str) -> tuple[list[str], str]:
     """The column names, and what parts the cells."""
     with _opened(content) as file:
-        start = file.read(1 << 20).decode("utf-8-sig", errors="ignore")
+        text = file.read(1 << 20)
+    start = text.decode("utf-8-sig", errors="ignore")
     if not start.strip():
         raise InputError(f"file '{path}': is empty; the first line must name the columns")
     if "\0" in start:
         raise InputError(f"file '{path}': is not UTF-8 text; save it as UTF-8, or convert it, for instance with iconv")
+    if not is_utf8(text.partition(b"\n")[0]):
+        _check_encoding(content, path)
     if start.lower().startswith("sep="):
         raise InputError(f"file '{path}': begins with a spreadsheet's 'sep=' line; remove that line")
     names = _first_row(start, "\t" if kind == ".tsv" else ",", path)

@@ -89,7 +89,17 @@ def read_trace(path: str) -> pl.DataFrame:
         raise InputError(f"trace '{path}': can't be read; give the file that --trace wrote") from None
     if set(COLUMNS) - set(trace.columns):
         raise InputError(f"trace '{path}': lacks columns; give the file that --trace wrote")
+    if not all(_is_traced(trace[name]) for name in COLUMNS):
+        raise InputError(f"trace '{path}': holds what no trace does; give the file that --trace wrote")
     return trace
+
+
+def _is_traced(column: pl.Series) -> bool:
+    """Whether a column of a trace holds what such a column may hold."""
+    if column.name in ("class", "row"):
+        return column.dtype in (pl.Int64, pl.Null)
+    kinds = {"kind": (pl.String,), "subject": (pl.String, pl.Int64)}.get(column.name, (pl.Int64,))
+    return column.dtype in kinds and not column.null_count()
 
 
 @dataclass(frozen=True)
@@ -144,7 +154,8 @@ def check(
     models = policy.build_promises()
     k = max([1, *(int(model.least_subjects(True)) for model in models)])
     parameters = policy.parameters_for("stream")
-    kind, cluster = shown["kind"].to_numpy(), shown["class"].fill_null(-1).to_numpy()
+    kind = shown["kind"].to_numpy()
+    cluster = shown["class"].rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1  # -1 for none
     release = shown["release"].to_numpy()
     people = shown["subject"].rank("dense").to_numpy().astype(np.int64)
     cells = _cell_numbers(columns, kind)
