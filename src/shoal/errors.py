@@ -76,3 +76,8 @@ class MissingExtraError(ShoalError):
     """An optional part is not installed; the message names the extra to install."""
 
     exit_status = 4
+
+    @classmethod
+    def of(cls, what: str, extra: str) -> MissingExtraError:
+        """`what` needs the extra. The way out names the clone, never an index, where the name may be another's."""
+        return cls(f"{what}, which is not installed; run in the clone of Shoal: pip install '.[{extra}]'")

@@ -16,7 +16,7 @@ from shoal.samples import purchases
 from stream_processes import killed_until_done
 
 JARS = Path(__file__).resolve().parents[2] / ".services" / "kafka"
-kafka = pytest.importorskip("confluent_kafka", reason="Kafka's client is not installed: pip install 'shoal[kafka]'")
+kafka = pytest.importorskip("confluent_kafka", reason="Kafka's client is not installed: pip install '.[kafka]'")
 
 
 @pytest.fixture(scope="module")

@@ -248,7 +248,7 @@ def test_unknown_format(refused):
 
 def test_person_without_a_number(refused, workplace):
     append_row(workplace, GOOD.replace(",P9,", ",,"))
-    refused("'patient'", "1 record that name no subject", "row 601")
+    refused("'patient'", "1 record without a subject", "row 601")
 
 
 def test_missing_values_where_the_policy_rejects_them(refused, workplace):
@@ -535,3 +535,57 @@ def test_wrong_usage_names_the_help_of_its_command(workplace, shoal):
 def test_a_sample_of_nobody_is_refused():
     with pytest.raises(shoal_package.InputError, match="n = -1 records; ask for 1 or more"):
         shoal_package.sample("patients", n=-1)
+
+
+def test_an_extra_that_is_missing_is_installed_from_the_clone_never_by_a_name_on_an_index():
+    told = str(shoal_package.MissingExtraError.of("a topic needs confluent-kafka", "kafka"))
+    assert (
+        told
+        == "a topic needs confluent-kafka, which is not installed; run in the clone of Shoal: pip install '.[kafka]'"
+    )
+
+
+def test_a_table_in_the_place_of_an_agreement_is_told_as_such(workplace, shoal):
+    told = shoal("fuse", "patients.csv", "-o", "fused.csv").err
+    assert told.startswith("shoal: agreement 'patients.csv': holds no agreement; compare with")
+
+
+def test_a_column_named_in_other_letters_is_what_was_meant(refused, workplace):
+    change_policy(workplace, lambda p: p["attributes"].update(ZIP=p["attributes"].pop("zip")))
+    refused("'zip': in the data", "did you mean 'ZIP' for 'zip'?")
+
+
+@pytest.mark.parametrize("k", [1, "ten", 2.5, None])
+def test_a_proposal_for_no_k_is_refused(k, sample_table):
+    with pytest.raises(shoal_package.InputError, match=r"k-anonymity.*'k' must be"):
+        shoal_package.propose(sample_table, k=k)
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"), [({"n": "5"}, "n"), ({"n": 2.5}, "n"), ({"seed": 1.5}, "seed"), ({"seed": -1}, "seed")]
+)
+def test_a_sample_of_what_is_no_whole_number_is_refused(settings, word):
+    with pytest.raises(shoal_package.InputError, match=rf"sample 'patients': {word} is no whole number"):
+        shoal_package.sample("patients", **settings)
+
+
+def test_a_method_needs_no_settings_and_takes_no_text_for_them(sample_policy):
+    policy = shoal_package.Policy.from_dict(sample_policy)
+    assert policy.with_method("mondrian").model.method == {"name": "mondrian"}
+    with pytest.raises(shoal_package.InputError, match="method: its parameters are a dict"):
+        policy.with_method("mondrian", "cut=nearest")
+
+
+def test_keys_of_nobody_are_asked_for_by_name(workplace, shoal):
+    assert shoal("party", "init").err == "shoal: party init: needs the party's name; write shoal party init NAME\n"
+
+
+def test_an_audit_of_a_stream_without_its_trace_says_what_is_missing(workplace, shoal):
+    shuffled = pl.read_csv("patients.csv", infer_schema=False).sample(fraction=1, shuffle=True, seed=1)
+    assert shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q").status == 0
+    shuffled.write_csv("other.csv")
+    told = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "other.csv")
+    assert (told.status, told.err.splitlines()[-1]) == (
+        1,
+        "most records differ: was the release made of that table, in that order? a stream needs its --trace",
+    )

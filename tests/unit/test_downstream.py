@@ -98,7 +98,7 @@ def test_without_scikit_learn_the_extra_is_named(frame, monkeypatch):
         if name.split(".")[0] == "sklearn":
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    with pytest.raises(shoal.MissingExtraError, match=r"shoal\[ml\]"):
+    with pytest.raises(shoal.MissingExtraError, match=r"pip install '\.\[ml\]'"):
         shoal.audit(frame, POLICY, frame, downstream=True)
 
 

@@ -230,7 +230,11 @@ def test_proposal_takes_the_number_that_repeats_for_the_person():
 def test_proposal_sees_dates_missing_values_and_missing_headers():
     frame = pl.DataFrame({"born": ["2001-02-03", "?", "1999-01-01"], "town": ["a", "b", "NA"]})
     content = yaml.safe_load(propose(Table(frame), 2))
-    assert content["attributes"]["born"]["hierarchy"] == {"dates": ["day", "month", "quarter", "year"]}
+    assert content["attributes"]["born"]["hierarchy"] == {"dates": ["day", "month", "quarter", "year", "decade"]}
+    within_one = yaml.safe_load(
+        propose(frame.with_columns(born=pl.Series(["2001-02-03", "2003-01-01", "2009-12-31"])), 2)
+    )
+    assert within_one["attributes"]["born"]["hierarchy"] == {"dates": ["day", "month", "quarter", "year"]}
     assert content["missing_values"] == ["", "?", "NA"]
     with pytest.raises(shoal.InputError, match="look like data"):
         propose(Table(pl.DataFrame({"39": ["50"], "Private": ["Private"]})), 2)

@@ -470,6 +470,15 @@ def test_python_takes_none_of_a_batch_with_a_bad_record(shop):
     assert stream.waiting == 100
 
 
+def test_python_takes_a_batch_without_records_as_a_quiet_moment(shop):
+    frame = pl.read_csv("p.csv", infer_schema=False)
+    stream, plain = shoal.stream("policy.yaml", delta=200), shoal.stream("policy.yaml", delta=200)
+    batches = (frame[:0], frame[:500], frame[:0], frame[500:900])
+    rows = [*(stream.push(batch) for batch in batches), stream.flush()]
+    assert [r.columns for r in rows] == [rows[-1].columns] * 5
+    assert pl.concat(rows).equals(pl.concat([plain.push(frame[:900]), plain.flush()]))
+
+
 def test_python_refuses_a_snapshot_of_another_policy(shop):
     stream = shoal.stream("policy.yaml", delta=200)
     stream.push(pl.read_csv("p.csv", infer_schema=False)[:100])

@@ -25,7 +25,7 @@ def print_fusion(certificate: Certificate, written: str) -> None:
         f"seconds: {spent}",
     ]
     if told["colluding_parties"] is not None:
-        lines.append(f"bids stay hidden unless more than {told['colluding_parties']} parties put their views together")
+        lines.append(f"bids stay hidden unless {told['colluding_parties'] + 1} parties put their views together")
     for party, facts in told["learned"].items():
         lines += [f"{party} learned:", *(f"  {fact}" for fact in facts)]
     print("\n".join(lines), file=sys.stderr)

@@ -19,7 +19,7 @@ def party(
     ],
     parties: Annotated[
         str, typer.Argument(metavar="PARTIES.yaml", help="The agreement; after 'init' the party's name.")
-    ],
+    ] = "",
     output: Annotated[str | None, typer.Option("-o", "--output", help="The release; a helper writes none.")] = None,
     keys: Annotated[
         Path, typer.Option("--keys", metavar="DIR", help="The folder with NAME.key and NAME.crt.")
@@ -45,6 +45,9 @@ def party(
     `shoal party init NAME` makes the keys and the public part, `shoal party show PARTIES.yaml` prints the hash to sign
     off.
     """
+    if not parties:
+        needs = "the party's name; write shoal party init NAME" if name == "init" else "the agreement, PARTIES.yaml"
+        raise InputError(f"party {name}: needs {needs}")
     if name == "init":
         return _init(parties, keys, quiet)
     if name == "show":

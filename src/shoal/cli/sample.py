@@ -21,4 +21,4 @@ def sample(
 
     written = write_sample(name, n, seed, output)
     if not quiet:
-        typer.echo(f"wrote {' and '.join(written)}", err=True)
+        typer.echo(f"wrote {' and '.join(filter(None, (', '.join(written[:-1]), written[-1])))}", err=True)

@@ -42,7 +42,9 @@ def print_summary(certificate: Certificate, written: str | None = None) -> None:
         if count:
             lines.append(f"{count} records are {fault} against the original: DOES NOT HOLD")
     if any(2 * count > records["out"] for count in certificate.get("faults", {}).values()):
-        lines.append("most records differ: is it the table the release was made of, in the same order?")
+        lines.append(
+            "most records differ: was the release made of that table, in that order? a stream needs its --trace"
+        )
     print("\n".join(lines), file=sys.stderr)
 
 

@@ -51,7 +51,7 @@ def _client() -> Any:
     try:
         import confluent_kafka
     except ImportError:
-        raise MissingExtraError("Kafka: its client is not installed; pip install 'shoal[kafka]'") from None
+        raise MissingExtraError.of("a topic needs confluent-kafka", "kafka") from None
     return confluent_kafka
 
 

@@ -578,9 +578,7 @@ def _grpc() -> Any:
     try:
         import grpc
     except ImportError:
-        raise MissingExtraError(
-            "talking to other parties needs gRPC, which is not installed; run: pip install 'shoal[fuse]'"
-        ) from None
+        raise MissingExtraError.of("talking to other parties needs gRPC", "fuse") from None
     return grpc
 
 
@@ -592,9 +590,7 @@ def make_keys(name: str) -> tuple[bytes, bytes]:
         from cryptography.hazmat.primitives.asymmetric import ec
         from cryptography.x509.oid import NameOID
     except ImportError:
-        raise MissingExtraError(
-            "making keys needs cryptography, which is not installed; run: pip install 'shoal[fuse]'"
-        ) from None
+        raise MissingExtraError.of("making keys needs cryptography", "fuse") from None
     import datetime
 
     key = ec.generate_private_key(ec.SECP256R1())

@@ -300,7 +300,7 @@ def encode_subjects(table: Table, schema: Schema) -> tuple[np.ndarray | None, li
     people = [cell.strip() for cell in column.cells]  # blanks around a number make nobody another person
     missing = np.array([person in schema.missing_values or not person for person in people])
     if missing.any():
-        return None, [finding_about(column, missing, "that name no subject", "give every record its person")]
+        return None, [finding_about(column, missing, "without a subject", "give every record its person")]
     number = {person: i for i, person in enumerate(sorted(set(people)))}
     if len(number) == table.records:
         return None, []

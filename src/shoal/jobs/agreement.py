@@ -212,7 +212,7 @@ class Agreement:
         except InputError as failed:
             told = str(failed.args[0]).replace("policy", "agreement", 1)
             raise InputError(
-                told.replace("holds no policy; 'shoal policy init DATA' proposes one", "is empty")
+                told.replace("holds no policy; 'shoal policy init DATA' proposes one", f"holds no agreement; {_KEYS}")
             ) from None
         return cls.from_dict(content, base=path.parent)
 

@@ -251,12 +251,14 @@ class Policy:
             promises.insert(0, {"model": "k-anonymity", "k": k})
         return self._with(promises=promises)
 
-    def with_method(self, name: str | None, settings: dict[str, Any]) -> Policy:
+    def with_method(self, name: str | None, settings: Mapping[str, Any] | None = None) -> Policy:
         """The same policy with another method, or with some of its parameters changed."""
+        if not isinstance(settings, Mapping | None):
+            raise InputError("method: its parameters are a dict, such as {'cut': 'nearest'}")
         method = dict(self.model.method or {"name": DEFAULT_METHOD})
         if name is not None and name != method["name"]:
             method = {"name": name}
-        return self._with(method=method | settings)
+        return self._with(method=method | dict(settings or {}))
 
     def with_default_method(self, schema: Schema) -> Policy:
         """The same policy; where it names no method, with the one that loses less on such a table.

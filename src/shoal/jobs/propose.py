@@ -17,6 +17,7 @@ from shoal.connectors.frames import table_of
 from shoal.data.encoding import parse_numbers
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
+from shoal.jobs import registry
 from shoal.jobs.policy import looks_like_data
 
 MANY = 50  # distinct texts from which a category can hardly be published without a hierarchy
@@ -45,8 +46,9 @@ def propose_file(data_path: str, k: int) -> str:
 
 
 def propose(frame: Any, k: int = 10) -> str:
-    """The YAML text of a policy for this table: valid as it stands, with a reason beside every role."""
+    """The YAML text of a policy for this table: valid as it stands, with a reason beside every role; k: at least 2."""
     table = table_of(frame)
+    k = registry.build(registry.models()["k-anonymity"], "promise 'k-anonymity'", {"k": k}).k
     odd = looks_like_data(table, table.names)
     if odd:
         raise InputError(
@@ -98,7 +100,9 @@ def _proposal(column: Column, records: int) -> _Proposal:
             {"role": "quasi", "hierarchy": {"prefix": longest}}, "a place; digits are hidden from the right"
         )
     if cells and all(ISO_DATE.fullmatch(cell) for cell in cells):
-        return _Proposal({"role": "quasi", "hierarchy": {"dates": ["day", "month", "quarter", "year"]}}, "a date")
+        decade = ["decade"] if len({cell[:3] for cell in cells}) > 1 else []
+        steps = ["day", "month", "quarter", "year", *decade]
+        return _Proposal({"role": "quasi", "hierarchy": {"dates": steps}}, "a date")
     if NAMED_IDENTIFIER.search(name):
         return _Proposal({"role": "identifier"}, "by its name it names a person: removed")
     if NAMED_SUBJECT.search(name) and distinct > records / 20:

@@ -150,8 +150,10 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is nearest to a misspelt one, None where none is near."""
-    return next(iter(get_close_matches(name, list(known), n=1)), None)
+    """The known name that is nearest to a misspelt one, in whatever case; None where none is near."""
+    known = list(known)
+    alike = [other for other in known if other.casefold() == name.casefold()]
+    return next(iter(alike or get_close_matches(name, known, n=1)), None)
 
 
 def fit(parameter: Parameter, value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from functools import cache
+from numbers import Integral
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,6 +26,9 @@ def generators() -> dict[str, ModuleType]:
 
 def sample(name: str, n: int = 1000, seed: int = 0) -> pl.DataFrame:
     """n records of invented people, the same for the same seed; raises InputError for an unknown name or n < 1."""
+    for what, number in (("n", n), ("seed", seed)):
+        if not isinstance(number, Integral) or (what == "seed" and number < 0):
+            raise InputError(f"sample '{name}': {what} is no whole number; give one, such as {what}=7")
     if n < 1:
         raise InputError(f"sample '{name}': n = {n} records; ask for 1 or more")
     return _generator(name).generate(n, seed)

@@ -83,9 +83,7 @@ def _models(seed: int) -> dict[str, Callable[[], Any]]:
         from sklearn.preprocessing import StandardScaler
         from sklearn.tree import DecisionTreeClassifier
     except ImportError:
-        raise MissingExtraError(
-            "downstream utility needs scikit-learn; install it with: pip install 'shoal[ml]'"
-        ) from None
+        raise MissingExtraError.of("downstream utility needs scikit-learn", "ml") from None
     return {
         "tree": lambda: DecisionTreeClassifier(
             criterion="entropy", min_samples_leaf=2, ccp_alpha=0.0005, random_state=seed

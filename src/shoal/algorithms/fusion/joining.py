@@ -128,7 +128,5 @@ def _nacl():  # type: ignore[no-untyped-def]
     try:
         import nacl.bindings
     except ImportError:
-        raise MissingExtraError(
-            "joining ids needs PyNaCl, which is not installed; run: pip install 'shoal[fuse]'"
-        ) from None
+        raise MissingExtraError.of("joining ids needs PyNaCl", "fuse") from None
     return nacl.bindings

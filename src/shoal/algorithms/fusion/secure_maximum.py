@@ -53,7 +53,7 @@ def check_computing(computing: int) -> None:
             "bids of the other; name a helper, which may be the recipient: it puts in nothing and learns nothing"
         )
     if find_spec("mpyc") is None:
-        raise MissingExtraError("the secure maximum needs MPyC, which is not installed; run: pip install 'shoal[fuse]'")
+        raise MissingExtraError.of("the secure maximum needs MPyC", "fuse")
 
 
 def write_frame(pipe: BinaryIO, kind: bytes, peer: int, counter: int, payload: bytes) -> None:

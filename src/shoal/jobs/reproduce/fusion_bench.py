@@ -112,7 +112,7 @@ class FusionBench:
             from sklearn.preprocessing import OneHotEncoder
             from sklearn.tree import DecisionTreeClassifier
         except ImportError:
-            raise MissingExtraError("the classifier needs scikit-learn; run: pip install 'shoal[ml]'") from None
+            raise MissingExtraError.of("the classifier needs scikit-learn", "ml") from None
         joint = self.joint
         train, test = joint.train, joint.test
         if found is not None:

@@ -55,13 +55,14 @@ class Stream:
     def push(self, batch: Any) -> Any:
         """Takes records in; the rows that are published now, as the kind of frame that came in.
 
-        Raises InputError, and takes none of them, where a record does not fit the policy, and behind `flush`.
+        A batch without records is a quiet moment. Raises InputError, and takes none of them, where a record does not
+        fit the policy, and behind `flush`.
         """
         from shoal.connectors.frames import like, table_of
 
         if self._ended:
             raise InputError("stream: has ended with flush, so nothing can follow; begin a new one for these records")
-        frame = table_of(batch).frame
+        frame = table_of(batch, may_be_empty=True).frame
         self._begin(frame.columns)
         nameless = self.policy.check_people(frame)
         if nameless:
