@@ -589,3 +589,15 @@ def test_an_audit_of_a_stream_without_its_trace_says_what_is_missing(workplace, 
         1,
         "most records differ: was the release made of that table, in that order? a stream needs its --trace",
     )
+
+
+def test_a_fusion_that_is_interrupted_says_that_it_goes_on(workplace, shoal, monkeypatch):
+    def stopped(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shoal.jobs.fuse.fuse_file", stopped)
+    told = shoal("fuse", "parties.yaml", "-o", "fused.csv")
+    assert (told.status, told.err) == (
+        130,
+        "shoal: interrupted; nothing was published, the same command goes on from there\n",
+    )

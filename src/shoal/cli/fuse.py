@@ -34,18 +34,22 @@ def fuse(
     if output == "-":
         raise InputError("-o -: each party writes a file of its own; name a file")
     options.check_outputs(report=report, inputs=[parties, output])
-    with shown(quiet) as progress:
-        certificate = run(
-            parties,
-            output,
-            transcript=transcript,
-            method=method,
-            settings=options.parsed(settings or []),
-            k=k,
-            seed=seed,
-            report=report,
-            progress=progress,
-        )
+    try:
+        with shown(quiet) as progress:
+            certificate = run(
+                parties,
+                output,
+                transcript=transcript,
+                method=method,
+                settings=options.parsed(settings or []),
+                k=k,
+                seed=seed,
+                report=report,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        typer.echo("shoal: interrupted; nothing was published, the same command goes on from there", err=True)
+        raise SystemExit(130) from None
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:

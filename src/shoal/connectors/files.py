@@ -286,7 +286,9 @@ def _header(content: bytes | Path, path: str, kind: str) -> tuple[list[str], str
     if not start.strip():
         raise InputError(f"file '{path}': is empty; the first line must name the columns")
     if "\0" in start:
-        raise InputError(f"file '{path}': is not UTF-8 text; save it as UTF-8, or convert it, for instance with iconv")
+        raise InputError(
+            f"file '{path}': is not UTF-8 text, or holds null characters; convert it, for instance with iconv"
+        )
     if not is_utf8(text.partition(b"\n")[0]):
         _check_encoding(content, path)
     if start.lower().startswith("sep="):

@@ -154,7 +154,15 @@ def _chart(curves: Curves, comparison: Comparison) -> Markup:
             axes.plot(ks, [curves.bound(k) for k in ks], color=charts.MUTED, linewidth=1, linestyle=":", label="1 / k")
         for i, method in enumerate(comparison.methods):
             points = _points(curves, comparison, method)
-            axes.plot(list(points), list(points.values()), label=method, linewidth=1.5, markersize=4.5, **_style(i))
+            axes.plot(
+                list(points),
+                list(points.values()),
+                label=method,
+                linewidth=1.5,
+                markersize=4.5,
+                clip_on=False,
+                **_style(i),
+            )
         _scale(axes, curves, ks)
         figure = axes.get_figure()
         assert isinstance(figure, Figure)

@@ -82,7 +82,7 @@ def _charts(releases: Sequence[ReleaseAudit]) -> list[tuple[str, Markup]]:
 
 def _chart(key: str, title: str, numbers: Sequence[int], values: Sequence[float]) -> Markup:
     def draw(axes: Axes) -> None:
-        axes.plot(numbers, values, color=charts.AFTER, marker="o", linewidth=1.5, markersize=4.5)
+        axes.plot(numbers, values, color=charts.AFTER, marker="o", linewidth=1.5, markersize=4.5, clip_on=False)
         axes.set_ylim(bottom=0)
         axes.set_xlabel("release")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
