@@ -16,8 +16,8 @@ vector at each turn but take all of them once, by ascending mean loss:
 5. Ours as there, `refine`: records of near classes change places while that lowers the loss.
 
 Promise: a group becomes a class only if it holds k people, counted by the kernel, and `Promises.hold` says yes
-where more is promised; steps 3 to 5 keep that by their own arguments. The outcome is the same for any order of
-the records: groups are sets, and equal records are taken together, in the order of their codes.
+where more is promised; steps 3 to 5 keep that by their own arguments. For k alone the outcome is the same for
+any order of the records: groups are sets, and records of equal codes, taken in the order they come, are the same to k.
 
 Bounds: of more than `vectors` vectors we take those at ranks N * (i / vectors)**2, so that the fine end, where
 most records leave, is nearly complete. Very large lattices lose levels before they are written down.
