@@ -18,8 +18,17 @@ class NaiveTds:
 
     def __init__(self, rows, classes, trees, cells, qids, score="gain-ratio"):
         self.rows, self.classes, self.trees, self.qids, self.score = rows, classes, trees, qids, score
+        # a QID that another implies is none of its own, so it has no part in what a step costs
+        self.apart = [q for i, q in enumerate(qids) if not any(self.implies(qids, j, i) for j in range(len(qids)))]
         self.cuts = [[(0, m - 1)] for m in cells]
         self.steps = []
+
+    @staticmethod
+    def implies(qids, j, i) -> bool:
+        """Whether QID j holds wherever QID i must; of two that are the same, the later one implies the earlier."""
+        holds = set(qids[i][0]) <= set(qids[j][0]) and qids[i][1] <= qids[j][1]
+        same = set(qids[i][0]) == set(qids[j][0]) and qids[i][1] == qids[j][1]
+        return j != i and holds and (not same or j > i)
 
     def run(self):
         while self.step():
@@ -70,7 +79,7 @@ class NaiveTds:
         if self.score == "gain-per-loss":
             losses = [
                 self.least(qid, self.cuts) - self.least(qid, self.after(attribute, node, children))
-                for qid, _ in self.qids
+                for qid, _ in self.apart
                 if attribute in qid
             ]
             return round(round(gain * UNIT) / UNIT / (sum(losses) / len(losses) + 1) * (1 << 40))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from fusion_cases import cases
+from fusion_cases import Case, cases
 from naive_specialization import NaiveTds
 from shoal.algorithms.fusion.specialization import (
     SCORES,
@@ -32,7 +32,18 @@ def naive_of(case, score):
     return NaiveTds(rows, case.classes.tolist(), trees, [t.cells for t in case.taxonomies], qids, score)
 
 
+TREE = {(0, 7): [0, 4, 6], (0, 3): [0, 2], (0, 1): [0, 1], (2, 3): [2, 3], (4, 5): [4, 5], (6, 7): [6, 7]}
+IMPLIED = Case(
+    names=("a0", "a1"),
+    codes=(np.array([10, 7, 6, 3, 3, 0, 0, 0]), np.array([1, 6, 5, 7, 4, 4, 7, 5])),
+    taxonomies=(Taxonomy(12, {}, is_number=True), Taxonomy(8, {node: np.array(at) for node, at in TREE.items()})),
+    classes=np.array([1, 2, 1, 1, 0, 0, 1, 0]),
+    qids=(Qid((0, 1), 1), Qid((0,), 1)),
+)
+
+
 @settings(max_examples=60, deadline=None)
+@example(IMPLIED, "gain-per-loss")  # the second QID is implied by the first
 @given(cases(), st.sampled_from(SCORES))
 def test_the_columns_take_the_steps_of_the_plain_twin(case, score):
     if any(qid.k > len(case.classes) for qid in case.qids):
