@@ -86,9 +86,8 @@ def _encode_categories(series: pl.Series) -> Column:
     dtype = np.min_scalar_type(max(len(order) - 1, 0))
     place = np.zeros(int(seen.max()) + 1, dtype=dtype)
     place[seen[order]] = np.arange(len(order), dtype=dtype)
-    return Column(
-        series.name, np.concatenate([place[chunk] for chunk in numbers]), tuple(texts.gather(order).to_list())
-    )
+    codes = np.concatenate([place[chunk] for chunk in numbers])
+    return Column(series.name, codes, tuple(texts.gather(order).to_list()))
 
 
 def _distinct(series: pl.Series, numbers: list[np.ndarray]) -> tuple[np.ndarray, pl.Series]:
