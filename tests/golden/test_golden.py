@@ -1,0 +1,23 @@
+"""What every method publishes is, byte for byte, what was recorded: moving code must change no release."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from golden import record
+
+HERE = Path(__file__).parent
+
+
+def test_every_release_of_the_samples_is_the_recorded_one():
+    assert _differing(record.samples(), HERE / "samples.json") == []
+
+
+def test_every_release_of_adult_is_the_recorded_one(data_folder):
+    assert _differing(record.adult(data_folder.resolve()), HERE / "adult.json") == []
+
+
+def _differing(found: dict, path: Path) -> list[str]:
+    recorded = json.loads(path.read_text())
+    return sorted(name for name in recorded.keys() | found.keys() if recorded.get(name) != found.get(name))
