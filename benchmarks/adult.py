@@ -15,7 +15,16 @@ COLUMNS = (
     "capital-gain capital-loss hours-per-week native-country income"
 ).split()
 ORDINALS = ("workclass", "marital-status", "occupation", "race", "sex", "native-country")
-EIGHT = ("age", "workclass", "education-num", "marital-status", "occupation", "race", "sex", "native-country")
+EIGHT = (
+    "age",
+    "workclass",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "race",
+    "sex",
+    "native-country",
+)
 SIX = ("age", "education-num", "hours-per-week", "marital-status", "occupation", "native-country")
 JITTER = {"age": 3, "hours-per-week": 4, "education-num": 1}
 
@@ -25,7 +34,9 @@ def complete() -> pl.DataFrame:
     lines = (DATA / "adult" / "adult.data").read_text().splitlines()
     rows = [line.split(", ") for line in lines if line and "?" not in line]
     frame = pl.DataFrame(rows, schema=COLUMNS, orient="row")
-    return frame.with_columns(pl.col(name).cast(pl.Int64) for name in ("age", "education-num", "hours-per-week"))
+    return frame.with_columns(
+        pl.col(name).cast(pl.Int64) for name in ("age", "education-num", "hours-per-week")
+    )
 
 
 def resampled(n: int, seed: int = 1, columns: Sequence[str] = COLUMNS) -> pl.DataFrame:
@@ -54,7 +65,10 @@ def policy(quasi: tuple[str, ...], k: int, **more: object) -> dict:
     """Ordinals by descending frequency, numbers over the range of the data; income is sensitive."""
     attributes: dict = {}
     for name in quasi:
-        attributes[name] = {"role": "quasi", **({"order": "frequency"} if name in ORDINALS else {"type": "number"})}
+        attributes[name] = {
+            "role": "quasi",
+            **({"order": "frequency"} if name in ORDINALS else {"type": "number"}),
+        }
     attributes["income"] = {"role": "sensitive"}
     promises = [{"model": "k-anonymity", "k": k}]
     return {"version": 1, "attributes": attributes, "promises": promises, "other": "drop", **more}
@@ -75,7 +89,9 @@ def declared(policy: dict, frame: pl.DataFrame) -> dict:
 def over_hierarchies(k: int) -> dict:
     """All eight over the hierarchies that ARX ships, `education` for its number; paths are relative to `DATA`."""
     names = [name.removesuffix("-num") for name in EIGHT]
-    attributes: dict = {n: {"role": "quasi", "hierarchy": f"adult/hierarchies_arx/{n}.csv"} for n in names}
+    attributes: dict = {
+        n: {"role": "quasi", "hierarchy": f"adult/hierarchies_arx/{n}.csv"} for n in names
+    }
     attributes["income"] = {"role": "sensitive"}
     return {
         "version": 1,

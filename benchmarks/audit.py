@@ -12,9 +12,9 @@ from measure import ONE_THREAD, Asked, Figure, Result, ratios, settings
 
 TITLE = "Audit"
 CLAIM = (
-    "CPU seconds of `shoal audit` (whole process, one thread) on one million published records with 6 "
-    "quasi-identifiers: k-anonymity, distinct l-diversity and t-closeness of occupation, and all measures of utility "
-    "and risk."
+    "CPU seconds of `shoal audit` (whole process, one thread) on one million published records with"
+    " 6 quasi-identifiers: k-anonymity, distinct l-diversity and t-closeness of occupation, and all"
+    " measures of utility and risk."
 )
 ROWS = 1_000_000
 QUASI = ("age", "education-num", "hours-per-week", "marital-status", "native-country", "workclass")
@@ -35,10 +35,14 @@ def measure(asked: Asked) -> Result:
         alone, beside, bare = [], [], []
         for turn in range(asked.repeats):
             asked.say(f"audit: turn {turn + 1} of {asked.repeats}")
-            alone.append(processes.shoal("audit", released, "-p", policy, "-q", env=ONE_THREAD).seconds)
+            alone.append(
+                processes.shoal("audit", released, "-p", policy, "-q", env=ONE_THREAD).seconds
+            )
             arguments = ("audit", released, "-p", policy, "--original", source, "-q")
             beside.append(processes.shoal(*arguments, env=ONE_THREAD).seconds)
-            floor = processes.script("audit_floor.py", released, SENSITIVE, ",".join(QUASI), env=ONE_THREAD)
+            floor = processes.script(
+                "audit_floor.py", released, SENSITIVE, ",".join(QUASI), env=ONE_THREAD
+            )
             bare.append(floor.seconds)
     return Result(
         "audit",
@@ -48,14 +52,20 @@ def measure(asked: Asked) -> Result:
         [
             Figure("shoal audit, the release alone", "CPU s", tuple(alone), TARGET),
             Figure("shoal audit, beside the original", "CPU s", tuple(beside), TARGET),
-            Figure("Polars reads the release and counts classes and their values", "CPU s", tuple(bare)),
+            Figure(
+                "Polars reads the release and counts classes and their values", "CPU s", tuple(bare)
+            ),
             Figure("the release alone over Polars", "times", ratios(alone, bare)),
         ],
         notes=[
-            "Orders and domains are declared, so everything is measured on the release alone. Beside the original "
-            "every cell is compared with the truth and people are counted.",
-            "For scale, not of this run: pyCANON takes 0.44, 3.0 and 11.7 s for k, l and t on Adult's 30 thousand "
-            "records (measured by this project on a like machine).",
+            (
+                "Orders and domains are declared, so everything is measured on the release alone."
+                " Beside the original every cell is compared with the truth and people are counted."
+            ),
+            (
+                "For scale, not of this run: pyCANON takes 0.44, 3.0 and 11.7 s for k, l and t on"
+                " Adult's 30 thousand records (measured by this project on a like machine)."
+            ),
         ],
     )
 

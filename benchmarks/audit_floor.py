@@ -12,5 +12,7 @@ import polars as pl
 if __name__ == "__main__":
     released, sensitive, quasi = sys.argv[1], sys.argv[2], sys.argv[3].split(",")
     counts = pl.read_csv(released).group_by([*quasi, sensitive]).len()
-    classes = counts.group_by(quasi).agg(pl.col("len").sum().alias("records"), pl.len().alias("values"))
+    classes = counts.group_by(quasi).agg(
+        pl.col("len").sum().alias("records"), pl.len().alias("values")
+    )
     print(classes.height, classes["records"].min(), classes["values"].min())

@@ -26,18 +26,19 @@ import shoal
 from shoal.algorithms.table.datafly import Datafly
 from shoal.algorithms.table.full_domain import FullDomain
 from shoal.algorithms.table.incognito import Incognito
+from shoal.binding.table import bind
 from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
 from shoal.data.table import Table
-from shoal.jobs.publish import bind
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises
 
 TITLE = "Full-domain search"
 CLAIM = (
-    "5-anonymity over ARX's own hierarchies: Adult, 30,162 complete records x 9, and Cup, 63,441 x 8, all columns "
-    "quasi-identifiers. CPU seconds of the search alone, after the table is encoded, with a proof that no levels "
-    "score less. ARX's published times are those of its authors' desktop machine of 2014; ARX was not run here."
+    "5-anonymity over ARX's own hierarchies: Adult, 30,162 complete records x 9, and Cup, 63,441 x"
+    " 8, all columns quasi-identifiers. CPU seconds of the search alone, after the table is"
+    " encoded, with a proof that no levels score less. ARX's published times are those of its"
+    " authors' desktop machine of 2014; ARX was not run here."
 )
 NINE = (
     "sex",
@@ -81,10 +82,16 @@ def measure(asked: Asked) -> Result:
         settings(asked, rows=asked.rows or given.matrix.records, k=5, seed=0),
         figures,
         notes=[
-            "Suppressed up to 100 %: all nodes keep the promise, so only their score tells them apart.",
-            f"The {MILLIONS:,} records are Adult's, drawn with replacement, ages shaken by up to 3 years; they run in "
-            "a process of their own. Memory is the peak above what was there before the search, and the encoded table "
-            "itself, by the size of the encoded table (9 x 4 bytes a record).",
+            (
+                "Suppressed up to 100 %: all nodes keep the promise, so only their score tells them"
+                " apart."
+            ),
+            (
+                f"The {MILLIONS:,} records are Adult's, drawn with replacement, ages shaken by up"
+                " to 3 years; they run in a process of their own. Memory is the peak above what"
+                " was there before the search, and the encoded table itself, by the size of the"
+                " encoded table (9 x 4 bytes a record)."
+            ),
         ],
     )
 
@@ -101,7 +108,9 @@ def _searches(asked: Asked, name: str, given: Given, targets: bool) -> Iterator[
         yield Figure(f"{what}: search", "CPU s", seconds, wanted.get(share))
         yield Figure(f"{what}: ARX, as published", "s", (ARX[name, share],))
         yield Figure(f"{what}: nodes looked at of {found['nodes']:,}", "nodes", (found["judged"],))
-        yield Figure(f"{what}: score (loss, {found['suppressed']:,} suppressed)", "share", (found["score"],))
+        yield Figure(
+            f"{what}: score (loss, {found['suppressed']:,} suppressed)", "share", (found["score"],)
+        )
 
 
 def _baselines(asked: Asked, given: Given) -> Iterator[Figure]:
@@ -109,8 +118,12 @@ def _baselines(asked: Asked, given: Given) -> Iterator[Figure]:
         asked.say(f"full-domain: {method.name} on Adult")
         started = time.process_time()
         cut = method.cut(given.matrix, given.promises, np.random.default_rng(0))
-        yield Figure(f"Adult, no suppression: {method.name}", "CPU s", (time.process_time() - started,))
-        yield Figure(f"Adult, no suppression: {method.name}'s score", "share", (cut.account["score"],))
+        yield Figure(
+            f"Adult, no suppression: {method.name}", "CPU s", (time.process_time() - started,)
+        )
+        yield Figure(
+            f"Adult, no suppression: {method.name}'s score", "share", (cut.account["score"],)
+        )
 
 
 def _millions(asked: Asked, figures: list[Figure]) -> Iterator[Figure]:
@@ -118,9 +131,13 @@ def _millions(asked: Asked, figures: list[Figure]) -> Iterator[Figure]:
     with TemporaryDirectory(prefix="shoal-bench-") as folder:
         encoded = Path(folder) / "encoded"
         processes.script("full_domain.py", records, encoded)
-        used = {share: processes.script("full_domain.py", encoded, share).said for share in (0.0, 1.0)}
+        used = {
+            share: processes.script("full_domain.py", encoded, share).said for share in (0.0, 1.0)
+        }
     for share, found in used.items():
-        alone = next(f.median for f in figures if f.what == f"Adult, suppression up to {share:.0%}: search")
+        alone = next(
+            f.median for f in figures if f.what == f"Adult, suppression up to {share:.0%}: search"
+        )
         over = found["seconds"] / records / alone * small
         what = f"{records:,} records x 9, suppression up to {share:.0%}"
         yield Figure(f"{what}: search", "CPU s", (found["seconds"],))
@@ -138,7 +155,10 @@ def search(given: Given, share: float) -> tuple[dict[str, Any], float]:
 def of_adult(frame: pl.DataFrame) -> Given:
     """ARX's nine columns."""
     folder = adult.DATA / "adult" / "hierarchies_arx"
-    return _given(frame.rename({"income": "salary-class"}).select(NINE), {n: folder / f"{n}.csv" for n in NINE})
+    return _given(
+        frame.rename({"income": "salary-class"}).select(NINE),
+        {n: folder / f"{n}.csv" for n in NINE},
+    )
 
 
 def of_cup(rows: int | None) -> Given:
@@ -149,7 +169,9 @@ def of_cup(rows: int | None) -> Given:
 
 
 def _given(frame: pl.DataFrame, hierarchies: dict[str, Path]) -> Given:
-    attributes = {name: {"role": "quasi", "hierarchy": str(path)} for name, path in hierarchies.items()}
+    attributes = {
+        name: {"role": "quasi", "hierarchy": str(path)} for name, path in hierarchies.items()
+    }
     promises = [{"model": "k-anonymity", "k": 5}]
     policy = shoal.Policy.from_dict({"version": 1, "attributes": attributes, "promises": promises})
     fitting, found = bind(Table(frame), policy)
@@ -187,6 +209,8 @@ def _forget_the_peak() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1].isdecimal():
-        Path(sys.argv[2]).write_bytes(pickle.dumps(of_adult(adult.resampled(int(sys.argv[1]))).matrix))
+        Path(sys.argv[2]).write_bytes(
+            pickle.dumps(of_adult(adult.resampled(int(sys.argv[1]))).matrix)
+        )
     else:
         print(json.dumps(one_search(*sys.argv[1:])))

@@ -20,9 +20,10 @@ import polars as pl
 
 TITLE = "Fusion of several owners' tables"
 CLAIM = (
-    "Top-down specialization on Adult's complete training records, resampled to 10 million for the steps (QID7, "
-    "k = 1,000): CPU nanoseconds for each record that a step touches, once per QID, against one NumPy "
-    "count of (group, child) per record. Then three real parties on Adult itself: mutual TLS on loopback, MPyC."
+    "Top-down specialization on Adult's complete training records, resampled to 10 million for the"
+    " steps (QID7, k = 1,000): CPU nanoseconds for each record that a step touches, once per QID,"
+    " against one NumPy count of (group, child) per record. Then three real parties on Adult"
+    " itself: mutual TLS on loopback, MPyC."
 )
 ROWS, K = 10_000_000, 1000
 
@@ -39,7 +40,9 @@ def measure(asked: Any) -> Any:
         Figure("one count of (group, child), NumPy", "ns a record", tuple(steps["floor"])),
         Figure("tds", "ns a touched record", tuple(steps["tds"]), 60),
         Figure("tds over the bare count", "times", ratios(steps["tds"], steps["floor"])),
-        Figure("party that plans and says a batch", "ns a touched record", tuple(steps["winner"]), 60),
+        Figure(
+            "party that plans and says a batch", "ns a touched record", tuple(steps["winner"]), 60
+        ),
         Figure("party that applies a batch", "ns a touched record", tuple(steps["follower"]), 60),
         Figure("peak memory of a process with all of this", "GB", (run.peak / 1e9,), 2),
         Figure("id join, first masking", "CPU us an id", tuple(steps["mask"])),
@@ -49,7 +52,13 @@ def measure(asked: Any) -> Any:
     said = _said()
     for name in ("QID5", "six pairs"):
         figures.append(
-            Figure(f"record ids over packed codes, {name}", "times", (said[name]["ids_over_codes"],), 25, "at least")
+            Figure(
+                f"record ids over packed codes, {name}",
+                "times",
+                (said[name]["ids_over_codes"],),
+                25,
+                "at least",
+            )
         )
     figures.append(
         Figure(
@@ -64,10 +73,23 @@ def measure(asked: Any) -> Any:
     random = _random_settings()
     figures += [
         Figure(
-            "rounds step by step over rounds in batches, 56 settings", "times", (random[0] / random[2],), 3, "at least"
+            "rounds step by step over rounds in batches, 56 settings",
+            "times",
+            (random[0] / random[2],),
+            3,
+            "at least",
         ),
-        Figure("rounds of the literal rule over rounds in batches, 56 settings", "times", (random[1] / random[2],)),
-        Figure("settings of 56 where batches take more rounds than the literal rule", "", (random[3],), 0),
+        Figure(
+            "rounds of the literal rule over rounds in batches, 56 settings",
+            "times",
+            (random[1] / random[2],),
+        ),
+        Figure(
+            "settings of 56 where batches take more rounds than the literal rule",
+            "",
+            (random[3],),
+            0,
+        ),
     ]
     asked.say("fusion: real parties")
     figures += _real(asked.repeats, statistics.median(steps["winner"]), Figure)
@@ -78,23 +100,41 @@ def measure(asked: Any) -> Any:
         settings(asked, rows=rows, k=K, seed=1),
         figures,
         notes=[
-            "Touched counts the records under every node that was tried, chosen or not, once for each QID with its "
-            "attribute.",
-            "The id join is linear: three owners of 10 million people each spend about 10^7 x (first + 2 x again) of "
-            "CPU time, on all cores in parallel, in chunks that a killed party does not repeat.",
-            "56 settings on Adult: 1 to 3 QIDs of 2 to 5 attributes, k from 5 to 100, attributes spread over 2 or 3 "
-            "parties at random; 64 steps planned ahead.",
-            "Sum of parts: (rounds + 1, for the end) x the median secure round, measured alone among three processes, "
-            "and touched records x what a planning party takes for each, above.",
-            "Real parties: wall clock on two cores shared with other work, from agreed ids to the table; bytes are "
-            "those of all batches of a run against 4 bytes for every record under every specialized node.",
+            (
+                "Touched counts the records under every node that was tried, chosen or not, once"
+                " for each QID with its attribute."
+            ),
+            (
+                "The id join is linear: three owners of 10 million people each spend about 10^7 x"
+                " (first + 2 x again) of CPU time, on all cores in parallel, in chunks that a"
+                " killed party does not repeat."
+            ),
+            (
+                "56 settings on Adult: 1 to 3 QIDs of 2 to 5 attributes, k from 5 to 100,"
+                " attributes spread over 2 or 3 parties at random; 64 steps planned ahead."
+            ),
+            (
+                "Sum of parts: (rounds + 1, for the end) x the median secure round, measured alone"
+                " among three processes, and touched records x what a planning party takes for"
+                " each, above."
+            ),
+            (
+                "Real parties: wall clock on two cores shared with other work, from agreed ids to"
+                " the table; bytes are those of all batches of a run against 4 bytes for every"
+                " record under every specialized node."
+            ),
         ],
     )
 
 
 def _said() -> dict[str, dict[str, float]]:
     """Bytes and rounds of three parties in one process."""
-    from shoal.algorithms.fusion.party_tds import PartyTds, PartyTdsStepwise, batch_roots, decode_steps
+    from shoal.algorithms.fusion.party_tds import (
+        PartyTds,
+        PartyTdsStepwise,
+        batch_roots,
+        decode_steps,
+    )
 
     found = {}
     for name, k in (("QID5", 100), ("six pairs", 20)):
@@ -117,15 +157,16 @@ def _said() -> dict[str, dict[str, float]]:
 def _random_settings() -> tuple[int, int, int, int]:
     """Rounds step by step, by the literal rule and in batches; and how often batches take more than that rule."""
     from shoal.algorithms.fusion.party_tds import PartyTds, PartyTdsLiteral, PartyTdsStepwise
-    from shoal.algorithms.fusion.specialization import Qid
+    from shoal.algorithms.steps.specialization import AnonymityRequirement
 
     rules = PartyTdsStepwise(), PartyTdsLiteral(ahead=64), PartyTds(ahead=64)
     case, rounds = _Case("QID7", 2), np.zeros((56, 3), dtype=int)
     for seed in range(56):
         rng = np.random.default_rng(seed)
         case.qids = [
-            Qid(
-                tuple(sorted(rng.choice(7, int(rng.integers(2, 6)), replace=False).tolist())), int(rng.integers(5, 101))
+            AnonymityRequirement(
+                tuple(sorted(rng.choice(7, int(rng.integers(2, 6)), replace=False).tolist())),
+                int(rng.integers(5, 101)),
             )
             for _ in range(int(rng.integers(1, 4)))
         ]
@@ -138,7 +179,7 @@ def _random_settings() -> tuple[int, int, int, int]:
 
 
 def _real(repeats: int, nanoseconds: float, figure: Any) -> list[Any]:
-    from shoal.jobs.reproduce.fusion_bench import bench
+    from shoal.reproduce.fusion_bench import bench
 
     measured = bench(None, False)
     figures = []
@@ -153,7 +194,12 @@ def _real(repeats: int, nanoseconds: float, figure: Any) -> list[Any]:
         figures += [
             figure(f"three real parties, {qids}, k = {k}, agreed ids to table", "s", seconds, most),
             figure(f"the sum of its parts, {qids}", "s", tuple(parts)),
-            figure(f"the run over the sum of its parts, {qids}", "times", tuple(np.divide(seconds, parts)), 3),
+            figure(
+                f"the run over the sum of its parts, {qids}",
+                "times",
+                tuple(np.divide(seconds, parts)),
+                3,
+            ),
         ]
     return figures
 
@@ -163,7 +209,10 @@ def _secure_round(measured: Any, setting: Any, count: int = 12) -> float:
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as folder:
         names = [party["name"] for party in measured.prepare(Path(folder), setting)["parties"]]
         started = [
-            subprocess.Popen([sys.executable, __file__, "rounds", folder, name, str(count)], stdout=subprocess.PIPE)
+            subprocess.Popen(
+                [sys.executable, __file__, "rounds", folder, name, str(count)],
+                stdout=subprocess.PIPE,
+            )
             for name in names
         ]
         said = [process.communicate()[0] for process in started]
@@ -174,15 +223,17 @@ def _take_part_in_rounds(folder: Path, name: str, count: int) -> list[float]:
     from shoal.algorithms.fusion.party_tds import worth_bits
     from shoal.connectors.journal import Journal
     from shoal.connectors.party_link import PartyLink
-    from shoal.jobs.agreement import Agreement
-    from shoal.jobs.fuse import Keys
-    from shoal.jobs.secure_rounds import MpycRounds
+    from shoal.jobs.fuse.keys import Keys
+    from shoal.jobs.fuse.secure_rounds import MpycRounds
+    from shoal.policy.agreement import Agreement
 
     agreement = Agreement.load(folder / "parties.json")
     me = agreement.peer(name)
     identity = Keys.of(name, folder).identity(name, me.address, me.certificate)
     others = [agreement.peer(other) for other in agreement.owners if other != name]
-    link = PartyLink(identity, others, agreement.hash, Journal(folder / f"{name}.rounds"), patience=60)
+    link = PartyLink(
+        identity, others, agreement.hash, Journal(folder / f"{name}.rounds"), patience=60
+    )
     bits = worth_bits("gain-ratio", len(agreement.quasi))
     rounds = MpycRounds(link, name, agreement.computing, len(agreement.owners), bits)
     link.establish()
@@ -201,10 +252,10 @@ class _Case:
     """Adult as three parties hold it, in one process."""
 
     def __init__(self, qids: str, k: int, rows: int | None = None) -> None:
-        from shoal.algorithms.fusion.specialization import Qid
+        from shoal.algorithms.steps.specialization import AnonymityRequirement
         from shoal.data.table import encode_text
-        from shoal.jobs.agreement import Agreement
-        from shoal.jobs.reproduce.fusion_bench import NAMES, bench
+        from shoal.policy.agreement import Agreement
+        from shoal.reproduce.fusion_bench import NAMES, bench
 
         joint = bench(None, False).joint
         asked = {name for qid in joint.qids[qids] for name in qid}
@@ -220,18 +271,21 @@ class _Case:
         )  # fmt: skip
         train = joint.train
         self.taxonomies = [domain.taxonomy for domain in agreement.domains]
-        codes = [d.cells_of(encode_text(train[d.name].cast(pl.String)), "bench")[0] for d in agreement.domains]
+        codes = [
+            d.cells_of(encode_text(train[d.name].cast(pl.String)), "bench")[0]
+            for d in agreement.domains
+        ]
         classes = (train["income"] == ">50K").to_numpy().astype(np.int64)
         if rows is not None:
             picked = np.random.default_rng(1).integers(0, len(classes), rows)
             codes, classes = [column[picked] for column in codes], classes[picked]
         self.codes, self.classes = codes, classes
-        self.qids = [Qid(q.attributes, q.k) for q in agreement.qids()]
+        self.qids = [AnonymityRequirement(q.attributes, q.k) for q in agreement.qids()]
         place = {name: j for j, name in enumerate(agreement.quasi)}
         self.owners = [[place[a] for a in party["attributes"]] for party in parties]
 
     def state(self) -> Any:
-        from shoal.algorithms.fusion.specialization import Specialization
+        from shoal.algorithms.steps.specialization import Specialization
 
         return Specialization(self.codes, [t.cells for t in self.taxonomies], self.qids)
 
@@ -257,14 +311,20 @@ class _Case:
 def main(rows: int, repeats: int) -> dict[str, list[float]]:
     from shoal.algorithms.fusion.joining import fresh_secret, masked_again, masked_ids
     from shoal.algorithms.fusion.party_tds import PartyTds
-    from shoal.algorithms.fusion.specialization import Candidates
+    from shoal.algorithms.steps.specialization import Candidates
 
-    found: dict[str, list[float]] = {name: [] for name in ("floor", "tds", "winner", "follower", "mask", "again")}
+    found: dict[str, list[float]] = {
+        name: [] for name in ("floor", "tds", "winner", "follower", "mask", "again")
+    }
     for size in (10_000, *[rows] * repeats):  # the first one compiles
         case = _Case("QID7", K, size)
         labels = np.random.default_rng(0).integers(0, 48, size).astype(np.int32)
         child = (case.codes[0] % 2).astype(np.int32)
-        spent = {"floor": _seconds(lambda labels=labels, child=child: np.bincount(labels * 2 + child)) / size}
+        spent = {
+            "floor": (
+                _seconds(lambda labels=labels, child=child: np.bincount(labels * 2 + child)) / size
+            )
+        }
         state = case.state()
         candidates = Candidates(state, dict(enumerate(case.taxonomies)), case.classes)
         spent["tds"] = _seconds(lambda c=candidates: _all_steps(c)) / state.touched
@@ -272,12 +332,20 @@ def main(rows: int, repeats: int) -> dict[str, list[float]]:
         owners = case.owners
         winner, follower = (_one(case, own, PartyTds()) for own in (owners[1], owners[2]))
         batch: list[bytes] = []
-        seconds = _seconds(lambda w=winner, b=batch: b.append(w.specialize(sum(bid > 0 for bid in w.bid()))))
+        seconds = _seconds(
+            lambda w=winner, b=batch: b.append(w.specialize(sum(bid > 0 for bid in w.bid())))
+        )
         spent["winner"] = seconds / winner.state.touched
-        spent["follower"] = _seconds(lambda f=follower, b=batch: f.apply(b[0])) / follower.state.touched
+        spent["follower"] = (
+            _seconds(lambda f=follower, b=batch: f.apply(b[0])) / follower.state.touched
+        )
         ids, secret = [str(i) for i in range(2000)], fresh_secret()
         points: list[bytes] = []
-        spent["mask"] = _seconds(lambda i=ids, s=secret, p=points: p.append(masked_ids(i, bytes(32), s))) / 2000 / 1e3
+        spent["mask"] = (
+            _seconds(lambda i=ids, s=secret, p=points: p.append(masked_ids(i, bytes(32), s)))
+            / 2000
+            / 1e3
+        )
         spent["again"] = _seconds(lambda p=points, s=secret: masked_again(p[0], s)) / 2000 / 1e3
         if size == rows:
             for name, value in spent.items():

@@ -14,9 +14,10 @@ from typing import Any
 
 TITLE = "Fusion at size"
 CLAIM = (
-    "Three owners of Adult's complete training records, resampled, and 1 % more people each whom the others don't know "
-    "(QID7): `shoal party` for each, over mutual TLS on loopback with MPyC, from CSV files to the audited release. "
-    "10 million with ids keyed for a trusted helper, 1 million with masked ids."
+    "Three owners of Adult's complete training records, resampled, and 1 % more people each whom"
+    " the others don't know (QID7): `shoal party` for each, over mutual TLS on loopback with MPyC,"
+    " from CSV files to the audited release. 10 million with ids keyed for a trusted helper, 1"
+    " million with masked ids."
 )
 SIZES = ((10_000_000, 1000, "keyed"), (1_000_000, 1000, "masked"))
 STEPS = ("scoring", "instructions")
@@ -37,12 +38,19 @@ def measure(asked: Any) -> Any:
         settings(asked, rows=[rows for rows, _, _ in SIZES], k=1000, seed=1),
         figures,
         notes=[
-            "One run; the runs of a figure are the parties. Seconds of the clock, but 'CPU' where it says so: with four"
-            " parties on two cores they wait for each other.",
-            "Per touched record: CPU of scoring and instructions, as the party's certificate tells it, over the records"
-            " under every node that was tried, once for each QID with its attribute.",
-            "Masking is linear in the ids: 10 million of them would take each of three owners ten times the CPU "
-            "shown for 1 million, on all cores.",
+            (
+                "One run; the runs of a figure are the parties. Seconds of the clock, but 'CPU'"
+                " where it says so: with four parties on two cores they wait for each other."
+            ),
+            (
+                "Per touched record: CPU of scoring and instructions, as the party's certificate"
+                " tells it, over the records under every node that was tried, once for each QID"
+                " with its attribute."
+            ),
+            (
+                "Masking is linear in the ids: 10 million of them would take each of three owners"
+                " ten times the CPU shown for 1 million, on all cores."
+            ),
         ],
     )
 
@@ -59,7 +67,15 @@ def _run(rows: int, k: int, joining: str) -> dict[str, Any]:
         def take_part(name: str) -> Any:
             output = ["-o", folder / f"{name}.csv", "--json"] if name != "helper" else []
             return processes.shoal(
-                "party", name, folder / "parties.json", "--keys", folder, "--folder", folder / name, "-q", *output
+                "party",
+                name,
+                folder / "parties.json",
+                "--keys",
+                folder,
+                "--folder",
+                folder / name,
+                "-q",
+                *output,
             )
 
         with ThreadPoolExecutor(len(names)) as parties:
@@ -72,17 +88,25 @@ def _figures(rows: int, joining: str, used: dict[str, Any], figure: Any) -> list
     told = {name: json.loads(used[name].output)["fusion"] for name in owners}
     assert all(account["people"] == rows for account in told.values())
     size = f"{rows:,} records"
-    steps = tuple(sum(t["processor"][phase] for phase in STEPS) / t["touched"] * 1e9 for t in told.values())
+    steps = tuple(
+        sum(t["processor"][phase] for phase in STEPS) / t["touched"] * 1e9 for t in told.values()
+    )
     found = [
         figure(f"{size}, {joining} ids: a party's steps", "CPU ns a touched record", steps, 60),
-        figure(f"{size}: seconds from agreed ids to table", "s", tuple(_after_join(t) for t in told.values())),
+        figure(
+            f"{size}: seconds from agreed ids to table",
+            "s",
+            tuple(_after_join(t) for t in told.values()),
+        ),
         figure(
             f"{size}, {joining} ids: peak memory of an owner, from file to release",
             "GB",
             tuple(used[name].peak / 1e9 for name in owners),
             2,
         ),
-        figure(f"{size}, {joining} ids: join", "s", tuple(t["seconds"]["join"] for t in told.values())),
+        figure(
+            f"{size}, {joining} ids: join", "s", tuple(t["seconds"]["join"] for t in told.values())
+        ),
         figure(
             f"{size}, {joining} ids: an owner in all",
             "CPU us a record",
@@ -90,7 +114,9 @@ def _figures(rows: int, joining: str, used: dict[str, Any], figure: Any) -> list
         ),
     ]
     if "helper" in used:
-        found.append(figure(f"{size}: peak memory of the helper", "GB", (used["helper"].peak / 1e9,), 2))
+        found.append(
+            figure(f"{size}: peak memory of the helper", "GB", (used["helper"].peak / 1e9,), 2)
+        )
     return found
 
 
@@ -103,8 +129,9 @@ def prepare(folder: Path, rows: int, k: int, joining: str) -> None:
     import numpy as np
     import polars as pl
 
-    from shoal.jobs.fuse import Keys, free_ports
-    from shoal.jobs.reproduce.fusion_bench import NAMES, TOP7, bench
+    from shoal.jobs.fuse.fuse import free_ports
+    from shoal.jobs.fuse.keys import Keys
+    from shoal.reproduce.fusion_bench import NAMES, TOP7, bench
 
     joint = bench(None, False).joint
     rng = np.random.default_rng(1)
@@ -116,9 +143,15 @@ def prepare(folder: Path, rows: int, k: int, joining: str) -> None:
         columns = [*owned, *([joint.label] if number == 0 else [])]
         order = rng.permutation(len(ids))
         own = joint.train.select(columns)[np.concatenate([picked, more])[order]]
-        own.insert_column(0, pl.Series("person", 10_000_000 + ids[order])).write_csv(folder / f"{name}.table.csv")
+        own.insert_column(0, pl.Series("person", 10_000_000 + ids[order])).write_csv(
+            folder / f"{name}.table.csv"
+        )
         parties.append(
-            {"name": name, "table": f"{name}.table.csv", "attributes": {a: joint.attributes[a] for a in owned}}
+            {
+                "name": name,
+                "table": f"{name}.table.csv",
+                "attributes": {a: joint.attributes[a] for a in owned},
+            }
         )
     helper = [{"name": "helper"}] if joining == "keyed" else []
     for party, port in zip([*parties, *helper], free_ports(len(parties + helper)), strict=True):

@@ -18,9 +18,9 @@ import numpy as np
 
 TITLE = "The method alone on 10 million records"
 CLAIM = (
-    "CPU seconds of `method.partition` on the encoded table (10 million records resampled from Adult with jitter, 6 "
-    "quasi-identifiers, k = 10), against a bare median split of the same rows in place, in compiled code: no tie "
-    "order, no options, no class labels."
+    "CPU seconds of `method.partition` on the encoded table (10 million records resampled from"
+    " Adult with jitter, 6 quasi-identifiers, k = 10), against a bare median split of the same rows"
+    " in place, in compiled code: no tie order, no options, no class labels."
 )
 ROWS = 10_000_000
 K = 10
@@ -44,22 +44,43 @@ def measure(asked: Any) -> Any:
     for name, target in TARGETS.items():
         figures += [
             Figure(f"rounded-partition, {name}", "CPU s", tuple(seconds[name])),
-            Figure(f"{name} over the bare split", "times", ratios(seconds[name], seconds["floor"]), target),
+            Figure(
+                f"{name} over the bare split",
+                "times",
+                ratios(seconds[name], seconds["floor"]),
+                target,
+            ),
         ]
     for name in ("floor", *TARGETS):
         label = "bare median split" if name == "floor" else f"rounded-partition, {name}"
-        figures.append(Figure(f"peak memory of the process over the codes, {label}", "times", tuple(peaks[name])))
+        figures.append(
+            Figure(
+                f"peak memory of the process over the codes, {label}", "times", tuple(peaks[name])
+            )
+        )
     return Result(
         "kernel",
         TITLE,
         CLAIM,
-        settings(asked, rows=rows, attributes=found["attributes"], k=K, seed=SEED, codes_bytes=found["codes_bytes"]),
+        settings(
+            asked,
+            rows=rows,
+            attributes=found["attributes"],
+            k=K,
+            seed=SEED,
+            codes_bytes=found["codes_bytes"],
+        ),
         figures,
         notes=[
-            "The bare split starts from rows that are copied together already; the method's time includes that copy "
-            "and the labels. All three take turns in one process of one thread, compiled beforehand.",
-            "Peak memory counts the whole process: interpreter, libraries, the codes themselves (1), their copy as "
-            "rows (about 1.2) and the labels.",
+            (
+                "The bare split starts from rows that are copied together already; the method's"
+                " time includes that copy and the labels. All three take turns in one process of"
+                " one thread, compiled beforehand."
+            ),
+            (
+                "Peak memory counts the whole process: interpreter, libraries, the codes themselves"
+                " (1), their copy as rows (about 1.2) and the labels."
+            ),
         ],
     )
 
@@ -69,9 +90,9 @@ class KAlone:
     """k-anonymity and nothing else."""
 
     k: int
-    beyond_k: bool = False
+    needs_more_than_k: bool = False
 
-    def hold(self, labels: np.ndarray, count: int) -> np.ndarray:
+    def holds(self, labels: np.ndarray, count: int) -> np.ndarray:
         return np.bincount(labels, minlength=count) >= self.k
 
 
@@ -118,7 +139,12 @@ def main(path: str, repeats: int, k: int) -> dict[str, Any]:
             forget_peak()
             seconds[name].append(contender(codes))
             peaks[name].append(peak() / codes.nbytes)
-    return {"seconds": seconds, "peaks": peaks, "attributes": codes.shape[1], "codes_bytes": codes.nbytes}
+    return {
+        "seconds": seconds,
+        "peaks": peaks,
+        "attributes": codes.shape[1],
+        "codes_bytes": codes.nbytes,
+    }
 
 
 def forget_peak() -> None:

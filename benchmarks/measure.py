@@ -16,7 +16,9 @@ from typing import Any
 import adult
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED = "two cores, shared with other work: compare CPU seconds and ratios of one run, never wall time"
+SHARED = (
+    "two cores, shared with other work: compare CPU seconds and ratios of one run, never wall time"
+)
 ONE_THREAD = {"POLARS_MAX_THREADS": "1", "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 Say = Callable[[str], None]
@@ -112,7 +114,9 @@ def settings(asked: Asked, **more: Any) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "machine": SHARED,
         "data": "Adult, complete training records",
-        "data_sha256": hashlib.sha256((adult.DATA / "adult" / "adult.data").read_bytes()).hexdigest()[:16],
+        "data_sha256": (
+            hashlib.sha256((adult.DATA / "adult" / "adult.data").read_bytes()).hexdigest()[:16]
+        ),
         "repeats": asked.repeats,
         **more,
     }
@@ -120,7 +124,9 @@ def settings(asked: Asked, **more: Any) -> dict[str, Any]:
 
 def _git(*arguments: str) -> str | None:
     try:
-        done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()

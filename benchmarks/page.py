@@ -18,7 +18,12 @@ def draw(results: Sequence[dict[str, Any]]) -> str:
         lines += _figures(result["figures"])
         if result["rows"]:
             lines += _losses(result["rows"])
-        lines += [*(f"- {note}" for note in result["notes"]), "", _provenance(result["settings"]), ""]
+        lines += [
+            *(f"- {note}" for note in result["notes"]),
+            "",
+            _provenance(result["settings"]),
+            "",
+        ]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -30,7 +35,10 @@ def _summary(results: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield ""
     for result, figure in missed:
         measured = _value(figure["median"], figure["unit"])
-        yield f"- missed in *{result['title']}*: {figure['what']}: {measured}, target {_target(figure)}"
+        yield (
+            f"- missed in *{result['title']}*: {figure['what']}: {measured}, target"
+            f" {_target(figure)}"
+        )
     if missed:
         yield ""
 
@@ -39,7 +47,11 @@ def _figures(figures: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "| figure | median | least to most | target | |"
     yield "|---|---|---|---|---|"
     for figure in figures:
-        spread = "" if len(figure["runs"]) == 1 else f"{_number(figure['least'])} to {_number(figure['most'])}"
+        spread = (
+            ""
+            if len(figure["runs"]) == 1
+            else f"{_number(figure['least'])} to {_number(figure['most'])}"
+        )
         yield (
             f"| {figure['what']} | {_value(figure['median'], figure['unit'])} | {spread} "
             f"| {_target(figure)} | {VERDICT[figure.get('kept')]} |"
@@ -48,7 +60,11 @@ def _figures(figures: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _target(figure: dict[str, Any]) -> str:
-    return "" if "target" not in figure else f"{figure['sense']} {_value(figure['target'], figure['unit'])}"
+    return (
+        ""
+        if "target" not in figure
+        else f"{figure['sense']} {_value(figure['target'], figure['unit'])}"
+    )
 
 
 def _losses(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -56,31 +72,43 @@ def _losses(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     for values in dict.fromkeys(row["values"] for row in rows):
         chosen = [row for row in rows if row["values"] == values]
         ks = list(dict.fromkeys(row["k"] for row in chosen))
-        yield f"### By method, {values} values" if values == "ordered" else f"### By method, over {values}"
+        yield (
+            f"### By method, {values} values"
+            if values == "ordered"
+            else f"### By method, over {values}"
+        )
         yield ""
         yield "| method | " + " | ".join(f"gcp %, k = {k}" for k in ks) + " |"
         yield "|---" * (len(ks) + 1) + "|"
         for method in dict.fromkeys(row["method"] for row in chosen):
             of_k = {row["k"]: row for row in chosen if row["method"] == method}
-            yield f"| {method} | " + " | ".join(_number(of_k[k]["gcp"]) if k in of_k else "" for k in ks) + " |"
+            yield (
+                f"| {method} | "
+                + " | ".join(_number(of_k[k]["gcp"]) if k in of_k else "" for k in ks)
+                + " |"
+            )
         yield ""
         yield "| method | k | classes made | classes told apart | DM | CM | CPU s of the method |"
         yield "|---|---|---|---|---|---|---|"
         for row in chosen:
             yield (
-                f"| {row['method']} | {row['k']} | {row['classes_made']:,} | {row['classes_published']:,} "
-                f"| {row['dm']:,} | {row['cm']:,} | {_number(row['method_seconds'])} |"
+                f"| {row['method']} | {row['k']} | {row['classes_made']:,} |"
+                f" {row['classes_published']:,} | {row['dm']:,} | {row['cm']:,} |"
+                f" {_number(row['method_seconds'])} |"
             )
         yield ""
 
 
 def _provenance(settings: dict[str, Any]) -> str:
-    versions = ", ".join(f"{name} {settings[name]}" for name in ("shoal", "python", "numba", "numpy", "polars"))
+    versions = ", ".join(
+        f"{name} {settings[name]}" for name in ("shoal", "python", "numba", "numpy", "polars")
+    )
     changed = " and changes not committed" if settings["uncommitted_source"] else ""
     seeds = f"seeds {settings['seeds']}" if "seeds" in settings else f"seed {settings['seed']}"
     return (
-        f"Measured at commit {settings['commit']}{changed}; {versions}; {settings['cpu']}, {settings['machine']}. "
-        f"Repeats: {settings['repeats']}; {seeds}; data: {settings['data']} (sha256 {settings['data_sha256']}...)."
+        f"Measured at commit {settings['commit']}{changed}; {versions}; {settings['cpu']},"
+        f" {settings['machine']}. Repeats: {settings['repeats']}; {seeds}; data: {settings['data']}"
+        f" (sha256 {settings['data_sha256']}...)."
     )
 
 

@@ -16,7 +16,9 @@ from importlib.metadata import version
 from typing import Any
 
 
-def anonypy(path: str, k: int, sensitive: str, numbers: list[str], categories: list[str]) -> tuple[float, list[Any]]:
+def anonypy(
+    path: str, k: int, sensitive: str, numbers: list[str], categories: list[str]
+) -> tuple[float, list[Any]]:
     import pandas as pd
 
     peer = importlib.import_module("anonypy")
@@ -29,7 +31,9 @@ def anonypy(path: str, k: int, sensitive: str, numbers: list[str], categories: l
     return seconds, [(row, int(row["count"])) for row in published]
 
 
-def polarfrost(path: str, k: int, sensitive: str, numbers: list[str], categories: list[str]) -> tuple[float, list[Any]]:
+def polarfrost(
+    path: str, k: int, sensitive: str, numbers: list[str], categories: list[str]
+) -> tuple[float, list[Any]]:
     # it imports PySpark's pandas_udf always and uses it for Spark tables only: empty modules stand in
     for name in ("pyspark", "pyspark.sql", "pyspark.sql.functions"):
         sys.modules[name] = types.ModuleType(name)
@@ -50,11 +54,18 @@ def _text(cell: Any) -> str:
     return str(cell[0] if isinstance(cell, list) else cell)
 
 
-def main(name: str, path: str, out: str, k: str, sensitive: str, numbers: str, categories: str) -> None:
+def main(
+    name: str, path: str, out: str, k: str, sensitive: str, numbers: str, categories: str
+) -> None:
     quasi = numbers.split(","), categories.split(",")
-    seconds, published = {"anonypy": anonypy, "polarfrost": polarfrost}[name](path, int(k), sensitive, *quasi)
+    seconds, published = {"anonypy": anonypy, "polarfrost": polarfrost}[name](
+        path, int(k), sensitive, *quasi
+    )
     names = [*quasi[0], *quasi[1]]
-    groups = [{"cells": {n: _text(row[n]) for n in names}, "records": records} for row, records in published]
+    groups = [
+        {"cells": {n: _text(row[n]) for n in names}, "records": records}
+        for row, records in published
+    ]
     with open(out, "w") as file:
         json.dump(groups, file)
     print(json.dumps({"seconds": seconds, "version": version(name)}))

@@ -20,8 +20,8 @@ import shoal
 
 TITLE = "Side by side with peers"
 CLAIM = (
-    "Whole call on a table in memory, Adult with 8 quasi-identifiers, k = 10: CPU seconds and information loss (gcp, "
-    "measured by `shoal audit` on what each of them published)."
+    "Whole call on a table in memory, Adult with 8 quasi-identifiers, k = 10: CPU seconds and"
+    " information loss (gcp, measured by `shoal audit` on what each of them published)."
 )
 K = 10
 NUMBERS = tuple(name for name in adult.EIGHT if name not in adult.ORDINALS)
@@ -64,18 +64,38 @@ def measure(asked: Asked) -> Result:
         "peers",
         TITLE,
         CLAIM,
-        settings(asked, rows=asked.rows or "Adult", k=K, seed=1, peers=[f"{p.name} {p.pinned}" for p in PEERS]),
+        settings(
+            asked,
+            rows=asked.rows or "Adult",
+            k=K,
+            seed=1,
+            peers=[f"{p.name} {p.pinned}" for p in PEERS],
+        ),
         notes=[
-            "A peer publishes sets of categories. As spans: from the first to the last of the set in the order by "
-            "frequency, as ours are counted. As sets: (values in the set - 1) / (values - 1), the reading that "
-            "flatters a set. The target is judged by the second.",
-            "polarfrost imports PySpark always and uses it for Spark tables only; empty modules stand in for it.",
-            f"anonypy is slow, so it is tried once on {LARGER:,} records and not beyond; a peer that is not done "
-            f"after {MOST_WALL:g} s is stopped.",
-            "The ratio takes the first call of our process, which reads compiled kernels from disk; later calls are "
-            "given, too. Imports are timed on neither side. Our call includes the audit.",
-            "For scale, not of this run, one million records, whole process, measured by this project: ARX's local "
-            "recoding 12 to 52 CPU s, a Mondrian in pure Python 26, anonypy 296.",
+            (
+                "A peer publishes sets of categories. As spans: from the first to the last of the"
+                " set in the order by frequency, as ours are counted. As sets: (values in the set -"
+                " 1) / (values - 1), the reading that flatters a set. The target is judged by the"
+                " second."
+            ),
+            (
+                "polarfrost imports PySpark always and uses it for Spark tables only; empty modules"
+                " stand in for it."
+            ),
+            (
+                f"anonypy is slow, so it is tried once on {LARGER:,} records and not beyond; a peer"
+                f" that is not done after {MOST_WALL:g} s is stopped."
+            ),
+            (
+                "The ratio takes the first call of our process, which reads compiled kernels from"
+                " disk; later calls are given, too. Imports are timed on neither side. Our call"
+                " includes the audit."
+            ),
+            (
+                "For scale, not of this run, one million records, whole process, measured by this"
+                " project: ARX's local recoding 12 to 52 CPU s, a Mondrian in pure Python 26,"
+                " anonypy 296."
+            ),
         ],
     )
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name:
@@ -97,7 +117,9 @@ def measure(asked: Asked) -> Result:
     for peer in PEERS:
         outcome = outcomes[peer.name]
         if outcome.problem:
-            found.notes.append(f"{peer.name} {peer.pinned} could not be measured to the end: {outcome.problem}")
+            found.notes.append(
+                f"{peer.name} {peer.pinned} could not be measured to the end: {outcome.problem}"
+            )
         if outcome.seconds:
             found.figures += _peer_figures(peer, outcome, ours, ours_larger, larger)
     found.figures += _one_million(asked)
@@ -108,12 +130,18 @@ def measure(asked: Asked) -> Result:
 
 
 def _ours(table: Path, folder: Path, *preset: str) -> dict[str, Any]:
-    return processes.script("shoal_call.py", table, folder / "policy.json", *preset, env=ONE_THREAD).said
+    return processes.script(
+        "shoal_call.py", table, folder / "policy.json", *preset, env=ONE_THREAD
+    ).said
 
 
 def _shoal_figures(ours: list[dict[str, Any]], table: str) -> list[Figure]:
     return [
-        Figure(f"shoal, {table}, first call of a process", "CPU s", tuple(run["seconds"][0] for run in ours)),
+        Figure(
+            f"shoal, {table}, first call of a process",
+            "CPU s",
+            tuple(run["seconds"][0] for run in ours),
+        ),
         Figure(f"shoal, {table}, later call", "CPU s", tuple(run["seconds"][1] for run in ours)),
         Figure(f"shoal, {table}, gcp", "%", tuple(100 * run["gcp"] for run in ours)),
     ]
@@ -135,14 +163,21 @@ def _one_million(asked: Asked) -> list[Figure]:
         processes.shoal("publish", folder / "in.csv", *more, env=ONE_THREAD)
         for turn in range(asked.repeats):
             asked.say(f"peers: {rows:,} records, turn {turn + 1} of {asked.repeats}")
-            starts.append(processes.shoal("publish", folder / "few.csv", *more, env=ONE_THREAD).seconds)
+            starts.append(
+                processes.shoal("publish", folder / "few.csv", *more, env=ONE_THREAD).seconds
+            )
             for label, chosen in settings_of.items():
                 run = processes.shoal("publish", folder / "in.csv", *more, *chosen, env=ONE_THREAD)
                 seconds[label].append(run.seconds)
-    figures = [Figure("shoal publish, 100 records, whole process: start-up", "CPU s", tuple(starts))]
+    figures = [
+        Figure("shoal publish, 100 records, whole process: start-up", "CPU s", tuple(starts))
+    ]
     for label, runs in seconds.items():
         beyond = tuple(run - start for run, start in zip(runs, starts, strict=True))
-        what = f"shoal publish, {rows:,} records, 6 quasi-identifiers, whole process beyond start-up, {label}"
+        what = (
+            f"shoal publish, {rows:,} records, 6 quasi-identifiers, whole process beyond start-up,"
+            f" {label}"
+        )
         figures.append(Figure(what, "CPU s", beyond, BEYOND_START))
     return figures
 
@@ -157,10 +192,14 @@ def _peer(peer: Peer, folder: Path, frame: pl.DataFrame, asked: Asked) -> Outcom
         python = _environment(peer, folder)
         for turn in range(asked.repeats):
             asked.say(f"peers: {peer.name}, turn {turn + 1} of {asked.repeats}")
-            outcome.seconds.append(_call(peer, python, folder / "adult.csv", folder / "groups.json"))
+            outcome.seconds.append(
+                _call(peer, python, folder / "adult.csv", folder / "groups.json")
+            )
         if peer.larger:
             asked.say(f"peers: {peer.name}, larger table")
-            outcome.larger_seconds.append(_call(peer, python, folder / "larger.csv", folder / "larger.json"))
+            outcome.larger_seconds.append(
+                _call(peer, python, folder / "larger.csv", folder / "larger.json")
+            )
     except RuntimeError as failed:
         outcome.problem = str(failed)
         if not outcome.seconds:
@@ -170,7 +209,10 @@ def _peer(peer: Peer, folder: Path, frame: pl.DataFrame, asked: Asked) -> Outcom
     certificate = shoal.audit(as_release(groups, policy), shoal.Policy.from_dict(policy))
     outcome.as_spans = 100 * certificate["utility"]["gcp"]
     outcome.as_sets = 100 * loss_of_sets(groups, policy)
-    outcome.smallest, outcome.groups = certificate["classes"]["min"], certificate["classes"]["count"]
+    outcome.smallest, outcome.groups = (
+        certificate["classes"]["min"],
+        certificate["classes"]["count"],
+    )
     return outcome
 
 
@@ -181,14 +223,18 @@ def _environment(peer: Peer, folder: Path) -> str:
     python = str(place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
     wanted = [f"{peer.name}=={peer.pinned}", *peer.needs]
     clean = {"PYTHONPATH": ""}  # nothing of ours
-    processes.run([python, "-m", "pip", "install", "--quiet", *wanted], env=clean, timeout=MOST_WALL)
+    processes.run(
+        [python, "-m", "pip", "install", "--quiet", *wanted], env=clean, timeout=MOST_WALL
+    )
     return python
 
 
 def _call(peer: Peer, python: str, table: Path, out: Path) -> float:
     arguments = (peer.name, table, out, K, "income", ",".join(NUMBERS), ",".join(CATEGORIES))
     command = [python, str(processes.HERE / "peer_call.py"), *map(str, arguments)]
-    return processes.run(command, env={**ONE_THREAD, "PYTHONPATH": ""}, timeout=MOST_WALL).said["seconds"]
+    return processes.run(command, env={**ONE_THREAD, "PYTHONPATH": ""}, timeout=MOST_WALL).said[
+        "seconds"
+    ]
 
 
 def as_release(groups: list[dict[str, Any]], policy: dict[str, Any]) -> pl.DataFrame:
@@ -235,7 +281,11 @@ def _label_span(cell: str, order: list[str]) -> str:
 
 
 def _peer_figures(
-    peer: Peer, outcome: Outcome, ours: list[dict[str, Any]], ours_larger: list[dict[str, Any]], larger: int
+    peer: Peer,
+    outcome: Outcome,
+    ours: list[dict[str, Any]],
+    ours_larger: list[dict[str, Any]],
+    larger: int,
 ) -> list[Figure]:
     first, later = (statistics.median(run["seconds"][i] for run in ours) for i in (0, 1))
     gcp = statistics.median(100 * run["gcp"] for run in ours)
@@ -245,7 +295,11 @@ def _peer_figures(
     figures = [
         Figure(f"{label}, Adult", "CPU s", tuple(outcome.seconds)),
         Figure(f"{label} over shoal's first call", "times", times, TIMES_FASTER, "at least"),
-        Figure(f"{label} over a later call of shoal's", "times", tuple(s / later for s in outcome.seconds)),
+        Figure(
+            f"{label} over a later call of shoal's",
+            "times",
+            tuple(s / later for s in outcome.seconds),
+        ),
         Figure(f"{label}, Adult, gcp as spans", "%", (outcome.as_spans,)),
         Figure(f"{label}, Adult, gcp as sets", "%", (outcome.as_sets,)),
         Figure(f"shoal's gcp against the lower of these, {label}", "%", (gcp,), theirs, "below"),
@@ -257,5 +311,13 @@ def _peer_figures(
         times = tuple(seconds / first for seconds in outcome.larger_seconds)
         table = f"{larger:,} records"
         figures.append(Figure(f"{label}, {table}", "CPU s", tuple(outcome.larger_seconds)))
-        figures.append(Figure(f"{label} over shoal's first call, {table}", "times", times, TIMES_FASTER, "at least"))
+        figures.append(
+            Figure(
+                f"{label} over shoal's first call, {table}",
+                "times",
+                times,
+                TIMES_FASTER,
+                "at least",
+            )
+        )
     return figures

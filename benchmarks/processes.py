@@ -43,10 +43,14 @@ class Usage:
 
 
 # what a user has who installed it: .pyc files are kept, whatever the environment of this run says
-_INHERITED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+_INHERITED = {
+    name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+}
 
 
-def run(command: Sequence[str], *, env: Mapping[str, str] | None = None, timeout: float | None = None) -> Usage:
+def run(
+    command: Sequence[str], *, env: Mapping[str, str] | None = None, timeout: float | None = None
+) -> Usage:
     """Runs a command to its end; raises RuntimeError with its last words where it fails or takes too long."""
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as folder:
         report = Path(folder) / "usage"

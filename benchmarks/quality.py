@@ -15,16 +15,21 @@ from inputs import problem
 from measure import Asked, Figure, Result, rounded, settings
 
 import shoal
-from shoal.jobs import registry
+from shoal.policy import registry
 
 TITLE = "Quality on Adult"
 CLAIM = (
-    "Information loss (gcp, the mean width of published cells, in %) on Adult's 30,162 complete records and 8 "
-    "quasi-identifiers. No table can hold more classes than floor(n/k); rounded partition makes exactly as many."
+    "Information loss (gcp, the mean width of published cells, in %) on Adult's 30,162 complete"
+    " records and 8 quasi-identifiers. No table can hold more classes than floor(n/k); rounded"
+    " partition makes exactly as many."
 )
 KS = (5, 10, 50, 100)
 ROUNDED = "rounded-partition"
-CLUSTERING = {"mdav", "k-member", "oka"}  # and those that aim at t-closeness take minutes each: measured for one k
+CLUSTERING = {
+    "mdav",
+    "k-member",
+    "oka",
+}  # and those that aim at t-closeness take minutes each: measured for one k
 CLUSTERING_K = 10
 VALUES = {"ordered": lambda k: adult.policy(adult.EIGHT, k), "hierarchies": adult.over_hierarchies}
 # ARX 3.9.2, best local recoding on this table and over these hierarchies: figures of this project, not of this run
@@ -43,7 +48,9 @@ class Contender:
 
     @property
     def label(self) -> str:
-        return " ".join([self.method, *(f"{name}={value}" for name, value in self.parameters.items())])
+        return " ".join(
+            [self.method, *(f"{name}={value}" for name, value in self.parameters.items())]
+        )
 
 
 def contenders() -> Iterator[Contender]:
@@ -63,18 +70,39 @@ def measure(asked: Asked) -> Result:
         "quality",
         TITLE,
         CLAIM,
-        settings(asked, rows=frame.height, k=list(KS), seeds=list(range(asked.repeats)), defaults=defaults),
+        settings(
+            asked,
+            rows=frame.height,
+            k=list(KS),
+            seeds=list(range(asked.repeats)),
+            defaults=defaults,
+        ),
         notes=[
-            f"Default is the method of a policy that names none: {defaults['ordered']} over ordered values, "
-            f"{defaults['hierarchies']} over hierarchies.",
-            "Ordered: numbers over their range, categories ordered by frequency. Hierarchies: ARX's files for all "
-            "eight, age included, `education` for its number.",
-            f"Clustering methods are measured at k = {CLUSTERING_K} only, and no t is asked of those that aim at one.",
-            "A method that draws no random number gives the same table for every seed: its spread is 0.",
-            "Classes: how many the method made, and how many a reader can tell apart in the published table. "
-            "DM is discernibility, CM the records that lack their class's most frequent income.",
-            "ARX's figures are not of this run: ARX 3.9.2, its best local recoding, measured by this project on the "
-            "same table with the same hierarchies and definition.",
+            (
+                f"Default is the method of a policy that names none: {defaults['ordered']} over"
+                f" ordered values, {defaults['hierarchies']} over hierarchies."
+            ),
+            (
+                "Ordered: numbers over their range, categories ordered by frequency. Hierarchies:"
+                " ARX's files for all eight, age included, `education` for its number."
+            ),
+            (
+                f"Clustering methods are measured at k = {CLUSTERING_K} only, and no t is asked of"
+                " those that aim at one."
+            ),
+            (
+                "A method that draws no random number gives the same table for every seed: its"
+                " spread is 0."
+            ),
+            (
+                "Classes: how many the method made, and how many a reader can tell apart in the"
+                " published table. DM is discernibility, CM the records that lack their class's"
+                " most frequent income."
+            ),
+            (
+                "ARX's figures are not of this run: ARX 3.9.2, its best local recoding, measured by"
+                " this project on the same table with the same hierarchies and definition."
+            ),
         ],
     )
     for values, policy_of in VALUES.items():
@@ -82,24 +110,34 @@ def measure(asked: Asked) -> Result:
             if frame.height < k:
                 continue
             for contender in contenders():
-                if k != CLUSTERING_K and (contender.method in CLUSTERING or contender.method.startswith("tcloseness")):
+                if k != CLUSTERING_K and (
+                    contender.method in CLUSTERING or contender.method.startswith("tcloseness")
+                ):
                     continue
                 asked.say(f"quality: {values}, k = {k}, {contender.label}")
                 policy = shoal.Policy.from_dict(policy_of(k), base=adult.DATA)
                 policy = policy.with_method(contender.method, contender.parameters)
-                found.rows.append({"values": values, "k": k, **_row(frame, policy, contender, asked.repeats)})
+                found.rows.append(
+                    {"values": values, "k": k, **_row(frame, policy, contender, asked.repeats)}
+                )
     found.figures = list(_figures(found.rows, frame.height, defaults))
     return found
 
 
 def _default(frame: pl.DataFrame, policy: dict[str, Any]) -> str:
     """The method that is taken where a policy names none."""
-    return shoal.publish(frame, shoal.Policy.from_dict(policy, base=adult.DATA)).certificate["method"]["name"]
+    return shoal.publish(frame, shoal.Policy.from_dict(policy, base=adult.DATA)).certificate[
+        "method"
+    ]["name"]
 
 
-def _row(frame: pl.DataFrame, policy: shoal.Policy, contender: Contender, seeds: int) -> dict[str, Any]:
+def _row(
+    frame: pl.DataFrame, policy: shoal.Policy, contender: Contender, seeds: int
+) -> dict[str, Any]:
     given = problem(frame, policy)
-    made = policy.build_method("publish").partition(given.matrix, given.promises, np.random.default_rng(0))
+    made = policy.build_method("publish").partition(
+        given.matrix, given.promises, np.random.default_rng(0)
+    )
     sizes = made.sizes()
     certificates = list(_certificates(frame, policy, seeds))
     losses = [100 * certificate["utility"]["gcp"] for certificate in certificates]
@@ -114,11 +152,15 @@ def _row(frame: pl.DataFrame, policy: shoal.Policy, contender: Contender, seeds:
         "largest_made": int(sizes.max()),
         "dm": first["utility"]["discernibility"],
         "cm": first["utility"]["classification"],
-        "method_seconds": rounded(min(certificate["seconds"]["method"] for certificate in certificates)),
+        "method_seconds": rounded(
+            min(certificate["seconds"]["method"] for certificate in certificates)
+        ),
     }
 
 
-def _certificates(frame: pl.DataFrame, policy: shoal.Policy, seeds: int) -> Iterator[shoal.Certificate]:
+def _certificates(
+    frame: pl.DataFrame, policy: shoal.Policy, seeds: int
+) -> Iterator[shoal.Certificate]:
     """One for each seed; the first two alone where they lose alike, since then no seed is drawn on."""
     first = shoal.publish(frame, policy.with_seed(0)).certificate
     yield first
@@ -135,9 +177,22 @@ def _figures(rows: list[dict[str, Any]], n: int, defaults: dict[str, str]) -> It
     for k in asked:
         ours = measured["ordered", k, defaults["ordered"]]
         if k in ORDERED_TARGETS:
-            yield Figure(f"default over ordered values, gcp at k = {k}", "%", (ours["gcp"],), ORDERED_TARGETS[k])
-            yield Figure(f"the same against the aim, k = {k}", "%", (ours["gcp"],), ORDERED_AIMS[k], "below")
-        yield Figure(f"classes the default made, k = {k}", "classes", (ours["classes_made"],), n // k, "at least")
+            yield Figure(
+                f"default over ordered values, gcp at k = {k}",
+                "%",
+                (ours["gcp"],),
+                ORDERED_TARGETS[k],
+            )
+            yield Figure(
+                f"the same against the aim, k = {k}", "%", (ours["gcp"],), ORDERED_AIMS[k], "below"
+            )
+        yield Figure(
+            f"classes the default made, k = {k}",
+            "classes",
+            (ours["classes_made"],),
+            n // k,
+            "at least",
+        )
         paper = measured["ordered", k, f"{ROUNDED} preset=paper"]
         yield Figure(
             f"largest class of preset=paper, theorem 2's bound, k = {k}",

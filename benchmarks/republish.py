@@ -17,20 +17,28 @@ from shoal.samples import wearables
 
 TITLE = "Re-publication"
 CLAIM = (
-    "CPU seconds (one thread) and loss of `shoal republish` on invented wearers and on Adult, k = 10, and of "
-    "`shoal audit --ledger`; and what 100 kills leave of a ledger."
+    "CPU seconds (one thread) and loss of `shoal republish` on invented wearers and on Adult, k ="
+    " 10, and of `shoal audit --ledger`; and what 100 kills leave of a ledger."
 )
 K = 10
 LARGE, MILLION, MANY, MOST = 100_000, 1_000_000, 12, 200
 SMALL = 1500
 KILLS = 100
-GCP_OF_PAPER, BEST_OTHER = 5.4, 4.87  # CRP and k-member in DESIGN's anchors, per cent on Adult at k = 10
+GCP_OF_PAPER, BEST_OTHER = (
+    5.4,
+    4.87,
+)  # CRP and k-member in DESIGN's anchors, per cent on Adult at k = 10
 CLUSTERS = ("k-member", "rounded-partition", "lattice-peeling")
 
 
 def measure(asked: Asked) -> Result:
     large, million = asked.rows or LARGE, asked.rows or MILLION
-    found = Result("republish", TITLE, CLAIM, settings(asked, k=K, seed=7, threads=1, rows=[SMALL, large, million]))
+    found = Result(
+        "republish",
+        TITLE,
+        CLAIM,
+        settings(asked, k=K, seed=7, threads=1, rows=[SMALL, large, million]),
+    )
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name:
         folder = Path(name)
         policy = folder / "wearables.yaml"
@@ -63,10 +71,16 @@ def _series(found: Result, policy: Path, asked: Asked) -> None:
     ]  # fmt: skip
 
 
-def _large(found: Result, folder: Path, policy: Path, large: int, million: int, asked: Asked) -> None:
+def _large(
+    found: Result, folder: Path, policy: Path, large: int, million: int, asked: Asked
+) -> None:
     asked.say(f"republish: increments of {large:,} and {million:,}")
-    processes.shoal("sample", "wearables", "-n", large, "--seed", 1, "-o", folder / "large.csv", "-q")
-    processes.shoal("sample", "wearables", "-n", million, "--seed", 2, "-o", folder / "million.csv", "-q")
+    processes.shoal(
+        "sample", "wearables", "-n", large, "--seed", 1, "-o", folder / "large.csv", "-q"
+    )
+    processes.shoal(
+        "sample", "wearables", "-n", million, "--seed", 2, "-o", folder / "million.csv", "-q"
+    )
     exact, blocks, whole, losses = [], [], [], {}
     for turn in range(asked.repeats):
         for what, source, block, seconds in (
@@ -82,7 +96,9 @@ def _large(found: Result, folder: Path, policy: Path, large: int, million: int, 
             seconds.append(used.seconds)
             losses[what] = 100 * _certificate(ledger, 1)["utility"]["gcp"]
     found.figures += [
-        Figure(f"crp, an increment of {large:,}, exact, whole process", "CPU s", tuple(exact), 10.0),
+        Figure(
+            f"crp, an increment of {large:,}, exact, whole process", "CPU s", tuple(exact), 10.0
+        ),
         Figure(f"crp, an increment of {large:,} in blocks of 8,192", "CPU s", tuple(blocks)),
         Figure(f"crp, an increment of {million:,} in blocks of 131,072", "CPU s", tuple(whole)),
         Figure(f"gcp of {large:,}, exact", "%", (losses["exact"],)),
@@ -96,17 +112,27 @@ def _history(found: Result, folder: Path, policy: Path, million: int, asked: Ask
     ledger = folder / "long"
     for seed in range(MANY):
         source = folder / "increment.csv"
-        processes.shoal("sample", "wearables", "-n", million, "--seed", 100 + seed, "-o", source, "-q")
+        processes.shoal(
+            "sample", "wearables", "-n", million, "--seed", 100 + seed, "-o", source, "-q"
+        )
         # small blocks: what is audited does not depend on how well the classes were found
-        processes.shoal("republish", source, "-p", policy, "--ledger", ledger, "--set", "block=4096", "-q")
+        processes.shoal(
+            "republish", source, "-p", policy, "--ledger", ledger, "--set", "block=4096", "-q"
+        )
     used = processes.shoal("audit", "--ledger", ledger, "-q", env=ONE_THREAD)
     verify = processes.shoal("ledger", "verify", ledger, "-q", env=ONE_THREAD)
     more = _call("series", policy, "crp", SMALL, 5, ledger)["seconds"]
     found.figures += [
-        Figure(f"shoal audit --ledger, {MANY} releases of {million:,}", "CPU s", (used.seconds,), 60.0),
+        Figure(
+            f"shoal audit --ledger, {MANY} releases of {million:,}", "CPU s", (used.seconds,), 60.0
+        ),
         Figure("the same, peak memory", "MB", (used.peak / 1e6,)),
         Figure("shoal ledger verify of the same", "CPU s", (verify.seconds,)),
-        Figure(f"crp, {SMALL:,} more in this ledger, and again, after imports", "CPU s", tuple(more[1:])),
+        Figure(
+            f"crp, {SMALL:,} more in this ledger, and again, after imports",
+            "CPU s",
+            tuple(more[1:]),
+        ),
     ]
 
 
@@ -125,18 +151,33 @@ def _adult(found: Result, folder: Path, asked: Asked) -> None:
         )  # fmt: skip
         losses[cluster] = 100 * _certificate(ledger, 1)["utility"]["gcp"]
     best = min(CLUSTERS, key=lambda cluster: losses[cluster])
-    processes.shoal("publish", folder / "adult.csv", "-p", policy, "--method", best, "-o", folder / "once.csv", "-q")
+    processes.shoal(
+        "publish",
+        folder / "adult.csv",
+        "-p",
+        policy,
+        "--method",
+        best,
+        "-o",
+        folder / "once.csv",
+        "-q",
+    )
     once = json.loads((folder / "once.csv.certificate.json").read_text())["utility"]["gcp"]
     found.figures += [
         Figure("gcp on Adult, 8 quasi-identifiers, crp", "%", (losses["paper"],), GCP_OF_PAPER),
-        *(Figure(f"gcp on Adult, crp with cluster={cluster}", "%", (losses[cluster],)) for cluster in CLUSTERS),
+        *(
+            Figure(f"gcp on Adult, crp with cluster={cluster}", "%", (losses[cluster],))
+            for cluster in CLUSTERS
+        ),
         Figure(f"gcp on Adult, the best of these ({best})", "%", (losses[best],), BEST_OTHER),
-        Figure(f"the same over `shoal publish` by {best}", "times", (losses[best] / (100 * once),), 1.0),
+        Figure(
+            f"the same over `shoal publish` by {best}", "times", (losses[best] / (100 * once),), 1.0
+        ),
     ]
     found.notes.append(
-        "Adult: numbers over their range, categories by falling frequency, as in the benchmark of quality, where the "
-        "best method for tables is found. The target of the best clustering is greedy k-member on this table in one "
-        "harness of this project, 4.87 %."
+        "Adult: numbers over their range, categories by falling frequency, as in the benchmark of"
+        " quality, where the best method for tables is found. The target of the best clustering is"
+        " greedy k-member on this table in one harness of this project, 4.87 %."
     )
 
 
@@ -145,10 +186,22 @@ def _kills(found: Result, folder: Path, policy: Path, asked: Asked) -> None:
     asked.say(f"republish: {kills} kills")
     told = _call("kills", policy, folder / "killed", kills)
     found.figures += [
-        Figure(f"of {kills} kills at random instants, ledgers that did not verify", "ledgers", (told["damaged"],), 0),
-        Figure("people published twice or lost after them", "people", (told["twice"] + told["lost"],), 0),
+        Figure(
+            f"of {kills} kills at random instants, ledgers that did not verify",
+            "ledgers",
+            (told["damaged"],),
+            0,
+        ),
+        Figure(
+            "people published twice or lost after them",
+            "people",
+            (told["twice"] + told["lost"],),
+            0,
+        ),
     ]
-    found.notes.append(f"{told['during']} of the kills met the process at work; the others came after its end.")
+    found.notes.append(
+        f"{told['during']} of the kills met the process at work; the others came after its end."
+    )
 
 
 def _call(*arguments: Any) -> dict[str, Any]:

@@ -17,9 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from shoal.jobs.history import audit_ledger
-from shoal.jobs.policy import Policy
-from shoal.jobs.republish import republish_file
+from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.republish import republish_file
+from shoal.policy.policy import Policy
 from shoal.samples import wearables
 from shoal.state.ledger import Ledger
 
@@ -47,7 +47,18 @@ def kills(policy: str, ledger: str, count: str) -> dict:
     place, rng = Path(ledger), random.Random(3)
     place.parent.mkdir(exist_ok=True)
     source = place.with_name("killed.csv")
-    command = [sys.executable, "-m", "shoal", "republish", str(source), "-p", policy, "--ledger", ledger, "-q"]
+    command = [
+        sys.executable,
+        "-m",
+        "shoal",
+        "republish",
+        str(source),
+        "-p",
+        policy,
+        "--ledger",
+        ledger,
+        "-q",
+    ]
     damaged = during = increments = 0
     usual = 1.0
     killed = 0

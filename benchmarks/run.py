@@ -46,14 +46,19 @@ def committed(folder: Path) -> list[dict]:
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--only", action="append", choices=NAMES, help="this one; may be given several times")
+    parser.add_argument(
+        "--only", action="append", choices=NAMES, help="this one; may be given several times"
+    )
     parser.add_argument("--rows", type=int, help="records, instead of each benchmark's own sizes")
     parser.add_argument("--repeats", type=int, default=3, help="runs of everything that is timed")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON files")
     parser.add_argument("--page", type=Path, default=PAGE, help="the page to draw")
     asked = parser.parse_args(arguments)
     if asked.rows is not None and (asked.results == RESULTS or asked.page == PAGE):
-        parser.error("--rows: name other places with --results and --page; the committed figures are of full size")
+        parser.error(
+            "--rows: name other places with --results and --page; the committed figures are of full"
+            " size"
+        )
     return asked
 
 

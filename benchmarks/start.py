@@ -13,8 +13,9 @@ from measure import Asked, Figure, Result, settings
 
 TITLE = "Start"
 CLAIM = (
-    "CPU seconds of the whole process: the help; Adult (30,162 records, 8 quasi-identifiers, k = 10) from CSV to CSV "
-    "with audit and certificate, once everything is compiled; and the same on a machine that never ran it."
+    "CPU seconds of the whole process: the help; Adult (30,162 records, 8 quasi-identifiers, k ="
+    " 10) from CSV to CSV with audit and certificate, once everything is compiled; and the same on"
+    " a machine that never ran it."
 )
 K = 10
 IMPORTS = "import numpy, numba, polars"
@@ -31,11 +32,16 @@ def measure(asked: Asked) -> Result:
         settings(asked, rows=asked.rows or "Adult", k=K, seed=0, threads="as a user gets them"),
         figures,
         notes=[
-            "First run: NUMBA_CACHE_DIR and PYTHONPYCACHEPREFIX lead to empty folders, so every kernel and every "
-            "Python file, the standard library's included, is compiled anew: more than a fresh machine has to do, "
-            "since pip compiles what it installs. With only the kernels missing it is the next line.",
-            "Taken in an environment with what `pip install shoal` brings. Where SciPy is beside, Numba imports part "
-            "of it: a tenth of a second more in every process.",
+            (
+                "First run: NUMBA_CACHE_DIR and PYTHONPYCACHEPREFIX lead to empty folders, so every"
+                " kernel and every Python file, the standard library's included, is compiled anew:"
+                " more than a fresh machine has to do, since pip compiles what it installs. With"
+                " only the kernels missing it is the next line."
+            ),
+            (
+                "Taken in an environment with what `pip install shoal` brings. Where SciPy is"
+                " beside, Numba imports part of it: a tenth of a second more in every process."
+            ),
             f"The bare interpreter and `python -c '{IMPORTS}'` show what nobody can go below.",
         ],
     )
@@ -45,7 +51,9 @@ def help_and_floor(repeats: int) -> list[Figure]:
     processes.shoal("--help")  # .pyc files
     shown = tuple(processes.shoal("--help").seconds for _ in range(repeats))
     bare = tuple(processes.run([sys.executable, "-c", "pass"]).seconds for _ in range(repeats))
-    libraries = tuple(processes.run([sys.executable, "-c", IMPORTS]).seconds for _ in range(repeats))
+    libraries = tuple(
+        processes.run([sys.executable, "-c", IMPORTS]).seconds for _ in range(repeats)
+    )
     return [
         Figure("python, nothing else", "CPU s", bare),
         Figure("python with NumPy, Numba and Polars imported", "CPU s", libraries),
@@ -55,13 +63,17 @@ def help_and_floor(repeats: int) -> list[Figure]:
 
 def _adult(folder: Path, asked: Asked) -> list[Figure]:
     source, out = folder / "adult.csv", folder / "published.csv"
-    processes.script("inputs.py", "table", source, asked.rows or 0, ",".join([*adult.EIGHT, "income"]))
+    processes.script(
+        "inputs.py", "table", source, asked.rows or 0, ",".join([*adult.EIGHT, "income"])
+    )
     policy = policy_file(folder / "policy.json", adult.policy(adult.EIGHT, k=K))
     publish = ("publish", source, "-p", policy, "-o", out, "-q")
 
     def first(*empty: str) -> float:
         with tempfile.TemporaryDirectory(dir=folder) as fresh:
-            return processes.shoal(*publish, env={variable: f"{fresh}/{variable}" for variable in empty}).seconds
+            return processes.shoal(
+                *publish, env={variable: f"{fresh}/{variable}" for variable in empty}
+            ).seconds
 
     asked.say("start: first runs")
     from_nothing, from_kernels = [], []
@@ -74,5 +86,7 @@ def _adult(folder: Path, asked: Asked) -> list[Figure]:
     return [
         Figure("Adult from file to file, warm", "CPU s", warm, 1.5),
         Figure("the same, first run, nothing compiled", "CPU s", tuple(from_nothing), 6.0),
-        Figure("the same, first run, only the kernels not compiled", "CPU s", tuple(from_kernels), 6.0),
+        Figure(
+            "the same, first run, only the kernels not compiled", "CPU s", tuple(from_kernels), 6.0
+        ),
     ]

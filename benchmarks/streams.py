@@ -23,10 +23,11 @@ import yaml
 
 TITLE = "Streams of Adult, 10 quasi-identifiers"
 CLAIM = (
-    "The setting of table 3 of the FADS paper: 6 numbers and 4 hierarchies (by Fung, Wang and Yu, as the paper says), "
-    "k = 100, delta = 10,000, one record to a person. Loss over the 30,162 complete records in file order, five seeds. "
-    "Records a CPU second of the method alone, columns in and decisions out, over 300,000 records drawn with "
-    "replacement; beside it a floor that only compares every record with as many boxes as FADS keeps clusters."
+    "The setting of table 3 of the FADS paper: 6 numbers and 4 hierarchies (by Fung, Wang and Yu,"
+    " as the paper says), k = 100, delta = 10,000, one record to a person. Loss over the 30,162"
+    " complete records in file order, five seeds. Records a CPU second of the method alone, columns"
+    " in and decisions out, over 300,000 records drawn with replacement; beside it a floor that"
+    " only compares every record with as many boxes as FADS keeps clusters."
 )
 NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 TREES = ("education", "marital-status", "occupation", "native-country")
@@ -57,14 +58,22 @@ def measure(asked: Any) -> Any:
         asked.say(f"streams: {method} {parameters} k = {k}")
         call = ("engine", method, json.dumps(parameters), k, rows, asked.repeats)
         found = processes.script("streams.py", *call, env=ONE_THREAD).said
-        name = f"{method}, k = {k}" + "".join(f", {key} = {value}" for key, value in parameters.items())
+        name = f"{method}, k = {k}" + "".join(
+            f", {key} = {value}" for key, value in parameters.items()
+        )
         floor = floor or tuple(found["floor"])
         figures += [
-            Figure(f"loss, {name}", "of 1", tuple(found["loss"]), loss if asked.rows is None else None),
+            Figure(
+                f"loss, {name}", "of 1", tuple(found["loss"]), loss if asked.rows is None else None
+            ),
             Figure(f"speed, {name}", "records a CPU s", tuple(found["speed"]), speed, "at least"),
         ]
         if k == K:
-            figures.append(Figure(f"time over the floor, {name}", "times", ratios(found["floor"], found["speed"])))
+            figures.append(
+                Figure(
+                    f"time over the floor, {name}", "times", ratios(found["floor"], found["speed"])
+                )
+            )
     figures.append(Figure("speed, floor: boxes compared, nothing else", "records a CPU s", floor))
     figures += _whole(asked, rows) + _memory(asked)
     figures.append(_kills(asked, 100 if asked.rows is None else 2))
@@ -84,7 +93,11 @@ def policy(k: int = K, method: str = "fads", **parameters: Any) -> dict:
     attributes: dict = {}
     for name in NUMBERS:
         column = frame[name].cast(pl.Int64)
-        attributes[name] = {"role": "quasi", "type": "number", "domain": [int(column.min()), int(column.max())]}
+        attributes[name] = {
+            "role": "quasi",
+            "type": "number",
+            "domain": [int(column.min()), int(column.max())],
+        }
     for name in TREES:
         path = str(adult.DATA / "adult" / "taxonomy_tds" / f"{name}.csv")
         attributes[name] = {"role": "quasi", "hierarchy": path}
@@ -109,9 +122,11 @@ def engine(method: str, parameters: str, k: int, rows: int, repeats: int) -> dic
 
 def _space(policy: dict) -> tuple[Any, np.ndarray]:
     from shoal.data.space import Space
-    from shoal.jobs.policy import Policy
+    from shoal.policy.policy import Policy
 
-    frame = adult.complete().select(*NUMBERS, *TREES, "income").with_columns(pl.all().cast(pl.String))
+    frame = (
+        adult.complete().select(*NUMBERS, *TREES, "income").with_columns(pl.all().cast(pl.String))
+    )
     schema, findings = Policy.from_dict(policy).bind_stream(frame.columns)
     if schema is None:
         raise SystemExit("\n".join(findings))
@@ -125,7 +140,7 @@ def _space(policy: dict) -> tuple[Any, np.ndarray]:
 class _KAlone:
     """k-anonymity and nothing else."""
 
-    beyond_k = False
+    needs_more_than_k = False
 
     def __init__(self, k: int) -> None:
         self.k = k
@@ -134,19 +149,25 @@ class _KAlone:
         return np.ones(len(records), dtype=bool)
 
 
-def _run(space: Any, values: np.ndarray, method: str, parameters: dict, k: int, seed: int = 1) -> tuple[float, float]:
+def _run(
+    space: Any, values: np.ndarray, method: str, parameters: dict, k: int, seed: int = 1
+) -> tuple[float, float]:
     """CPU seconds of all decisions, and their loss."""
-    from shoal.jobs import registry
+    from shoal.policy import registry
 
     asked = registry.methods()[method].implementation(**{"delta": DELTA, **parameters})
     publisher = asked.start(space, _KAlone(k), seed)
     begun = time.process_time()
-    released = [one for part in _arrivals(values) for one in publisher.push(part)] + list(publisher.flush())
+    released = [one for part in _arrivals(values) for one in publisher.push(part)] + list(
+        publisher.flush()
+    )
     seconds = time.process_time() - begun
     of_cluster: dict[int, float] = {}
     total = 0.0
     for one in released:
-        of_cluster.update(zip(one.made.tolist(), space.frozen(one.lo, one.hi)[2].tolist(), strict=True))
+        of_cluster.update(
+            zip(one.made.tolist(), space.frozen(one.lo, one.hi)[2].tolist(), strict=True)
+        )
         total += sum(of_cluster[c] if c >= 0 else 1.0 for c in one.cluster.tolist())
     return seconds, total / len(values)
 
@@ -208,7 +229,13 @@ def _whole(asked: Any, rows: int) -> list[Any]:
             ]  # fmt: skip
             floors.append(FURTHER * rows / (copied[1] - copied[0]))
     return [
-        Figure("speed, shoal stream, CSV to CSV with a checkpoint", "records a CPU s", tuple(speeds), 3e5, "at least"),
+        Figure(
+            "speed, shoal stream, CSV to CSV with a checkpoint",
+            "records a CPU s",
+            tuple(speeds),
+            3e5,
+            "at least",
+        ),
         Figure("speed, Polars reads and writes the same CSV", "records a CPU s", tuple(floors)),
         Figure("shoal stream over reading and writing", "times", ratios(floors, speeds)),
     ]
@@ -223,7 +250,11 @@ def _memory(asked: Any) -> list[Any]:
 
     figures = []
     rows = 20_000_000 if asked.rows is None else 4 * asked.rows
-    for method, delta, count in (("fads", DELTA, rows), ("castle", DELTA, rows), ("fads", 100_000, rows // 20)):
+    for method, delta, count in (
+        ("fads", DELTA, rows),
+        ("castle", DELTA, rows),
+        ("fads", 100_000, rows // 20),
+    ):
         asked.say(f"streams: memory of {method}, delta = {delta}")
         found = processes.script("streams.py", "memory", method, count, delta, env=ONE_THREAD).said
         what = f"{method}, delta = {delta:,}, {count:,} records"
@@ -239,13 +270,15 @@ def memory(method: str, rows: int, delta: int) -> dict[str, float]:
     from kernel import peak
 
     space, values = _space(policy(method=method))
-    from shoal.jobs import registry
+    from shoal.policy import registry
 
     publisher = registry.methods()[method].implementation(delta=delta).start(space, _KAlone(K), 1)
     from shoal.data.stream import Arrivals
 
     at, rng = 0, np.random.default_rng(2)
-    read: list[int] = []  # often: a single reading is off by a hundredth or two, as memory comes and goes
+    read: list[
+        int
+    ] = []  # often: a single reading is off by a hundredth or two, as memory comes and goes
     while at < rows:
         part = values[rng.permutation(len(values))]
         seq = np.arange(at, at + len(part))
@@ -305,7 +338,13 @@ def _kills(asked: Any, kills: int) -> Any:
             trials += 1
             same += all((folder / f"{name}{s}").read_bytes() == (folder / f"whole{s}").read_bytes()
                         for s in (".csv", ".jsonl"))  # fmt: skip
-    return Figure(f"streams whose output is identical after {killed} kills", "share", (same / trials,), 1.0, "at least")
+    return Figure(
+        f"streams whose output is identical after {killed} kills",
+        "share",
+        (same / trials,),
+        1.0,
+        "at least",
+    )
 
 
 if __name__ == "__main__":

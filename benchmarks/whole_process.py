@@ -12,10 +12,10 @@ from measure import ONE_THREAD, Asked, Figure, Result, ratios, settings
 
 TITLE = "From file to file"
 CLAIM = (
-    "`shoal publish` from CSV to CSV, with audit and certificate (records resampled from Adult with jitter, 6 "
-    "quasi-identifiers and one sensitive column, k = 10), against a Polars process that reads the same input, its "
-    "types guessed, and writes the published table, held in memory, as CSV. One thread each; CPU seconds and peak "
-    "memory of the whole process, start included."
+    "`shoal publish` from CSV to CSV, with audit and certificate (records resampled from Adult with"
+    " jitter, 6 quasi-identifiers and one sensitive column, k = 10), against a Polars process that"
+    " reads the same input, its types guessed, and writes the published table, held in memory, as"
+    " CSV. One thread each; CPU seconds and peak memory of the whole process, start included."
 )
 ROWS = (1_000_000, 10_000_000)
 SETTINGS = {"default": (), "preset=paper": ("--set", "preset=paper")}
@@ -32,11 +32,16 @@ def measure(asked: Asked) -> Result:
         CLAIM,
         settings(asked, rows=list(sizes), k=K, seed=SEED, threads=1),
         notes=[
-            "Shoal reads the input, hashes it, encodes, partitions, recodes, writes, reads the written file back, "
-            "hashes and audits it, and compares it with the original. Polars only reads one table and writes the "
-            "other.",
-            "How the published table came to be in memory is not counted: the seconds of loading it are taken off, and "
-            "Polars' peak is that of reading the input, before it. Holding both tables would cost it more.",
+            (
+                "Shoal reads the input, hashes it, encodes, partitions, recodes, writes, reads the"
+                " written file back, hashes and audits it, and compares it with the original."
+                " Polars only reads one table and writes the other."
+            ),
+            (
+                "How the published table came to be in memory is not counted: the seconds of"
+                " loading it are taken off, and Polars' peak is that of reading the input, before"
+                " it. Holding both tables would cost it more."
+            ),
         ],
     )
     for rows in sizes:
@@ -53,19 +58,25 @@ def _sized(rows: int, asked: Asked) -> list[Figure]:
         policy = policy_file(folder / "policy.json", adult.policy(adult.SIX, k=K))
         asked.say(f"whole_process: making {rows:,} records")
         processes.script("inputs.py", "table", source, rows, ",".join([*adult.SIX, "income"]))
-        processes.shoal("publish", source, "-p", policy, "-o", published, "-q", env=ONE_THREAD)  # compiled, cached
+        processes.shoal(
+            "publish", source, "-p", policy, "-o", published, "-q", env=ONE_THREAD
+        )  # compiled, cached
         processes.script("inputs.py", "arrow", folder / "published.arrow", published)
         for turn in range(asked.repeats):
             asked.say(f"whole_process: {rows:,} records, turn {turn + 1} of {asked.repeats}")
             for label, more in SETTINGS.items():
                 arguments = ("publish", source, "-p", policy, "-o", published, "-q", *more)
                 used[label].append(processes.shoal(*arguments, env=ONE_THREAD))
-            bare = processes.script("polars_floor.py", source, folder / "published.arrow", again, env=ONE_THREAD)
+            bare = processes.script(
+                "polars_floor.py", source, folder / "published.arrow", again, env=ONE_THREAD
+            )
             polars.append((bare.seconds - bare.said["loading"], bare.said["peak_reading"]))
     return _figures(f"{rows:,} records", used, polars)
 
 
-def _figures(size: str, used: dict[str, list[processes.Usage]], polars: list[tuple[float, int]]) -> list[Figure]:
+def _figures(
+    size: str, used: dict[str, list[processes.Usage]], polars: list[tuple[float, int]]
+) -> list[Figure]:
     seconds, peak = (list(values) for values in zip(*polars, strict=True))
     figures = [
         Figure(f"{size}: Polars, read and write", "CPU s", tuple(seconds)),
@@ -75,8 +86,17 @@ def _figures(size: str, used: dict[str, list[processes.Usage]], polars: list[tup
         ours, peaks = [run.seconds for run in runs], [run.peak for run in runs]
         figures += [
             Figure(f"{size}: shoal publish, {label}", "CPU s", tuple(ours)),
-            Figure(f"{size}: {label} over Polars, CPU", "times", ratios(ours, seconds), MOST_SECONDS),
-            Figure(f"{size}: shoal publish, {label}, peak memory", "MB", tuple(p / 1e6 for p in peaks)),
-            Figure(f"{size}: {label} over Polars, peak memory", "times", ratios(peaks, peak), MOST_MEMORY),
+            Figure(
+                f"{size}: {label} over Polars, CPU", "times", ratios(ours, seconds), MOST_SECONDS
+            ),
+            Figure(
+                f"{size}: shoal publish, {label}, peak memory", "MB", tuple(p / 1e6 for p in peaks)
+            ),
+            Figure(
+                f"{size}: {label} over Polars, peak memory",
+                "times",
+                ratios(peaks, peak),
+                MOST_MEMORY,
+            ),
         ]
     return figures

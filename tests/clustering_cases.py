@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from naive_clustering import Asked
 from peer_cases import hierarchy_of
-from shoal.algorithms.table.targets import Targets, targets_for
+from shoal.algorithms.steps.targets import Targets, targets_for
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.closeness import Closeness
 from shoal.data.matrix import Matrix
@@ -55,24 +55,34 @@ class Case:
         return Matrix.from_columns(self.points.T.astype(int), [8.0] * len(self.points))
 
     def promises(self, k: int, subjects: np.ndarray | None = None) -> BoundPromises:
-        models = [TCloseness((column.name,), t) for column, t in zip(self.columns, self.limits, strict=True)]
-        table = Classes(np.zeros(self.records, dtype=np.int32), 1, subjects, {c.name: c for c in self.columns})
+        models = [
+            TCloseness((column.name,), t)
+            for column, t in zip(self.columns, self.limits, strict=True)
+        ]
+        table = Classes(
+            np.zeros(self.records, dtype=np.int32), 1, subjects, {c.name: c for c in self.columns}
+        )
         return BoundPromises([*models, *([KAnonymity(k)] if k > 1 else [])], table)
 
 
 def asked_of(column: SensitiveColumn, t: float) -> Asked:
     tree = column.hierarchy
     parent, height = (tree.parent.tolist(), tree.levels.tolist()) if tree is not None else ([], [])
-    return Asked(column.codes.tolist(), column.values, t, column.distance, tuple(parent), tuple(height))
+    return Asked(
+        column.codes.tolist(), column.values, t, column.distance, tuple(parent), tuple(height)
+    )
 
 
 @st.composite
-def cases(draw: st.DrawFn, least: int = 1, most: int = 24, attributes: int = 2, limits=LIMITS) -> Case:
+def cases(
+    draw: st.DrawFn, least: int = 1, most: int = 24, attributes: int = 2, limits=LIMITS
+) -> Case:
     """Up to `most` records, many of them equal, with up to `attributes` sensitive attributes."""
     n = draw(st.integers(least, most))
     d = draw(st.integers(1, 3))
     points = np.array(
-        draw(st.lists(st.lists(st.integers(0, 8), min_size=n, max_size=n), min_size=d, max_size=d)), float
+        draw(st.lists(st.lists(st.integers(0, 8), min_size=n, max_size=n), min_size=d, max_size=d)),
+        float,
     )
     columns = [draw(columns_of(n, f"s{s}")) for s in range(draw(st.integers(0, attributes)))]
     return Case(points, tuple(columns), tuple(draw(limits) for _ in columns))
@@ -82,7 +92,11 @@ def cases(draw: st.DrawFn, least: int = 1, most: int = 24, attributes: int = 2, 
 def columns_of(draw: st.DrawFn, n: int, name: str) -> SensitiveColumn:
     distance = draw(st.sampled_from(["ordered", "ordered", "equal", "hierarchical"]))
     values = draw(
-        st.lists(st.integers(0, TREE.leaves - 1 if distance == "hierarchical" else 9), min_size=n, max_size=n)
+        st.lists(
+            st.integers(0, TREE.leaves - 1 if distance == "hierarchical" else 9),
+            min_size=n,
+            max_size=n,
+        )
     )
     if distance == "hierarchical":
         return SensitiveColumn(name, np.array(values, dtype=np.int32), TREE.leaves, distance, TREE)

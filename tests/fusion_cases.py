@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from shoal.algorithms.fusion.party_tds import Party
 from shoal.algorithms.fusion.secure_maximum import plain_maximum
-from shoal.algorithms.fusion.specialization import Candidates, Qid, Specialization, Taxonomy
+from shoal.algorithms.steps.specialization import (
+    AnonymityRequirement,
+    Candidates,
+    Specialization,
+    Taxonomy,
+)
 from shoal.data.hierarchies.hierarchy import Hierarchy
 
 BLUE = ("Janitor", "Mover", "Carpenter", "Technician")
@@ -35,7 +40,7 @@ class Case:
     codes: tuple[np.ndarray, ...]
     taxonomies: tuple[Taxonomy, ...]
     classes: np.ndarray
-    qids: tuple[Qid, ...]
+    qids: tuple[AnonymityRequirement, ...]
 
     def state(self) -> Specialization:
         return Specialization(self.codes, [t.cells for t in self.taxonomies], self.qids)
@@ -52,7 +57,8 @@ class Case:
     def together(self, rule, owners):
         """All parties' runs in one process; owners: attribute numbers by party. The parties, batches and rounds."""
         parties = [
-            Party(rule, self.taxonomies, {j: self.codes[j] for j in own}, self.classes, self.qids) for own in owners
+            Party(rule, self.taxonomies, {j: self.codes[j] for j in own}, self.classes, self.qids)
+            for own in owners
         ]
         batches = []
         while True:
@@ -80,13 +86,16 @@ def paper_case() -> Case:
         ),
         (Taxonomy.of_tree(JOB), Taxonomy(99, is_number=True), Taxonomy.of_tree(SEX)),
         np.array([r[3] for r in rows]),
-        (Qid((0, 2), 4), Qid((1, 2), 11)),
+        (AnonymityRequirement((0, 2), 4), AnonymityRequirement((1, 2), 11)),
     )
 
 
 TREES = [
     Hierarchy.from_paths(
-        [[f"v{i}", f"g{i // 2}", f"h{i // 4}", "*"] if i < 6 else [f"v{i}", "rest", "*"] for i in range(8)]
+        [
+            [f"v{i}", f"g{i // 2}", f"h{i // 4}", "*"] if i < 6 else [f"v{i}", "rest", "*"]
+            for i in range(8)
+        ]
     ),
     Hierarchy.from_paths([["a", "*"], ["b", "*"], ["c", "d", "*"], ["e", "d", "*"]]),
 ]
@@ -98,15 +107,24 @@ def cases(draw):
     records = draw(st.integers(2, 60))
     kinds = draw(st.lists(st.sampled_from(["number", 0, 1]), min_size=1, max_size=4))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    taxonomies = [Taxonomy(12, is_number=True) if kind == "number" else Taxonomy.of_tree(TREES[kind]) for kind in kinds]
+    taxonomies = [
+        Taxonomy(12, is_number=True) if kind == "number" else Taxonomy.of_tree(TREES[kind])
+        for kind in kinds
+    ]
     codes = [rng.integers(0, t.cells, records) for t in taxonomies]
-    classes = (sum(codes) + rng.integers(0, 5, records) > 8).astype(np.int64) + (rng.random(records) < 0.1)
+    classes = (sum(codes) + rng.integers(0, 5, records) > 8).astype(np.int64) + (
+        rng.random(records) < 0.1
+    )
     numbers = list(range(len(kinds)))
-    qids = [Qid(tuple(numbers), draw(st.integers(1, max(1, records // 4))))]
+    qids = [AnonymityRequirement(tuple(numbers), draw(st.integers(1, max(1, records // 4))))]
     for _ in range(draw(st.integers(0, 2))):
         some = draw(st.lists(st.sampled_from(numbers), min_size=1, unique=True))
-        qids.append(Qid(tuple(sorted(some)), draw(st.integers(1, max(1, records // 2)))))
-    return Case(tuple(f"a{j}" for j in numbers), tuple(codes), tuple(taxonomies), classes, tuple(qids))
+        qids.append(
+            AnonymityRequirement(tuple(sorted(some)), draw(st.integers(1, max(1, records // 2))))
+        )
+    return Case(
+        tuple(f"a{j}" for j in numbers), tuple(codes), tuple(taxonomies), classes, tuple(qids)
+    )
 
 
 @st.composite

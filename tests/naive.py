@@ -54,7 +54,9 @@ def k_measured_on_cells(labels, subjects, cells, which):
     """People who share the cells of this class; `cells[i]` is a tuple. The least, if it shows several."""
     counts = []
     for shown in {cells[i] for i in records_of(labels, which)}:
-        sharing = {person(subjects, i) for i in range(len(labels)) if labels[i] >= 0 and cells[i] == shown}
+        sharing = {
+            person(subjects, i) for i in range(len(labels)) if labels[i] >= 0 and cells[i] == shown
+        }
         counts.append(len(sharing))
     return min(counts, default=0)
 
@@ -71,7 +73,11 @@ def is_entropy_diverse(counts, least):
 
 def effective_values(counts):
     total = sum(counts)
-    return math.exp(-sum(count / total * math.log(count / total) for count in counts)) if total else 0.0
+    return (
+        math.exp(-sum(count / total * math.log(count / total) for count in counts))
+        if total
+        else 0.0
+    )
 
 
 def is_recursive_diverse(counts, c, least):
@@ -102,7 +108,10 @@ def fewest_distinct(labels, subjects, columns, which):
 
 def ratios(labels, subjects, values, which):
     """Share in the class / share in the table, of every value of the table; None for an empty class."""
-    mine, table = pairs_in(labels, subjects, values, which), pairs_of_table(labels, subjects, values)
+    mine, table = (
+        pairs_in(labels, subjects, values, which),
+        pairs_of_table(labels, subjects, values),
+    )
     if not mine:
         return None
     inside, outside = frequencies(mine), frequencies(table)
@@ -111,13 +120,20 @@ def ratios(labels, subjects, values, which):
 
 def greatest_gain(labels, subjects, values, which):
     """max of (q - p) / p over the values that are more frequent in the class; 0 where none is."""
-    return max([(q - p) / p for q, p in ratios(labels, subjects, values, which).values() if q > p], default=Fraction(0))
+    return max(
+        [(q - p) / p for q, p in ratios(labels, subjects, values, which).values() if q > p],
+        default=Fraction(0),
+    )
 
 
 def is_enhanced_beta_like(labels, subjects, values, which, beta):
     """(q - p) / p <= min(beta, -ln p) for every value with q > p."""
     pairs = ratios(labels, subjects, values, which).values()
-    return all((q - p) / p <= beta and float((q - p) / p) <= -math.log(p) + 1e-12 for q, p in pairs if q > p)
+    return all(
+        (q - p) / p <= beta and float((q - p) / p) <= -math.log(p) + 1e-12
+        for q, p in pairs
+        if q > p
+    )
 
 
 def disclosure(labels, subjects, values, which):
@@ -143,7 +159,10 @@ def ordered_ground(places, occurring):
     """Steps between two values among those that occur in some class; others are nobody's and no step."""
     rank = {place: i for i, place in enumerate(sorted(occurring))}
     whole = max(len(rank) - 1, 1)
-    return [[Fraction(abs(rank.get(i, 0) - rank.get(j, 0)), whole) for j in range(places)] for i in range(places)]
+    return [
+        [Fraction(abs(rank.get(i, 0) - rank.get(j, 0)), whole) for j in range(places)]
+        for i in range(places)
+    ]
 
 
 def halved_ground(places, occurring):
@@ -159,7 +178,10 @@ def halved_ground(places, occurring):
             runs //= 2
         return Fraction(math.ceil(Fraction(values, runs)) - 1, max(values - 1, 1))
 
-    return [[between(i, j) if i in rank and j in rank else Fraction(0) for j in range(places)] for i in range(places)]
+    return [
+        [between(i, j) if i in rank and j in rank else Fraction(0) for j in range(places)]
+        for i in range(places)
+    ]
 
 
 def joint_ground(grounds, units):
@@ -182,7 +204,9 @@ def tree_ground(parent, leaves):
 
     def between(i, j):
         above = set(ancestors(parent, i))
-        return Fraction(next(heights[node] for node in ancestors(parent, j) if node in above), whole)
+        return Fraction(
+            next(heights[node] for node in ancestors(parent, j) if node in above), whole
+        )
 
     return [[between(i, j) for j in range(leaves)] for i in range(leaves)]
 
@@ -231,7 +255,11 @@ def _cheapest_way(left, open_, flow, ground):
                     steps.append((("target", j), ("source", i), -ground[i][j], i))
                 for start, end, price, name in steps:
                     if start in cost and (end not in cost or cost[start] + price < cost[end]):
-                        cost[end], way[end], changed = cost[start] + price, [*way[start], name], True
+                        cost[end], way[end], changed = (
+                            cost[start] + price,
+                            [*way[start], name],
+                            True,
+                        )
     ends = [("target", j) for j in places if open_[j] and ("target", j) in cost]
     return way[min(ends, key=lambda end: cost[end])]
 
@@ -241,13 +269,19 @@ def li_tree_distance(p, q, parent):
 
     cost(N) = height(N) / height(root) * min(surplus, deficit of the children of N), summed.
     """
-    children = {node: [c for c in range(len(parent)) if parent[c] == node] for node in range(len(parent))}
+    children = {
+        node: [c for c in range(len(parent)) if parent[c] == node] for node in range(len(parent))
+    }
 
     def height(node):
         return max((1 + height(child) for child in children[node]), default=0)
 
     def extra(node):
-        return p[node] - q[node] if not children[node] else sum(extra(child) for child in children[node])
+        return (
+            p[node] - q[node]
+            if not children[node]
+            else sum(extra(child) for child in children[node])
+        )
 
     whole = max(height(parent.index(-1)), 1)
     total = Fraction(0)
@@ -289,7 +323,11 @@ def classification(labels, classes_of_interest):
 
 def gcp(labels, cells, widths):
     """cells[j][i]: published cell of record i on attribute j; widths[j][cell]."""
-    losses = [1.0 if labels[i] < 0 else widths[j][cells[j][i]] for j in range(len(cells)) for i in range(len(labels))]
+    losses = [
+        1.0 if labels[i] < 0 else widths[j][cells[j][i]]
+        for j in range(len(cells))
+        for i in range(len(labels))
+    ]
     return sum(losses) / len(losses)
 
 

@@ -18,7 +18,9 @@ def castle(own, values, people, k, delta, beta, mu, seed, full=0):
         return len({people[i] for i in group})
 
     def box(members):
-        lo, hi, loss = own.frozen(values[members].min(axis=0)[None], values[members].max(axis=0)[None])
+        lo, hi, loss = own.frozen(
+            values[members].min(axis=0)[None], values[members].max(axis=0)[None]
+        )
         return lo[0], hi[0], loss[0]
 
     def tau():
@@ -49,7 +51,9 @@ def castle(own, values, people, k, delta, beta, mu, seed, full=0):
             pick = next(i for i in order if i in left)
             drawn = {}
             for i in left:
-                if people[i] != people[pick] and (people[i] not in drawn or rank[i] < rank[drawn[people[i]]]):
+                if people[i] != people[pick] and (
+                    people[i] not in drawn or rank[i] < rank[drawn[people[i]]]
+                ):
                     drawn[people[i]] = i
             near_ones = sorted(drawn.values(), key=lambda i: (costs.of([pick, i]), i))[: k - 1]
             parts.append([pick, *near_ones])
@@ -67,16 +71,25 @@ def castle(own, values, people, k, delta, beta, mu, seed, full=0):
             return
         if size(group) >= k:
             return publish(group)
-        fits = [c for c, (lo, hi) in enumerate(good) if (lo <= values[i]).all() and (values[i] <= hi).all()]
+        fits = [
+            c
+            for c, (lo, hi) in enumerate(good)
+            if (lo <= values[i]).all() and (values[i] <= hi).all()
+        ]
         if fits:
             np.random.default_rng([seed, 3, i]).integers(len(fits))
             out.append((i, "reuse", None))
-        elif sum(size(g) > size(group) for g in groups) > len(groups) / 2 or size([j for g in groups for j in g]) < k:
+        elif (
+            sum(size(g) > size(group) for g in groups) > len(groups) / 2
+            or size([j for g in groups for j in g]) < k
+        ):
             out.append((i, "suppress", None))
         else:
             while size(group) < k:
                 others = [g for g in groups if g is not group]
-                nearest = min(others, key=lambda g: costs.of(group + g))  # of equals the one begun first
+                nearest = min(
+                    others, key=lambda g: costs.of(group + g)
+                )  # of equals the one begun first
                 if full:
                     for j in sorted(nearest, key=lambda j: (costs.of([*group, j]), j)):
                         nearest.remove(j)

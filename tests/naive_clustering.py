@@ -47,7 +47,11 @@ def distance_to_table(asked: Asked, members: Records) -> Fraction:
             surplus[node] += share
             node = asked.parent[node]
     edges = [asked.height[p] - asked.height[i] if p >= 0 else 0 for i, p in enumerate(asked.parent)]
-    return sum((abs(s) * e for s, e in zip(surplus, edges, strict=True)), Fraction(0)) / 2 / max(asked.height)
+    return (
+        sum((abs(s) * e for s, e in zip(surplus, edges, strict=True)), Fraction(0))
+        / 2
+        / max(asked.height)
+    )
 
 
 def excess(asked: list[Asked], members: Records) -> float:
@@ -74,7 +78,9 @@ def farthest(points: list[list[float]], among: Records, centre: list[float]) -> 
     return min(among, key=lambda r: (-squared_distance(points[r], centre), r))
 
 
-def around_extremes(points: list[list[float]], people: list[int], k: int, asked: list[Asked]) -> list[Records]:
+def around_extremes(
+    points: list[list[float]], people: list[int], k: int, asked: list[Asked]
+) -> list[Records]:
     """MDAV; with something asked, k-anonymity first: each class swaps until it is close enough."""
     left, classes = list(range(len(points))), []
     seed = None
@@ -98,7 +104,9 @@ def nearest_people(points, people, left: Records, centre: list[float], k: int) -
     return members
 
 
-def swapped(points, people, members: Records, left: Records, asked: list[Asked], centre: list[float] | None):
+def swapped(
+    points, people, members: Records, left: Records, asked: list[Asked], centre: list[float] | None
+):
     """Lines 11 to 21 of the paper: swaps members in place, yields the excess after each candidate.
 
     centre: where candidates are near to; None for the mean of the members, which moves.
@@ -124,7 +132,9 @@ def swapped(points, people, members: Records, left: Records, asked: list[Asked],
         yield now
 
 
-def from_groups(points, group: list[int], k: int, asked: list[Asked], uniform: list[float], follow: bool):
+def from_groups(
+    points, group: list[int], k: int, asked: list[Asked], uniform: list[float], follow: bool
+):
     """Lines 3 to 23; classes, and what is left below 2k records."""
     left, classes, people = list(range(len(points))), [], list(range(len(points)))
     while len(left) >= 2 * k:
@@ -156,7 +166,9 @@ def merged(points, classes: list[Records], asked: list[Asked]) -> list[Records]:
             break
         centre = mean_of(points, classes[worst])
         others = [c for c in range(len(classes)) if c != worst]
-        partner = min(others, key=lambda c: (squared_distance(mean_of(points, classes[c]), centre), c))
+        partner = min(
+            others, key=lambda c: (squared_distance(mean_of(points, classes[c]), centre), c)
+        )
         low, high = sorted((worst, partner))
         classes[low] = classes[low] + classes.pop(high)
     return classes
@@ -195,7 +207,11 @@ def one_from_each(points, runs: list[Records]) -> list[Records]:
 
 
 def squared_error(points, classes: list[Records]) -> float:
-    return sum(squared_distance(points[r], mean_of(points, members)) for members in classes for r in members)
+    return sum(
+        squared_distance(points[r], mean_of(points, members))
+        for members in classes
+        for r in members
+    )
 
 
 def total_excess(asked: list[Asked], members: Records) -> float:

@@ -44,14 +44,18 @@ class NaiveTree:
         """Hierarchical earth mover's distance times mass: at each inner node, level/height * min(surplus, deficit)."""
         cost = 0.0
         for node in self.covers:
-            below = [sum(difference[x] for x in self.covers[child]) for child in self._children(node)]
+            below = [
+                sum(difference[x] for x in self.covers[child]) for child in self._children(node)
+            ]
             surplus = sum(amount for amount in below if amount > 0)
             deficit = -sum(amount for amount in below if amount < 0)
             cost += self.levels[node] / max(self.height, 1) * min(surplus, deficit)
         return cost
 
     def _children(self, node: tuple[str, ...]) -> list[tuple[str, ...]]:
-        return [other for other in self.covers if len(other) == len(node) + 1 and other[:-1] == node]
+        return [
+            other for other in self.covers if len(other) == len(node) + 1 and other[:-1] == node
+        ]
 
 
 def grown(rows: list[list[str]]) -> NaiveTree:
@@ -68,7 +72,9 @@ def grown(rows: list[list[str]]) -> NaiveTree:
             covers[node].add(row[0])
         for node, place in _places(row, line).items():
             levels[node] = max(levels[node], place)
-    return NaiveTree(lines, {node: frozenset(leaves) for node, leaves in covers.items()}, dict(levels))
+    return NaiveTree(
+        lines, {node: frozenset(leaves) for node, leaves in covers.items()}, dict(levels)
+    )
 
 
 def _without_repeats(row: list[str]) -> list[str]:

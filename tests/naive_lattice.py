@@ -23,7 +23,9 @@ class Column:
 
     def cell(self, value, level):
         """Names repeat over levels here and there, so a cell is told by the leaves it covers, too."""
-        return frozenset(other for other in self.rows if self.rows[other][level] == self.rows[value][level])
+        return frozenset(
+            other for other in self.rows if self.rows[other][level] == self.rows[value][level]
+        )
 
 
 def nodes(columns, low=None, high=None):
@@ -34,7 +36,10 @@ def nodes(columns, low=None, high=None):
 
 def cells(columns, node):
     return list(
-        zip(*([c.cell(v, level) for v in c.values] for c, level in zip(columns, node, strict=True)), strict=True)
+        zip(
+            *([c.cell(v, level) for v in c.values] for c, level in zip(columns, node, strict=True)),
+            strict=True,
+        )
     )
 
 
@@ -50,14 +55,18 @@ def suppressed(columns, node, models, subjects=None, sensitive=None, share=1.0):
         if not share:
             return ~np.zeros(len(gone), dtype=bool)  # nothing may go, so the node is out
         sizes = Counter(s for s, g in zip(shown, gone, strict=True) if not g)
-        gone = np.array([g or sizes[s] == min(sizes.values()) for s, g in zip(shown, gone, strict=True)])
+        gone = np.array(
+            [g or sizes[s] == min(sizes.values()) for s, g in zip(shown, gone, strict=True)]
+        )
         gone = without_failing(columns, node, single, gone, subjects, sensitive)
     return gone
 
 
 def of_release(columns, models, shown, gone):
     number = {}
-    labels = np.array([-1 if g else number.setdefault(s, len(number)) for s, g in zip(shown, gone, strict=True)])
+    labels = np.array(
+        [-1 if g else number.setdefault(s, len(number)) for s, g in zip(shown, gone, strict=True)]
+    )
     classes = Classes(labels, len(number))
     return all(model.holds(classes).all() for model in models if model.whole_table)
 
@@ -66,7 +75,12 @@ def without_failing(columns, node, models, gone, subjects, sensitive):
     shown, gone = cells(columns, node), gone.copy()
     while not gone.all():
         number = {}
-        labels = np.array([-1 if g else number.setdefault(s, len(number)) for s, g in zip(shown, gone, strict=True)])
+        labels = np.array(
+            [
+                -1 if g else number.setdefault(s, len(number))
+                for s, g in zip(shown, gone, strict=True)
+            ]
+        )
         quasi = {}
         for j, column in enumerate(columns):
             codes = {}
@@ -75,7 +89,9 @@ def without_failing(columns, node, models, gone, subjects, sensitive):
         if not models:
             return gone
         if any(model.population for model in models):
-            classes = replace(classes, population=population_of(columns, node, shown, labels, len(number)))
+            classes = replace(
+                classes, population=population_of(columns, node, shown, labels, len(number))
+            )
         holds = np.logical_and.reduce([model.holds(classes) for model in models])
         failing = (labels >= 0) & ~holds[labels]
         if not failing.any():
@@ -89,7 +105,9 @@ def population_of(columns, node, shown, labels, count):
     fits = np.zeros(count, dtype=np.int64)
     outside = 0
     for person in zip(*(c.population for c in columns), strict=True):
-        cell = tuple(c.cell(value, level) for c, value, level in zip(columns, person, node, strict=True))
+        cell = tuple(
+            c.cell(value, level) for c, value, level in zip(columns, person, node, strict=True)
+        )
         found = {label for label, s in zip(labels, shown, strict=True) if label >= 0 and s == cell}
         outside += not found
         for label in found:
@@ -112,7 +130,13 @@ def score(columns, node, gone, metric, k):
         return sum(node)
     if metric == "ambiguity":
         whole = math.prod(c.leaves for c in columns)
-        return sum(whole if g else math.prod(len(cell) for cell in s) for s, g in zip(shown, gone, strict=True)) / n
+        return (
+            sum(
+                whole if g else math.prod(len(cell) for cell in s)
+                for s, g in zip(shown, gone, strict=True)
+            )
+            / n
+        )
     spent, most = 0.0, 0.0
     for c, level in zip(columns, node, strict=True):
         count = Counter(c.values)
@@ -125,7 +149,9 @@ def score(columns, node, gone, metric, k):
             elif metric == "precision":
                 cost, root = at / c.height, 1.0
             else:
-                bits = lambda leaves, v=value, counted=count: math.log2(sum(counted[x] for x in leaves) / counted[v])  # noqa: E731
+                bits = lambda leaves, v=value, counted=count: math.log2(
+                    sum(counted[x] for x in leaves) / counted[v]
+                )  # noqa: E731
                 cost, root = bits(covered), bits(c.rows)
             spent += weight * cost
             most += weight * root

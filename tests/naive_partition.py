@@ -19,7 +19,9 @@ def span_loss(matrix: Matrix, j: int, values: list[int]) -> float:
 
 
 def box_loss(matrix: Matrix, members: list[int]) -> float:
-    return sum(span_loss(matrix, j, matrix.codes[members, j].tolist()) for j in range(matrix.attributes))
+    return sum(
+        span_loss(matrix, j, matrix.codes[members, j].tolist()) for j in range(matrix.attributes)
+    )
 
 
 def total_loss(matrix: Matrix, labels: np.ndarray) -> float:
@@ -43,7 +45,10 @@ def paper_classes(matrix: Matrix, k: int) -> list[list[int]]:
         if len(members) < 2 * k:
             done.append(sorted(members))
             continue
-        losses = [span_loss(matrix, j, matrix.codes[members, j].tolist()) for j in range(matrix.attributes)]
+        losses = [
+            span_loss(matrix, j, matrix.codes[members, j].tolist())
+            for j in range(matrix.attributes)
+        ]
         widest = losses.index(max(losses))
         ordered = sorted(members, key=lambda r: (int(matrix.codes[r, widest]), r))
         low = same_sizes(len(members), k)[0]
@@ -58,10 +63,15 @@ def cheapest_cut_in_two(matrix: Matrix, k: int) -> float:
     """
     m = matrix.records
     losses = [span_loss(matrix, j, matrix.codes[:, j].tolist()) for j in range(matrix.attributes)]
-    widest_first = sorted(range(matrix.attributes), key=lambda j: (losses[j] != max(losses), -losses[j], j))
+    widest_first = sorted(
+        range(matrix.attributes), key=lambda j: (losses[j] != max(losses), -losses[j], j)
+    )
     found = []
     for j in (j for j in range(matrix.attributes) if losses[j] > 0):
-        ordered = sorted(range(m), key=lambda r: (matrix.codes[r, j], *(matrix.codes[r, t] for t in widest_first)))
+        ordered = sorted(
+            range(m),
+            key=lambda r: (matrix.codes[r, j], *(matrix.codes[r, t] for t in widest_first)),
+        )
         for c in range(max(m // 16, k), m - max(m // 16, k) + 1):
             if c % k <= m % k:
                 low, high = ordered[:c], ordered[c:]

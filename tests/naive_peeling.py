@@ -20,10 +20,15 @@ def cells(matrix: Matrix, j: int) -> Cells:
     codes = [int(code) for code in matrix.codes[:, j]]
     if matrix.base[j] >= 0:
         top = max(height(matrix, node) for node in range(len(matrix.parent)))
-        levels = [[ancestor(matrix, int(matrix.base[j]) + code, level) for code in codes] for level in range(top + 1)]
+        levels = [
+            [ancestor(matrix, int(matrix.base[j]) + code, level) for code in codes]
+            for level in range(top + 1)
+        ]
     else:
         reach = max(codes) - min(codes) + 1
-        levels = [codes] + [[(code - min(codes)) * bins // reach for code in codes] for bins in BINS]
+        levels = [codes] + [
+            [(code - min(codes)) * bins // reach for code in codes] for bins in BINS
+        ]
     kept: Cells = []
     for level in levels:
         if not kept or len(set(level)) < len(set(kept[-1])):
@@ -48,7 +53,9 @@ def mean_loss(matrix: Matrix, j: int, level: list[int]) -> float:
     members = defaultdict(list)
     for record, cell in enumerate(level):
         members[cell].append(int(matrix.codes[record, j]))
-    return sum(len(codes) * span_cost(matrix, j, min(codes), max(codes)) for codes in members.values()) / len(level)
+    return sum(
+        len(codes) * span_cost(matrix, j, min(codes), max(codes)) for codes in members.values()
+    ) / len(level)
 
 
 def lattice(levels: Sequence[Cells]) -> list[tuple[int, ...]]:
@@ -56,7 +63,11 @@ def lattice(levels: Sequence[Cells]) -> list[tuple[int, ...]]:
 
 
 def peel(
-    matrix: Matrix, levels: Sequence[Cells], vectors: Iterable[Sequence[int]], k: int, holds: Holds | None = None
+    matrix: Matrix,
+    levels: Sequence[Cells],
+    vectors: Iterable[Sequence[int]],
+    k: int,
+    holds: Holds | None = None,
 ) -> tuple[list[Records], Records]:
     """The groups that leave under one vector after another, and the records that stay to the end."""
     left = list(range(matrix.records))

@@ -17,15 +17,17 @@ Holds = Callable[[list[Records]], list[bool]]
 
 
 class JustK:
-    """k people in every class; `beyond_k` sends a method down the path that asks for each cut."""
+    """k people in every class; `needs_more_than_k` sends a method down the path that asks for each cut."""
 
-    def __init__(self, matrix: Matrix, k: int, beyond_k: bool = False) -> None:
-        self.matrix, self.k, self.beyond_k = matrix, k, beyond_k
+    def __init__(self, matrix: Matrix, k: int, needs_more_than_k: bool = False) -> None:
+        self.matrix, self.k, self.needs_more_than_k = matrix, k, needs_more_than_k
 
-    def hold(self, labels: np.ndarray, count: int) -> np.ndarray:
-        return np.array([self.holds(np.flatnonzero(labels == c).tolist()) for c in range(count)], dtype=bool)
+    def holds(self, labels: np.ndarray, count: int) -> np.ndarray:
+        return np.array(
+            [self.keeps(np.flatnonzero(labels == c).tolist()) for c in range(count)], dtype=bool
+        )
 
-    def holds(self, members: Records) -> bool:
+    def keeps(self, members: Records) -> bool:
         return people(self.matrix, members) >= self.k
 
 
@@ -33,11 +35,11 @@ class DistinctValues(JustK):
     """k people and `least` distinct sensitive values in every class: a monotone promise beyond k."""
 
     def __init__(self, matrix: Matrix, k: int, values: np.ndarray, least: int) -> None:
-        super().__init__(matrix, k, beyond_k=True)
+        super().__init__(matrix, k, needs_more_than_k=True)
         self.values, self.least = values, least
 
-    def holds(self, members: Records) -> bool:
-        return super().holds(members) and len({int(self.values[r]) for r in members}) >= self.least
+    def keeps(self, members: Records) -> bool:
+        return super().keeps(members) and len({int(self.values[r]) for r in members}) >= self.least
 
 
 def people(matrix: Matrix, members: Iterable[int]) -> int:
@@ -81,7 +83,10 @@ def labels_of(classes: list[Records], n: int) -> np.ndarray:
 
 
 def widest_first(matrix: Matrix, members: Records) -> list[int]:
-    return sorted(range(matrix.attributes), key=lambda j: (-span_cost(matrix, j, *span(matrix, j, members)), j))
+    return sorted(
+        range(matrix.attributes),
+        key=lambda j: (-span_cost(matrix, j, *span(matrix, j, members)), j),
+    )
 
 
 # --- Mondrian, strict ---------------------------------------------------------------------------
@@ -90,7 +95,7 @@ def widest_first(matrix: Matrix, members: Records) -> list[int]:
 def strict_mondrian(matrix: Matrix, promise: JustK, cut: str, trees: str) -> np.ndarray:
     def classes(members: Records) -> list[Records]:
         for parts in strict_cuts(matrix, members, cut, trees):
-            if all(promise.holds(part) for part in parts):
+            if all(promise.keeps(part) for part in parts):
                 return [found for part in parts for found in classes(part)]
         return [members]
 
@@ -115,7 +120,11 @@ def strict_cuts(matrix: Matrix, members: Records, cut: str, trees: str) -> Itera
             [r for r in members if matrix.codes[r, j] < median],
             [r for r in members if matrix.codes[r, j] >= median],
         )
-        tries = [upto] if cut == "median" else sorted([upto, below], key=lambda lr: abs(len(lr[0]) - len(lr[1])))
+        tries = (
+            [upto]
+            if cut == "median"
+            else sorted([upto, below], key=lambda lr: abs(len(lr[0]) - len(lr[1])))
+        )
         for left, right in tries:
             if left and right:
                 yield [left, right]
@@ -144,11 +153,13 @@ def relaxed_mondrian(matrix: Matrix, promise: JustK, ties: str) -> np.ndarray:
             if place > 0 and lo == hi:
                 continue
             if ties == "rows":
-                members = sorted(members, key=lambda r: matrix.codes[r, j])  # stable: equals stay in order
+                members = sorted(
+                    members, key=lambda r: matrix.codes[r, j]
+                )  # stable: equals stay in order
             else:
                 members = in_order_of(matrix, members, j)
             left, right = members[: len(members) // 2], members[len(members) // 2 :]
-            if promise.holds(left) and promise.holds(right):
+            if promise.keeps(left) and promise.keeps(right):
                 return classes(left) + classes(right)
         return [members]
 
@@ -167,7 +178,7 @@ def in_order_of(matrix: Matrix, members: Records, j: int) -> Records:
 def repaired(matrix: Matrix, labels: np.ndarray, promise: JustK) -> np.ndarray | None:
     """None where one class of all records fails."""
     classes = [c for c in classes_of(labels) if c]
-    while not all(promise.holds(c) for c in classes):
+    while not all(promise.keeps(c) for c in classes):
         if len(classes) == 1:
             return None
         classes = merge_round(matrix, classes, promise)
@@ -175,7 +186,7 @@ def repaired(matrix: Matrix, labels: np.ndarray, promise: JustK) -> np.ndarray |
 
 
 def merge_round(matrix: Matrix, classes: list[Records], promise: JustK) -> list[Records]:
-    failing = [not promise.holds(c) for c in classes]
+    failing = [not promise.keeps(c) for c in classes]
     partner: dict[int, int] = {}
     for f in range(len(classes)):
         if not failing[f] or f in partner:
@@ -202,8 +213,14 @@ def added_loss(matrix: Matrix, a: Records, b: Records) -> float:
 def bottom_up(matrix: Matrix, promise: JustK, rule: str, block: int) -> np.ndarray:
     everybody = list(range(matrix.records))
     most = max(block, 4 * promise.k)
-    blocks = halved(matrix, everybody, (most + 1) // 2) if block > 0 and most < matrix.records else [everybody]
-    groups = [group for members in blocks for group in grown(matrix, sorted(members), promise, rule)]
+    blocks = (
+        halved(matrix, everybody, (most + 1) // 2)
+        if block > 0 and most < matrix.records
+        else [everybody]
+    )
+    groups = [
+        group for members in blocks for group in grown(matrix, sorted(members), promise, rule)
+    ]
     found = repaired(matrix, labels_of(groups, matrix.records), JustK(matrix, promise.k))
     assert found is not None
     return found
@@ -221,7 +238,9 @@ def grown(matrix: Matrix, members: Records, promise: JustK, rule: str) -> list[R
     groups = [[r] for r in members]
     while len(groups) > 1 and any(people(matrix, g) < promise.k for g in groups):
         merged = agglomerated(matrix, groups, promise.k, rule)
-        groups = sorted((part for g in merged for part in rounded_parts(matrix, g, promise)), key=min)
+        groups = sorted(
+            (part for g in merged for part in rounded_parts(matrix, g, promise)), key=min
+        )
     return groups
 
 
@@ -233,7 +252,9 @@ def agglomerated(matrix: Matrix, groups: list[Records], k: int, rule: str) -> li
         if g in changed or g not in here or len(here) == 1:
             continue
         others = [number for number in here if number != g]
-        best = min(others, key=lambda number: (union_loss(matrix, here[g], here[number], rule), number))
+        best = min(
+            others, key=lambda number: (union_loss(matrix, here[g], here[number], rule), number)
+        )
         kept, gone = min(g, best), max(g, best)
         here[kept] = here[kept] + here.pop(gone)
         changed.add(kept)
@@ -259,7 +280,7 @@ def rounded_parts(matrix: Matrix, members: Records, promise: JustK) -> list[Reco
             continue
         ordered = in_order_of(matrix, members, j)
         left, right = ordered[:rank], ordered[rank:]
-        if promise.holds(left) and promise.holds(right):
+        if promise.keeps(left) and promise.keeps(right):
             return rounded_parts(matrix, left, promise) + rounded_parts(matrix, right, promise)
     return [members]
 
@@ -267,7 +288,9 @@ def rounded_parts(matrix: Matrix, members: Records, promise: JustK) -> list[Reco
 # --- Top-down greedy ----------------------------------------------------------------------------
 
 
-def greedy_sides(matrix: Matrix, members: Records, k: int, rounds: int, rule: str) -> tuple[Records, Records] | None:
+def greedy_sides(
+    matrix: Matrix, members: Records, k: int, rounds: int, rule: str
+) -> tuple[Records, Records] | None:
     """One split of records in their random order; None where a side can't get its people."""
     u, v = far_pair(matrix, members, rounds)
     sides: tuple[Records, Records] = ([u], [v])
@@ -290,7 +313,9 @@ def far_pair(matrix: Matrix, members: Records, rounds: int) -> tuple[int, int]:
     return v, u
 
 
-def chosen_side(matrix: Matrix, sides: tuple[Records, Records], seeds: tuple[int, int], r: int, rule: str) -> int:
+def chosen_side(
+    matrix: Matrix, sides: tuple[Records, Records], seeds: tuple[int, int], r: int, rule: str
+) -> int:
     if rule == "seeds":
         costs = [box_cost(matrix, [r, seed]) for seed in seeds]
     else:
@@ -301,7 +326,9 @@ def chosen_side(matrix: Matrix, sides: tuple[Records, Records], seeds: tuple[int
     return min((0, 1), key=lambda s: (costs[s], len(sides[s]), s))
 
 
-def with_people(matrix: Matrix, sides: tuple[Records, Records], k: int) -> tuple[Records, Records] | None:
+def with_people(
+    matrix: Matrix, sides: tuple[Records, Records], k: int
+) -> tuple[Records, Records] | None:
     short = [people(matrix, side) < k for side in sides]
     if not any(short):
         return sides

@@ -9,7 +9,10 @@ def crp_classes(points: np.ndarray, who: list[int], k: int, first: int) -> list[
     """CRP's steps 3 to 7: the class of each record, -1 for those left. points: (n, d)."""
     left, labels, centre, number = set(range(len(points))), [-1] * len(points), first, 0
     while len({who[i] for i in left}) >= k:
-        distance = {i: sum((a - b) ** 2 for a, b in zip(points[i], points[centre], strict=True)) for i in left}
+        distance = {
+            i: sum((a - b) ** 2 for a, b in zip(points[i], points[centre], strict=True))
+            for i in left
+        }
         nearest = sorted(left - {centre}, key=lambda i: (distance[i], i))
         group, people = [centre], {who[centre]}
         for i in nearest:
@@ -30,7 +33,10 @@ def with_leftovers(points: np.ndarray, who: list[int], labels: list[int], k: int
     """Step 8: the nearest mean of the classes as they were, while fewer than 2k - 1 people are in, or the same one."""
     labels = list(labels)
     count = max(labels) + 1
-    means = [np.mean([points[i] for i in range(len(points)) if labels[i] == c], axis=0) for c in range(count)]
+    means = [
+        np.mean([points[i] for i in range(len(points)) if labels[i] == c], axis=0)
+        for c in range(count)
+    ]
     for i in [i for i, label in enumerate(labels) if label < 0]:
         inside = [{who[j] for j, at in enumerate(labels) if at == c} for c in range(count)]
         room = [c for c in range(count) if len(inside[c]) < 2 * k - 1 or who[i] in inside[c]]
@@ -43,7 +49,9 @@ def with_leftovers_by_loss(columns, who: list[int], labels: list[int], k: int, c
 
     def loss(members: list[int]) -> float:
         spans = ([columns[i][j] for i in members] for j in range(len(costs)))
-        return len(members) * sum((max(s) - min(s)) * cost for s, cost in zip(spans, costs, strict=True))
+        return len(members) * sum(
+            (max(s) - min(s)) * cost for s, cost in zip(spans, costs, strict=True)
+        )
 
     labels = list(labels)
     for i in [i for i, label in enumerate(labels) if label < 0]:
@@ -59,9 +67,9 @@ def with_leftovers_by_loss(columns, who: list[int], labels: list[int], k: int, c
 
 def cells(histories: list[dict[int, int]]) -> dict[tuple, set[int]]:
     """Records by all the classes that they were ever in; a history is record -> class, absent ones left out."""
-    everybody = set().union(*histories)
+    whole_table = set().union(*histories)
     found: dict[tuple, set[int]] = {}
-    for record in everybody:
+    for record in whole_table:
         found.setdefault(tuple(history.get(record) for history in histories), set()).add(record)
     return found
 
@@ -73,7 +81,9 @@ def mappings(first: list[tuple], second: list[tuple]):
     """
 
     def fits(a: tuple, b: tuple) -> bool:
-        return a[2] == b[2] and all(l1 <= h2 and l2 <= h1 for (l1, h1), (l2, h2) in zip(a[1], b[1], strict=True))
+        return a[2] == b[2] and all(
+            l1 <= h2 and l2 <= h1 for (l1, h1), (l2, h2) in zip(a[1], b[1], strict=True)
+        )
 
     def extend(i: int, used: tuple[int, ...]):
         if i == len(first):

@@ -17,9 +17,19 @@ class NaiveTds:
     """rows: tuples of cells, one for each attribute. trees: by attribute span -> child spans, None for a number."""
 
     def __init__(self, rows, classes, trees, cells, qids, score="gain-ratio"):
-        self.rows, self.classes, self.trees, self.qids, self.score = rows, classes, trees, qids, score
+        self.rows, self.classes, self.trees, self.qids, self.score = (
+            rows,
+            classes,
+            trees,
+            qids,
+            score,
+        )
         # a QID that another implies is none of its own, so it has no part in what a step costs
-        self.apart = [q for i, q in enumerate(qids) if not any(self.implies(qids, j, i) for j in range(len(qids)))]
+        self.apart = [
+            q
+            for i, q in enumerate(qids)
+            if not any(self.implies(qids, j, i) for j in range(len(qids)))
+        ]
         self.cuts = [[(0, m - 1)] for m in cells]
         self.steps = []
 
@@ -60,7 +70,11 @@ class NaiveTds:
             return self.trees[attribute].get(node)
         occupied = sorted({self.rows[i][attribute] for i in self.under(attribute, node)})
         splits = [[(node[0], at - 1), (at, node[1])] for at in occupied[1:]]
-        return max(splits, key=lambda s: (round(self.gain(attribute, node, s) * UNIT), -s[1][0]), default=None)
+        return max(
+            splits,
+            key=lambda s: (round(self.gain(attribute, node, s) * UNIT), -s[1][0]),
+            default=None,
+        )
 
     def gain(self, attribute, node, children):
         whole = self.under(attribute, node)
@@ -94,7 +108,10 @@ class NaiveTds:
         return min(self.groups(qid, cuts).values())
 
     def groups(self, qid, cuts):
-        return Counter(tuple(next(n for n in cuts[a] if n[0] <= row[a] <= n[1]) for a in qid) for row in self.rows)
+        return Counter(
+            tuple(next(n for n in cuts[a] if n[0] <= row[a] <= n[1]) for a in qid)
+            for row in self.rows
+        )
 
     def keeps(self, candidate):
         _, attribute, node, children = candidate

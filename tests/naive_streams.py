@@ -13,7 +13,9 @@ class Costs:
 
     def of(self, members) -> int:
         """Loss of the smallest box over some records."""
-        total = sum(max(row[i] for i in members) - min(row[i] for i in members) for row in self.near)
+        total = sum(
+            max(row[i] for i in members) - min(row[i] for i in members) for row in self.near
+        )
         for j, row in enumerate(self.leaf):
             lo, hi = min(row[i] for i in members), max(row[i] for i in members)
             node = self.base[j] + lo
@@ -35,13 +37,17 @@ def condensed(costs, people, picks, k, neighbour="knn", own_only=False, reach=0,
             continue
         members = [pick]
         if neighbour != "knn":
-            near = [] if neighbour == "grow" else nearest_people(pick, left, who, costs)[: reach * k]
+            near = (
+                [] if neighbour == "grow" else nearest_people(pick, left, who, costs)[: reach * k]
+            )
             among = left if neighbour == "grow" else [i for i in left if i in near]
             while len(members) < k:
                 others = [i for i in among if who(i) not in {who(m) for m in members}]
                 members.append(min(others, key=lambda i: costs.of([*members, i])))
         else:
-            ranked = sorted((i for i in left if who(i) != who(pick)), key=lambda i: costs.of([pick, i]))
+            ranked = sorted(
+                (i for i in left if who(i) != who(pick)), key=lambda i: costs.of([pick, i])
+            )
             seen = set()
             for i in ranked:
                 if own_only or who(i) not in seen:
@@ -78,7 +84,11 @@ def regrouped(costs, people, labels, count, k, tries, rounds, order=None):
         before = clock
         for a in range(count):
             loss = [costs.of(c) for c in clusters]
-            far = {b: 2 * costs.of(clusters[a] + clusters[b]) - loss[a] - loss[b] for b in range(count) if b != a}
+            far = {
+                b: 2 * costs.of(clusters[a] + clusters[b]) - loss[a] - loss[b]
+                for b in range(count)
+                if b != a
+            }
             since, visited[a] = visited[a], clock
             for b in sorted(far, key=lambda b: (far[b], b))[:tries]:
                 who = lambda i: people[i] if len(people) else i  # noqa: E731
@@ -88,8 +98,14 @@ def regrouped(costs, people, labels, count, k, tries, rounds, order=None):
                     continue
                 grown = [max(pool, key=lambda i: costs.of([*clusters[a], i]))]
                 while len(grown) < len(pool) // 2:
-                    grown.append(min((i for i in pool if i not in grown), key=lambda i: costs.of([*grown, i])))
-                rest = [i for i in pool if i not in grown] + [i for i in clusters[a] if who(i) in both]
+                    grown.append(
+                        min(
+                            (i for i in pool if i not in grown), key=lambda i: costs.of([*grown, i])
+                        )
+                    )
+                rest = [i for i in pool if i not in grown] + [
+                    i for i in clusters[a] if who(i) in both
+                ]
                 grown += [i for i in clusters[b] if who(i) in both]
                 if costs.of(grown) + costs.of(rest) < costs.of(clusters[a]) + costs.of(clusters[b]):
                     clock += 1
@@ -105,7 +121,9 @@ def joined(costs, labels, count):
     labels = list(labels)
     for i, label in enumerate(labels):
         if label is None:
-            labels[i] = min(range(count), key=lambda c: (costs.of([*clusters[c], i]) - costs.of(clusters[c]), c))
+            labels[i] = min(
+                range(count), key=lambda c: (costs.of([*clusters[c], i]) - costs.of(clusters[c]), c)
+            )
             clusters[labels[i]].append(i)
     return labels
 
@@ -114,7 +132,11 @@ def covering(values, boxes, losses, draws):
     """The covering box of least loss of each record; ties by draw."""
     found = []
     for row, draw in zip(values, draws, strict=True):
-        fits = [c for c, box in enumerate(boxes) if all(lo <= x <= hi for x, (lo, hi) in zip(row, box, strict=True))]
+        fits = [
+            c
+            for c, box in enumerate(boxes)
+            if all(lo <= x <= hi for x, (lo, hi) in zip(row, box, strict=True))
+        ]
         least = [c for c in fits if losses[c] == min(losses[f] for f in fits)]
         found.append(least[int(draw * len(least))] if least else -1)
     return found

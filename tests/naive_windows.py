@@ -10,8 +10,8 @@ from math import ceil
 import numpy as np
 
 from naive_streams import Costs, condensed, joined
-from shoal.algorithms.stream.held import matrix_of
-from shoal.algorithms.table.repair import merge_failing
+from shoal.algorithms.steps.repair import merge_failing
+from shoal.algorithms.stream.buffer import matrix_of
 from shoal.data.partition import Partition
 from shoal.data.stream import Arrivals
 from shoal.errors import InfeasibleError
@@ -25,7 +25,11 @@ def box(own, values, members):
 
 def least_covering(clusters, row, draw):
     """The cluster of least loss that covers a record, of equals one by draw; None where there is none."""
-    fits = [c for c in clusters if all(a <= x <= b for a, x, b in zip(c["lo"], row, c["hi"], strict=True))]
+    fits = [
+        c
+        for c in clusters
+        if all(a <= x <= b for a, x, b in zip(c["lo"], row, c["hi"], strict=True))
+    ]
     least = [c for c in fits if c["loss"] == min(f["loss"] for f in fits)]
     return least[int(draw * len(least))] if least else None
 
@@ -39,7 +43,10 @@ def fads(own, values, people, k, delta, tau, c0, strict_release, leftovers, seed
         nonlocal held, clusters, release
         rng = np.random.default_rng([seed, 2, release])
         draws = rng.random(len(held))
-        used = {i: least_covering(clusters, values[i], draw) for i, draw in zip(held, draws, strict=True)}
+        used = {
+            i: least_covering(clusters, values[i], draw)
+            for i, draw in zip(held, draws, strict=True)
+        }
         if strict_release:
             for c in clusters:
                 asks = [i for i in held if used[i] is c]
@@ -90,7 +97,10 @@ def fads_tuple(own, values, people, k, delta, lifetime, seed):
         clusters = [c for c in clusters if now - c["since"] <= lifetime]
         draw = np.random.default_rng([seed, 6, oldest]).random()
         used = least_covering(clusters, values[oldest], draw)
-        ranked = sorted((i for i in held if people[i] != people[oldest]), key=lambda i: (costs.of([oldest, i]), i))
+        ranked = sorted(
+            (i for i in held if people[i] != people[oldest]),
+            key=lambda i: (costs.of([oldest, i]), i),
+        )
         members = [oldest]
         for i in ranked:
             if len(members) < k and people[i] not in {people[m] for m in members}:
@@ -176,7 +186,10 @@ def faanst(own, values, people, k, delta, tau, delay, rounds, keep, seed):
         """Lloyd's steps: clusters by centre, those without records left out."""
         linear, trees = near.shape[0], leaf.shape[0]
         centres = [
-            ([float(near[j][rest[s]]) for j in range(linear)], [int(leaf[j][rest[s]]) for j in range(trees)])
+            (
+                [float(near[j][rest[s]]) for j in range(linear)],
+                [int(leaf[j][rest[s]]) for j in range(trees)],
+            )
             for s in starts
         ]
         labels = None
@@ -206,7 +219,10 @@ def faanst(own, values, people, k, delta, tau, delay, rounds, keep, seed):
                         [sum(float(near[j][i]) for i in there) / len(there) for j in range(linear)],
                         [min(set(row), key=lambda x, row=row: (-row.count(x), x)) for row in seen],
                     )
-        groups = [[i for i, label in zip(rest, labels, strict=True) if label == c] for c in range(len(centres))]
+        groups = [
+            [i for i, label in zip(rest, labels, strict=True) if label == c]
+            for c in range(len(centres))
+        ]
         return sorted((g for g in groups if g), key=min)
 
     def merged(groups):
@@ -215,16 +231,19 @@ def faanst(own, values, people, k, delta, tau, delay, rounds, keep, seed):
         label = {i: c for c, g in enumerate(groups) for i in g}
         part = Arrivals(np.array(rest), values[rest], np.array([people[i] for i in rest]))
 
-        def hold(labels, count):
+        def holds(labels, count):
             there = [[i for i, c in zip(rest, labels, strict=True) if c == n] for n in range(count)]
             return np.array([enough(g) for g in there])
 
         start = Partition(np.array([label[i] for i in rest], np.int32), len(groups))
         try:
-            found = merge_failing(matrix_of(own, part), start, hold)
+            found = merge_failing(matrix_of(own, part), start, holds)
         except InfeasibleError:
             return []
-        return [[i for i, c in zip(rest, found.labels, strict=True) if c == n] for n in range(found.count)]
+        return [
+            [i for i, c in zip(rest, found.labels, strict=True) if c == n]
+            for n in range(found.count)
+        ]
 
     for now in range(len(values)):
         held.append(now)

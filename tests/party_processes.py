@@ -20,7 +20,14 @@ from shoal.samples import bank
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
-    ["party_processes", "warm_parties", "shoal.jobs.fuse", "shoal.jobs.party", "grpc", "nacl.bindings"]
+    [
+        "party_processes",
+        "warm_parties",
+        "shoal.jobs.fuse.fuse",
+        "shoal.jobs.fuse.party",
+        "grpc",
+        "nacl.bindings",
+    ]
 )
 
 
@@ -44,7 +51,9 @@ class World:
         helper = [self.content["helper"]["name"]] if "helper" in self.content else []
         return [party["name"] for party in self.content["parties"]] + helper
 
-    def start(self, name: str, die_at: int | None = None, patience: float = 40.0, lie: str | None = None) -> None:
+    def start(
+        self, name: str, die_at: int | None = None, patience: float = 40.0, lie: str | None = None
+    ) -> None:
         arguments = (str(self.folder), str(self.agreement), name, die_at, patience, lie)
         self.running[name] = _CONTEXT.Process(target=_party, args=arguments, daemon=True)
         self.running[name].start()
@@ -76,13 +85,15 @@ class World:
         return (self.folder / f"{name}.error").read_text()
 
 
-def _party(folder: str, agreement: str, name: str, die_at: int | None, patience: float, lie: str | None) -> None:
+def _party(
+    folder: str, agreement: str, name: str, die_at: int | None, patience: float, lie: str | None
+) -> None:
     """One party in its process; killed after so many entries of its journal, or one that lies."""
     from shoal.algorithms.fusion import joining
     from shoal.connectors import party_link
     from shoal.connectors.journal import Journal
     from shoal.errors import ShoalError
-    from shoal.jobs.fuse import run_one
+    from shoal.jobs.fuse.fuse import run_one
 
     party_link._LAST_CALL, joining.CHUNK = 2.0, 16  # several chunks of few people
     if lie is not None:
@@ -138,10 +149,14 @@ def ports(count: int) -> list[int]:
 
 
 def bank_world(
-    folder: Path, n: int = 90, maximum: str = "clear", helper: str | None = None, keyed: bool = False
+    folder: Path,
+    n: int = 90,
+    maximum: str = "clear",
+    helper: str | None = None,
+    keyed: bool = False,
 ) -> World:
     """The sample's owners with small k; two of them and a helper where one is named, who compares all ids if keyed."""
-    from shoal.jobs.fuse import Keys
+    from shoal.jobs.fuse.keys import Keys
 
     tables = {}
     for owner, frame in bank.generate_parts(n, 5).items():

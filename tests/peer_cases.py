@@ -35,13 +35,17 @@ def hierarchy_of(tree: list | None) -> Hierarchy:
     n = len(leaves)
     return Hierarchy(
         labels=tuple(str(i) for i in range(n + len(spans))),
-        parent=np.array([p + n if p >= 0 else -1 for p in [*leaves, *(s[0] for s in spans)]], dtype=np.int32),
+        parent=np.array(
+            [p + n if p >= 0 else -1 for p in [*leaves, *(s[0] for s in spans)]], dtype=np.int32
+        ),
         first=np.array([*range(n), *(s[1] for s in spans)], dtype=np.int32),
         last=np.array([*range(n), *(s[2] for s in spans)], dtype=np.int32),
     )
 
 
-trees = st.recursive(st.none(), lambda nodes: st.lists(nodes, min_size=2, max_size=4), max_leaves=9).map(hierarchy_of)
+trees = st.recursive(
+    st.none(), lambda nodes: st.lists(nodes, min_size=2, max_size=4), max_leaves=9
+).map(hierarchy_of)
 
 
 @st.composite
@@ -57,7 +61,9 @@ def matrices(draw: st.DrawFn, people: bool | None = None, least: int = 1, most: 
         ranges.append(domain if isinstance(domain, Hierarchy) else float(domain))
     subjects = None
     if draw(st.booleans()) if people is None else people:
-        _, subjects = np.unique(draw(st.lists(st.integers(0, n), min_size=n, max_size=n)), return_inverse=True)
+        _, subjects = np.unique(
+            draw(st.lists(st.integers(0, n), min_size=n, max_size=n)), return_inverse=True
+        )
     return Matrix.from_columns(np.array(columns, dtype=np.int64).T.reshape(n, -1), ranges, subjects)
 
 

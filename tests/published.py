@@ -33,9 +33,9 @@ def _flatten(nested, path, leaves, inner):
         _flatten(child, (*path, place), leaves, inner)
 
 
-hierarchies = st.recursive(st.just(0), lambda child: st.lists(child, min_size=2, max_size=3), max_leaves=6).map(
-    hierarchy_of
-)
+hierarchies = st.recursive(
+    st.just(0), lambda child: st.lists(child, min_size=2, max_size=3), max_leaves=6
+).map(hierarchy_of)
 
 
 @st.composite
@@ -53,10 +53,15 @@ def sensitive_columns(draw, records, name="s", distance=None):
 def classes(draw, names=("s",), shared_people=True, max_records=14, distance=None):
     """Classes with sensitive attributes; `shared_people` lets a subject be in several classes."""
     records, count = draw(st.integers(0, max_records)), draw(st.integers(1, 4))
-    labels = np.array(draw(st.lists(st.integers(-1, count - 1), min_size=records, max_size=records)), dtype=np.int32)
+    labels = np.array(
+        draw(st.lists(st.integers(-1, count - 1), min_size=records, max_size=records)),
+        dtype=np.int32,
+    )
     subjects = None
     if draw(st.booleans()):
-        subjects = np.array(draw(st.lists(st.integers(0, 5), min_size=records, max_size=records)), dtype=np.int32)
+        subjects = np.array(
+            draw(st.lists(st.integers(0, 5), min_size=records, max_size=records)), dtype=np.int32
+        )
         if not shared_people:
             subjects = (subjects + 6 * (labels + 1)).astype(np.int32)
     sensitive = {name: draw(sensitive_columns(records, name, distance)) for name in names}

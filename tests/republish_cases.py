@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shoal.jobs.policy import Policy
-from shoal.jobs.republish import Republication, republish_file
+from shoal.jobs.republish.republish import Republication, republish_file
+from shoal.policy.policy import Policy
 
 POLICY = {
     "version": 1,
@@ -44,14 +44,18 @@ def policy(method: str = "crp", k: int = 4, **parameters) -> Policy:
     return Policy.from_dict(POLICY).with_k(k).with_method(method, parameters)
 
 
-def append(ledger: Path, frame: pl.DataFrame, asked: Policy | None = None, **options) -> Republication:
+def append(
+    ledger: Path, frame: pl.DataFrame, asked: Policy | None = None, **options
+) -> Republication:
     """Republishes a frame by way of a file beside the ledger."""
     path = ledger.parent / "increment.csv"
     frame.write_csv(path)
     return republish_file(str(path), asked or policy(), ledger, **options)
 
 
-def grown(ledger: Path, releases: int = 3, n: int = 30, asked: Policy | None = None, **options) -> Path:
+def grown(
+    ledger: Path, releases: int = 3, n: int = 30, asked: Policy | None = None, **options
+) -> Path:
     """A ledger of that many releases of n people each."""
     for seed in range(1, releases + 1):
         append(ledger, wearers(n, seed), asked, **options)

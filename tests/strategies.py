@@ -46,7 +46,9 @@ def policies_with_tables(draw):
             columns[f"q{j}"][0] = draw(values)
     if draw(st.booleans()):
         attributes["who"] = {"role": "subject"}
-        columns["who"] = draw(st.lists(st.integers(0, records).map(str), min_size=records, max_size=records))
+        columns["who"] = draw(
+            st.lists(st.integers(0, records).map(str), min_size=records, max_size=records)
+        )
     attributes["ill"] = {"role": "sensitive"}
     columns["ill"] = draw(st.lists(st.sampled_from("uvw"), min_size=records, max_size=records))
     attributes["pay"] = {"role": "sensitive", "type": "number"}
@@ -54,7 +56,10 @@ def policies_with_tables(draw):
     content = {
         "version": 1,
         "attributes": attributes,
-        "promises": [{"model": "k-anonymity", "k": draw(st.integers(2, 5))}, *draw(_more_promises())],
+        "promises": [
+            {"model": "k-anonymity", "k": draw(st.integers(2, 5))},
+            *draw(_more_promises()),
+        ],
         "missing": missing,
         "render": {"order": draw(st.sampled_from(["input", "shuffled"]))},
         "seed": draw(st.integers(0, 3)),
@@ -70,7 +75,13 @@ def _more_promises(draw):
                 [
                     {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "distinct"},
                     {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "entropy"},
-                    {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "recursive", "c": 3},
+                    {
+                        "model": "l-diversity",
+                        "attribute": "ill",
+                        "l": 2,
+                        "kind": "recursive",
+                        "c": 3,
+                    },
                     {"model": "t-closeness", "attributes": ["ill", "pay"], "t": 0.35},
                     {"model": "t-closeness", "attributes": ["ill", "pay"], "t": 0.6, "joint": True},
                     {"model": "beta-likeness", "attributes": ["ill"], "beta": 1.5},
@@ -88,7 +99,10 @@ def _more_promises(draw):
 
 def without_means(content):
     """The same policy for methods of global recoding: means belong to classes, not to values."""
-    attributes = {name: {k: v for k, v in a.items() if k != "render"} for name, a in content["attributes"].items()}
+    attributes = {
+        name: {k: v for k, v in a.items() if k != "render"}
+        for name, a in content["attributes"].items()
+    }
     return content | {"attributes": attributes}
 
 

@@ -9,16 +9,18 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
-from shoal.jobs.policy import Policy
 from shoal.jobs.stream.core import StreamCore
 from shoal.jobs.stream.gate import Gate
+from shoal.policy.policy import Policy
 
 TREE = {"tree": {"north": ["a", "b", {"far": ["c", "d"]}], "south": ["e", "f"]}}
 SPAN = {"north": "abcd", "far": "cd", "south": "ef", "*": "abcdef"}
 QUASI = ("age", "pay", "town")
 
 
-def policy_of(method="fads", k=3, more=(), missing="value", seed=0, subject=True, render=None, **parameters) -> Policy:
+def policy_of(
+    method="fads", k=3, more=(), missing="value", seed=0, subject=True, render=None, **parameters
+) -> Policy:
     attributes = {
         "who": {"role": "subject" if subject else "drop"},
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
@@ -54,7 +56,10 @@ def stream_of(n, seed=0, people=None, constant=False, missing=0.0) -> pl.DataFra
     frame = pl.DataFrame(cells)
     for name in QUASI if missing else ():
         frame = frame.with_columns(
-            pl.when(pl.Series(rng.random(n) < missing)).then(None).otherwise(pl.col(name)).alias(name)
+            pl.when(pl.Series(rng.random(n) < missing))
+            .then(None)
+            .otherwise(pl.col(name))
+            .alias(name)
         )
     return frame
 
@@ -89,7 +94,11 @@ class Run:
 
 
 def run(
-    policy: Policy, frame: pl.DataFrame, chunk: int = 10**9, restart: bool = False, expired: tuple[int, ...] = ()
+    policy: Policy,
+    frame: pl.DataFrame,
+    chunk: int = 10**9,
+    restart: bool = False,
+    expired: tuple[int, ...] = (),
 ) -> Run:
     """The stream in chunks; with `restart`, through a snapshot behind every chunk.
 
@@ -102,7 +111,14 @@ def run(
         if batch is None:
             return
         if batch.frame.height:
-            gate.measure(batch.frame, batch.people, core.true_values(batch), batch.release, batch.new, batch.live)
+            gate.measure(
+                batch.frame,
+                batch.people,
+                core.true_values(batch),
+                batch.release,
+                batch.new,
+                batch.live,
+            )
         decided = batch.decided
         for i in range(len(decided)):
             trace.append(
@@ -130,7 +146,9 @@ def run(
     return Run(rows, trace)
 
 
-def broken_rules(found: Run, frame: pl.DataFrame, k: int, l: int = 1, together: bool = False) -> list[str]:
+def broken_rules(
+    found: Run, frame: pl.DataFrame, k: int, l: int = 1, together: bool = False
+) -> list[str]:
     """What a stream breaks of the rules that hold for every method; empty for an honest one.
 
     together: whether a release may hold a new cluster and records that use it again, as with ticks.
@@ -142,7 +160,9 @@ def broken_rules(found: Run, frame: pl.DataFrame, k: int, l: int = 1, together: 
     shown = sorted((t for t in found.trace if t["row"] is not None), key=lambda t: t["row"])
     if [t["row"] for t in shown] != list(range(len(found.rows))):
         broken.append("rows and trace differ")
-    if any((t["row"] is not None) != (t["kind"] in ("new", "reuse", "suppress")) for t in found.trace):
+    if any(
+        (t["row"] is not None) != (t["kind"] in ("new", "reuse", "suppress")) for t in found.trace
+    ):
         broken.append("a kind does not fit its row")
     first, members, made, reused = {}, defaultdict(list), {}, []
     for told, row in zip(shown, found.rows, strict=True):
@@ -165,7 +185,11 @@ def broken_rules(found: Run, frame: pl.DataFrame, k: int, l: int = 1, together: 
         else:
             reused.append((told["class"], told["release"], cells))
     for number, release, cells in reused:
-        if number not in made or made[number][0] > release or (made[number][0] == release and not together):
+        if (
+            number not in made
+            or made[number][0] > release
+            or (made[number][0] == release and not together)
+        ):
             broken.append("a cluster was used before it was made")
         elif made[number][1] != cells:
             broken.append("a cluster changed its cells")
@@ -207,7 +231,9 @@ def hull(group) -> tuple:
     elif None in towns:
         cells.append("*")
     else:
-        cells.append(min((n for n, span in SPAN.items() if towns <= set(span)), key=lambda n: len(SPAN[n])))
+        cells.append(
+            min((n for n, span in SPAN.items() if towns <= set(span)), key=lambda n: len(SPAN[n]))
+        )
     return tuple(cells)
 
 
@@ -221,7 +247,7 @@ def streams(draw):
 class OnlyK:
     """Promises of a stream where k is all that is asked."""
 
-    beyond_k = False
+    needs_more_than_k = False
 
     def __init__(self, k):
         self.k = k
@@ -236,6 +262,15 @@ def cases(draw):
     n, seed = draw(st.integers(1, 60)), draw(st.integers(0, 999))
     rng = np.random.default_rng(seed)
     high = draw(st.sampled_from([4, 101]))
-    values = np.column_stack([rng.integers(0, high, n), rng.integers(-5, 6, n), rng.integers(0, 6, n)]).astype(float)
+    values = np.column_stack(
+        [rng.integers(0, high, n), rng.integers(-5, 6, n), rng.integers(0, 6, n)]
+    ).astype(float)
     people = rng.integers(0, draw(st.sampled_from([2, 9, 500])), n).astype(np.int64)
-    return values, people, draw(st.integers(2, 4)), draw(st.integers(4, 20)), draw(st.integers(1, 5)), seed
+    return (
+        values,
+        people,
+        draw(st.integers(2, 4)),
+        draw(st.integers(4, 20)),
+        draw(st.integers(1, 5)),
+        seed,
+    )

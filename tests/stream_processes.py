@@ -8,7 +8,11 @@ from collections.abc import Callable
 
 
 def killed_until_done(
-    start: Callable[[], subprocess.Popen], within: tuple[float, float], times: int, patience: float = 60, seed: int = 5
+    start: Callable[[], subprocess.Popen],
+    within: tuple[float, float],
+    times: int,
+    patience: float = 60,
+    seed: int = 5,
 ) -> None:
     """Starts a process and kills it at an instant `within` these seconds, `times` over at most, until it ends well.
 
@@ -18,7 +22,9 @@ def killed_until_done(
     while True:
         process = start()
         try:
-            assert process.wait(timeout=instants.uniform(*within) if kills < times else patience) == 0
+            assert (
+                process.wait(timeout=instants.uniform(*within) if kills < times else patience) == 0
+            )
             break
         except subprocess.TimeoutExpired:
             process.kill()

@@ -20,7 +20,7 @@ class MethodTable(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        from shoal.jobs.describe import methods
+        from shoal.jobs.advise.methods import methods
 
         found = _named(methods(), "name", self.arguments[0])
         source = nodes.paragraph("", "", nodes.strong("", "Source: "), nodes.Text(found["paper"]))
@@ -33,11 +33,19 @@ class PromiseTable(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        from shoal.jobs.describe import describe_promises
+        from shoal.jobs.advise.methods import describe_promises
 
         found = _named(describe_promises(), "model", self.arguments[0])
-        monotone = "yes: merging classes never breaks it" if found["monotone"] else "no: merging classes may break it"
-        facts = [("Definition", found["definition"]), ("Source", found["source"]), ("Monotone", monotone)]
+        monotone = (
+            "yes: merging classes never breaks it"
+            if found["monotone"]
+            else "no: merging classes may break it"
+        )
+        facts = [
+            ("Definition", found["definition"]),
+            ("Source", found["source"]),
+            ("Monotone", monotone),
+        ]
         listed = nodes.bullet_list()
         for label, text in facts:
             paragraph = nodes.paragraph("", "", nodes.strong("", f"{label}: "), nodes.Text(text))
@@ -58,7 +66,9 @@ class Benchmarks(SphinxDirective):
                 nodes.Text(" makes them."),
             )
             return [nodes.note("", nodes.paragraph("", "", *said))]
-        return self.parse_text_to_nodes(path.read_text(encoding="utf-8"), allow_section_headings=True)
+        return self.parse_text_to_nodes(
+            path.read_text(encoding="utf-8"), allow_section_headings=True
+        )
 
 
 def _named(described: list[dict[str, Any]], key: str, name: str) -> dict[str, Any]:
@@ -84,7 +94,9 @@ def _range(parameter: dict[str, Any]) -> str:
         return ", ".join(str(choice) for choice in parameter["choices"] if choice != "")
     low, high = parameter["low"], parameter["high"]
     if low is None and high is None:
-        return {"str": "text", "tuple": "list of names", "bool": "true, false"}.get(parameter["kind"], "number")
+        return {"str": "text", "tuple": "list of names", "bool": "true, false"}.get(
+            parameter["kind"], "number"
+        )
     return f"{'' if low is None else f'{low:g}'}..{'' if high is None else f'{high:g}'}"
 
 

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shoal.data.certificate import Certificate
     from shoal.data.hierarchies.hierarchy import Hierarchy
-    from shoal.jobs.audit import audit
-    from shoal.jobs.check import check
-    from shoal.jobs.compare import Comparison, compare
-    from shoal.jobs.describe import methods
-    from shoal.jobs.fuse import fuse
-    from shoal.jobs.history import LedgerAudit, audit_ledger
-    from shoal.jobs.ledger import ledger_table, verify_ledger
-    from shoal.jobs.policy import Policy
-    from shoal.jobs.propose import propose
-    from shoal.jobs.publish import Publication, publish
-    from shoal.jobs.republish import Republication, republish
-    from shoal.jobs.sample import sample
-    from shoal.jobs.stream import Stream, stream
-    from shoal.jobs.what_if import Prospect, what_if
+    from shoal.jobs.advise.check import check
+    from shoal.jobs.advise.compare import Comparison, compare
+    from shoal.jobs.advise.methods import methods
+    from shoal.jobs.advise.propose import propose
+    from shoal.jobs.advise.sample import sample
+    from shoal.jobs.audit.audit import audit
+    from shoal.jobs.fuse.fuse import fuse
+    from shoal.jobs.publish.publish import Publication, publish
+    from shoal.jobs.republish.export import ledger_table, verify_ledger
+    from shoal.jobs.republish.history import LedgerAudit, audit_ledger
+    from shoal.jobs.republish.republish import Republication, republish
+    from shoal.jobs.republish.what_if import Prospect, what_if
+    from shoal.jobs.stream.stream import Stream, stream
+    from shoal.policy.policy import Policy
 
 from shoal.errors import (
     CheckpointError,
@@ -37,28 +37,28 @@ from shoal.version import VERSION as __version__
 # Names that pull in NumPy, Polars or Numba are found when they are first asked for.
 _WHERE = {
     "Certificate": "shoal.data.certificate",
-    "Comparison": "shoal.jobs.compare",
+    "Comparison": "shoal.jobs.advise.compare",
     "Hierarchy": "shoal.data.hierarchies.hierarchy",
-    "LedgerAudit": "shoal.jobs.history",
-    "Policy": "shoal.jobs.policy",
-    "Prospect": "shoal.jobs.what_if",
-    "Publication": "shoal.jobs.publish",
-    "Republication": "shoal.jobs.republish",
-    "Stream": "shoal.jobs.stream",
-    "audit": "shoal.jobs.audit",
-    "audit_ledger": "shoal.jobs.history",
-    "check": "shoal.jobs.check",
-    "compare": "shoal.jobs.compare",
-    "ledger_table": "shoal.jobs.ledger",
-    "fuse": "shoal.jobs.fuse",
-    "methods": "shoal.jobs.describe",
-    "propose": "shoal.jobs.propose",
-    "publish": "shoal.jobs.publish",
-    "republish": "shoal.jobs.republish",
-    "sample": "shoal.jobs.sample",
-    "stream": "shoal.jobs.stream",
-    "verify_ledger": "shoal.jobs.ledger",
-    "what_if": "shoal.jobs.what_if",
+    "LedgerAudit": "shoal.jobs.republish.history",
+    "Policy": "shoal.policy.policy",
+    "Prospect": "shoal.jobs.republish.what_if",
+    "Publication": "shoal.jobs.publish.publish",
+    "Republication": "shoal.jobs.republish.republish",
+    "Stream": "shoal.jobs.stream.stream",
+    "audit": "shoal.jobs.audit.audit",
+    "audit_ledger": "shoal.jobs.republish.history",
+    "check": "shoal.jobs.advise.check",
+    "compare": "shoal.jobs.advise.compare",
+    "ledger_table": "shoal.jobs.republish.export",
+    "fuse": "shoal.jobs.fuse.fuse",
+    "methods": "shoal.jobs.advise.methods",
+    "propose": "shoal.jobs.advise.propose",
+    "publish": "shoal.jobs.publish.publish",
+    "republish": "shoal.jobs.republish.republish",
+    "sample": "shoal.jobs.advise.sample",
+    "stream": "shoal.jobs.stream.stream",
+    "verify_ledger": "shoal.jobs.republish.export",
+    "what_if": "shoal.jobs.republish.what_if",
 }
 
 __all__ = [

@@ -80,4 +80,6 @@ class MissingExtraError(ShoalError):
     @classmethod
     def of(cls, what: str, extra: str) -> MissingExtraError:
         """`what` needs the extra. The way out names the clone, never an index, where the name may be another's."""
-        return cls(f"{what}, which is not installed; run in the clone of Shoal: pip install '.[{extra}]'")
+        return cls(
+            f"{what}, which is not installed; run in the clone of Shoal: pip install '.[{extra}]'"
+        )

@@ -25,7 +25,7 @@ from shoal.data.space import Space
 from shoal.data.stream import Arrivals, Emissions, State
 
 
-class Qid(NamedTuple):
+class AnonymityRequirement(NamedTuple):
     """A count of people that is asked. attributes: quasi-identifiers whose combinations count; none means all."""
 
     attributes: tuple[str, ...]
@@ -38,7 +38,7 @@ class Promises(Protocol):
     k: int
     """Least number of distinct subjects in a class; at least 1."""
 
-    beyond_k: bool
+    needs_more_than_k: bool
     """Whether anything has to be asked besides k."""
 
     @property
@@ -49,10 +49,10 @@ class Promises(Protocol):
         """
 
     @property
-    def qids(self) -> tuple[Qid, ...]:
+    def qids(self) -> tuple[AnonymityRequirement, ...]:
         """Every count of people that is asked, for methods that know the cells while they work.
 
-        Unless `beyond_k`, counting the records of each is all there is to ask.
+        Unless `needs_more_than_k`, counting the records of each is all there is to ask.
         """
 
     @property
@@ -64,13 +64,13 @@ class Promises(Protocol):
         """Whether `release_holds` asks anything."""
 
     @property
-    def merging_keeps(self) -> bool:
+    def release_checks_are_monotone(self) -> bool:
         """Whether merging classes of a release for which `release_holds` gives one for which it does."""
 
     def release_holds(self, labels: np.ndarray, count: int) -> bool:
         """Whether the promises hold that no class keeps or breaks alone; labels as for `hold`."""
 
-    def hold(
+    def holds(
         self,
         labels: np.ndarray,
         count: int,
@@ -86,7 +86,7 @@ class Promises(Protocol):
         Counts distinct subjects, so it is the last word on k as well.
         """
 
-    def among(self, kept: np.ndarray) -> Promises:
+    def restricted_to(self, kept: np.ndarray) -> Promises:
         """The same promises with these records for the whole table; kept: (n,) bool."""
 
 
@@ -99,7 +99,7 @@ class Partitioner(Protocol):
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """Classes of at least `promises.k` records; raises InfeasibleError when n < k.
 
-        Where `promises.beyond_k`, classes that still fail are merged by the shared repair.
+        Where `promises.needs_more_than_k`, classes that still fail are merged by the shared repair.
         """
 
 
@@ -139,10 +139,12 @@ class Republisher(Protocol):
     changes: ClassVar[bool]
     """Whether people may leave, or come with a changed record."""
 
-    way_out: ClassVar[str]
+    remedy: ClassVar[str]
     """The nearest safe way where its release would break the history, in a sentence."""
 
-    def publish(self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator) -> Placement:
+    def publish(
+        self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
+    ) -> Placement:
         """A class that keeps every promise for every record of the matrix, or -1 where it has to wait.
 
         increment: the new records; with `needs = originals`, all records of the table.
@@ -155,7 +157,7 @@ class StreamPromises(Protocol):
     k: int
     """Least number of distinct subjects in a cluster; at least 2."""
 
-    beyond_k: bool
+    needs_more_than_k: bool
     """Whether anything has to be asked besides distinct subjects."""
 
     by_cells: bool
@@ -167,7 +169,7 @@ class StreamPromises(Protocol):
         Whoever is in a cluster keeps its earliest record there. What is taken out fits no cluster.
         """
 
-    def hold(self, records: Arrivals, labels: np.ndarray, count: int) -> np.ndarray:
+    def holds(self, records: Arrivals, labels: np.ndarray, count: int) -> np.ndarray:
         """For each new cluster 0..count-1, `capped`, whether every promise but k holds; (count,) bool.
 
         labels: (n,) int32, cluster of each record, -1 for records to leave out.

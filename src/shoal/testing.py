@@ -20,7 +20,7 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
-from shoal.protocols import Partitioner, Qid, Recoder
+from shoal.protocols import AnonymityRequirement, Partitioner, Recoder
 
 
 class OnlyK:
@@ -28,32 +28,41 @@ class OnlyK:
 
     closeness: tuple[Closeness, ...] = ()
     relative = about_release = False
-    merging_keeps = True
+    release_checks_are_monotone = True
 
-    def __init__(self, matrix: Matrix, k: int, qids: tuple[Qid, ...] | None = None) -> None:
-        self.qids = (Qid((), k),) if qids is None else qids
+    def __init__(
+        self, matrix: Matrix, k: int, qids: tuple[AnonymityRequirement, ...] | None = None
+    ) -> None:
+        self.qids = (AnonymityRequirement((), k),) if qids is None else qids
         self.k = max(qid.k for qid in self.qids)
         self._subjects = np.arange(matrix.records) if matrix.subjects is None else matrix.subjects
-        self.beyond_k = matrix.subjects is not None
+        self.needs_more_than_k = matrix.subjects is not None
 
     def release_holds(self, labels: np.ndarray, count: int) -> bool:
         return True
 
-    def hold(
+    def holds(
         self,
         labels: np.ndarray,
         count: int,
         quasi: Mapping[str, np.ndarray] | None = None,
         population: Mapping[str, Population] | None = None,
     ) -> np.ndarray:
-        enough = [all(self._enough(labels == c, labels, q, quasi) for q in self.qids) for c in range(count)]
+        enough = [
+            all(self._enough(labels == c, labels, q, quasi) for q in self.qids)
+            for c in range(count)
+        ]
         return np.array(enough, dtype=bool)
 
-    def among(self, kept: np.ndarray) -> OnlyK:
+    def restricted_to(self, kept: np.ndarray) -> OnlyK:
         return self
 
     def _enough(
-        self, members: np.ndarray, labels: np.ndarray, qid: Qid, quasi: Mapping[str, np.ndarray] | None
+        self,
+        members: np.ndarray,
+        labels: np.ndarray,
+        qid: AnonymityRequirement,
+        quasi: Mapping[str, np.ndarray] | None,
     ) -> bool:
         """Whether enough people share the members' cells of the attributes that the count is about."""
         if qid.attributes and quasi is not None and members.any():
@@ -63,14 +72,16 @@ class OnlyK:
         return len(set(self._subjects[members].tolist())) >= qid.k
 
 
-def check_partitioner(method: Partitioner, matrix: Matrix, k: int, seed: int = 0) -> Partition | None:
+def check_partitioner(
+    method: Partitioner, matrix: Matrix, k: int, seed: int = 0
+) -> Partition | None:
     """Every record in one class of at least k people, the same again with the same seed, the matrix untouched.
 
     Classes may still fail where subjects have several records: the shared repair follows a method,
     and so it does here. Returns the partition, None where k people can't be found and the method
     says so.
     """
-    from shoal.algorithms.table.repair import repair
+    from shoal.algorithms.steps.repair import repair
 
     promises = OnlyK(matrix, k)
     before = matrix.codes.copy()
@@ -79,15 +90,21 @@ def check_partitioner(method: Partitioner, matrix: Matrix, k: int, seed: int = 0
             method.partition(matrix, promises, np.random.default_rng(seed))
         except InfeasibleError:
             return None
-        raise AssertionError(f"{method.name}: {matrix.people} people and k = {k} must raise InfeasibleError")
+        raise AssertionError(
+            f"{method.name}: {matrix.people} people and k = {k} must raise InfeasibleError"
+        )
     first = method.partition(matrix, promises, np.random.default_rng(seed))
     again = method.partition(matrix, promises, np.random.default_rng(seed))
     assert np.array_equal(matrix.codes, before), f"{method.name}: changed the matrix it was given"
-    assert np.array_equal(first.labels, again.labels), f"{method.name}: the same seed gave another partition"
+    assert np.array_equal(first.labels, again.labels), (
+        f"{method.name}: the same seed gave another partition"
+    )
     check_partition(first, matrix.records)
     repaired = repair(matrix, first, promises)
     check_partition(repaired, matrix.records)
-    assert promises.hold(repaired.labels, repaired.count).all(), f"{method.name}: a class has fewer than {k} people"
+    assert promises.holds(repaired.labels, repaired.count).all(), (
+        f"{method.name}: a class has fewer than {k} people"
+    )
     return repaired
 
 
@@ -110,10 +127,14 @@ def check_recoder(method: Recoder, matrix: Matrix, promises: OnlyK, seed: int = 
             build()
         except InfeasibleError:
             return None
-        raise AssertionError(f"{method.name}: {matrix.people} people and k = {promises.k} must raise InfeasibleError")
+        raise AssertionError(
+            f"{method.name}: {matrix.people} people and k = {promises.k} must raise InfeasibleError"
+        )
     first, again = build(), build()
     assert np.array_equal(matrix.codes, before), f"{method.name}: changed the matrix it was given"
-    assert np.array_equal(first.turn(), again.turn()), f"{method.name}: the same seed suppressed other records"
+    assert np.array_equal(first.round_of_record(), again.round_of_record()), (
+        f"{method.name}: the same seed suppressed other records"
+    )
     labels, count, cells = cells_of(first, matrix)
     for one, other in zip(first.cuts, again.cuts, strict=True):
         assert len(one.starts) == matrix.attributes
@@ -121,13 +142,13 @@ def check_recoder(method: Recoder, matrix: Matrix, promises: OnlyK, seed: int = 
             assert np.array_equal(starts, same), f"{method.name}: the same seed gave another cut"
             ascends = starts[0] == 0 and (np.diff(starts) > 0).all()
             assert ascends, f"{method.name}: spans of attribute {j} don't ascend from 0"
-    assert promises.hold(labels, count, cells).all(), f"{method.name}: a class breaks a promise"
+    assert promises.holds(labels, count, cells).all(), f"{method.name}: a class breaks a promise"
     return first
 
 
 def cells_of(cut: Cut, matrix: Matrix) -> tuple[np.ndarray, int, dict[str, np.ndarray]]:
     """Class of each record by equal cells (-1 suppressed), how many there are, and the cells by attribute."""
-    turn = cut.turn()
+    turn = cut.round_of_record()
     columns = np.zeros((matrix.records, matrix.attributes), dtype=np.int64)
     for number, one in enumerate(cut.cuts):
         rows = turn == number
@@ -143,11 +164,16 @@ def small_matrices(seed: int = 0) -> Iterator[Matrix]:
     """Matrices that methods stumble over: ties everywhere, constants, one attribute, trees, repeated people."""
     rng = np.random.default_rng(seed)
     tree = Hierarchy.from_paths(
-        [[f"v{i}", f"g{i // 2}", f"h{i // 6}", "*"] if i < 9 else [f"v{i}", "rest", "*"] for i in range(12)]
+        [
+            [f"v{i}", f"g{i // 2}", f"h{i // 6}", "*"] if i < 9 else [f"v{i}", "rest", "*"]
+            for i in range(12)
+        ]
     )
     for records in (1, 2, 3, 7, 20, 61):
         for attributes in (1, 2, 5):
-            yield Matrix.from_columns(rng.integers(0, 50, (records, attributes)), [49.0] * attributes)
+            yield Matrix.from_columns(
+                rng.integers(0, 50, (records, attributes)), [49.0] * attributes
+            )
             yield Matrix.from_columns(rng.integers(0, 2, (records, attributes)), [1.0] * attributes)
         yield Matrix.from_columns(np.zeros((records, 2)), [0.0, 5.0])
         mixed = np.column_stack([rng.integers(0, 12, records), rng.integers(0, 9, records)])

@@ -11,17 +11,31 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shoal.jobs.policy import Policy
-from shoal.jobs.publish import publish_file
-from shoal.jobs.report import write_report
+from shoal.jobs.publish.publish import publish_file
+from shoal.policy.policy import Policy
+from shoal.reports.release import write_report
 from shoal.samples import patients
 
 BROWSER = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+    (
+        found
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (found := shutil.which(name))
+    ),
+    None,
 )
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium on PATH: install it to look at the page in it")
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason="no chromium on PATH: install it to look at the page in it"
+)
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-sync",
+]
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
 
 # the page in frames of two widths; the outer page writes down what it finds in them
@@ -61,12 +75,22 @@ def found(tmp_path_factory) -> dict[int, dict[str, float]]:
     dumped = _dom_of(folder / "probe.html", folder / "profile")
     lines = re.search(r'<pre id="found">(.*?)</pre>', dumped, re.DOTALL)
     assert lines, "the browser drew nothing"
-    rows = [{k: float(v) for k, v in (e.split("=") for e in line.split())} for line in lines[1].strip().split("\n")]
+    rows = [
+        {k: float(v) for k, v in (e.split("=") for e in line.split())}
+        for line in lines[1].strip().split("\n")
+    ]
     return {int(row["width"]): row for row in rows}
 
 
 def _dom_of(page: Path, profile: Path) -> str:
-    command = [BROWSER, *FLAGS, f"--user-data-dir={profile}", "--virtual-time-budget=8000", "--dump-dom", page.as_uri()]
+    command = [
+        BROWSER,
+        *FLAGS,
+        f"--user-data-dir={profile}",
+        "--virtual-time-budget=8000",
+        "--dump-dom",
+        page.as_uri(),
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
 
 

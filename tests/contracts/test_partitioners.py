@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.data.matrix import Matrix
-from shoal.jobs import registry
+from shoal.policy import registry
+from shoal.policy.parameters import coerce_parameter
 from shoal.testing import check_partitioner, small_matrices
 from strategies import policies_with_tables
 
@@ -46,7 +47,9 @@ def test_any_published_table_keeps_every_promise_and_covers_the_truth(method, da
         published = shoal.publish(frame, policy)
     except shoal.InfeasibleError:
         return
-    certificate = shoal.audit(published.data, policy, frame) if _in_order(content) else published.certificate
+    certificate = (
+        shoal.audit(published.data, policy, frame) if _in_order(content) else published.certificate
+    )
     assert certificate.holds
     assert certificate["faults"] == {"uncovered": 0, "changed": 0}
     assert len(published.data) == len(frame)
@@ -63,7 +66,7 @@ def test_parameters_have_help_and_defaults_within_their_limits(method):
         assert parameter.help, parameter.name
         assert not parameter.required, parameter.name
         if parameter.default is not None:
-            registry.fit(parameter, parameter.default)
+            coerce_parameter(parameter, parameter.default)
 
 
 @pytest.mark.parametrize("name", sorted(m.name for m in METHODS))
@@ -71,10 +74,14 @@ def test_a_hundred_thousand_equal_records_are_no_trap(name):
     matrix = Matrix.from_columns(np.zeros((100_000, 3), dtype=np.int32), [1.0, 1.0, 0.0])
 
     class JustK:
-        k, beyond_k = 10, False
+        k, needs_more_than_k = 10, False
 
-        def hold(self, labels, count):
+        def holds(self, labels, count):
             return np.bincount(labels[labels >= 0], minlength=count) >= 10
 
-    partition = registry.methods()[name].implementation().partition(matrix, JustK(), np.random.default_rng(0))
+    partition = (
+        registry.methods()[name]
+        .implementation()
+        .partition(matrix, JustK(), np.random.default_rng(0))
+    )
     assert partition.sizes().min() >= 10

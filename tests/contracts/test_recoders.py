@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from test_partitioners import variants
 
 import shoal
-from shoal.jobs import registry
-from shoal.jobs.explain import as_lines
-from shoal.protocols import Qid
+from shoal.jobs.publish.explain import as_lines
+from shoal.policy import registry
+from shoal.policy.parameters import coerce_parameter
+from shoal.protocols import AnonymityRequirement
 from shoal.testing import OnlyK, check_recoder, small_matrices
 from strategies import policies_with_tables, without_means
 
@@ -28,7 +29,13 @@ def test_battery(variant):
         for k in (2, 3, 10):
             check_recoder(variant, matrix, OnlyK(matrix, k))
         if matrix.attributes > 1:
-            check_recoder(variant, matrix, OnlyK(matrix, 0, (Qid(("a0",), 2), Qid(("a1",), 3))))
+            check_recoder(
+                variant,
+                matrix,
+                OnlyK(
+                    matrix, 0, (AnonymityRequirement(("a0",), 2), AnonymityRequirement(("a1",), 3))
+                ),
+            )
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
@@ -60,11 +67,13 @@ def test_parameters_have_help_and_defaults_within_their_limits(method):
         assert parameter.help, parameter.name
         assert not parameter.required, parameter.name
         if parameter.default is not None:
-            registry.fit(parameter, parameter.default)
+            coerce_parameter(parameter, parameter.default)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
-def test_a_plan_repeats_the_release_and_an_explanation_can_be_told(method, sample_table, sample_policy, tmp_path):
+def test_a_plan_repeats_the_release_and_an_explanation_can_be_told(
+    method, sample_table, sample_policy, tmp_path
+):
     policy = sample_policy | {"method": {"name": method.name}, "label": "disease"}
     chosen = shoal.publish(sample_table, policy, plan=tmp_path / "plan.json", explain=True)
     again = shoal.publish(sample_table, policy, plan=tmp_path / "plan.json")

@@ -10,9 +10,10 @@ import pytest
 
 from republish_cases import append
 from shoal.errors import PromiseError
-from shoal.jobs import registry
-from shoal.jobs.history import audit_ledger
-from shoal.jobs.policy import Policy
+from shoal.jobs.republish.history import audit_ledger
+from shoal.policy import registry
+from shoal.policy.parameters import coerce_parameter
+from shoal.policy.policy import Policy
 
 METHODS = [m for m in registry.methods().values() if m.verb == "republish"]
 LEAKS = {"static-2"}
@@ -27,7 +28,10 @@ POLICY = {
         "sex": {"role": "quasi"},
         "ill": {"role": "sensitive"},
     },
-    "promises": [{"model": "k-anonymity", "k": 3}, {"model": "l-diversity", "attribute": "ill", "l": 2}],
+    "promises": [
+        {"model": "k-anonymity", "k": 3},
+        {"model": "l-diversity", "attribute": "ill", "l": 2},
+    ],
 }
 
 
@@ -69,14 +73,20 @@ def leaks(method: registry.Method, parameters: dict) -> bool:
 
 @pytest.mark.parametrize(("method", "parameters"), VARIANTS, ids=IDS)
 @pytest.mark.parametrize("seed", range(3))
-def test_every_release_keeps_every_promise_and_so_does_the_history(tmp_path, method, parameters, seed):
+def test_every_release_keeps_every_promise_and_so_does_the_history(
+    tmp_path, method, parameters, seed
+):
     ledger, asked = tmp_path / "L", policy(method, parameters)
     accepted = 0
     for step, n in enumerate((40, 2, 25, 17)):
         before = contents(ledger)
-        done = append(ledger, increment(n, 100 * seed + step), asked, allow_leaks=leaks(method, parameters))
+        done = append(
+            ledger, increment(n, 100 * seed + step), asked, allow_leaks=leaks(method, parameters)
+        )
         accepted += n
-        assert {p: c for p, c in contents(ledger).items() if p in before} == before, "what is published stays"
+        assert {p: c for p, c in contents(ledger).items() if p in before} == before, (
+            "what is published stays"
+        )
         if done.certificate is not None:
             assert done.certificate.holds
             assert done.certificate["faults"] == {"uncovered": 0, "changed": 0}
@@ -111,7 +121,12 @@ def test_a_release_that_breaks_the_history_is_withheld_and_nothing_is_left_of_it
 def test_the_same_increments_give_the_same_bytes(tmp_path, method):
     for name in "AB":
         for seed in (1, 2):
-            append(tmp_path / name, increment(30, seed), policy(method, {}), allow_leaks=leaks(method, {}))
+            append(
+                tmp_path / name,
+                increment(30, seed),
+                policy(method, {}),
+                allow_leaks=leaks(method, {}),
+            )
     for release in ("0001", "0002"):
         a, b = (tmp_path / name / release / "data.csv" for name in "AB")
         assert a.read_bytes() == b.read_bytes()
@@ -138,7 +153,7 @@ def test_deletions_are_done_or_refused(tmp_path, method):
 def test_parameters_have_help_and_defaults_within_their_limits(method):
     for parameter in method.parameters:
         assert parameter.help, parameter.name
-        registry.fit(parameter, parameter.default)
+        coerce_parameter(parameter, parameter.default)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)

@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.jobs import registry
-from shoal.jobs.policy import Policy
+from shoal.policy import registry
+from shoal.policy.parameters import coerce_parameter
+from shoal.policy.policy import Policy
 from stream_cases import ADVERSARIAL, broken_rules, policy_of, run, stream_of, streams
 
 METHODS = sorted(m.name for m in registry.methods().values() if m.verb == "stream")
@@ -38,7 +39,14 @@ VARIANTS = [(method, variant) for method in METHODS for variant in variants(meth
 @pytest.mark.parametrize(("method", "variant"), VARIANTS, ids=str)
 @pytest.mark.parametrize("case", sorted(ADVERSARIAL))
 def test_adversarial_streams_break_no_rule(method, variant, case):
-    for n, delta in ((70, 20), (19, 20), (21, 20), (2, 20), (0, 20), (60, variant.get("tick", 1) + 2)):
+    for n, delta in (
+        (70, 20),
+        (19, 20),
+        (21, 20),
+        (2, 20),
+        (0, 20),
+        (60, variant.get("tick", 1) + 2),
+    ):
         frame = ADVERSARIAL[case](n)
         found = run(policy_of(method, delta=delta, **variant), frame, chunk=17)
         assert broken_rules(found, frame, k=3, together="tick" in variant) == []
@@ -47,7 +55,12 @@ def test_adversarial_streams_break_no_rule(method, variant, case):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("promises", sorted(PROMISES))
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
-@given(frame=streams(), delta=st.sampled_from([3, 10, 25]), chunk=st.integers(1, 30), seed=st.integers(0, 3))
+@given(
+    frame=streams(),
+    delta=st.sampled_from([3, 10, 25]),
+    chunk=st.integers(1, 30),
+    seed=st.integers(0, 3),
+)
 def test_any_chunks_and_restarts_give_the_same_stream(method, promises, frame, delta, chunk, seed):
     policy = policy_of(method, more=PROMISES[promises], delta=delta, seed=seed)
     whole = run(policy, frame)
@@ -98,7 +111,9 @@ def test_a_delay_that_runs_out_lets_records_out_by_the_same_rules(method, varian
     again = run(policy, frame, chunk=7, expired=(3, 5, 5, 4, 20, 41, 55, 59), restart=True)
     assert again.bytes == found.bytes
     if variant.get("leftovers") != "hold":
-        assert all(t["emitted"] <= 20 for t in found.trace if t["arrival"] <= 5)  # 5 was due when 20 had come
+        assert all(
+            t["emitted"] <= 20 for t in found.trace if t["arrival"] <= 5
+        )  # 5 was due when 20 had come
 
 
 TICKING = [m for m in METHODS if "tick" in {p.name for p in registry.methods()[m].parameters}]
@@ -129,7 +144,10 @@ def test_a_tick_that_leaves_no_time_for_k_people_is_refused(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_either_publishes_whole_buffers_or_has_ticks(method):
     """A record that leaves alone tells when it came: each method has a guard."""
-    found = run(policy_of(method, delta=40, **({"tick": 10} if method in TICKING else {})), stream_of(400, people=400))
+    found = run(
+        policy_of(method, delta=40, **({"tick": 10} if method in TICKING else {})),
+        stream_of(400, people=400),
+    )
     assert len({t["release"] for t in found.trace}) <= 41
 
 
@@ -155,7 +173,7 @@ def test_parameters_have_help_and_defaults_within_their_limits(method):
         assert parameter.help, parameter.name
         assert not parameter.required, parameter.name
         if parameter.default is not None:
-            registry.fit(parameter, parameter.default)
+            coerce_parameter(parameter, parameter.default)
 
 
 @pytest.mark.parametrize("method", METHODS)

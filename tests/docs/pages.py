@@ -75,7 +75,9 @@ def links(page: Path) -> list[str]:
 def anchors(page: Path) -> set[str]:
     """The anchors that the headings of a page make, as GitHub and MyST name them."""
     headings = re.findall(r"^#{1,6} +(.+)$", prose(page), flags=re.MULTILINE)
-    return {re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", heading.strip().lower())) for heading in headings}
+    return {
+        re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", heading.strip().lower())) for heading in headings
+    }
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,11 @@ def commands(block: Block) -> list[Command]:
     """The commands of a `console` block (lines that begin with `$ `) or of a `bash` block (every line)."""
     if block.language == "bash":
         joined = block.text.replace("\\\n", " ")
-        return [Command(line, ()) for line in joined.splitlines() if line.strip() and not line.startswith("#")]
+        return [
+            Command(line, ())
+            for line in joined.splitlines()
+            if line.strip() and not line.startswith("#")
+        ]
     found: list[tuple[str, list[str]]] = []
     for line in block.text.replace("\\\n", " ").splitlines():
         if line.startswith("$ "):

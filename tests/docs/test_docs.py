@@ -17,9 +17,11 @@ import yaml
 from pages import Block, anchors, blocks, commands, links
 
 from shoal.cli.main import app, status_of
-from shoal.jobs import registry
-from shoal.jobs.agreement import Agreement
-from shoal.jobs.policy import AttributePolicy, Policy, PolicyModel, RenderPolicy, _promise
+from shoal.policy import registry
+from shoal.policy.agreement import Agreement
+from shoal.policy.model import AttributePolicy, PolicyModel, RenderPolicy
+from shoal.policy.parameters import build
+from shoal.policy.policy import Policy, _promise
 from shoal.samples import patients
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +30,14 @@ DATA = Path(os.environ.get("SHOAL_DATA") or ROOT.parent / "shared" / "data")
 
 SITE = sorted(page for page in DOCS.rglob("*.md") if not {"_build", "_generated"} & set(page.parts))
 LOOSE = [
-    ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "changes/README.md")
+    ROOT / name
+    for name in (
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "changes/README.md",
+    )
 ]
 PAGES = [*LOOSE, *SITE]
 SHELL = set("|<>&;$`*")
@@ -88,7 +97,9 @@ def run_all(block: Block, where: str, capfd) -> list[tuple[str, str]]:
         status = run(command.text)
         captured = capfd.readouterr()
         wanted = int(block.argument) if block.mark == "exit" and command is listed[-1] else 0
-        assert status == wanted, f"{where}: `{command.text}` ended with {status}\n{captured.out}{captured.err}"
+        assert status == wanted, (
+            f"{where}: `{command.text}` ended with {status}\n{captured.out}{captured.err}"
+        )
         pairs += matched(command.shown, captured.err + captured.out, f"{where}: `{command.text}`")
     return pairs
 
@@ -106,7 +117,9 @@ def matched(shown: tuple[str, ...], printed: str, where: str) -> list[tuple[str,
     for line in shown:
         if line.strip() == "...":
             continue
-        wanted = re.compile(".*".join(re.escape(part) for part in wordwise(line).split("...")) + "$")
+        wanted = re.compile(
+            ".*".join(re.escape(part) for part in wordwise(line).split("...")) + "$"
+        )
         found = next((actual for actual in lines if wanted.match(wordwise(actual))), None)
         assert found is not None, f"{where}: does not print\n{line}\nbut\n{printed}"
         pairs.append((line, found))
@@ -127,16 +140,26 @@ def test_the_readme_shows_the_table_that_the_sample_gives(tmp_path, monkeypatch)
     """Before and after: the first records of the bundled sample, cell by cell."""
     monkeypatch.chdir(tmp_path)
     assert status_of(shlex.split("sample patients -n 1000 --seed 7 -o patients.csv -q")) == 0
-    assert status_of(shlex.split("publish patients.csv -p patients.policy.yaml -o published.csv -q")) == 0
+    assert (
+        status_of(shlex.split("publish patients.csv -p patients.policy.yaml -o published.csv -q"))
+        == 0
+    )
     for name in ("patients.csv", "published.csv"):
         header, *records = first_lines(name, 4)
-        made = "\n".join([markdown_row(header), "|---" * len(header) + "|", *map(markdown_row, records)]) + "\n"
+        made = (
+            "\n".join(
+                [markdown_row(header), "|---" * len(header) + "|", *map(markdown_row, records)]
+            )
+            + "\n"
+        )
         text = (ROOT / "README.md").read_text()
         if RENEW:
             rows = re.compile(rf"^{re.escape(markdown_row(header))}\n(\|.*\n)+", re.MULTILINE)
             text = rows.sub(lambda _, new=made: new, text)
             (ROOT / "README.md").write_text(text)
-        assert made in text, "README: run the tests once with SHOAL_RENEW_DOCS=1 to put this table in\n" + made
+        assert made in text, (
+            "README: run the tests once with SHOAL_RENEW_DOCS=1 to put this table in\n" + made
+        )
 
 
 def first_lines(name: str, count: int) -> list[list[str]]:
@@ -181,7 +204,7 @@ def assert_fits(content: object, where: str) -> None:
             RenderPolicy.model_validate(value)
         elif key == "method":
             method = registry.method(value["name"], "publish")
-            registry.build(method.implementation, where, {k: v for k, v in value.items() if k != "name"})
+            build(method.implementation, where, {k: v for k, v in value.items() if k != "name"})
         elif key not in PolicyModel.model_fields:
             AttributePolicy.model_validate(value)
 
@@ -213,9 +236,15 @@ def test_every_page_is_in_a_table_of_contents():
     for page in SITE:
         for block in blocks(page):
             if block.language == "{toctree}":
-                names = [line.strip() for line in block.text.splitlines() if line.strip() and not line.startswith(":")]
+                names = [
+                    line.strip()
+                    for line in block.text.splitlines()
+                    if line.strip() and not line.startswith(":")
+                ]
                 listed |= {(page.parent / f"{name}.md").resolve() for name in names}
-    assert [name_of(page) for page in SITE if page not in listed and page != DOCS / "index.md"] == []
+    assert [
+        name_of(page) for page in SITE if page not in listed and page != DOCS / "index.md"
+    ] == []
 
 
 def leaves(command: object, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], object]]:
@@ -228,7 +257,9 @@ def leaves(command: object, path: tuple[str, ...]) -> list[tuple[tuple[str, ...]
 COMMANDS = leaves(typer.main.get_command(app), ("shoal",))
 
 
-@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+@pytest.mark.parametrize(
+    ("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS]
+)
 def test_every_command_and_option_has_help_and_its_place_in_the_docs(path, command):
     section = section_of(DOCS / "commands.md", " ".join(path))
     assert command.help
@@ -236,12 +267,20 @@ def test_every_command_and_option_has_help_and_its_place_in_the_docs(path, comma
         if parameter.name == "help":
             continue
         assert parameter.help, f"{' '.join(path)}: {parameter.name} has no help"
-        shown = max(parameter.opts, key=len) if parameter.opts[0].startswith("-") else (parameter.metavar or "")
-        assert shown.strip("[]{}") in section, f"docs/commands.md, {' '.join(path)}: {shown} is not mentioned"
+        shown = (
+            max(parameter.opts, key=len)
+            if parameter.opts[0].startswith("-")
+            else (parameter.metavar or "")
+        )
+        assert shown.strip("[]{}") in section, (
+            f"docs/commands.md, {' '.join(path)}: {shown} is not mentioned"
+        )
 
 
 def section_of(page: Path, heading: str) -> str:
-    found = re.search(rf"^## `{re.escape(heading)}`$(.*?)(?=^## |\Z)", page.read_text(), re.MULTILINE | re.DOTALL)
+    found = re.search(
+        rf"^## `{re.escape(heading)}`$(.*?)(?=^## |\Z)", page.read_text(), re.MULTILINE | re.DOTALL
+    )
     assert found, f"{name_of(page)}: no heading `{heading}`"
     return found[1]
 
@@ -250,7 +289,13 @@ def section_of(page: Path, heading: str) -> str:
 def test_every_method_has_its_page(method):
     text = (DOCS / "methods" / f"{method}.md").read_text()
     assert f"```{{method-table}} {method}\n" in text, "the table of its parameters"
-    for heading in ("## What it promises", "## How it works", "## Parameters", "## Complexity", "## When to choose it"):
+    for heading in (
+        "## What it promises",
+        "## How it works",
+        "## Parameters",
+        "## Complexity",
+        "## When to choose it",
+    ):
         assert heading in text
 
 
@@ -286,11 +331,15 @@ def test_the_policy_of_the_sample_is_the_one_that_the_docs_speak_of():
 
 def test_pages_name_no_place_that_a_stranger_lacks():
     for page in PAGES:
-        assert not re.search(r"""(^|[\s`"'(=])/[a-z]+/\w""", page.read_text(), re.MULTILINE), name_of(page)
+        assert not re.search(r"""(^|[\s`"'(=])/[a-z]+/\w""", page.read_text(), re.MULTILINE), (
+            name_of(page)
+        )
 
 
 def test_pages_use_no_directive_but_those_we_know():
     """A name of ours that Sphinx has, too, would be drawn as something else without a warning."""
     known = {"{toctree}", "{include}", "{method-table}", "{promise-table}", "{benchmarks}"}
-    used = {block.language for page in SITE for block in blocks(page) if block.language.startswith("{")}
+    used = {
+        block.language for page in SITE for block in blocks(page) if block.language.startswith("{")
+    }
     assert used == known

@@ -74,13 +74,31 @@ def _of_samples(folder: Path) -> Iterator[tuple[str, Any]]:
     for name, records in (("patients", 600), ("purchases", 2000), ("bank", 600)):
         _shoal("sample", name, "-n", records, "--seed", 7, "-o", f"{name}.csv")
     patients = yaml.safe_load(Path("patients.policy.yaml").read_text())
-    close = patients | {"promises": [{"model": "k-anonymity", "k": 5}, CLOSENESS], "label": "disease"}
+    close = patients | {
+        "promises": [{"model": "k-anonymity", "k": 5}, CLOSENESS],
+        "label": "disease",
+    }
     shuffled = patients | {"render": {"order": "shuffled", "intervals": "{lo}..{hi}"}}
-    for name, policy in (("patients", patients | {"label": "disease"}), ("close", close), ("shuffled", shuffled)):
+    for name, policy in (
+        ("patients", patients | {"label": "disease"}),
+        ("close", close),
+        ("shuffled", shuffled),
+    ):
         yield from _tables(name, policy, "patients.csv", {})
-    yield from _streams("purchases", yaml.safe_load(Path("purchases.policy.yaml").read_text()), "purchases.csv")
+    yield from _streams(
+        "purchases", yaml.safe_load(Path("purchases.policy.yaml").read_text()), "purchases.csv"
+    )
     for increment in (1, 2, 3):
-        _shoal("sample", "wearables", "-n", 400, "--seed", increment, "-o", f"wearables-{increment}.csv")
+        _shoal(
+            "sample",
+            "wearables",
+            "-n",
+            400,
+            "--seed",
+            increment,
+            "-o",
+            f"wearables-{increment}.csv",
+        )
     wearables = yaml.safe_load(Path("wearables-1.policy.yaml").read_text())
     yield from _ledgers("wearables", wearables, [f"wearables-{i}.csv" for i in (1, 2, 3)])
     yield from _tables("bank", yaml.safe_load(Path("bank.policy.yaml").read_text()), "bank.csv", {})
@@ -101,7 +119,9 @@ def _of_adult(folder: Path, data: Path) -> Iterator[tuple[str, Any]]:
         "occupation": {"role": "sensitive"},
         "income": {"role": "plain"},
     }
-    attributes |= {name: {"role": "quasi", "hierarchy": f"{hierarchies}/{name}.csv"} for name in ADULT_QUASI}
+    attributes |= {
+        name: {"role": "quasi", "hierarchy": f"{hierarchies}/{name}.csv"} for name in ADULT_QUASI
+    }
     policy: dict[str, Any] = {
         "version": 1,
         "attributes": attributes,
@@ -110,8 +130,15 @@ def _of_adult(folder: Path, data: Path) -> Iterator[tuple[str, Any]]:
         "seed": 3,
     }
     yield from _tables("adult", policy, "adult.csv", ADULT_PARAMETERS)
-    by_order = {name: {"role": "quasi", "type": "ordinal", "order": "frequency"} for name in ADULT_QUASI}
-    yield from _tables("adult by order", policy | {"attributes": attributes | by_order}, "adult.csv", ADULT_PARAMETERS)
+    by_order = {
+        name: {"role": "quasi", "type": "ordinal", "order": "frequency"} for name in ADULT_QUASI
+    }
+    yield from _tables(
+        "adult by order",
+        policy | {"attributes": attributes | by_order},
+        "adult.csv",
+        ADULT_PARAMETERS,
+    )
     yield from _streams("adult", policy, "adult.csv")
     thirds = [f"adult-{third}.csv" for third in range(3)]
     for third, path in enumerate(thirds):
@@ -121,7 +148,9 @@ def _of_adult(folder: Path, data: Path) -> Iterator[tuple[str, Any]]:
     yield from _ledgers("adult", growing, thirds)
 
 
-def _tables(name: str, policy: dict[str, Any], data: str, parameters: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _tables(
+    name: str, policy: dict[str, Any], data: str, parameters: dict[str, Any]
+) -> Iterator[tuple[str, Any]]:
     for method in _methods("publish"):
         policy_file = _write(policy, {"name": method, **parameters.get(method, {})})
         status = _shoal("publish", data, "-p", policy_file, "-o", "out.csv")
@@ -131,8 +160,13 @@ def _tables(name: str, policy: dict[str, Any], data: str, parameters: dict[str, 
 def _streams(name: str, policy: dict[str, Any], data: str) -> Iterator[tuple[str, Any]]:
     for method in _methods("stream"):
         policy_file = _write(policy, {"name": method, "delta": 500})
-        status = _shoal("stream", data, "-p", policy_file, "-o", "out.csv", "--trace", "trace.jsonl")
-        yield f"{name} / {method}", _recorded(status, "out.csv", "out.csv.certificate.json", "trace.jsonl")
+        status = _shoal(
+            "stream", data, "-p", policy_file, "-o", "out.csv", "--trace", "trace.jsonl"
+        )
+        yield (
+            f"{name} / {method}",
+            _recorded(status, "out.csv", "out.csv.certificate.json", "trace.jsonl"),
+        )
 
 
 def _ledgers(name: str, policy: dict[str, Any], increments: list[str]) -> Iterator[tuple[str, Any]]:
@@ -140,7 +174,9 @@ def _ledgers(name: str, policy: dict[str, Any], increments: list[str]) -> Iterat
         suited = _with_one_sensitive(policy) if method == "m-invariance" else policy
         policy_file, ledger = _write(suited, {"name": method}), f"ledger {name} {method}"
         for number, increment in enumerate(increments, 1):
-            status = _shoal("republish", increment, "-p", policy_file, "--ledger", ledger, "--allow-leaks")
+            status = _shoal(
+                "republish", increment, "-p", policy_file, "--ledger", ledger, "--allow-leaks"
+            )
             release = f"{ledger}/{number:04d}"
             recorded = _recorded(status, f"{release}/data.csv", f"{release}/certificate.json")
             yield f"{name} / {method} / {number}", recorded
@@ -161,7 +197,9 @@ def _with_one_sensitive(policy: dict[str, Any]) -> dict[str, Any]:
 def _fusions(name: str, agreement: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for method in _methods("fuse"):
         Path("parties.yaml").write_text(json.dumps(agreement | {"method": {"name": method}}))
-        status = _shoal("fuse", "parties.yaml", "-o", "out.csv", "--transcript", f"transcript {method}")
+        status = _shoal(
+            "fuse", "parties.yaml", "-o", "out.csv", "--transcript", f"transcript {method}"
+        )
         audited = _shoal("audit", "--transcript", f"transcript {method}")
         recorded = _recorded(status, "out.csv", "out.csv.certificate.json")
         yield f"{name} / {method}", recorded | {"transcript": audited}
@@ -171,7 +209,9 @@ def _methods(verb: str) -> list[str]:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         status_of(["methods", "--json"])
-    return [method["name"] for method in json.loads(out.getvalue())["methods"] if method["verb"] == verb]
+    return [
+        method["name"] for method in json.loads(out.getvalue())["methods"] if method["verb"] == verb
+    ]
 
 
 def _write(policy: dict[str, Any], method: dict[str, Any]) -> str:
@@ -198,9 +238,15 @@ def _recorded(status: int, *paths: str) -> dict[str, Any]:
 def _digest(path: Path) -> str:
     content = path.read_bytes()
     if path.name.endswith("certificate.json"):
-        certificate = {key: value for key, value in json.loads(content).items() if key not in CERTIFICATE_IGNORES}
+        certificate = {
+            key: value
+            for key, value in json.loads(content).items()
+            if key not in CERTIFICATE_IGNORES
+        }
         method = certificate.get("method") or {}
-        certificate["method"] = {key: value for key, value in method.items() if key not in METHOD_IGNORES}
+        certificate["method"] = {
+            key: value for key, value in method.items() if key not in METHOD_IGNORES
+        }
         content = json.dumps(certificate, sort_keys=True).encode()
     return hashlib.sha256(content).hexdigest()
 

@@ -20,4 +20,6 @@ def test_every_release_of_adult_is_the_recorded_one(data_folder):
 
 def _differing(found: dict, path: Path) -> list[str]:
     recorded = json.loads(path.read_text())
-    return sorted(name for name in recorded.keys() | found.keys() if recorded.get(name) != found.get(name))
+    return sorted(
+        name for name in recorded.keys() | found.keys() if recorded.get(name) != found.get(name)
+    )

@@ -11,15 +11,36 @@ import pytest
 
 from fusion_cases import Case, paper_case
 from shoal.algorithms.fusion.party_tds import PartyTds, PartyTdsLiteral, PartyTdsStepwise
-from shoal.algorithms.fusion.specialization import UNIT, Candidates, Qid, Taxonomy, gain_and_split
+from shoal.algorithms.steps.specialization import (
+    UNIT,
+    AnonymityRequirement,
+    Candidates,
+    Taxonomy,
+    gain_and_split,
+)
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.errors import InputError
-from shoal.jobs.reproduce.data_sets import adult
+from shoal.reproduce.data_sets import adult
 
-NUMBERS = {"age": (17, 90), "education-num": (1, 16), "capital-gain": (0, 99999), "hours-per-week": (1, 99)}
+NUMBERS = {
+    "age": (17, 90),
+    "education-num": (1, 16),
+    "capital-gain": (0, 99999),
+    "hours-per-week": (1, 99),
+}
 TOP5 = ("age", "capital-gain", "education-num", "marital-status", "relationship")
-TOP7 = ("age", "capital-gain", "education-num", "hours-per-week", "marital-status", "relationship", "sex")
-DATA = Path(os.environ.get("SHOAL_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
+TOP7 = (
+    "age",
+    "capital-gain",
+    "education-num",
+    "hours-per-week",
+    "marital-status",
+    "relationship",
+    "sex",
+)
+DATA = Path(
+    os.environ.get("SHOAL_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data"
+)
 
 
 def test_the_paper_splits_salary_at_37_first():
@@ -31,7 +52,9 @@ def test_the_paper_splits_salary_at_37_first():
     assert worths == {"salary": 0.3584, "job": 0.2723, "sex": 0.1348}
 
 
-@pytest.mark.parametrize(("salary", "gain"), [(32, 0.1326), (35, 0.3528), (37, 0.3584), (42, 0.2716), (44, 0.3281)])
+@pytest.mark.parametrize(
+    ("salary", "gain"), [(32, 0.1326), (35, 0.3528), (37, 0.3584), (42, 0.2716), (44, 0.3281)]
+)
 def test_gains_of_the_salaries_that_the_paper_evaluates(salary, gain):
     case = paper_case()
     counts = Candidates(case.state(), dict(enumerate(case.taxonomies)), case.classes).counts[1]
@@ -52,7 +75,7 @@ def test_table_1_ends_with_salary_at_37_and_three_kinds_of_jobs(owners):
     assert len(case.together(PartyTdsStepwise(), owners)[1]) == 3
 
 
-def adult_case(names: tuple[str, ...], qids: list[Qid]) -> Case:
+def adult_case(names: tuple[str, ...], qids: list[AnonymityRequirement]) -> Case:
     try:
         frame, _ = adult(DATA)
     except InputError:
@@ -72,17 +95,18 @@ def adult_case(names: tuple[str, ...], qids: list[Qid]) -> Case:
 
 
 @pytest.mark.parametrize(
-    ("k", "steps", "rounds"), [(20, 5, 3), (50, 3, 2), (100, 3, 2), (200, 7, 3), (500, 6, 2), (1000, 3, 2)]
+    ("k", "steps", "rounds"),
+    [(20, 5, 3), (50, 3, 2), (100, 3, 2), (200, 7, 3), (500, 6, 2), (1000, 3, 2)],
 )
 def test_rounds_on_adult_with_three_parties(k, steps, rounds):
-    case = adult_case(TOP5, [Qid(tuple(range(5)), k)])
+    case = adult_case(TOP5, [AnonymityRequirement(tuple(range(5)), k)])
     parties, batches = case.together(PartyTds(), [[0, 1], [2, 3], [4]])
     assert (len(parties[0].steps), len(batches)) == (steps, rounds)
     assert parties[2].steps == case.alone()[1]
 
 
 def test_the_literal_rule_ends_with_9_groups_where_the_order_of_steps_gives_18():
-    case = adult_case(TOP5, [Qid(tuple(range(5)), 20)])
+    case = adult_case(TOP5, [AnonymityRequirement(tuple(range(5)), 20)])
     owners = [[0, 1, 2], [3, 4]]
     assert case.together(PartyTdsLiteral(), owners)[0][0].state.groups[0].count == 9
     assert case.together(PartyTds(), owners)[0][0].state.groups[0].count == 18
@@ -91,5 +115,5 @@ def test_the_literal_rule_ends_with_9_groups_where_the_order_of_steps_gives_18()
 
 def test_seven_quasi_identifiers_take_the_same_steps_for_three_parties_as_for_one():
     for k in (20, 200):
-        case = adult_case(TOP7, [Qid(tuple(range(7)), k)])
+        case = adult_case(TOP7, [AnonymityRequirement(tuple(range(7)), k)])
         assert case.together(PartyTds(), [[0, 1], [2, 3], [4, 5, 6]])[0][0].steps == case.alone()[1]

@@ -24,7 +24,9 @@ def salary_classes(chosen):
     return Classes(labels, 2, None, {"salary": column})
 
 
-@pytest.mark.parametrize(("chosen", "distance"), [((3, 4, 5), Fraction(3, 8)), ((6, 8, 11), Fraction(1, 6))])
+@pytest.mark.parametrize(
+    ("chosen", "distance"), [((3, 4, 5), Fraction(3, 8)), ((6, 8, 11), Fraction(1, 6))]
+)
 def test_ordered_distance_of_the_nine_salaries_of_li_et_al(chosen, distance):
     measured = TCloseness("salary", 1.0).measure(salary_classes(chosen))
     assert measured[0] == pytest.approx(float(distance), abs=1e-15)
@@ -53,7 +55,10 @@ def test_hierarchical_distance_equals_the_formula_of_li_et_al(chosen):
 @given(published.hierarchies, st.data())
 def test_the_formula_of_li_et_al_is_the_cheapest_transport(tree, data):
     weights = st.lists(st.integers(0, 4), min_size=tree.leaves, max_size=tree.leaves).filter(any)
-    p, q = ([Fraction(w, sum(drawn)) for w in drawn] for drawn in (data.draw(weights), data.draw(weights)))
+    p, q = (
+        [Fraction(w, sum(drawn)) for w in drawn]
+        for drawn in (data.draw(weights), data.draw(weights))
+    )
     parent = tree.parent.tolist()
     ground = naive.tree_ground(parent, tree.leaves)
     assert naive.li_tree_distance(p, q, parent) == naive.earth_movers_distance(p, q, ground)
@@ -82,7 +87,12 @@ def test_no_class_of_distinct_values_is_closer_than_its_size_allows(size):
 )
 def test_recursive_diversity_reads_counts_from_the_most_frequent(counts, c, least, holds):
     codes = np.repeat(np.arange(len(counts)), counts).astype(np.int32)
-    classes = Classes(np.zeros(len(codes), dtype=np.int32), 1, None, {"s": SensitiveColumn("s", codes, len(counts))})
+    classes = Classes(
+        np.zeros(len(codes), dtype=np.int32),
+        1,
+        None,
+        {"s": SensitiveColumn("s", codes, len(counts))},
+    )
     assert LDiversity("s", least, "recursive", c).holds(classes)[0] == holds
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from shoal.jobs.reproduce import reproduce_paper
-from shoal.jobs.reproduce.account import judge
-from shoal.jobs.reproduce.crp import (
+from shoal.reproduce import reproduce_paper
+from shoal.reproduce.account import judge
+from shoal.reproduce.crp import (
     CLAIMS,
     CRP,
     K_PPRP,
@@ -23,9 +23,9 @@ from shoal.jobs.reproduce.crp import (
     only_leaks,
     stays_flat,
 )
-from shoal.jobs.reproduce.paper import Verdict, View
-from shoal.jobs.reproduce.republication_bench import _operations
-from shoal.jobs.reproduce.rows import ROWS, RowFile
+from shoal.reproduce.paper import Verdict, View
+from shoal.reproduce.republication_bench import _operations
+from shoal.reproduce.rows import ROWS, RowFile
 
 COMMITTED = Path(__file__).parents[2] / "papers" / "crp" / "results.json"
 
@@ -39,8 +39,12 @@ def quick(tmp_path_factory) -> Path:
 
 def test_a_quick_run_measures_every_method_after_every_increment(quick):
     rows = list(RowFile(quick / ROWS).load().values())
-    assert {(row["method"], row["increments"]) for row in rows} == {(m, i) for m, _ in METHODS.values() for i in (1, 2)}
-    assert {figure.name + ".svg" for figure in PAPER.figures} <= {path.name for path in quick.iterdir()}
+    assert {(row["method"], row["increments"]) for row in rows} == {
+        (m, i) for m, _ in METHODS.values() for i in (1, 2)
+    }
+    assert {figure.name + ".svg" for figure in PAPER.figures} <= {
+        path.name for path in quick.iterdir()
+    }
     assert all(claim.about in (quick / "verdicts.md").read_text() for claim in CLAIMS)
 
 

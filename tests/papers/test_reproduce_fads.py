@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from shoal.jobs.reproduce import reproduce_paper
-from shoal.jobs.reproduce.account import judge
-from shoal.jobs.reproduce.fads import (
+from shoal.reproduce import reproduce_paper
+from shoal.reproduce.account import judge
+from shoal.reproduce.fads import (
     CASTLE,
     CLAIMS,
     FADS,
@@ -21,8 +21,8 @@ from shoal.jobs.reproduce.fads import (
     is_lower_everywhere,
     moves,
 )
-from shoal.jobs.reproduce.paper import View
-from shoal.jobs.reproduce.rows import ROWS, RowFile
+from shoal.reproduce.paper import View
+from shoal.reproduce.rows import ROWS, RowFile
 
 COMMITTED = Path(__file__).parents[2] / "papers" / "fads" / "results.json"
 
@@ -37,13 +37,18 @@ def quick(tmp_path_factory) -> Path:
 def test_a_quick_run_measures_every_point_and_judges_every_claim(quick):
     rows = list(RowFile(quick / ROWS).load().values())
     assert len(rows) == len(grid(quick=True))
-    assert {figure.name + ".svg" for figure in PAPER.figures} <= {path.name for path in quick.iterdir()}
+    assert {figure.name + ".svg" for figure in PAPER.figures} <= {
+        path.name for path in quick.iterdir()
+    }
     assert all(claim.about in (quick / "verdicts.md").read_text() for claim in CLAIMS)
 
 
 def test_every_record_leaves_once_and_only_faanst_is_late(quick):
     for row in RowFile(quick / ROWS).load().values():
-        assert sum(row[kind] for kind in ("new", "reuse", "suppress", "hold", "drop")) == row["records"]
+        assert (
+            sum(row[kind] for kind in ("new", "reuse", "suppress", "hold", "drop"))
+            == row["records"]
+        )
         assert row["longest"] <= row["delta"] or row["method"] == "faanst"
         assert 0 <= row["loss"] <= 1
 
@@ -51,8 +56,17 @@ def test_every_record_leaves_once_and_only_faanst_is_late(quick):
 def view(experiment: str, x: str, fads: dict, castle: dict) -> View:
     rows = {FADS: fads, CASTLE: castle}
     return View(
-        {curve(n, experiment, 1): [{x: at, "loss": y, "delta": 10} for at, y in rows[n].items()] for n in rows}
-        | {f"{FADS} by tau": [{"tau": 0.2, "loss": 0.5}, {"tau": 0.4, "loss": 0.3}, {"tau": 0.6, "loss": 0.305}]}
+        {
+            curve(n, experiment, 1): [{x: at, "loss": y, "delta": 10} for at, y in rows[n].items()]
+            for n in rows
+        }
+        | {
+            f"{FADS} by tau": [
+                {"tau": 0.2, "loss": 0.5},
+                {"tau": 0.4, "loss": 0.3},
+                {"tau": 0.6, "loss": 0.305},
+            ]
+        }
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.jobs.reproduce.fusion import (
+from shoal.reproduce.fusion import (
     CLAIMS,
     OWN,
     QIDS,
@@ -17,15 +17,17 @@ from shoal.jobs.reproduce.fusion import (
     takes_less_time,
     time_falls,
 )
-from shoal.jobs.reproduce.fusion_bench import bench
-from shoal.jobs.reproduce.paper import Verdict, View
+from shoal.reproduce.fusion_bench import bench
+from shoal.reproduce.paper import Verdict, View
 
 
 def view(own: list[float], base: list[float], column: str = "seconds") -> View:
     def rows(values):
         return [{"k": k, column: value} for k, value in zip((20, 50, 100), values, strict=True)]
 
-    curves = {curve(OWN, qids, 3): rows(own) for qids in QIDS} | {curve(STEPWISE, qids, 3): rows(base) for qids in QIDS}
+    curves = {curve(OWN, qids, 3): rows(own) for qids in QIDS} | {
+        curve(STEPWISE, qids, 3): rows(base) for qids in QIDS
+    }
     return View(curves | {"BE": [{"k": 20, "error": 14.0}]})
 
 
@@ -43,7 +45,10 @@ def test_judges_tell_kept_claims_from_broken_ones():
 
 def test_the_same_table_is_judged_by_groups_and_steps():
     both = view([1, 2, 3], [1, 2, 3], "groups").curves
-    steps = {name: [row | {"steps": 2, "groups": row.get("groups", 0)} for row in rows] for name, rows in both.items()}
+    steps = {
+        name: [row | {"steps": 2, "groups": row.get("groups", 0)} for row in rows]
+        for name, rows in both.items()
+    }
     assert same_table(View(steps)).verdict == Verdict.HOLDS
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from shoal.errors import InputError
-from shoal.jobs.reproduce import harness, papers, reproduce_paper
-from shoal.jobs.reproduce.account import judge
-from shoal.jobs.reproduce.claims import is_never_slowest, lies_above, lies_below, rises
-from shoal.jobs.reproduce.paper import DataSet, Reading, Verdict, View, crossed
-from shoal.jobs.reproduce.rounded_partition import (
+from shoal.reproduce import harness, papers, reproduce_paper
+from shoal.reproduce.account import judge
+from shoal.reproduce.claims import is_never_slowest, lies_above, lies_below, rises
+from shoal.reproduce.paper import DataSet, Reading, Verdict, View, crossed
+from shoal.reproduce.rounded_partition import (
     BOTTOM_UP,
     CLAIMS,
     FLEXIBLE,
@@ -30,15 +30,15 @@ from shoal.jobs.reproduce.rounded_partition import (
     grid,
     theorem_2,
 )
-from shoal.jobs.reproduce.rows import ROWS, RowFile, fingerprint
-from shoal.jobs.reproduce.table_bench import bench
+from shoal.reproduce.rows import ROWS, RowFile, fingerprint
+from shoal.reproduce.table_bench import bench
 
 TIMES = {"seconds", "seconds_least", "seconds_most", "repeats"}
 COMMITTED = Path(__file__).parents[2] / "papers" / "rounded_partition" / "results.json"
 OTHERS = (STRICT, RELAXED, BOTTOM_UP)
 
 
-def silent(stage: str) -> None:
+def no_progress(stage: str) -> None:
     pass
 
 
@@ -46,7 +46,7 @@ def silent(stage: str) -> None:
 def quick(tmp_path_factory) -> Path:
     """A finished quick run."""
     out = tmp_path_factory.mktemp("quick")
-    reproduce_paper("rounded-partition", out, quick=True, progress=silent)
+    reproduce_paper("rounded-partition", out, quick=True, progress=no_progress)
     return out / "rounded-partition"
 
 
@@ -60,7 +60,9 @@ def untimed(folder: Path) -> list[dict]:
 # The command
 
 
-def test_a_quick_run_needs_no_data_and_writes_rows_tables_figures_and_verdicts(shoal, tmp_path, monkeypatch):
+def test_a_quick_run_needs_no_data_and_writes_rows_tables_figures_and_verdicts(
+    shoal, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SHOAL_DATA", str(tmp_path / "nowhere"))
     ran = shoal("reproduce", "rounded-partition", "--quick", "--out", "out", "-q")
@@ -90,7 +92,7 @@ def test_an_unknown_paper_is_refused_with_the_known_ones(shoal, tmp_path):
 INTERRUPTED = """
 import sys
 from shoal.cli.main import run
-from shoal.jobs import reproduce
+from shoal import reproduce
 
 def stopped_by_hand(*arguments, **options):
     raise KeyboardInterrupt
@@ -102,7 +104,9 @@ run()
 
 
 def test_ctrl_c_says_that_finished_rows_are_kept():
-    ran = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 130
     assert "goes on from there" in ran.stderr
     assert "nothing was written" not in ran.stderr
@@ -138,7 +142,7 @@ def test_verdicts_name_data_code_and_that_the_run_was_quick(quick):
 def test_the_same_rows_give_the_same_files(quick, tmp_path):
     (tmp_path / "rounded-partition").mkdir()
     (tmp_path / "rounded-partition" / ROWS).write_bytes((quick / ROWS).read_bytes())
-    reproduce_paper("rounded-partition", tmp_path, quick=True, progress=silent)
+    reproduce_paper("rounded-partition", tmp_path, quick=True, progress=no_progress)
     for path in quick.iterdir():
         assert (tmp_path / "rounded-partition" / path.name).read_bytes() == path.read_bytes()
 
@@ -153,7 +157,7 @@ def test_figures_name_the_four_methods_as_the_paper_does(quick):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from shoal.jobs.reproduce import reproduce_paper
+from shoal.reproduce import reproduce_paper
 
 def progress(stage):
     if f"run {sys.argv[2]} of" in stage:
@@ -164,12 +168,14 @@ reproduce_paper("rounded-partition", Path(sys.argv[1]), quick=True, progress=pro
 
 
 def test_a_killed_run_goes_on_and_ends_with_the_rows_of_a_run_that_was_not(quick, tmp_path):
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), "5"], env=os.environ, check=False)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path), "5"], env=os.environ, check=False
+    )
     folder = tmp_path / "rounded-partition"
     assert killed.returncode == -signal.SIGKILL
     assert len(untimed(folder)) == 4
     before = (folder / ROWS).read_bytes()
-    reproduce_paper("rounded-partition", tmp_path, quick=True, progress=silent)
+    reproduce_paper("rounded-partition", tmp_path, quick=True, progress=no_progress)
     assert (folder / ROWS).read_bytes().startswith(before)
     assert untimed(folder) == untimed(quick)
 
@@ -223,7 +229,9 @@ def tiny(bench, ks):
 
 def runs_needed(out: Path, ks, content: str = "0", fresh: bool = False) -> int:
     bench = CountingBench(content)
-    list(harness.run(tiny(bench, ks), out, quick=False, data=None, fresh=fresh, progress=silent))
+    list(
+        harness.run(tiny(bench, ks), out, quick=False, data=None, fresh=fresh, progress=no_progress)
+    )
     return bench.runs
 
 
@@ -254,7 +262,9 @@ def view(column: str, **curves: tuple[float, ...]) -> View:
     """Curves over k = 2, 5, 10."""
     return View(
         {
-            name.replace("_", " "): [{"k": k, column: y} for k, y in zip((2, 5, 10), values, strict=True)]
+            name.replace("_", " "): [
+                {"k": k, column: y} for k, y in zip((2, 5, 10), values, strict=True)
+            ]
             for name, values in curves.items()
         }
     )
@@ -262,7 +272,12 @@ def view(column: str, **curves: tuple[float, ...]) -> View:
 
 @pytest.mark.parametrize(
     ("ours", "verdict"),
-    [((1, 2, 3), Verdict.HOLDS), ((1, 9, 3), Verdict.IN_PART), ((5, 6, 7), Verdict.FAILS), ((8, 8, 8), Verdict.FAILS)],
+    [
+        ((1, 2, 3), Verdict.HOLDS),
+        ((1, 9, 3), Verdict.IN_PART),
+        ((5, 6, 7), Verdict.FAILS),
+        ((8, 8, 8), Verdict.FAILS),
+    ],
 )
 def test_a_curve_lies_below_where_it_is_strictly_lower_than_all_others(ours, verdict):
     found = lies_below("ours", "dm", "k")(view("dm", ours=ours, one=(5, 6, 7), two=(9, 9, 9)))
@@ -281,7 +296,10 @@ def test_a_lost_point_is_told_with_whom_it_was_lost_against():
     [((9, 8, 7), Verdict.HOLDS), ((9, 5, 7), Verdict.IN_PART), ((1, 1, 1), Verdict.FAILS)],
 )
 def test_a_curve_lies_above_where_it_is_strictly_higher_than_all_others(ours, verdict):
-    assert lies_above("ours", "classes", "k")(view("classes", ours=ours, one=(8, 7, 6))).verdict is verdict
+    assert (
+        lies_above("ours", "classes", "k")(view("classes", ours=ours, one=(8, 7, 6))).verdict
+        is verdict
+    )
 
 
 @pytest.mark.parametrize(
@@ -315,7 +333,10 @@ def test_a_method_is_slowest_only_beyond_the_spread_of_all_others(least, verdict
             for k, s, a, b in zip((2, 5, 10), seconds, low, high, strict=True)
         ]
 
-    curves = {"ours": rows((9, 9, 9), least, (9, 9, 9)), "one": rows((1, 1, 1), (1, 1, 1), (2, 2, 2))}
+    curves = {
+        "ours": rows((9, 9, 9), least, (9, 9, 9)),
+        "one": rows((1, 1, 1), (1, 1, 1), (2, 2, 2)),
+    }
     assert is_never_slowest("ours", "k")(View(curves)).verdict is verdict
 
 
@@ -339,7 +360,9 @@ def test_theorem_2_is_judged_by_the_largest_class(largest, verdict):
 
 
 def test_theorem_2_allows_one_more_than_k_from_twice_its_square_on():
-    assert all(theorem_2(n, k) <= k + 1 for k in range(2, 30) for n in range(2 * k * k, 2 * k * k + 3 * k))
+    assert all(
+        theorem_2(n, k) <= k + 1 for k in range(2, 30) for n in range(2 * k * k, 2 * k * k + 3 * k)
+    )
     assert theorem_2(7, 2) == 3
 
 
@@ -357,7 +380,9 @@ def test_every_reading_names_the_four_curves_and_is_in_the_grid():
 
 def test_a_reading_that_was_not_run_is_not_judged(quick):
     judged = judge(PAPER, RowFile(quick / ROWS).load().values())
-    assert [j.reading.name for j in judged] == [reading.name for reading in READINGS if reading.is_quick]
+    assert [j.reading.name for j in judged] == [
+        reading.name for reading in READINGS if reading.is_quick
+    ]
 
 
 def test_a_reading_can_count_on_what_was_published():
@@ -373,11 +398,18 @@ def test_every_paper_is_found_by_its_module():
 # On the paper's own data
 
 
-@pytest.mark.skipif(not COMMITTED.exists(), reason="no checkout: papers/ is not part of an installed package")
+@pytest.mark.skipif(
+    not COMMITTED.exists(), reason="no checkout: papers/ is not part of an installed package"
+)
 def test_the_committed_verdicts_follow_from_the_committed_rows():
     committed = json.loads(COMMITTED.read_text())
     found = [
-        {"reading": j.reading.name, "about": c.about, "verdict": str(f.verdict), "numbers": f.numbers}
+        {
+            "reading": j.reading.name,
+            "about": c.about,
+            "verdict": str(f.verdict),
+            "numbers": f.numbers,
+        }
         for j in judge(PAPER, committed["rows"])
         for c, f in zip(CLAIMS, j.findings, strict=True)
     ]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from shoal.jobs.reproduce import reproduce_paper
-from shoal.jobs.reproduce.account import judge
-from shoal.jobs.reproduce.closeness_bench import bench
-from shoal.jobs.reproduce.paper import Figure, Verdict, View
-from shoal.jobs.reproduce.rows import ROWS, RowFile
-from shoal.jobs.reproduce.tcloseness import (
+from shoal.reproduce import reproduce_paper
+from shoal.reproduce.account import judge
+from shoal.reproduce.closeness_bench import bench
+from shoal.reproduce.paper import Figure, Verdict, View
+from shoal.reproduce.rows import ROWS, RowFile
+from shoal.reproduce.tcloseness import (
     CLAIMS,
     K_FIRST,
     KS,
@@ -47,7 +47,9 @@ def test_a_quick_run_writes_rows_tables_figures_and_verdicts_for_every_setting(q
     rows = list(RowFile(quick / ROWS).load().values())
     asked = {(row["method"], row["parameters"], row["k"], row["t"]) for row in rows}
     assert asked == {(m, p, k, t) for m, p, _ in METHODS.values() for k in KS for t in QUICK_TS}
-    assert {figure.name + ".svg" for figure in PAPER.figures} <= {path.name for path in quick.iterdir()}
+    assert {figure.name + ".svg" for figure in PAPER.figures} <= {
+        path.name for path in quick.iterdir()
+    }
     assert all(claim.about in (quick / "verdicts.md").read_text() for claim in CLAIMS)
 
 
@@ -77,7 +79,9 @@ def test_figures_that_name_their_curves_draw_no_other(quick):
     assert all(curve(PAPERS, k) in drawn for k in KS)
     assert OURS not in drawn
     assert all(label in (quick / "methods_size.svg").read_text() for label in METHODS)
-    assert Figure("f", "f", "x", "y", "x", "y").points(View({"a": [{"x": 1, "y": 2}]})) == {"a": {1: 2}}
+    assert Figure("f", "f", "x", "y", "x", "y").points(View({"a": [{"x": 1, "y": 2}]})) == {
+        "a": {1: 2}
+    }
 
 
 def test_every_reading_has_every_curve_and_is_in_the_grid():
@@ -85,7 +89,10 @@ def test_every_reading_has_every_curve_and_is_in_the_grid():
     assert len(asked) == len(METHODS) * len(KS) * len(TS)
     for reading in READINGS:
         assert set(reading.curves) == {curve(label, k) for label in METHODS for k in KS}
-        assert all(any(common.items() <= setting.items() for setting in asked) for common in reading.curves.values())
+        assert all(
+            any(common.items() <= setting.items() for setting in asked)
+            for common in reading.curves.values()
+        )
 
 
 # Judges
@@ -94,7 +101,13 @@ def test_every_reading_has_every_curve_and_is_in_the_grid():
 def view(heights, label=PAPERS, **others) -> View:
     """heights(k, t) of the column y for a method; those of others by their labels."""
     every = {label: heights, **others}
-    return View({curve(name, k): [{"t": t, "y": given(k, t)} for t in TS] for name, given in every.items() for k in KS})
+    return View(
+        {
+            curve(name, k): [{"t": t, "y": given(k, t)} for t in TS]
+            for name, given in every.items()
+            for k in KS
+        }
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,7 +164,11 @@ def test_a_release_beyond_t_or_below_k_breaks_the_promise():
     kept = View({curve(label, k): rows(k, k, lambda t: t) for label in METHODS for k in KS})
     far = View({curve(label, k): rows(k, k, lambda t: t + 1e-9) for label in METHODS for k in KS})
     small = View({curve(label, k): rows(k, 7, lambda t: t) for label in METHODS for k in KS})
-    assert [keeps_promises(v).verdict for v in (kept, far, small)] == [Verdict.HOLDS, Verdict.FAILS, Verdict.IN_PART]
+    assert [keeps_promises(v).verdict for v in (kept, far, small)] == [
+        Verdict.HOLDS,
+        Verdict.FAILS,
+        Verdict.IN_PART,
+    ]
 
 
 # What is committed, and Census
@@ -163,7 +180,12 @@ def test_the_committed_verdicts_follow_from_the_committed_rows():
     assert content["data"]["records"] == 1080
     judged = judge(PAPER, content["rows"])
     found = [
-        {"reading": j.reading.name, "about": claim.about, "verdict": finding.verdict, "numbers": finding.numbers}
+        {
+            "reading": j.reading.name,
+            "about": claim.about,
+            "verdict": finding.verdict,
+            "numbers": finding.numbers,
+        }
         for j in judged
         for claim, finding in zip(PAPER.claims, j.findings, strict=True)
     ]
@@ -174,7 +196,10 @@ def test_on_census_ours_is_at_most_the_better_of_both_in_every_committed_cell():
     """Neither the best error nor the smallest classes of 50 runs are better by more than 2 %."""
     rows = json.loads(COMMITTED.read_text())["rows"]
     for reading in judge(PAPER, rows):
-        named = {claim.about: finding for claim, finding in zip(PAPER.claims, reading.findings, strict=True)}
+        named = {
+            claim.about: finding
+            for claim, finding in zip(PAPER.claims, reading.findings, strict=True)
+        }
         assert named["ours"].verdict is Verdict.HOLDS
         assert named["promise"].verdict is Verdict.HOLDS
 

@@ -71,7 +71,9 @@ def test_figure_2_the_balanced_partition_finds_only_two_classes_of_three():
 
 def test_our_default_publishes_table_2_itself():
     """Its loss is the least of all partitions of table 1 into three pairs, up to equally good ones."""
-    ours = shoal.publish(TABLE_1, policy({"name": "rounded-partition"})).certificate["utility"]["gcp"]
+    ours = shoal.publish(TABLE_1, policy({"name": "rounded-partition"})).certificate["utility"][
+        "gcp"
+    ]
     assert ours <= shoal.audit(TABLE_2, policy(PAPER), TABLE_1)["utility"]["gcp"]
 
 
@@ -80,12 +82,17 @@ def test_section_2_1_three_times_a_power_of_two_records(j):
     n = 3 * 2**j
     codes = np.random.default_rng(j).permutation(n)[:, None]
     assert partition_of(MondrianRelaxed(), codes, 2).sizes().tolist() == [3] * 2**j
-    assert partition_of(RoundedPartition(preset="paper"), codes, 2).sizes().tolist() == [2] * (n // 2)
+    assert partition_of(RoundedPartition(preset="paper"), codes, 2).sizes().tolist() == [2] * (
+        n // 2
+    )
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    k=st.integers(2, 12), more=st.integers(0, 400), ties=st.integers(1, 50), sizes=st.sampled_from(["same", "cross"])
+    k=st.integers(2, 12),
+    more=st.integers(0, 400),
+    ties=st.integers(1, 50),
+    sizes=st.sampled_from(["same", "cross"]),
 )
 def test_corollary_1_smaller_than_2k_minus_1(k, more, ties, sizes):
     """For k > 3, says the paper; k = 3 holds as well (for k = 2 it can't: 2k - 1 = k + 1)."""

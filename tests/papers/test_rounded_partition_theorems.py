@@ -15,12 +15,12 @@ from shoal.data.partition import Partition
 class KAlone:
     """k-anonymity and nothing else, one record per subject."""
 
-    beyond_k = False
+    needs_more_than_k = False
 
     def __init__(self, k: int):
         self.k = k
 
-    def hold(self, labels: np.ndarray, count: int) -> np.ndarray:
+    def holds(self, labels: np.ndarray, count: int) -> np.ndarray:
         raise AssertionError("k alone needs no asking")
 
 
@@ -83,7 +83,9 @@ def test_theorem_2_bounds_the_largest_class(case, parameters):
 def test_corollary_2_classes_of_k_or_k_plus_1_on_large_tables(k, more, seed):
     n = 2 * k * k + more
     codes = np.random.default_rng(seed).integers(0, 5, (n, 2))
-    assert partition(Matrix.from_columns(codes, [4.0, 4.0]), k, preset="paper").sizes().max() <= k + (n % k > 0)
+    assert partition(
+        Matrix.from_columns(codes, [4.0, 4.0]), k, preset="paper"
+    ).sizes().max() <= k + (n % k > 0)
 
 
 def test_figure_4_splits_seven_records_into_five_and_two():
@@ -104,7 +106,9 @@ def test_refinement_never_loses_more_and_keeps_the_class_sizes(case):
 def test_classes_do_not_depend_on_the_order_of_the_records(case, seed):
     matrix, k = case
     order = np.random.default_rng(seed).permutation(matrix.records)
-    shuffled = Matrix(matrix.codes[order], matrix.scale, matrix.base, matrix.parent, matrix.last, matrix.width)
+    shuffled = Matrix(
+        matrix.codes[order], matrix.scale, matrix.base, matrix.parent, matrix.last, matrix.width
+    )
     plain, other = partition(matrix, k), partition(shuffled, k)
     assert contents(matrix, plain) == contents(shuffled, other)
 

@@ -16,12 +16,13 @@ import shoal
 from party_processes import bank_world
 from shoal.connectors.journal import Journal
 from shoal.connectors.party_link import FRAME_HEAD, Kind
-from shoal.jobs import fuse
-from shoal.jobs.agreement import Agreement
-from shoal.jobs.fuse import Keys, fuse_file
-from shoal.jobs.party import mixed
-from shoal.jobs.sample import write_sample
-from shoal.jobs.transcript import check_transcript
+from shoal.jobs.advise.sample import write_sample
+from shoal.jobs.fuse import fuse
+from shoal.jobs.fuse.fuse import fuse_file
+from shoal.jobs.fuse.keys import Keys
+from shoal.jobs.fuse.party import mixed
+from shoal.jobs.fuse.transcript import check_transcript
+from shoal.policy.agreement import Agreement
 from shoal.samples import bank
 
 
@@ -31,7 +32,9 @@ def fused(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fused")
     write_sample("bank", 250, 4, str(folder / "demo"))
     certificate = fuse_file(
-        str(folder / "demo" / "bank.parties.yaml"), str(folder / "out.csv"), transcript=folder / "said"
+        str(folder / "demo" / "bank.parties.yaml"),
+        str(folder / "out.csv"),
+        transcript=folder / "said",
     )
     return folder, certificate
 
@@ -41,7 +44,9 @@ def test_three_owners_end_with_the_table_of_one(fused):
     joined = bank.generate(250, 4)
     alone = shoal.publish(joined, shoal.Policy.from_dict(yaml.safe_load(bank.POLICY)))
     published = pl.read_csv(folder / "out.csv", infer_schema=False)
-    assert published.sort(published.columns).equals(alone.data.cast(pl.String).sort(published.columns))
+    assert published.sort(published.columns).equals(
+        alone.data.cast(pl.String).sort(published.columns)
+    )
     assert certificate.holds
     assert certificate["fusion"]["people"] == joined.height
     assert certificate["fusion"]["colluding_parties"] == 1
@@ -52,7 +57,12 @@ def test_the_certificate_counts_people_qid_by_qid(fused):
     published = pl.read_csv(folder / "out.csv", infer_schema=False)
     for qid, promise in zip(certificate["fusion"]["qids"], certificate["promises"], strict=True):
         groups = published.group_by(qid["attributes"]).len()["len"]
-        told = {"count": len(groups), "min": groups.min(), "mean": groups.mean(), "max": groups.max()}
+        told = {
+            "count": len(groups),
+            "min": groups.min(),
+            "mean": groups.mean(),
+            "max": groups.max(),
+        }
         assert qid["groups"] == pytest.approx(told)
         assert qid["groups"]["min"] == promise["measured"] >= qid["k"] == promise["asked"]
 
@@ -61,7 +71,9 @@ def test_the_certificate_counts_people_qid_by_qid(fused):
 def test_frames_are_fused_to_the_table_of_the_files(fused, tmp_path, kind):
     folder, _ = fused
     owners = ("bank", "insurer", "office")
-    frames = {owner: pl.read_csv(folder / "demo" / f"bank.{owner}.csv") for owner in owners}  # numbers as numbers
+    frames = {
+        owner: pl.read_csv(folder / "demo" / f"bank.{owner}.csv") for owner in owners
+    }  # numbers as numbers
     if kind == "pandas":
         frames = {owner: frame.to_pandas() for owner, frame in frames.items()}
     release = shoal.fuse(folder / "demo" / "bank.parties.yaml", frames)
@@ -76,12 +88,19 @@ def test_frames_are_fused_to_the_table_of_the_files(fused, tmp_path, kind):
 
 def test_a_frame_of_no_owner_is_refused(fused):
     with pytest.raises(shoal.InputError, match="tables: stranger are no owners"):
-        shoal.fuse(fused[0] / "demo" / "bank.parties.yaml", {"stranger": pl.DataFrame({"a": ["1"]})})
+        shoal.fuse(
+            fused[0] / "demo" / "bank.parties.yaml", {"stranger": pl.DataFrame({"a": ["1"]})}
+        )
 
 
 def test_only_the_release_and_its_certificate_stay(fused):
     folder, _ = fused
-    assert sorted(p.name for p in folder.iterdir()) == ["demo", "out.csv", "out.csv.certificate.json", "said"]
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "demo",
+        "out.csv",
+        "out.csv.certificate.json",
+        "said",
+    ]
 
 
 def test_no_message_says_more_than_the_published_table(fused):
@@ -117,7 +136,9 @@ def test_the_check_finds_a_message_that_says_more(fused, tmp_path, change):
     table = pl.read_csv(said / names[0], infer_schema=False)
     if change == "coarser table":
         column = next(c for c in ("salary", "age", "education", "job") if table[c].n_unique() > 1)
-        root = {"salary": "[0, 200]", "age": "[18, 95]", "education": "[none, master]", "job": "*"}[column]
+        root = {"salary": "[0, 200]", "age": "[18, 95]", "education": "[none, master]", "job": "*"}[
+            column
+        ]
         table = table.with_columns(pl.lit(root).alias(column))
     elif change == "another label":
         table = table.with_columns(pl.Series("loan", ["yes"] * table.height))
@@ -148,12 +169,18 @@ def test_two_owners_and_a_helper(tmp_path):
 def test_three_owners_join_keyed_ids_by_a_trusted_helper_to_the_same_table(tmp_path, maximum):
     masked, keyed = tmp_path / "masked", tmp_path / "keyed"
     masked.mkdir(), keyed.mkdir()
-    worlds = [bank_world(masked), bank_world(keyed, maximum=maximum, helper="recipient", keyed=True)]
+    worlds = [
+        bank_world(masked),
+        bank_world(keyed, maximum=maximum, helper="recipient", keyed=True),
+    ]
     for world in worlds:
         for name in world.names:
             world.start(name)
         assert set(world.statuses().values()) == {0}
-    assert len({world.release(name) for world in worlds for name in ("bank", "insurer", "office")}) == 1
+    assert (
+        len({world.release(name) for world in worlds for name in ("bank", "insurer", "office")})
+        == 1
+    )
     helper = Journal(keyed / "recipient.journal" / "journal")
     heard = {helper.get(b"R", owner, 0)[32] for owner in ("bank", "insurer", "office")}
     assert heard == {Kind.GATHERED}
@@ -171,8 +198,13 @@ def undisturbed(tmp_path_factory):
         for name in world.names:
             world.start(name)
         assert set(world.statuses().values()) == {0}
-        journals = {name: Journal(world.folder / f"{name}.journal" / "journal") for name in world.names}
-        found[keyed] = world.release("bank"), {name: len(journal) for name, journal in journals.items()}
+        journals = {
+            name: Journal(world.folder / f"{name}.journal" / "journal") for name in world.names
+        }
+        found[keyed] = (
+            world.release("bank"),
+            {name: len(journal) for name, journal in journals.items()},
+        )
     return found
 
 
@@ -187,7 +219,9 @@ def small_world(folder, keyed: bool, **more):
     ("name", "keyed"),
     [("bank", False), ("insurer", False), ("office", False), ("recipient", True)],
 )
-def test_killed_at_every_entry_of_its_journal_a_party_goes_on_to_the_same_table(tmp_path, undisturbed, name, keyed):
+def test_killed_at_every_entry_of_its_journal_a_party_goes_on_to_the_same_table(
+    tmp_path, undisturbed, name, keyed
+):
     expected, entries = undisturbed[keyed]
     world = small_world(tmp_path, keyed)
     for other in world.names:
@@ -200,7 +234,9 @@ def test_killed_at_every_entry_of_its_journal_a_party_goes_on_to_the_same_table(
 
 
 @pytest.mark.parametrize("entry", [21, 25])
-def test_killed_around_a_secure_round_a_party_goes_on_to_the_same_table(tmp_path, undisturbed, entry):
+def test_killed_around_a_secure_round_a_party_goes_on_to_the_same_table(
+    tmp_path, undisturbed, entry
+):
     world = small_world(tmp_path, False, maximum="mpyc")
     name = world.names[entry % 3]
     for other in world.names:
@@ -217,9 +253,9 @@ def test_a_table_that_changes_while_its_party_is_down_ends_the_run(tmp_path):
     world = bank_world(tmp_path, n=40)
     for name in ("insurer", "office"):
         world.start(name, patience=15)
-    while (tmp_path / "bank.journal").exists() is False or Journal(tmp_path / "bank.journal" / "journal").get(
-        b"B"
-    ) is None:
+    while (tmp_path / "bank.journal").exists() is False or Journal(
+        tmp_path / "bank.journal" / "journal"
+    ).get(b"B") is None:
         world.start("bank", die_at=12)
         world.running["bank"].join(60)
     table = tmp_path / "bank.table.csv"
@@ -232,12 +268,15 @@ def test_a_table_that_changes_while_its_party_is_down_ends_the_run(tmp_path):
     assert not list(tmp_path.glob("*.csv.certificate.json"))
 
 
-def test_raw_values_swapped_within_final_nodes_leave_all_messages_of_their_kind_and_length(tmp_path):
+def test_raw_values_swapped_within_final_nodes_leave_all_messages_of_their_kind_and_length(
+    tmp_path,
+):
     """Among people of one label whose salaries end in one node, so that all counts, and thus all scores, stay."""
     write_sample("bank", 250, 4, str(tmp_path / "demo"))
     agreement = tmp_path / "demo" / "bank.parties.yaml"
     bank, insurer, office = (
-        pl.read_csv(tmp_path / "demo" / f"bank.{owner}.csv") for owner in ("bank", "insurer", "office")
+        pl.read_csv(tmp_path / "demo" / f"bank.{owner}.csv")
+        for owner in ("bank", "insurer", "office")
     )
     table = bank.join(insurer, on="customer", how="semi").join(office, on="customer", how="semi")
     first = shoal.fuse(agreement, {"bank": table}, transcript=tmp_path / "first")
@@ -264,7 +303,9 @@ def shapes(path):
 def test_a_fusion_whose_starter_is_killed_goes_on_when_it_is_run_again(tmp_path):
     write_sample("bank", 250, 4, str(tmp_path / "demo"))
     agreement, output = str(tmp_path / "demo" / "bank.parties.yaml"), str(tmp_path / "out.csv")
-    starter = subprocess.Popen([sys.executable, "-m", "shoal", "fuse", agreement, "-o", output, "-q"])
+    starter = subprocess.Popen(
+        [sys.executable, "-m", "shoal", "fuse", agreement, "-o", output, "-q"]
+    )
     journal = tmp_path / ".out.csv.fuse" / "bank" / "journal"
     until = time.monotonic() + 60
     while time.monotonic() < until and not (journal.exists() and journal.stat().st_size > 20_000):
@@ -282,11 +323,15 @@ def test_a_fusion_whose_starter_is_killed_goes_on_when_it_is_run_again(tmp_path)
 
 def test_a_stranger_under_an_agreed_name_is_not_heard(tmp_path):
     world = bank_world(tmp_path)
-    others = {name: dict(party) for name, party in zip(world.names, world.content["parties"], strict=True)}
+    others = {
+        name: dict(party) for name, party in zip(world.names, world.content["parties"], strict=True)
+    }
     strange = tmp_path / "strange"
     strange.mkdir()
     stranger = bank_world(strange)
-    for party in stranger.content["parties"]:  # the right names and addresses, the insurer's key is another one
+    for party in stranger.content[
+        "parties"
+    ]:  # the right names and addresses, the insurer's key is another one
         agreed = others[party["name"]]
         party |= {"address": agreed["address"]}
         if party["name"] != "insurer":
@@ -302,7 +347,11 @@ def test_a_stranger_under_an_agreed_name_is_not_heard(tmp_path):
 
 @pytest.mark.parametrize(
     ("lie", "told"),
-    [("records", "another number of ids"), ("roll", "a roll that can't be read"), ("common", "people in common twice")],
+    [
+        ("records", "another number of ids"),
+        ("roll", "a roll that can't be read"),
+        ("common", "people in common twice"),
+    ],
 )
 def test_a_party_that_lies_where_it_can_be_seen_ends_the_run(tmp_path, lie, told):
     world = bank_world(tmp_path, n=40)
@@ -379,7 +428,10 @@ def test_tls_1_2_finds_no_common_suite(tmp_path):
         context.load_cert_chain(keys.certificate, keys.key)
         context.minimum_version = context.maximum_version = version
         context.set_alpn_protocols(["h2"])
-        with socket.create_connection((host, int(port)), timeout=5) as plain, context.wrap_socket(plain) as secure:
+        with (
+            socket.create_connection((host, int(port)), timeout=5) as plain,
+            context.wrap_socket(plain) as secure,
+        ):
             return secure.version()
 
     for _ in range(100):
@@ -402,7 +454,8 @@ def demo(folder, change=lambda content: None):
     people = pl.DataFrame({"id": [f"u{i}" for i in range(120)], "salary": salary, "income": label})
     people[:110].write_csv(folder / "bank.csv")
     people = people.with_columns(
-        job=pl.Series(["janitor", "lawyer", "manager"]).gather(job), ward=pl.Series(["a", "b"]).gather(job % 2)
+        job=pl.Series(["janitor", "lawyer", "manager"]).gather(job),
+        ward=pl.Series(["a", "b"]).gather(job % 2),
     )
     people[::-1].select("id", "job", "ward", "income").write_csv(folder / "clinic.csv")
     (folder / "job.csv").write_text("janitor;blue;*\nlawyer;white;*\nmanager;white;*\n")
@@ -419,7 +472,10 @@ def demo(folder, change=lambda content: None):
             {
                 "name": "clinic",
                 "table": "clinic.csv",
-                "attributes": {"job": {"role": "quasi", "hierarchy": "job.csv"}, "ward": {"role": "plain"}},
+                "attributes": {
+                    "job": {"role": "quasi", "hierarchy": "job.csv"},
+                    "ward": {"role": "plain"},
+                },
             },
         ],
         "helper": {"name": "recipient"},
@@ -431,7 +487,9 @@ def demo(folder, change=lambda content: None):
 
 
 def test_files_with_hierarchies_and_plain_columns(tmp_path):
-    certificate = fuse_file(demo(tmp_path), str(tmp_path / "out.parquet"), transcript=tmp_path / "said")
+    certificate = fuse_file(
+        demo(tmp_path), str(tmp_path / "out.parquet"), transcript=tmp_path / "said"
+    )
     published = pl.read_parquet(tmp_path / "out.parquet")
     assert published.columns == ["salary", "job", "ward", "income"]
     assert published["ward"].unique().sort().to_list() == ["a", "b"]
@@ -447,7 +505,9 @@ def test_what_a_party_said_at_its_end_is_waited_for(monkeypatch):
     monkeypatch.setattr(fuse, "_listen", lambda *known: (time.sleep(0.5), heard(*known)))
     ends = "import sys; sys.stderr.write('shoal: the table is torn; mend it\\n'); sys.exit(2)"
     with pytest.raises(shoal.InputError, match="the table is torn; mend it"):
-        fuse._run([fuse._Running("bank", [sys.executable, "-c", ends])], progress=lambda stage: None)
+        fuse._run(
+            [fuse._Running("bank", [sys.executable, "-c", ends])], progress=lambda stage: None
+        )
 
 
 @pytest.mark.parametrize(
@@ -456,7 +516,11 @@ def test_what_a_party_said_at_its_end_is_waited_for(monkeypatch):
         (lambda c: c.pop("helper"), shoal.InputError, "name a helper"),
         (lambda c: c["parties"][0].update(table="none.csv"), shoal.InputError, "is not there"),
         (lambda c: c["parties"][0].pop("table"), shoal.InputError, "no 'table'"),
-        (lambda c: c["promises"][0].update(k=500), shoal.InfeasibleError, "fewer than 500 people in common"),
+        (
+            lambda c: c["promises"][0].update(k=500),
+            shoal.InfeasibleError,
+            "fewer than 500 people in common",
+        ),
         (
             lambda c: c["parties"][0]["attributes"]["salary"].update(domain=[0, 9]),
             shoal.InputError,

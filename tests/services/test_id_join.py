@@ -11,13 +11,13 @@ from functools import partial
 import pytest
 
 from shoal.algorithms.fusion.joining import keyed_ids
-from shoal.jobs import id_join
+from shoal.jobs.fuse import id_join
 
 MASKING = """
 import sys, time
 from functools import partial
 from shoal.algorithms.fusion.joining import keyed_ids
-from shoal.jobs import id_join
+from shoal.jobs.fuse import id_join
 if __name__ == "__main__":
     with id_join._workers(10**6) as workers:
         list(id_join._each(partial(keyed_ids, agreement=bytes(32), key=bytes(32)), [["a"]] * 4, workers))
@@ -73,6 +73,8 @@ def is_alive(number: int) -> bool:
         return False
     try:
         with open(f"/proc/{number}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"  # it died, and nobody has asked how
+            return (
+                file.read().rsplit(")", 1)[1].split()[0] != "Z"
+            )  # it died, and nobody has asked how
     except OSError:
         return not os.path.isdir("/proc")

@@ -23,7 +23,18 @@ def test_killed_publication_leaves_a_whole_release_or_none(tmp_path, trial):
     patients.generate(20_000, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(patients.POLICY)
     process = subprocess.Popen(
-        [sys.executable, "-m", "shoal", "publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q"],
+        [
+            sys.executable,
+            "-m",
+            "shoal",
+            "publish",
+            "patients.csv",
+            "-p",
+            "policy.yaml",
+            "-o",
+            "out.csv",
+            "-q",
+        ],
         cwd=tmp_path,
         stderr=subprocess.DEVNULL,
     )
@@ -53,7 +64,9 @@ def test_a_full_disk_is_told_in_every_format(kind, compressed):
         files.write(patients.generate(50_000, 1), Path(full), kind, compressed)
 
 
-@pytest.mark.parametrize("output", ["out.csv", "out.csv.gz", "out.parquet", "out.arrow", "out.jsonl", "policy.yaml"])
+@pytest.mark.parametrize(
+    "output", ["out.csv", "out.csv.gz", "out.parquet", "out.arrow", "out.jsonl", "policy.yaml"]
+)
 def test_a_file_that_may_not_grow_is_told_in_one_line_and_leaves_nothing(tmp_path, output):
     """A table in each format, and a text: a limit on the size of files is a disk that is full."""
     resource = pytest.importorskip("resource")
@@ -76,7 +89,18 @@ def test_a_stopped_publication_leaves_no_draft(tmp_path, stop):
     patients.generate(300_000, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(patients.POLICY)
     process = subprocess.Popen(
-        [sys.executable, "-m", "shoal", "publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q"],
+        [
+            sys.executable,
+            "-m",
+            "shoal",
+            "publish",
+            "patients.csv",
+            "-p",
+            "policy.yaml",
+            "-o",
+            "out.csv",
+            "-q",
+        ],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
     )

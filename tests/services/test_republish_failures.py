@@ -20,7 +20,7 @@ import pytest
 
 import shoal
 from republish_cases import POLICY, append, policy, wearers
-from shoal.jobs.history import audit_ledger
+from shoal.jobs.republish.history import audit_ledger
 from shoal.state.ledger import Ledger
 
 PEOPLE = 60
@@ -52,7 +52,9 @@ def drafts(place: Path) -> list[Path]:
 
 
 @contextmanager
-def failing_at(instant: int, failure: Callable[[], BaseException], monkeypatch) -> Iterator[list[str]]:
+def failing_at(
+    instant: int, failure: Callable[[], BaseException], monkeypatch
+) -> Iterator[list[str]]:
     """The system call of that number fails, before it does anything; which calls were made."""
     made: list[str] = []
 
@@ -72,7 +74,9 @@ def failing_at(instant: int, failure: Callable[[], BaseException], monkeypatch) 
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS])
-def test_a_write_that_fails_anywhere_is_told_and_leaves_the_ledger_whole(place, monkeypatch, number):
+def test_a_write_that_fails_anywhere_is_told_and_leaves_the_ledger_whole(
+    place, monkeypatch, number
+):
     told: list[str] = []
     for instant in range(200):
         with failing_at(instant, lambda: OSError(number, os.strerror(number)), monkeypatch) as made:
@@ -81,7 +85,9 @@ def test_a_write_that_fails_anywhere_is_told_and_leaves_the_ledger_whole(place, 
             except shoal.InputError as error:
                 told.append(str(error))
         if len(made) <= instant:
-            assert len(told) > instant - 4, "all but a few that did not matter, as the folder was there"
+            assert len(told) > instant - 4, (
+                "all but a few that did not matter, as the folder was there"
+            )
             assert all("ledger" in line and os.strerror(number) in line for line in told)
             return
         assert Ledger.at(place / "L").verify() == [], (instant, made[-1])
@@ -136,8 +142,15 @@ class Disk:
 
         def renamed(source, target):
             rename(source, target)
-            moved = {p for p in (self.contents | self.names) if Path(source) in p.parents or p == Path(source)}
-            there = {p: Path(target) / p.relative_to(source) if p != Path(source) else Path(target) for p in moved}
+            moved = {
+                p
+                for p in (self.contents | self.names)
+                if Path(source) in p.parents or p == Path(source)
+            }
+            there = {
+                p: Path(target) / p.relative_to(source) if p != Path(source) else Path(target)
+                for p in moved
+            }
             self.contents = {there.get(p, p) for p in self.contents}
             # the name is new until its folder is synced; what is below keeps its own
             self.names = {there.get(p, p) for p in self.names if p != Path(source)} - {Path(target)}
@@ -157,7 +170,9 @@ class Disk:
                     path.write_bytes(b"")
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the system does not tell which file a handle is of")
+@pytest.mark.skipif(
+    not Path("/proc/self/fd").is_dir(), reason="the system does not tell which file a handle is of"
+)
 @pytest.mark.parametrize("keeps_names", [True, False])
 def test_a_power_cut_at_any_instant_leaves_the_ledger_whole(place, monkeypatch, keeps_names):
     cut = published = 0
@@ -174,7 +189,9 @@ def test_a_power_cut_at_any_instant_leaves_the_ledger_whole(place, monkeypatch, 
         disk.cut(keeps_names)
         assert Ledger.at(place / "L").verify() == [], (instant, made[-1])
         if done is not None:
-            assert Ledger.at(place / "L").releases() == [1, 2], "what was told to be published stays"
+            assert Ledger.at(place / "L").releases() == [1, 2], (
+                "what was told to be published stays"
+            )
         published += Ledger.at(place / "L").releases() == [1, 2]
         assert append(place / "L", wearers(PEOPLE, 1)).release == 2
         assert Ledger.at(place / "L").verify() == []
@@ -258,7 +275,12 @@ def test_a_full_disk_is_told_and_leaves_the_ledger_whole(tmp_path):
     assert subprocess.run(command(0), cwd=tmp_path).returncode == 0
     (tmp_path / "disk").mkdir()
     statuses = []
-    files = [path for name in ("L", "L.private") for path in (tmp_path / name).rglob("*") if path.is_file()]
+    files = [
+        path
+        for name in ("L", "L.private")
+        for path in (tmp_path / name).rglob("*")
+        if path.is_file()
+    ]
     used = sum(-(-path.stat().st_size // 4096) * 4 for path in files)
     for more in (4, 12, 20, 24, 28, 400):
         size = used + more  # kilobytes
@@ -299,7 +321,9 @@ def test_a_ledger_that_may_not_be_written_is_told(request, locked):
         (folder / locked).chmod(0o500)
         try:
             with pytest.raises(shoal.InputError, match=r"^ledger '.*Permission denied"):
-                shoal.republish(wearers(PEOPLE, 1), policy(), folder / ("new" if locked == "." else "L"))
+                shoal.republish(
+                    wearers(PEOPLE, 1), policy(), folder / ("new" if locked == "." else "L")
+                )
         finally:
             (folder / locked).chmod(mode)
         assert Ledger.at(folder / "L").verify() == []
@@ -329,7 +353,9 @@ def test_stopped_again_and_again_the_ledger_is_whole_and_nothing_is_published_tw
     assert subprocess.run(command(0), cwd=tmp_path).returncode == 0
     usual = time.monotonic() - begun
     for trial in range(6):
-        process = subprocess.Popen(command(1 + trial % 2), cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command(1 + trial % 2), cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        )
         time.sleep(usual * rng.uniform(0.5, 1.0))
         process.send_signal((signal.SIGTERM, signal.SIGINT)[trial // 2 % 2])
         _, err = process.communicate(timeout=60)

@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, wearers
-from shoal.jobs.history import audit_ledger
-from shoal.jobs.republish import republish
+from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.republish import republish
 from shoal.state.ledger import Ledger
 
 INCREMENTS, PEOPLE = 3, 200
@@ -32,7 +32,9 @@ def place(tmp_path) -> Path:
 
 def started(place: Path, increment: int, *more: str) -> subprocess.Popen:
     command = ["republish", f"{increment}.csv", "-p", "p.json", "--ledger", "L", "-q", *more]
-    return subprocess.Popen([sys.executable, "-m", "shoal", *command], cwd=place, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", "shoal", *command], cwd=place, stderr=subprocess.PIPE, text=True
+    )
 
 
 def assert_everybody_is_published_once(place: Path) -> None:
@@ -72,7 +74,9 @@ def test_killed_between_any_two_steps_on_disk(place, monkeypatch):
     ledger = place / "L"
     append(ledger, wearers(PEOPLE, 0))
     for instant in range(200):
-        copies = {name: shutil.copytree(place / name, place / f"c-{name}") for name in ("L", "L.private")}
+        copies = {
+            name: shutil.copytree(place / name, place / f"c-{name}") for name in ("L", "L.private")
+        }
         count = 0
 
         def dies(call):
@@ -124,7 +128,11 @@ def test_processes_that_wait_for_a_lock_that_is_removed_append_one_after_the_oth
 
     def tried(seed: int) -> bool:
         try:
-            frame = wearers(30, seed) if seed % 3 == 0 else wearers(30, seed).with_columns(age=pl.lit("old"))
+            frame = (
+                wearers(30, seed)
+                if seed % 3 == 0
+                else wearers(30, seed).with_columns(age=pl.lit("old"))
+            )
             republish(frame, POLICY, tmp_path / "L")
         except ShoalError:
             return False

@@ -33,7 +33,9 @@ class Parties:
         command = [sys.executable, "-m", secure_maximum.__name__]
         self.owners = owners
         self.processes = [
-            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
             for _ in range(computing)
         ]
         self.results = [queue.SimpleQueue() for _ in self.processes]
@@ -73,7 +75,10 @@ class Parties:
 def rounds(owners):
     """Random, tied, one-sided and empty bids."""
     dice = random.Random(3)
-    yield [sorted((dice.randrange(1, 1 << 32) for _ in range(AHEAD)), reverse=True) for _ in range(owners)]
+    yield [
+        sorted((dice.randrange(1, 1 << 32) for _ in range(AHEAD)), reverse=True)
+        for _ in range(owners)
+    ]
     yield [[0] * AHEAD for _ in range(owners)]
     yield [[0] * AHEAD if p != owners - 1 else [7, 7, 1, 0] for p in range(owners)]
     yield [[100 - p, 99 - p, 3, 0] for p in range(owners)]
@@ -102,7 +107,9 @@ def test_messages_have_lengths_that_say_nothing_and_hold_no_pickle():
         for bids in rounds(3):
             parties.maximum(bids)
             lengths.append(sorted(len(payload) for payload in parties.said))
-            assert not any(payload.startswith(b"\x80") and payload.endswith(b".") for payload in parties.said)
+            assert not any(
+                payload.startswith(b"\x80") and payload.endswith(b".") for payload in parties.said
+            )
         assert lengths[1:] == lengths[1:2] * (len(lengths) - 1)  # the first round carries keys, too
     finally:
         parties.close()

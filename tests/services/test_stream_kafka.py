@@ -16,7 +16,9 @@ from shoal.samples import purchases
 from stream_processes import killed_until_done
 
 JARS = Path(__file__).resolve().parents[2] / ".services" / "kafka"
-kafka = pytest.importorskip("confluent_kafka", reason="Kafka's client is not installed: pip install '.[kafka]'")
+kafka = pytest.importorskip(
+    "confluent_kafka", reason="Kafka's client is not installed: pip install '.[kafka]'"
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +46,20 @@ group.initial.rebalance.delay.ms=0
 """
     )
     java = ["java", "-Xmx384m", "-cp", f"{JARS}/*"]
-    made = [*java, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", "server.properties"]
+    made = [
+        *java,
+        "kafka.tools.StorageTool",
+        "format",
+        "-t",
+        "AAAAAAAAAAAAAAAAAAAAAA",
+        "-c",
+        "server.properties",
+    ]
     subprocess.run(made, cwd=folder, check=True, capture_output=True)
     with open(folder / "log", "wb") as log:
-        process = subprocess.Popen([*java, "kafka.Kafka", "server.properties"], cwd=folder, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            [*java, "kafka.Kafka", "server.properties"], cwd=folder, stdout=log, stderr=log
+        )
     try:
         until_open(port, process)
         yield f"127.0.0.1:{port}"
@@ -128,7 +140,9 @@ def test_topic_to_topic_killed_again_and_again_every_row_goes_once(broker, shop,
     )
     command = [sys.executable, "-c", script, "stream", source, "-p", "policy.yaml", "-q", "-o", sink,
                "--checkpoint", "ck"]  # fmt: skip
-    killed_until_done(lambda: subprocess.Popen(command, cwd=shop), (1.0, 2.2), times=8, patience=120)
+    killed_until_done(
+        lambda: subprocess.Popen(command, cwd=shop), (1.0, 2.2), times=8, patience=120
+    )
     assert committed(broker, "published") == (shop / "out.jsonl").read_text().splitlines()
     certificate = json.loads((shop / "ck" / "certificate.json").read_text())
     assert certificate["records"]["out"] == 6000
@@ -139,7 +153,12 @@ def test_bad_messages_are_set_aside(broker, shop, shoal):
     lines[7] = "no object"
     lines[9] = lines[9].replace('"age":', '"aeg":')
     source = filled(broker, "with-bad", lines)
-    assert shoal("stream", source, "-p", "policy.yaml", "-q", "-o", "out.csv", "--dead-letters", "bad").status == 0
+    assert (
+        shoal(
+            "stream", source, "-p", "policy.yaml", "-q", "-o", "out.csv", "--dead-letters", "bad"
+        ).status
+        == 0
+    )
     told = [json.loads(line) for line in (shop / "bad").read_text().splitlines()]
     assert [b["record"] for b in told] == [7, 9]
 
@@ -154,6 +173,14 @@ def test_what_can_t_be_streamed_is_said(broker, shop, shoal):
 
 def test_a_broker_that_is_not_there_is_named(shop, shoal, monkeypatch):
     monkeypatch.setattr("shoal.connectors.kafka.WAIT", 1)
-    found = shoal("stream", f"kafka://127.0.0.1:{free_port()}/topic", "-p", "policy.yaml", "-q", "-o", "out.csv")
+    found = shoal(
+        "stream",
+        f"kafka://127.0.0.1:{free_port()}/topic",
+        "-p",
+        "policy.yaml",
+        "-q",
+        "-o",
+        "out.csv",
+    )
     assert found.status == 4
     assert "its broker does not answer" in found.err

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from shoal.connectors import files
-from shoal.jobs.policy import Policy
-from shoal.jobs.stream import runner
 from shoal.jobs.stream.runner import Order, stream_file
+from shoal.jobs.stream import runner
+from shoal.policy.policy import Policy
 from shoal.samples import purchases
 from shoal.state.checkpoint import Checkpoint
 from stream_processes import killed_until_done
@@ -96,7 +96,9 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(shop, monkeypatch, where,
     folder.mkdir()
     real, crashes = getattr(where, name), 0
     for _ in range(200):
-        monkeypatch.setattr(where, name, crashing(real, crashes // 2 + 1, behind))  # twice at each call
+        monkeypatch.setattr(
+            where, name, crashing(real, crashes // 2 + 1, behind)
+        )  # twice at each call
         try:
             found = finished(folder)
             break
@@ -117,7 +119,9 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(shop, monkeypatch, where,
         ("fads", {"strict_release": True}, "p.arrow", "out.arrow"),
     ],
 )
-def test_every_method_goes_on_from_a_crash_in_every_format(shop, monkeypatch, method, settings, source, sink):
+def test_every_method_goes_on_from_a_crash_in_every_format(
+    shop, monkeypatch, method, settings, source, sink
+):
     """Crashes before and behind each commit and each growth of an output, in turn."""
     monkeypatch.setattr("shoal.connectors.feeds.SLICE", 700)
     frame = files.read("p.csv").frame.head(3000)
@@ -307,7 +311,9 @@ def test_a_certificate_of_a_stopped_stream_is_of_what_is_there(shop, monkeypatch
         if told.exists():
             told = json.loads(told.read_text())
             assert told["records"]["out"] == files.read(sink).frame.height
-            assert told["output"]["sha256"] == hashlib.sha256((shop / sink).read_bytes()).hexdigest()
+            assert (
+                told["output"]["sha256"] == hashlib.sha256((shop / sink).read_bytes()).hexdigest()
+            )
     stream_file(asked, Policy.load("policy.yaml"), progress=lambda stage: None)
     assert files.read(sink).frame.height == 6000
 
@@ -330,7 +336,10 @@ def interrupted(real, at):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda path: path.write_bytes(path.read_bytes()[:1000]), b"has become shorter while it was followed"),
+        (
+            lambda path: path.write_bytes(path.read_bytes()[:1000]),
+            b"has become shorter while it was followed",
+        ),
         (lambda path: path.rename(path.with_name("rotated.csv")), b"was moved away or replaced"),
     ],
 )
@@ -349,9 +358,22 @@ def test_a_followed_file_that_shrinks_or_is_replaced_stops_the_stream(shop, chan
 
 
 @pytest.mark.parametrize("sink", ["out.csv", "out.parquet"])
-def test_a_sink_that_fills_up_is_told_in_a_line_and_the_stream_goes_on_when_there_is_room(shop, sink):
+def test_a_sink_that_fills_up_is_told_in_a_line_and_the_stream_goes_on_when_there_is_room(
+    shop, sink
+):
     """The system refuses to let any file grow beyond 60, 120, ... KB; nothing is lost or repeated."""
-    whole = [sys.executable, "-m", "shoal", "stream", "p.csv", "-p", "policy.yaml", "-q", "-o", f"whole-{sink}"]
+    whole = [
+        sys.executable,
+        "-m",
+        "shoal",
+        "stream",
+        "p.csv",
+        "-p",
+        "policy.yaml",
+        "-q",
+        "-o",
+        f"whole-{sink}",
+    ]
     subprocess.run(whole, cwd=shop, check=True)
     command = [sys.executable, "-c", LITTLE_ROOM, "ROOM", "stream", "p.csv", "-p", "policy.yaml", "-q", "-o", sink,
                "--checkpoint", "ck"]  # fmt: skip

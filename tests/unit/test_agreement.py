@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from shoal.errors import InputError
-from shoal.jobs.agreement import Agreement
+from shoal.policy.agreement import Agreement
 from shoal.samples import bank
 
 BASE = yaml.safe_load(bank.parties({owner: f"{owner}.csv" for owner in bank.OWNERS}))
@@ -29,9 +29,15 @@ def attributes(content, party=0):
     [
         (lambda c: c["label"].update(shared=False), "consent"),
         (lambda c: c.update(maximum={"name": "clear"}), "scores_may_be_seen"),
-        (lambda c: c.update(joining={"name": "keyed"}, helper={"name": "recipient"}), "helper_is_trusted"),
+        (
+            lambda c: c.update(joining={"name": "keyed"}, helper={"name": "recipient"}),
+            "helper_is_trusted",
+        ),
         (lambda c: c.update(joining={"name": "keyed", "helper_is_trusted": True}), "need a helper"),
-        (lambda c: c["promises"].append({"model": "l-diversity", "attribute": "loan", "l": 2}), "k-anonymity alone"),
+        (
+            lambda c: c["promises"].append({"model": "l-diversity", "attribute": "loan", "l": 2}),
+            "k-anonymity alone",
+        ),
         (lambda c: c["promises"].pop(0), "'age': is in no QID"),
         (lambda c: attributes(c)["salary"].pop("domain"), "needs a 'domain'"),
         (lambda c: attributes(c)["salary"].update(domain=[0.5, 20]), "'grid'"),
@@ -45,7 +51,10 @@ def attributes(content, party=0):
         (lambda c: c["parties"][1].update(name="Bank of Elsewhere"), "a name is"),
         (lambda c: c["parties"][1].update(name="init"), "a name is"),
         (lambda c: c.update(helper={"name": "recipient"}), "only two owners"),
-        (lambda c: c.update(method={"name": "party-tds", "score": "gain-per-loss"}), "must be one of"),
+        (
+            lambda c: c.update(method={"name": "party-tds", "score": "gain-per-loss"}),
+            "must be one of",
+        ),
         (lambda c: c.update(method={"name": "mondrian"}), "not a method of 'fuse'"),
         (lambda c: c.update(owners=[]), "not a known key"),
     ],
@@ -81,7 +90,11 @@ def test_texts_of_spans_lead_back_to_them():
 
 @pytest.mark.parametrize(
     ("grid", "domain", "span", "text"),
-    [(0.5, [0, 2], (1, 3), "[0.5, 1.5]"), (5, [0, 20], (1, 1), "5"), (None, [-3, 4], (0, 2), "[-3, -1]")],
+    [
+        (0.5, [0, 2], (1, 3), "[0.5, 1.5]"),
+        (5, [0, 20], (1, 1), "5"),
+        (None, [-3, 4], (0, 2), "[-3, -1]"),
+    ],
 )
 def test_a_number_is_published_on_its_grid(grid, domain, span, text):
     more = {} if grid is None else {"grid": grid}
@@ -91,7 +104,8 @@ def test_a_number_is_published_on_its_grid(grid, domain, span, text):
 
 
 @pytest.mark.parametrize(
-    ("cells", "lost"), [(["1", "2.5", "3"], 1), (["-1", "4"], 1), (["x", "7"], 1), (["0", "200"], 0)]
+    ("cells", "lost"),
+    [(["1", "2.5", "3"], 1), (["-1", "4"], 1), (["x", "7"], 1), (["0", "200"], 0)],
 )
 def test_values_off_the_grid_or_domain_are_counted_never_shown(cells, lost):
     import polars as pl

@@ -21,13 +21,16 @@ ALPHAS = st.sampled_from([0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 1.0])
 
 @given(published.classes(distance="equal"), ALPHAS, st.integers(2, 4), st.sets(st.integers(0, 4)))
 def test_asks_the_share_of_designated_values_and_k(classes, alpha, k, designated):
-    promise = AlphaKAnonymity("s", alpha, k, tuple(f"value {place}" for place in sorted(designated)))
+    promise = AlphaKAnonymity(
+        "s", alpha, k, tuple(f"value {place}" for place in sorted(designated))
+    )
     truth = published.plain(classes)
     wanted = designated or None
     share = [naive.largest_frequency(*truth, which, wanted) for which in range(classes.count)]
     people = [naive.k_measured(*truth[:2], which) for which in range(classes.count)]
     expected = [
-        s is not None and s <= Fraction(str(alpha)) and size >= k for s, size in zip(share, people, strict=True)
+        s is not None and s <= Fraction(str(alpha)) and size >= k
+        for s, size in zip(share, people, strict=True)
     ]
     assert promise.holds(classes).tolist() == expected
     known = [float("nan") if s is None else float(s) for s in share]
@@ -52,7 +55,9 @@ def test_no_class_that_holds_is_smaller_than_the_implied_size(classes, alpha, va
 
 @pytest.mark.parametrize(("having", "holds"), [(3, True), (4, False)])
 def test_a_share_of_exactly_alpha_holds_and_one_more_subject_fails(having, holds):
-    column = SensitiveColumn("s", np.array([0] * having + [1] * (10 - having), dtype=np.int32), 2, labels=("a", "b"))
+    column = SensitiveColumn(
+        "s", np.array([0] * having + [1] * (10 - having), dtype=np.int32), 2, labels=("a", "b")
+    )
     classes = Classes(np.zeros(10, dtype=np.int32), 1, None, {"s": column})
     assert AlphaKAnonymity("s", 0.3, 2, ("a",)).holds(classes)[0] == holds
 
@@ -61,18 +66,26 @@ def test_a_certificate_names_no_designated_value_and_states_k():
     column = SensitiveColumn("s", np.array([0, 1, 1], dtype=np.int32), 2, labels=("a", "b"))
     classes = Classes(np.zeros(3, dtype=np.int32), 1, None, {"s": column})
     report = AlphaKAnonymity("s", 0.5, 4, ("a",)).report(classes)
-    assert (report["k"], report["k_measured"], report["designated"], report["holds"]) == (4, 3, 1, False)
+    assert (report["k"], report["k_measured"], report["designated"], report["holds"]) == (
+        4,
+        3,
+        1,
+        False,
+    )
     assert "a" not in report.values()
 
 
 def test_values_of_a_column_without_labels_are_refused():
-    classes = Classes(np.zeros(2, dtype=np.int32), 1, None, {"s": SensitiveColumn("s", np.zeros(2, np.int32), 1)})
+    classes = Classes(
+        np.zeros(2, dtype=np.int32), 1, None, {"s": SensitiveColumn("s", np.zeros(2, np.int32), 1)}
+    )
     with pytest.raises(InputError, match="can't be named"):
         AlphaKAnonymity("s", 0.5, 2, ("a",)).measure(classes)
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"alpha": 0.0}, {"alpha": 1.1}, {"alpha": True}, {"k": 1}, {"k": 2.0}, {"attribute": ""}]
+    "parameters",
+    [{"alpha": 0.0}, {"alpha": 1.1}, {"alpha": True}, {"k": 1}, {"k": 2.0}, {"attribute": ""}],
 )
 def test_senseless_parameters_are_refused(parameters):
     with pytest.raises(InputError):

@@ -33,7 +33,10 @@ def published(original, policy) -> shoal.Publication:
 def changed(frame: pl.DataFrame, row: int, **cells) -> pl.DataFrame:
     rows = pl.Series(np.arange(len(frame)) == row)
     return frame.with_columns(
-        pl.when(rows).then(pl.lit(value).cast(frame[name].dtype)).otherwise(pl.col(name)).alias(name)
+        pl.when(rows)
+        .then(pl.lit(value).cast(frame[name].dtype))
+        .otherwise(pl.col(name))
+        .alias(name)
         for name, value in cells.items()
     )
 
@@ -79,7 +82,10 @@ def test_one_sensitive_value_changed_is_caught(published, policy, original):
 
 def test_one_plain_value_changed_is_caught(published, policy, original):
     other = "north" if original["ward"][0] != "north" else "south"
-    assert shoal.audit(changed(published.data, 0, ward=other), policy, original)["faults"]["changed"] == 1
+    assert (
+        shoal.audit(changed(published.data, 0, ward=other), policy, original)["faults"]["changed"]
+        == 1
+    )
 
 
 def test_a_subject_repeated_until_too_few_people_are_left_is_caught(published, policy, original):
@@ -87,7 +93,10 @@ def test_a_subject_repeated_until_too_few_people_are_left_is_caught(published, p
     counts = np.bincount(published.classes)
     members = published.classes == int(counts.argmin())
     one = original.with_columns(
-        pl.when(pl.Series(members)).then(pl.lit("P0000")).otherwise(pl.col("patient")).alias("patient")
+        pl.when(pl.Series(members))
+        .then(pl.lit("P0000"))
+        .otherwise(pl.col("patient"))
+        .alias("patient")
     )
     certificate = shoal.audit(published.data, policy, one)
     assert promise(certificate, "k-anonymity")["measured"] == 1
@@ -97,7 +106,9 @@ def test_a_subject_repeated_until_too_few_people_are_left_is_caught(published, p
 def test_a_class_of_one_disease_breaks_diversity(published, policy, original):
     members = pl.Series(published.classes == 0)
     same = pl.when(members).then(pl.lit("asthma")).otherwise(pl.col("disease")).alias("disease")
-    certificate = shoal.audit(published.data.with_columns(same), policy, original.with_columns(same))
+    certificate = shoal.audit(
+        published.data.with_columns(same), policy, original.with_columns(same)
+    )
     assert promise(certificate, "l-diversity")["measured"] == 1
     assert certificate["faults"] == {"uncovered": 0, "changed": 0}
     assert not certificate.holds
@@ -127,7 +138,9 @@ def test_a_release_that_still_holds_the_subject_is_counted_in_people(published, 
 def test_column_order_changes_nothing(published, policy, original):
     turned = published.data.select(sorted(published.data.columns))
     one, other = (dict(shoal.audit(f, policy, original)) for f in (turned, published.data))
-    assert {k: v for k, v in one.items() if k != "seconds"} == {k: v for k, v in other.items() if k != "seconds"}
+    assert {k: v for k, v in one.items() if k != "seconds"} == {
+        k: v for k, v in other.items() if k != "seconds"
+    }
 
 
 def test_suppressed_rows_are_no_class(policy, published):
@@ -213,7 +226,10 @@ def test_suppressed_records_do_not_stretch_the_scale_of_t_closeness():
             "age": {"role": "quasi", "type": "number"},
             "pay": {"role": "sensitive", "type": "number"},
         },
-        "promises": [{"model": "k-anonymity", "k": 4}, {"model": "t-closeness", "attributes": ["pay"], "t": 0.3}],
+        "promises": [
+            {"model": "k-anonymity", "k": 4},
+            {"model": "t-closeness", "attributes": ["pay"], "t": 0.3},
+        ],
         "missing": "suppress",
     }
     published = shoal.publish(frame, content)
@@ -225,11 +241,16 @@ def test_suppressed_records_do_not_stretch_the_scale_of_t_closeness():
 
 
 def test_a_class_that_shows_nothing_but_marks_is_measured_like_any_other():
-    frame = pl.DataFrame({"town": ["x", "y", "x", "y", "z", "z"], "ill": ["a", "a", "a", "a", "b", "b"]})
+    frame = pl.DataFrame(
+        {"town": ["x", "y", "x", "y", "z", "z"], "ill": ["a", "a", "a", "a", "b", "b"]}
+    )
     content = {
         "version": 1,
         "attributes": {"town": {"role": "quasi"}, "ill": {"role": "sensitive"}},
-        "promises": [{"model": "k-anonymity", "k": 2}, {"model": "l-diversity", "attribute": "ill", "l": 2}],
+        "promises": [
+            {"model": "k-anonymity", "k": 2},
+            {"model": "l-diversity", "attribute": "ill", "l": 2},
+        ],
     }
     planted = pl.DataFrame({"town": ["*"] * 4 + ["z"] * 2, "ill": frame["ill"]})
     certificate = shoal.audit(planted, content, frame)
@@ -292,6 +313,7 @@ def test_sensitive_attributes_that_follow_the_data_are_audited_alone_as_with_the
     ]
     published = shoal.publish(original, content)
     measured = [
-        promise(c, "t-closeness")["measured"] for c in (published.certificate, shoal.audit(published.data, content))
+        promise(c, "t-closeness")["measured"]
+        for c in (published.certificate, shoal.audit(published.data, content))
     ]
     assert measured[0] == pytest.approx(measured[1], abs=0.05)

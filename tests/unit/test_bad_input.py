@@ -13,14 +13,16 @@ import yaml
 
 import shoal as shoal_package
 from shoal.cli.main import status_of
-from shoal.jobs.fuse import fuse_file
+from shoal.jobs.fuse.fuse import fuse_file
 
 
 @pytest.fixture
 def refused(workplace, shoal):
     """Publishes and demands refusal: the status, one line that says each of these, and no new file."""
 
-    def run(*says: str, status: int = 2, data: str = "patients.csv", output: str = "out.csv", more=()) -> str:
+    def run(
+        *says: str, status: int = 2, data: str = "patients.csv", output: str = "out.csv", more=()
+    ) -> str:
         before = sorted(p.name for p in workplace.iterdir())
         result = shoal("publish", data, "-p", "policy.yaml", "-o", output, *more)
         assert result.status == status, result.err
@@ -50,7 +52,9 @@ GOOD = "Ann Doe,P9,33,female,13001,primary,asthma,100,north"
 
 
 def test_column_of_the_policy_missing_in_the_data(refused, workplace):
-    change_policy(workplace, lambda p: p["attributes"].update(height={"role": "plain"}, shoe={"role": "drop"}))
+    change_policy(
+        workplace, lambda p: p["attributes"].update(height={"role": "plain"}, shoe={"role": "drop"})
+    )
     refused("'height', 'shoe'", "in the policy, not in the data")
 
 
@@ -60,21 +64,35 @@ def test_column_of_the_data_missing_in_the_policy(refused, workplace):
 
 
 def test_both_kinds_of_unknown_columns_are_listed_at_once(refused, workplace):
-    change_policy(workplace, lambda p: (p["attributes"].pop("ward"), p["attributes"].update(shoe={"role": "plain"})))
+    change_policy(
+        workplace,
+        lambda p: (p["attributes"].pop("ward"), p["attributes"].update(shoe={"role": "plain"})),
+    )
     assert len(refused("ward", "shoe").splitlines()) == 2
 
 
 def test_a_column_that_is_nearly_named_like_one_of_the_policy_is_asked_about(refused, workplace):
     text = (workplace / "patients.csv").read_text()
-    (workplace / "patients.csv").write_text(text.replace(",age,", ",aeg,", 1).replace(",charge,", ",chrage,", 1))
-    message = refused("'aeg', 'chrage': in the data", "did you mean 'age' for 'aeg', 'charge' for 'chrage'? name them")
-    assert "'age', 'charge': in the policy, not in the data; take them out or mend the name" in message
+    (workplace / "patients.csv").write_text(
+        text.replace(",age,", ",aeg,", 1).replace(",charge,", ",chrage,", 1)
+    )
+    message = refused(
+        "'aeg', 'chrage': in the data",
+        "did you mean 'age' for 'aeg', 'charge' for 'chrage'? name them",
+    )
+    assert (
+        "'age', 'charge': in the policy, not in the data; take them out or mend the name" in message
+    )
 
 
-def test_a_column_that_is_there_under_another_name_is_asked_about_where_others_are_kept(refused, workplace):
+def test_a_column_that_is_there_under_another_name_is_asked_about_where_others_are_kept(
+    refused, workplace
+):
     change_policy(workplace, lambda p: p["attributes"].update(wards=p["attributes"].pop("ward")))
     change_policy(workplace, lambda p: p.update(other="plain"))
-    refused("'wards': in the policy, not in the data; did you mean 'ward' for 'wards'? take them out")
+    refused(
+        "'wards': in the policy, not in the data; did you mean 'ward' for 'wards'? take them out"
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,7 +120,11 @@ def test_a_misspelt_word_of_a_policy_is_asked_about(refused, workplace, change, 
 def test_hierarchy_gap_counts_records_and_names_the_doctor_but_no_value(refused, workplace):
     (workplace / "sex.csv").write_text("male;*\n")
     change_policy(workplace, lambda p: p["attributes"]["sex"].update(hierarchy="sex.csv"))
-    message = refused("attribute 'sex'", "1 distinct value missing from its hierarchy", "policy check --show-values")
+    message = refused(
+        "attribute 'sex'",
+        "1 distinct value missing from its hierarchy",
+        "policy check --show-values",
+    )
     assert "female" not in message
 
 
@@ -136,16 +158,18 @@ def test_ragged_rows_are_named(refused, workplace, row):
 
 
 def test_blank_lines_are_no_records(workplace, shoal):
-    (workplace / "patients.csv").write_text((workplace / "patients.csv").read_text().replace("\n", "\n\n"))
+    (workplace / "patients.csv").write_text(
+        (workplace / "patients.csv").read_text().replace("\n", "\n\n")
+    )
     result = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv")
     assert result.status == 0
     assert len((workplace / "out.csv").read_text().splitlines()) == 601
 
 
 def test_wrong_encoding_names_the_line(refused, workplace):
-    content = (workplace / "patients.csv").read_bytes() + "Zoë,P9,33,female,13001,primary,asthma,1,east\n".encode(
-        "latin-1"
-    )
+    content = (
+        workplace / "patients.csv"
+    ).read_bytes() + "Zoë,P9,33,female,13001,primary,asthma,1,east\n".encode("latin-1")
     (workplace / "patients.csv").write_bytes(content)
     refused("line 602 is not UTF-8", "iconv")
 
@@ -257,7 +281,9 @@ def test_missing_values_where_the_policy_rejects_them(refused, workplace):
     refused("attribute 'age'", "1 record without a value")
 
 
-def test_more_than_the_people_there_are_is_infeasible_and_names_the_nearest(refused, workplace, sample_table):
+def test_more_than_the_people_there_are_is_infeasible_and_names_the_nearest(
+    refused, workplace, sample_table
+):
     people = sample_table["patient"].n_unique()
     refused(f"{people} subjects", f"k = {people}", status=3, more=("--k", str(people + 1)))
 
@@ -277,9 +303,22 @@ def test_more_diversity_than_there_are_values_is_infeasible(refused, workplace):
         (lambda p: p["attributes"]["education"].update(order=[True, False]), "quotes"),
         (lambda p: p["attributes"]["name"].update(role="subject"), "more than one subject"),
         (lambda p: p["promises"].append({"model": "no-model"}), "unknown model"),
-        (lambda p: p["promises"].append({"model": "t-closeness", "attributes": ["ward"], "t": 0.2}), "'sensitive'"),
-        (lambda p: p["promises"].append({"model": "t-closeness", "attributes": ["nothing"], "t": 0.2}), "'nothing'"),
-        (lambda p: p["promises"].append({"model": "t-closeness", "attributes": ["disease"]}), "'t' is missing"),
+        (
+            lambda p: p["promises"].append(
+                {"model": "t-closeness", "attributes": ["ward"], "t": 0.2}
+            ),
+            "'sensitive'",
+        ),
+        (
+            lambda p: p["promises"].append(
+                {"model": "t-closeness", "attributes": ["nothing"], "t": 0.2}
+            ),
+            "'nothing'",
+        ),
+        (
+            lambda p: p["promises"].append({"model": "t-closeness", "attributes": ["disease"]}),
+            "'t' is missing",
+        ),
         (lambda p: p.update(promises=[]), "promises"),
         (lambda p: p.update(render={"intervals": "{hi}-{lo}"}), "{lo}"),
     ],
@@ -331,7 +370,9 @@ def test_decimal_commas_are_named(refused, workplace):
 
 
 def test_utf_16(refused, workplace):
-    (workplace / "patients.csv").write_text((workplace / "patients.csv").read_text(), encoding="utf-16")
+    (workplace / "patients.csv").write_text(
+        (workplace / "patients.csv").read_text(), encoding="utf-16"
+    )
     refused("not UTF-8")
 
 
@@ -339,7 +380,9 @@ def test_utf_16(refused, workplace):
 def test_a_header_that_is_not_utf_8(refused, workplace, rest):
     """Whether or not all rows are whole; no name is guessed from what can be read of it."""
     table = (workplace / "patients.csv").read_bytes()
-    (workplace / "patients.csv").write_bytes(table.replace(b"disease", b"dis\xc3ease", 1) + rest.encode())
+    (workplace / "patients.csv").write_bytes(
+        table.replace(b"disease", b"dis\xc3ease", 1) + rest.encode()
+    )
     refused("line 1 is not UTF-8", "iconv")
 
 
@@ -353,9 +396,16 @@ def test_a_missing_header(refused, workplace):
 
 
 def test_designated_values_that_nobody_has(refused, workplace):
-    promise = {"model": "alpha-k-anonymity", "attribute": "ward", "alpha": 0.5, "k": 5, "values": ["North"]}
+    promise = {
+        "model": "alpha-k-anonymity",
+        "attribute": "ward",
+        "alpha": 0.5,
+        "k": 5,
+        "values": ["North"],
+    }
     change_policy(
-        workplace, lambda p: (p["attributes"]["ward"].update(role="sensitive"), p["promises"].append(promise))
+        workplace,
+        lambda p: (p["attributes"]["ward"].update(role="sensitive"), p["promises"].append(promise)),
     )
     assert "North" not in refused("1 of its designated values occur in no record")
 
@@ -385,7 +435,9 @@ def test_hostile_policies_end_in_one_line(refused, workplace, text):
     refused("policy")
 
 
-@pytest.mark.parametrize("content", [b"\nname,patient\n", b"a\rb\r", b"\x00\x01", b'"' + b"x" * 300_000])
+@pytest.mark.parametrize(
+    "content", [b"\nname,patient\n", b"a\rb\r", b"\x00\x01", b'"' + b"x" * 300_000]
+)
 def test_garbage_ends_in_one_line(refused, workplace, content):
     (workplace / "patients.csv").write_bytes(content)
     refused("shoal: ")
@@ -418,12 +470,17 @@ def owners(tmp_path, monkeypatch, shoal):
 @pytest.mark.parametrize(
     ("output", "says"),
     [
-        ("bank.bank.csv", "is read by a party; name another file, nothing that is read is overwritten"),
+        (
+            "bank.bank.csv",
+            "is read by a party; name another file, nothing that is read is overwritten",
+        ),
         ("fused.txt", "unknown format"),
         ("none/fused.csv", "can't be written; name a file in a folder that exists"),
     ],
 )
-def test_a_fusion_asks_where_its_release_goes_before_it_begins(owners, shoal, command, output, says):
+def test_a_fusion_asks_where_its_release_goes_before_it_begins(
+    owners, shoal, command, output, says
+):
     """An owner's table is never overwritten by what became of it."""
     before = {path.name: path.read_bytes() for path in owners.iterdir()}
     found = shoal(*command, "bank.parties.yaml", "-o", output)
@@ -436,7 +493,10 @@ def test_a_fusion_asks_where_its_release_goes_before_it_begins(owners, shoal, co
     [
         ([1, 2], "tables: is no mapping; give a dict of frames by party"),
         (pl.DataFrame({"customer": ["1"]}), "tables: is no mapping"),
-        ({7: pl.DataFrame({"customer": ["1"]})}, "tables: 7 are no owners; the agreement has bank, insurer, office"),
+        (
+            {7: pl.DataFrame({"customer": ["1"]})},
+            "tables: 7 are no owners; the agreement has bank, insurer, office",
+        ),
         ({"bank": [1]}, "party 'bank', frame: is no pandas, polars or pyarrow table"),
     ],
 )
@@ -448,7 +508,9 @@ def test_tables_of_a_fusion_that_are_none_are_told(owners, tables, says):
 
 @pytest.mark.parametrize("agreement", [None, 7, ["bank.parties.yaml"]])
 def test_an_agreement_that_is_none_is_told(agreement):
-    with pytest.raises(shoal_package.InputError, match="agreement: is no agreement; give the path of one"):
+    with pytest.raises(
+        shoal_package.InputError, match="agreement: is no agreement; give the path of one"
+    ):
         shoal_package.fuse(agreement)
 
 
@@ -493,7 +555,10 @@ def test_a_report_is_a_page_and_its_name_says_so(workplace, shoal, command):
             ("--transcript", "T", "--report", "r.html", "-o", "c.json"),
             "takes no --output and no --report",
         ),
-        (("patients.csv", "--transcript", "T", "--k", "5"), "audit --transcript: takes no RELEASED and no --k"),
+        (
+            ("patients.csv", "--transcript", "T", "--k", "5"),
+            "audit --transcript: takes no RELEASED and no --k",
+        ),
     ],
 )
 def test_what_an_audit_would_not_look_at_is_refused(workplace, shoal, command, says):
@@ -507,7 +572,10 @@ def test_what_an_audit_would_not_look_at_is_refused(workplace, shoal, command, s
     [
         (("publish", "--k", "ten"), "--k: is no whole number; write for instance --k 10"),
         (("sample", "patients", "-n", "ten"), "-n: is no whole number; write for instance -n 10"),
-        (("stream", "--deadline", "soon"), "--deadline: is no number; write for instance --deadline 1.5"),
+        (
+            ("stream", "--deadline", "soon"),
+            "--deadline: is no number; write for instance --deadline 1.5",
+        ),
         (("stream", "--deadline", "-3"), "--deadline: should be greater than or equal to 0"),
     ],
 )
@@ -521,7 +589,9 @@ def test_a_reader_of_standard_output_that_went_away_is_told_as_such(command):
     """Not by the status of a promise that does not hold, nor as done."""
     reading, writing = os.pipe()
     os.close(reading)
-    found = subprocess.run([sys.executable, "-m", "shoal", *command], stdout=writing, stderr=subprocess.PIPE, text=True)
+    found = subprocess.run(
+        [sys.executable, "-m", "shoal", *command], stdout=writing, stderr=subprocess.PIPE, text=True
+    )
     os.close(writing)
     said = "shoal: standard output: was closed before all was shown; keep its reader open\n"
     assert (found.returncode, found.stderr) == (2, said)
@@ -562,10 +632,13 @@ def test_a_proposal_for_no_k_is_refused(k, sample_table):
 
 
 @pytest.mark.parametrize(
-    ("settings", "word"), [({"n": "5"}, "n"), ({"n": 2.5}, "n"), ({"seed": 1.5}, "seed"), ({"seed": -1}, "seed")]
+    ("settings", "word"),
+    [({"n": "5"}, "n"), ({"n": 2.5}, "n"), ({"seed": 1.5}, "seed"), ({"seed": -1}, "seed")],
 )
 def test_a_sample_of_what_is_no_whole_number_is_refused(settings, word):
-    with pytest.raises(shoal_package.InputError, match=rf"sample 'patients': {word} is no whole number"):
+    with pytest.raises(
+        shoal_package.InputError, match=rf"sample 'patients': {word} is no whole number"
+    ):
         shoal_package.sample("patients", **settings)
 
 
@@ -577,11 +650,16 @@ def test_a_method_needs_no_settings_and_takes_no_text_for_them(sample_policy):
 
 
 def test_keys_of_nobody_are_asked_for_by_name(workplace, shoal):
-    assert shoal("party", "init").err == "shoal: party init: needs the party's name; write shoal party init NAME\n"
+    assert (
+        shoal("party", "init").err
+        == "shoal: party init: needs the party's name; write shoal party init NAME\n"
+    )
 
 
 def test_an_audit_of_a_stream_without_its_trace_says_what_is_missing(workplace, shoal):
-    shuffled = pl.read_csv("patients.csv", infer_schema=False).sample(fraction=1, shuffle=True, seed=1)
+    shuffled = pl.read_csv("patients.csv", infer_schema=False).sample(
+        fraction=1, shuffle=True, seed=1
+    )
     assert shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q").status == 0
     shuffled.write_csv("other.csv")
     told = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "other.csv")
@@ -595,7 +673,7 @@ def test_a_fusion_that_is_interrupted_says_that_it_goes_on(workplace, shoal, mon
     def stopped(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shoal.jobs.fuse.fuse_file", stopped)
+    monkeypatch.setattr("shoal.jobs.fuse.fuse.fuse_file", stopped)
     told = shoal("fuse", "parties.yaml", "-o", "fused.csv")
     assert (told.status, told.err) == (
         130,

@@ -10,10 +10,10 @@ from test_full_domain import SHARES, bound, tables
 
 import naive_lattice
 import shoal
+from shoal.algorithms.steps.lattice import METRICS
 from shoal.algorithms.table.datafly import Datafly
 from shoal.algorithms.table.full_domain import FullDomain
 from shoal.algorithms.table.incognito import Incognito
-from shoal.algorithms.table.lattice import METRICS
 from shoal.errors import InfeasibleError
 from shoal.privacy import KAnonymity, LDiversity
 
@@ -44,7 +44,12 @@ def test_datafly_raises_the_attribute_with_most_values_until_k_records_stand_out
     node = [0] * len(columns)
     while naive_lattice.suppressed(columns, node, [KAnonymity(k)]).sum() > limit:
         raisable = [j for j, c in enumerate(columns) if node[j] < c.height]
-        node[max(raisable, key=lambda j: (len({columns[j].cell(v, node[j]) for v in columns[j].values}), -j))] += 1
+        node[
+            max(
+                raisable,
+                key=lambda j: (len({columns[j].cell(v, node[j]) for v in columns[j].values}), -j),
+            )
+        ] += 1
     assert list(cut.levels) == node
     assert np.array_equal(cut.suppressed, naive_lattice.suppressed(columns, node, [KAnonymity(k)]))
 
@@ -53,10 +58,18 @@ def test_on_adult_the_search_and_incognito_agree(adult, data_folder):
     """Two ways through the same lattice: one score, with ARX's hierarchies, k = 5 and 1 % suppressed."""
     places = ["age", "workclass", "education", "marital-status", "occupation", "race", "sex"]
     frame, folder = adult.select(places), data_folder / "adult" / "hierarchies_arx"
-    attributes = {name: {"role": "quasi", "hierarchy": str(folder / f"{name}.csv")} for name in places}
-    content = {"version": 1, "attributes": attributes, "promises": [{"model": "k-anonymity", "k": 5}]}
+    attributes = {
+        name: {"role": "quasi", "hierarchy": str(folder / f"{name}.csv")} for name in places
+    }
+    content = {
+        "version": 1,
+        "attributes": attributes,
+        "promises": [{"model": "k-anonymity", "k": 5}],
+    }
     told = [
-        shoal.publish(frame, content | {"method": {"name": name, "suppression": 0.01}}).certificate["method"]["account"]
+        shoal.publish(frame, content | {"method": {"name": name, "suppression": 0.01}}).certificate[
+            "method"
+        ]["account"]
         for name in ("full-domain", "incognito")
     ]
     assert told[0]["score"] == pytest.approx(told[1]["score"])

@@ -14,7 +14,19 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "_generated" / "benchmarks.md"
 COMMITTED = sorted(RESULTS.glob("*.json"))
-SETTINGS = {"commit", "python", "shoal", "numba", "numpy", "polars", "cpu", "data", "data_sha256", "repeats", "rows"}
+SETTINGS = {
+    "commit",
+    "python",
+    "shoal",
+    "numba",
+    "numpy",
+    "polars",
+    "cpu",
+    "data",
+    "data_sha256",
+    "repeats",
+    "rows",
+}
 
 
 @pytest.fixture
@@ -28,7 +40,9 @@ def module(monkeypatch):
             del sys.modules[name]
 
 
-@pytest.mark.parametrize("name", ["quality", "kernel", "whole_process", "audit", "tcloseness", "full_domain"])
+@pytest.mark.parametrize(
+    "name", ["quality", "kernel", "whole_process", "audit", "tcloseness", "full_domain"]
+)
 def test_a_benchmark_runs_on_a_tiny_table_and_says_how(name, module, data_folder, tmp_path):
     page = tmp_path / "page.md"
     where = ["--results", str(tmp_path), "--page", str(page)]
@@ -96,7 +110,9 @@ def test_a_peers_cells_lose_all_or_nothing_by_both_readings(peers):
 
     module, policy = peers
     for cells, loss in zip(whole_and_single(policy), (1.0, 0.0), strict=True):
-        audited = shoal.audit(module.as_release(groups(cells), policy), shoal.Policy.from_dict(policy))
+        audited = shoal.audit(
+            module.as_release(groups(cells), policy), shoal.Policy.from_dict(policy)
+        )
         assert audited["utility"]["gcp"] == pytest.approx(loss)
         assert module.loss_of_sets(groups(cells), policy) == pytest.approx(loss)
 
@@ -126,7 +142,11 @@ def test_a_committed_result_names_its_settings_and_judges_rightly(path):
         assert figure["least"] <= figure["median"] <= figure["most"]
         if "target" in figure:
             median, target = figure["median"], figure["target"]
-            judged = {"at most": median <= target, "below": median < target, "at least": median >= target}
+            judged = {
+                "at most": median <= target,
+                "below": median < target,
+                "at least": median >= target,
+            }
             assert figure["kept"] == judged[figure["sense"]], figure["what"]
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from naive_peers import DistinctValues, JustK, bottom_up, classes_of, people
 from peer_cases import adult, gcp, matrices
+from shoal.algorithms.steps.repair import repair
 from shoal.algorithms.table.bottom_up import BottomUp
-from shoal.algorithms.table.repair import repair
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
 
@@ -23,9 +23,9 @@ def run(method: BottomUp, matrix: Matrix, promise: JustK) -> np.ndarray:
 
 @given(matrices(), ks, rules, blocks, st.booleans())
 @settings(max_examples=300, deadline=None)
-def test_classes_are_those_of_the_plain_twin(matrix, k, rule, block, beyond_k):
+def test_classes_are_those_of_the_plain_twin(matrix, k, rule, block, needs_more_than_k):
     assume(matrix.people >= k)
-    promise = JustK(matrix, k, beyond_k)
+    promise = JustK(matrix, k, needs_more_than_k)
     labels = run(BottomUp(neighbour=rule, block=block), matrix, promise)
     assert labels.tolist() == bottom_up(matrix, promise, rule, block).tolist()
 
@@ -42,19 +42,28 @@ def test_every_class_holds_k_distinct_people(matrix, k, rule, block):
 @settings(max_examples=200, deadline=None)
 def test_classes_hold_at_most_2k_minus_1_records(matrix, k, rule):
     assume(matrix.records >= k)
-    sizes = [len(members) for members in classes_of(run(BottomUp(neighbour=rule), matrix, JustK(matrix, k)))]
+    sizes = [
+        len(members)
+        for members in classes_of(run(BottomUp(neighbour=rule), matrix, JustK(matrix, k)))
+    ]
     assert max(sizes) <= max(2 * k - 1, 1)
 
 
 @given(matrices(least=8), st.integers(2, 5), st.data())
 @settings(max_examples=100, deadline=None)
-def test_groups_are_only_cut_where_every_promise_holds_and_the_repair_does_the_rest(matrix, k, data):
-    values = np.array(data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records)))
+def test_groups_are_only_cut_where_every_promise_holds_and_the_repair_does_the_rest(
+    matrix, k, data
+):
+    values = np.array(
+        data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records))
+    )
     promise = DistinctValues(matrix, k, values, 2)
-    assume(promise.holds(list(range(matrix.records))))
+    assume(promise.keeps(list(range(matrix.records))))
     partition = BottomUp().partition(matrix, promise, np.random.default_rng(0))
     assert partition.labels.tolist() == bottom_up(matrix, promise, "added", 0).tolist()
-    assert all(promise.holds(members) for members in classes_of(repair(matrix, partition, promise).labels))
+    assert all(
+        promise.keeps(members) for members in classes_of(repair(matrix, partition, promise).labels)
+    )
 
 
 def test_near_records_grow_into_one_class():

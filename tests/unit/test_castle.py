@@ -12,7 +12,7 @@ import shoal
 from naive_castle import castle
 from shoal.data.space import Space
 from shoal.data.stream import KINDS, Arrivals, Emissions
-from shoal.jobs import registry
+from shoal.policy import registry
 from stream_cases import OnlyK, cases, policy_of
 
 
@@ -28,7 +28,9 @@ def test_decisions_are_those_of_plain_python(method, case, mu, chunk):
     publisher, released = asked.start(own, OnlyK(k), seed), []
     for at in range(0, len(values), chunk):
         part = slice(at, at + chunk)
-        released += publisher.push(Arrivals(np.arange(len(values))[part], values[part], people[part]))
+        released += publisher.push(
+            Arrivals(np.arange(len(values))[part], values[part], people[part])
+        )
     released += publisher.flush()
     found = Emissions.joined(released)
     members = {c: tuple(found.seq[found.cluster == c].tolist()) for c in found.made.tolist()}
@@ -38,8 +40,20 @@ def test_decisions_are_those_of_plain_python(method, case, mu, chunk):
         (int(s), KINDS[kind], tuple(sorted(new[int(c)])) if KINDS[kind] == "new" else None)
         for s, kind, c in zip(found.seq, found.kind, found.cluster, strict=True)
     ]
-    plain = castle(own, values, people.tolist(), k, delta, beta, mu, seed, full=6 if method == "b-castle" else 0)
-    assert told == [(i, kind, None if m is None else tuple(sorted(int(x) for x in m))) for i, kind, m in plain]
+    plain = castle(
+        own,
+        values,
+        people.tolist(),
+        k,
+        delta,
+        beta,
+        mu,
+        seed,
+        full=6 if method == "b-castle" else 0,
+    )
+    assert told == [
+        (i, kind, None if m is None else tuple(sorted(int(x) for x in m))) for i, kind, m in plain
+    ]
 
 
 def test_a_cluster_is_asked_about_those_whom_a_cap_keeps_in_it():
@@ -65,7 +79,9 @@ def test_a_cluster_is_asked_about_those_whom_a_cap_keeps_in_it():
     }
     names = ["who", "age", "town", "ill"]
     values = ["0"] * 14 + ["1"] * 11 + ["2"] * 2
-    reference = pl.DataFrame([(f"r{i}", "0", "a", value) for i, value in enumerate(values)], schema=names, orient="row")
+    reference = pl.DataFrame(
+        [(f"r{i}", "0", "a", value) for i, value in enumerate(values)], schema=names, orient="row"
+    )
     stream = shoal.stream(policy, reference=reference)
     for record in told.split(","):  # one by one, so that every release is measured by itself
         stream.push(pl.DataFrame([record.split()], schema=names, orient="row"))

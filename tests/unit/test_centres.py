@@ -11,8 +11,8 @@ import naive_clustering
 from clustering_cases import cases, classes_of, in_order
 from naive_partition import box_loss
 from peer_cases import matrices
-from shoal.algorithms.table.points import points_of
-from shoal.algorithms.table.segments import costs_of
+from shoal.algorithms.steps.points import points_of
+from shoal.algorithms.steps.segments import costs_of
 from shoal.kernels import centres, greedy_clusters
 
 UNIFORM = st.floats(0, 0.99)
@@ -24,10 +24,19 @@ def test_k_means_ends_where_every_record_is_at_its_nearest_mean(case, k, data):
     uniform = np.array(data.draw(st.lists(UNIFORM, min_size=k, max_size=k)))
     group = centres.k_means(case.points, k, uniform, 1000)
     assert ((group >= 0) & (group < k)).all()
-    means = {g: naive_clustering.mean_of(case.plain, np.flatnonzero(group == g).tolist()) for g in set(group.tolist())}
+    means = {
+        g: naive_clustering.mean_of(case.plain, np.flatnonzero(group == g).tolist())
+        for g in set(group.tolist())
+    }
     for r in range(case.records):
         own = naive_clustering.squared_distance(case.plain[r], means[group[r]])
-        assert own <= min(naive_clustering.squared_distance(case.plain[r], mean) for mean in means.values()) + 1e-9
+        assert (
+            own
+            <= min(
+                naive_clustering.squared_distance(case.plain[r], mean) for mean in means.values()
+            )
+            + 1e-9
+        )
 
 
 def test_k_means_pp_draws_far_centres():
@@ -68,7 +77,9 @@ def test_k_member_is_that_of_the_plain_twin(matrix, k, data):
     people = list(range(matrix.records)) if matrix.subjects is None else matrix.subjects.tolist()
     first = data.draw(st.integers(0, matrix.records - 1))
     labels = greedy_clusters.k_member(matrix.codes, who, k, first, *costs_of(matrix))
-    expected = naive_clustering.k_member(lambda m: box_loss(matrix, m), matrix.records, people, k, first)
+    expected = naive_clustering.k_member(
+        lambda m: box_loss(matrix, m), matrix.records, people, k, first
+    )
     assert classes_of(labels) == in_order(expected)
 
 
@@ -88,7 +99,9 @@ def test_squared_distances_of_points_are_the_squared_losses_of_the_box_of_two(ma
                 }
             )
             squares += box_loss(one, [0, r]) ** 2
-        assert naive_clustering.squared_distance(points[0], points[r]) == pytest.approx(squares, abs=1e-9)
+        assert naive_clustering.squared_distance(points[0], points[r]) == pytest.approx(
+            squares, abs=1e-9
+        )
 
 
 @given(matrices(least=2))

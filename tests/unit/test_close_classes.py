@@ -14,7 +14,7 @@ import naive
 import naive_clustering
 from clustering_cases import Case, asked_of, cases, classes_of, in_order
 from naive_clustering import Asked
-from shoal.algorithms.table.targets import least_size
+from shoal.algorithms.steps.targets import least_size
 from shoal.algorithms.table.tcloseness_t_first import _in_runs, subsets
 from shoal.kernels import close_classes
 from shoal.kernels.exchange import _excess_if, _load, _settle, _turns
@@ -26,7 +26,10 @@ NOBODY = np.zeros(0, dtype=np.int32)
 @given(cases(most=12), st.data())
 @settings(max_examples=200, deadline=None)
 def test_excess_of_classes_is_the_cheapest_transport_beyond_t(case, data):
-    labels = np.array(data.draw(st.lists(st.integers(0, 2), min_size=case.records, max_size=case.records)), np.int32)
+    labels = np.array(
+        data.draw(st.lists(st.integers(0, 2), min_size=case.records, max_size=case.records)),
+        np.int32,
+    )
     labels = np.unique(labels, return_inverse=True)[1].astype(np.int32)
     found = close_classes.excesses(labels, int(labels.max()) + 1, *case.targets.arrays)
     for c, members in enumerate(classes_of(labels)):
@@ -36,11 +39,15 @@ def test_excess_of_classes_is_the_cheapest_transport_beyond_t(case, data):
             "equal": naive.equal_ground,
             "ordered": lambda places: naive.ordered_ground(places, range(places)),
         }.get(column.distance)
-        truth = ground(asked.count) if ground else naive.tree_ground(list(asked.parent), asked.count)
+        truth = (
+            ground(asked.count) if ground else naive.tree_ground(list(asked.parent), asked.count)
+        )
         table = naive.shares(set(enumerate(asked.values)), asked.count)
         for members in classes_of(labels):
             mine = naive.shares({(r, asked.values[r]) for r in members}, asked.count)
-            assert naive_clustering.distance_to_table(asked, members) == naive.earth_movers_distance(mine, table, truth)
+            assert naive_clustering.distance_to_table(
+                asked, members
+            ) == naive.earth_movers_distance(mine, table, truth)
 
 
 @given(cases(least=4), st.integers(2, 4), st.booleans(), st.data())
@@ -48,19 +55,25 @@ def test_excess_of_classes_is_the_cheapest_transport_beyond_t(case, data):
 def test_k_first_and_mdav_are_those_of_the_plain_twin(case, k, repeated, data):
     people = list(range(case.records))
     if repeated:
-        drawn = data.draw(st.lists(st.integers(0, case.records), min_size=case.records, max_size=case.records))
+        drawn = data.draw(
+            st.lists(st.integers(0, case.records), min_size=case.records, max_size=case.records)
+        )
         people = np.unique(drawn, return_inverse=True)[1].tolist()
     assume(len(set(people)) >= k)
     who = np.array(people, dtype=np.int32) if repeated else NOBODY
     labels = close_classes.around_extremes(case.points, who, k, EVERYBODY, *case.targets.arrays)
-    assert classes_of(labels) == in_order(naive_clustering.around_extremes(case.plain, people, k, case.asked))
+    assert classes_of(labels) == in_order(
+        naive_clustering.around_extremes(case.plain, people, k, case.asked)
+    )
 
 
 @given(cases(least=4), st.integers(2, 4), st.booleans(), st.data())
 @settings(max_examples=300, deadline=None)
 def test_classes_from_groups_are_those_of_the_plain_twin(case, k, follow, data):
     group = data.draw(st.lists(st.integers(0, k - 1), min_size=case.records, max_size=case.records))
-    uniform = data.draw(st.lists(st.floats(0, 0.99), min_size=case.records // k, max_size=case.records // k))
+    uniform = data.draw(
+        st.lists(st.floats(0, 0.99), min_size=case.records // k, max_size=case.records // k)
+    )
     labels = close_classes.from_groups(
         case.points, NOBODY, np.array(group, np.int32), k, EVERYBODY if follow else 0, follow, np.array(uniform),
         *case.targets.arrays,
@@ -74,7 +87,9 @@ def test_classes_from_groups_are_those_of_the_plain_twin(case, k, follow, data):
 @settings(max_examples=200, deadline=None)
 def test_merging_is_that_of_the_plain_twin_and_ends_close_enough(case, k, data):
     labels = np.array(data.draw(st.permutations(range(case.records))), dtype=np.int32) // k
-    merged = close_classes.merge_far(case.points, labels, int(labels.max()) + 1, *case.targets.arrays)
+    merged = close_classes.merge_far(
+        case.points, labels, int(labels.max()) + 1, *case.targets.arrays
+    )
     expected = naive_clustering.merged(case.plain, classes_of(labels), case.asked)
     assert classes_of(merged) == in_order(expected)
     assert all(naive_clustering.excess(case.asked, members) <= 1e-12 for members in expected)
@@ -86,7 +101,9 @@ def test_the_distance_never_rises_while_a_class_swaps(case, k):
     assume(case.columns)
     members, left = list(range(k)), list(range(k, case.records))
     seen = [naive_clustering.excess(case.asked, members)]
-    seen += naive_clustering.swapped(case.plain, list(range(case.records)), members, left, case.asked, None)
+    seen += naive_clustering.swapped(
+        case.plain, list(range(case.records)), members, left, case.asked, None
+    )
     assert seen == sorted(seen, reverse=True)
 
 
@@ -114,7 +131,9 @@ def test_the_swap_formula_is_the_distance_measured_anew(case, data):
     found = _exchanged(case, labels)
     for r, s in product(members, others):
         swapped = [s if m == r else m for m in members.tolist()]
-        assert found[r, s] == pytest.approx(naive_clustering.total_excess(case.asked, swapped), abs=1e-11)
+        assert found[r, s] == pytest.approx(
+            naive_clustering.total_excess(case.asked, swapped), abs=1e-11
+        )
 
 
 def _exchanged(case: Case, labels: np.ndarray) -> dict:
@@ -122,7 +141,11 @@ def _exchanged(case: Case, labels: np.ndarray) -> dict:
     members = np.concatenate([np.flatnonzero(labels == 0), np.flatnonzero(labels == 1)])
     start = np.array([0, int((labels == 0).sum()), len(labels)])
     found = _excesses_after(members, start, *case.targets.arrays)
-    return {(members[r], members[s]): found[r, s] for r in range(start[1]) for s in range(start[1], len(labels))}
+    return {
+        (members[r], members[s]): found[r, s]
+        for r in range(start[1])
+        for s in range(start[1], len(labels))
+    }
 
 
 @njit
@@ -132,7 +155,23 @@ def _excesses_after(members, start, place, shape, table, step, limit):
     rank, cost = np.zeros((several, n), np.int64), np.zeros((several, 2), np.int64)
     counts = np.zeros((2, len(table)), np.int64)
     turns, turn_at = _turns(start, 2, shape, step)
-    _settle(members, start, 0, values, sums, rank, cost, turns, turn_at, counts, place, shape, table, step, limit)
+    _settle(
+        members,
+        start,
+        0,
+        values,
+        sums,
+        rank,
+        cost,
+        turns,
+        turn_at,
+        counts,
+        place,
+        shape,
+        table,
+        step,
+        limit,
+    )
     _load(members, start, 0, counts[0], place, shape, step, 1)
     found = np.zeros((n, n))
     for r in range(start[1]):
@@ -167,7 +206,10 @@ def test_class_sizes_of_t_first_on_1080_records_follow_from_the_formula(t, size)
 
 def distances_of_subsets(n: int, k: int) -> list[float]:
     asked = Asked(list(range(n)), n, 0.0)
-    return [naive_clustering.distance_to_table(asked, list(members)) for members in combinations(range(n), k)]
+    return [
+        naive_clustering.distance_to_table(asked, list(members))
+        for members in combinations(range(n), k)
+    ]
 
 
 @pytest.mark.parametrize(("n", "k"), [(n, k) for n in range(2, 11) for k in range(1, n + 1)])
@@ -181,14 +223,19 @@ def test_no_class_of_k_different_values_is_closer_than_proposition_1_says(n, k):
         assert least == bound
 
 
-@pytest.mark.parametrize(("n", "k"), [(n, k) for n in range(2, 13) for k in range(1, n + 1) if n % k == 0])
+@pytest.mark.parametrize(
+    ("n", "k"), [(n, k) for n in range(2, 13) for k in range(1, n + 1) if n % k == 0]
+)
 def test_one_value_from_each_equal_run_is_as_close_as_proposition_2_says(n, k):
     from fractions import Fraction
 
     asked, each = Asked(list(range(n)), n, 0.0), n // k
     runs = [range(run * each, (run + 1) * each) for run in range(k)]
     bound = Fraction(n - k, 2 * (n - 1) * k)
-    assert max(naive_clustering.distance_to_table(asked, list(members)) for members in product(*runs)) == bound
+    assert (
+        max(naive_clustering.distance_to_table(asked, list(members)) for members in product(*runs))
+        == bound
+    )
 
 
 @given(cases(least=2, most=9, attributes=1), st.integers(1, 4))

@@ -13,12 +13,12 @@ from test_report import Page
 
 import shoal as front_door
 from shoal.errors import InfeasibleError, InputError
-from shoal.jobs import registry
-from shoal.jobs.compare import compare
-from shoal.jobs.compare_report import render
-from shoal.jobs.compare_table import as_text, columns, faults
-from shoal.jobs.policy import Policy
-from shoal.jobs.publish import publish
+from shoal.jobs.advise.compare import compare
+from shoal.jobs.publish.publish import publish
+from shoal.policy import registry
+from shoal.policy.policy import Policy
+from shoal.reports.comparison import render
+from shoal.reports.comparison_table import as_text, columns, faults
 
 MONDRIANS = ["mondrian", "mondrian:cut=nearest:trees=children"]
 
@@ -31,28 +31,51 @@ def compared(sample_table, sample_policy):
 # What is measured
 
 
-@pytest.mark.parametrize("changes", [{}, {"render": {"order": "shuffled"}}, {"label": "disease", "seed": 3}])
-def test_every_row_has_the_figures_of_a_publish_with_the_same_settings(sample_table, sample_policy, changes):
+@pytest.mark.parametrize(
+    "changes", [{}, {"render": {"order": "shuffled"}}, {"label": "disease", "seed": 3}]
+)
+def test_every_row_has_the_figures_of_a_publish_with_the_same_settings(
+    sample_table, sample_policy, changes
+):
     policy = Policy.from_dict(sample_policy | changes)
-    found = compare(sample_table, policy, ["mondrian", "mondrian:cut=nearest", "top-down-greedy"], [20, 5])
+    found = compare(
+        sample_table, policy, ["mondrian", "mondrian:cut=nearest", "top-down-greedy"], [20, 5]
+    )
     assert [(row.label, row.k) for row in found.rows] == [
-        (label, k) for k in (5, 20) for label in ("mondrian", "mondrian:cut=nearest", "top-down-greedy")
+        (label, k)
+        for k in (5, 20)
+        for label in ("mondrian", "mondrian:cut=nearest", "top-down-greedy")
     ]
     for row in found.rows:
-        alone = publish(sample_table, policy.with_k(row.k).with_method(row.method, row.settings)).certificate
-        for key in ("records", "subjects", "counted", "classes", "promises", "utility", "risk", "faults"):
+        alone = publish(
+            sample_table, policy.with_k(row.k).with_method(row.method, row.settings)
+        ).certificate
+        for key in (
+            "records",
+            "subjects",
+            "counted",
+            "classes",
+            "promises",
+            "utility",
+            "risk",
+            "faults",
+        ):
             assert row.certificate[key] == alone[key], (row.label, row.k, key)
         assert row.parameters == alone["method"]["parameters"]
 
 
 def test_suppressed_records_are_those_of_a_publish(sample_table, sample_policy):
-    table = sample_table.with_columns(age=pl.when(pl.int_range(600) < 3).then(None).otherwise("age"))
+    table = sample_table.with_columns(
+        age=pl.when(pl.int_range(600) < 3).then(None).otherwise("age")
+    )
     policy = Policy.from_dict(sample_policy | {"missing": "suppress"})
     (row,) = compare(table, policy, ["mondrian"], [5]).rows
     alone = publish(table, policy.with_k(5).with_method("mondrian", {})).certificate
     assert row.as_dict()["suppressed"] == alone["records"]["suppressed"] == 3
     assert row.certificate["utility"] == alone["utility"]
-    assert "suppr." in [column.title for column in columns(compare(table, policy, ["mondrian"], [5]))]
+    assert "suppr." in [
+        column.title for column in columns(compare(table, policy, ["mondrian"], [5]))
+    ]
 
 
 def test_pandas_and_arrow_frames_give_the_same_figures(compared, sample_table, sample_policy):
@@ -60,12 +83,14 @@ def test_pandas_and_arrow_frames_give_the_same_figures(compared, sample_table, s
         assert figures(compare(frame, sample_policy, MONDRIANS, [5, 20])) == figures(compared)
 
 
-def test_the_same_policy_data_and_seed_give_the_same_figures_but_for_time(compared, sample_table, sample_policy):
+def test_the_same_policy_data_and_seed_give_the_same_figures_but_for_time(
+    compared, sample_table, sample_policy
+):
     assert figures(compare(sample_table, sample_policy, MONDRIANS, [5, 20])) == figures(compared)
 
 
 def test_the_table_is_encoded_once(sample_table, sample_policy, monkeypatch):
-    from shoal.jobs import compare as job
+    from shoal.jobs.advise import compare as job
 
     calls = []
     monkeypatch.setattr(job, "bind", lambda *given, bind=job.bind: calls.append(1) or bind(*given))
@@ -73,16 +98,26 @@ def test_the_table_is_encoded_once(sample_table, sample_policy, monkeypatch):
     assert len(calls) == 1
 
 
-def test_all_methods_that_publish_a_table_are_compared_when_none_is_named(sample_table, sample_policy):
+def test_all_methods_that_publish_a_table_are_compared_when_none_is_named(
+    sample_table, sample_policy
+):
     found = compare(sample_table, sample_policy, ks=[10])
-    assert list(found.methods) == [m.name for m in registry.methods().values() if m.verb == "publish"]
+    assert list(found.methods) == [
+        m.name for m in registry.methods().values() if m.verb == "publish"
+    ]
     assert all(row.holds for row in found.rows)
 
 
 def test_the_policys_own_method_keeps_the_policys_parameters(sample_table, sample_policy):
     policy = sample_policy | {"method": {"name": "mondrian", "cut": "nearest"}}
-    found = compare(sample_table, policy, ["mondrian", "mondrian-relaxed", "mondrian:trees=children"], [10])
-    assert found.methods == ("mondrian:cut=nearest", "mondrian-relaxed", "mondrian:cut=nearest:trees=children")
+    found = compare(
+        sample_table, policy, ["mondrian", "mondrian-relaxed", "mondrian:trees=children"], [10]
+    )
+    assert found.methods == (
+        "mondrian:cut=nearest",
+        "mondrian-relaxed",
+        "mondrian:cut=nearest:trees=children",
+    )
 
 
 def test_stages_are_named(sample_table, sample_policy):
@@ -121,7 +156,7 @@ def test_a_method_that_refuses_does_not_stop_the_others(sample_table, sample_pol
 def broken(sample_table, sample_policy, monkeypatch):
     """A comparison of a release that the repair left as a bad method made it."""
     from shoal.data.partition import Partition
-    from shoal.jobs import publish as job
+    from shoal.jobs.publish import publish as job
 
     pairs = Partition.of((np.arange(600) // 2).astype(np.int32))
     monkeypatch.setattr(job, "repair", lambda *_: pairs)
@@ -133,7 +168,8 @@ def test_a_broken_promise_is_shown_and_not_ranked(broken):
     assert row.holds is False
     assert broken.ranked(10) == []
     assert any(
-        fault.startswith("k=10, mondrian: k-anonymity does not hold: asked 10, measured") for fault in faults(broken)
+        fault.startswith("k=10, mondrian: k-anonymity does not hold: asked 10, measured")
+        for fault in faults(broken)
     )
     assert "BROKEN" in as_text(broken)
     page = Page(render(broken))
@@ -190,14 +226,25 @@ def test_everything_that_is_wrong_with_a_list_is_told_at_once(sample_table, samp
 # The command
 
 
-COMMAND = ("compare", "patients.csv", "-p", "policy.yaml", "--methods", "mondrian,mondrian:cut=nearest", "--ks", "5,20")
+COMMAND = (
+    "compare",
+    "patients.csv",
+    "-p",
+    "policy.yaml",
+    "--methods",
+    "mondrian,mondrian:cut=nearest",
+    "--ks",
+    "5,20",
+)
 
 
 def test_the_table_has_a_line_per_method_and_k_in_aligned_columns(workplace, shoal):
     done = shoal(*COMMAND, "-q")
     assert done.status == 0
     head, *lines = done.out.split("\n\n")[0].splitlines()
-    assert [line.split()[:2] for line in lines] == [[m, k] for k in ("5", "20") for m in COMMAND[5].split(",")]
+    assert [line.split()[:2] for line in lines] == [
+        [m, k] for k in ("5", "20") for m in COMMAND[5].split(",")
+    ]
     assert head.startswith("method ")
     assert "k-anonymity" in head
     assert "l-diversity(disease)" in head
@@ -220,8 +267,21 @@ def test_json_on_the_screen_and_in_a_file_are_the_same_comparison(workplace, sho
         (m, k) for k in (5, 20) for m in COMMAND[5].split(",")
     ]
     for row in found["rows"]:
-        assert {"gcp", "generalized_loss", "discernibility", "average_class_size", "classification"} <= set(row)
-        assert {"squared_error", "classes", "max_class", "prosecutor_max", "prosecutor_mean", "marketer"} <= set(row)
+        assert {
+            "gcp",
+            "generalized_loss",
+            "discernibility",
+            "average_class_size",
+            "classification",
+        } <= set(row)
+        assert {
+            "squared_error",
+            "classes",
+            "max_class",
+            "prosecutor_max",
+            "prosecutor_mean",
+            "marketer",
+        } <= set(row)
         assert [p["asked"] for p in row["promises"]] == [row["k"], 3]
         assert row["seconds"] >= 0
 
@@ -255,8 +315,10 @@ def test_some_k_out_of_reach_ends_with_0_all_of_them_with_3(workplace, shoal):
     assert "No method reaches any of these k" in Page((workplace / "report.html").read_text()).text
 
 
-def test_a_broken_promise_ends_with_1_after_the_table_is_shown(workplace, shoal, monkeypatch, broken):
-    monkeypatch.setattr("shoal.jobs.compare.compare_file", lambda *_, **__: broken)
+def test_a_broken_promise_ends_with_1_after_the_table_is_shown(
+    workplace, shoal, monkeypatch, broken
+):
+    monkeypatch.setattr("shoal.jobs.advise.compare.compare_file", lambda *_, **__: broken)
     done = shoal(*COMMAND)
     assert done.status == 1
     assert "BROKEN k=10, mondrian: k-anonymity does not hold" in done.out
@@ -266,7 +328,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing(workplace, shoal, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shoal.jobs.compare._row", interrupted)
+    monkeypatch.setattr("shoal.jobs.advise.compare._row", interrupted)
     done = shoal(*COMMAND, "-o", "rows.json", "--report", "report.html")
     assert done.status == 130
     assert sorted(path.name for path in workplace.iterdir()) == ["patients.csv", "policy.yaml"]
@@ -318,7 +380,7 @@ def test_one_k_and_ks_side_by_side_are_drawn(sample_table, sample_policy):
 
 
 def test_no_two_curves_look_alike():
-    from shoal.jobs.compare_report import _style
+    from shoal.reports.comparison import _style
 
     looks = [str(_style(i)) for i in range(40)]
     assert len(set(looks)) == len(looks)
@@ -337,15 +399,27 @@ def test_neither_page_nor_rows_hold_a_value_of_the_data(tmp_path, shoal, monkeyp
         }
     )
     table.write_csv("people.csv")
-    attributes = {"who": {"role": "subject"}, "age": {"role": "quasi", "type": "number"}, "town": {"role": "quasi"}}
+    attributes = {
+        "who": {"role": "subject"},
+        "age": {"role": "quasi", "type": "number"},
+        "town": {"role": "quasi"},
+    }
     attributes["ill"] = {"role": "sensitive"}
-    promises = [{"model": "k-anonymity", "k": 5}, {"model": "l-diversity", "attribute": "ill", "l": 2}]
+    promises = [
+        {"model": "k-anonymity", "k": 5},
+        {"model": "l-diversity", "attribute": "ill", "l": 2},
+    ]
     content = {"version": 1, "attributes": attributes, "promises": promises}
     (tmp_path / "policy.json").write_text(json.dumps(content))
     done = shoal("compare", "people.csv", "-p", "policy.json", "--methods", "mondrian", "--ks", "5,999",
                  "--report", "r.html", "-o", "r.json")  # fmt: skip
     assert done.status == 0
-    for text in (done.out, done.err, (tmp_path / "r.html").read_text(), (tmp_path / "r.json").read_text()):
+    for text in (
+        done.out,
+        done.err,
+        (tmp_path / "r.html").read_text(),
+        (tmp_path / "r.json").read_text(),
+    ):
         for name in table.columns:
             assert not any(str(value) in text for value in table[name].unique())
 

@@ -20,8 +20,14 @@ from shoal.testing import OnlyK, small_matrices
 @st.composite
 def increments(draw):
     n, d = draw(st.integers(2, 30)), draw(st.integers(1, 3))
-    points = np.array(draw(st.lists(st.lists(st.integers(0, 6), min_size=d, max_size=d), min_size=n, max_size=n)))
-    who = draw(st.lists(st.integers(0, n // 2), min_size=n, max_size=n)) if draw(st.booleans()) else list(range(n))
+    points = np.array(
+        draw(st.lists(st.lists(st.integers(0, 6), min_size=d, max_size=d), min_size=n, max_size=n))
+    )
+    who = (
+        draw(st.lists(st.integers(0, n // 2), min_size=n, max_size=n))
+        if draw(st.booleans())
+        else list(range(n))
+    )
     who = np.unique(who, return_inverse=True)[1].astype(np.int32)
     return points.astype(float), who, draw(st.integers(2, 5)), draw(st.integers(0, n - 1))
 
@@ -50,16 +56,30 @@ def test_leftovers_join_the_nearest_class_with_room(drawn, is_named):
     if max(labels) < 0:
         return
     # a quarter is exact, so ties are
-    matrix = Matrix.from_columns(points, [4.0] * points.shape[1], subjects=who if is_named else None)
+    matrix = Matrix.from_columns(
+        points, [4.0] * points.shape[1], subjects=who if is_named else None
+    )
     columns = np.ascontiguousarray(points.T)
     for rule, wanted in (
         ("nearest-mean", with_leftovers(points, who.tolist(), labels, k)),
-        ("least-loss", with_leftovers_by_loss(matrix.codes.tolist(), who.tolist(), labels, k, matrix.scale.tolist())),
+        (
+            "least-loss",
+            with_leftovers_by_loss(
+                matrix.codes.tolist(), who.tolist(), labels, k, matrix.scale.tolist()
+            ),
+        ),
     ):
-        assert joined_by(matrix, columns, np.array(labels, dtype=np.int32), k, rule).tolist() == wanted
+        assert (
+            joined_by(matrix, columns, np.array(labels, dtype=np.int32), k, rule).tolist() == wanted
+        )
 
 
-@given(st.integers(2, 400), st.integers(2, 12), st.integers(0, 5), st.sampled_from(["nearest-mean", "least-loss"]))
+@given(
+    st.integers(2, 400),
+    st.integers(2, 12),
+    st.integers(0, 5),
+    st.sampled_from(["nearest-mean", "least-loss"]),
+)
 def test_as_many_classes_as_k_fits_into_the_increment_none_of_2k(n, k, seed, leftovers):
     rng = np.random.default_rng(seed)
     matrix = Matrix.from_columns(rng.integers(0, 9, (n, 3)), [8.0] * 3)
@@ -82,12 +102,14 @@ def test_blocks_of_few_people_with_many_records_are_no_trap():
     """Seven people with a thousand records each, in blocks that hold fewer than k of them."""
     rng = np.random.default_rng(5)
     who = np.repeat(np.arange(7), 1000)
-    matrix = Matrix.from_columns(who[:, None] * 10 + rng.integers(0, 2, (7000, 1)), [70.0], subjects=who)
+    matrix = Matrix.from_columns(
+        who[:, None] * 10 + rng.integers(0, 2, (7000, 1)), [70.0], subjects=who
+    )
     promises = OnlyK(matrix, 3)
     for block in (0, 100):
         placed = Crp(block=block).publish(matrix, LedgerView(), promises, rng)
         assert placed.labels.min() == 0
-        assert promises.hold(placed.labels, placed.count).all()
+        assert promises.holds(placed.labels, placed.count).all()
 
 
 def test_blocks_keep_the_number_of_classes():
@@ -105,5 +127,7 @@ def test_every_small_matrix_gives_classes_of_k_people(first):
         for k in (2, 3):
             if matrix.people >= k:
                 promises = OnlyK(matrix, k)
-                placed = Crp(first=first).publish(matrix, LedgerView(), promises, np.random.default_rng(1))
-                assert promises.hold(placed.labels, placed.count).all()
+                placed = Crp(first=first).publish(
+                    matrix, LedgerView(), promises, np.random.default_rng(1)
+                )
+                assert promises.holds(placed.labels, placed.count).all()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.data.cut import Cut
-from shoal.jobs import registry
+from shoal.policy import registry
 from strategies import policies_with_tables, without_means
 
 
@@ -43,7 +43,12 @@ def publish_cut(monkeypatch):
 
 
 def policy(attributes, **more):
-    return {"version": 1, "attributes": attributes, "promises": [{"model": "k-anonymity", "k": 2}], **more}
+    return {
+        "version": 1,
+        "attributes": attributes,
+        "promises": [{"model": "k-anonymity", "k": 2}],
+        **more,
+    }
 
 
 TREE = {"tree": {"north": ["a", "b"], "south": ["c", "d"]}}
@@ -71,7 +76,9 @@ def test_decimals_and_orders_are_cut_on_their_own_grid(publish_cut):
         "pay": {"role": "quasi", "type": "number", "domain": [0.5, 9.5]},
         "grade": {"role": "quasi", "type": "ordinal", "order": ["low", "mid", "high"]},
     }
-    frame = pl.DataFrame({"pay": ["1.25", "2", "7.5", "9.5"], "grade": ["low", "mid", "high", "high"]})
+    frame = pl.DataFrame(
+        {"pay": ["1.25", "2", "7.5", "9.5"], "grade": ["low", "mid", "high", "high"]}
+    )
     starts = (np.array([0, 250]), np.array([0, 2]))
     out = publish_cut(frame, policy(attributes), lambda m: Cut(starts, np.zeros(4, bool)))
     assert out.data["pay"].to_list() == ["[0.5, 2.99]", "[0.5, 2.99]", "[3.00, 9.5]", "[3.00, 9.5]"]
@@ -82,14 +89,29 @@ def test_a_level_bears_the_labels_of_its_column_of_the_table(publish_cut, tmp_pa
     (tmp_path / "h.csv").write_text("a;A;left;*\nb;B;left;*\nc;C;right;*\nd;C;right;*\n")
     attributes = {"at": {"role": "quasi", "hierarchy": str(tmp_path / "h.csv")}}
     frame = pl.DataFrame({"at": ["a", "a", "b", "b", "c", "d"]})
-    assert publish_cut(frame, policy(attributes), levels(1)).data["at"].to_list() == ["A", "A", "B", "B", "C", "C"]
+    assert publish_cut(frame, policy(attributes), levels(1)).data["at"].to_list() == [
+        "A",
+        "A",
+        "B",
+        "B",
+        "C",
+        "C",
+    ]
     assert publish_cut(frame, policy(attributes), levels(3)).data["at"].to_list() == ["*"] * 6
 
 
 def test_a_suppressed_record_shows_the_mark_and_is_in_no_class(publish_cut):
-    attributes = {"at": {"role": "quasi", "hierarchy": TREE}, "sex": {"role": "quasi"}, "ill": {"role": "sensitive"}}
+    attributes = {
+        "at": {"role": "quasi", "hierarchy": TREE},
+        "sex": {"role": "quasi"},
+        "ill": {"role": "sensitive"},
+    }
     frame = pl.DataFrame({"at": ["a", "b", "c"], "sex": ["f", "f", "m"], "ill": ["x", "y", "z"]})
-    out = publish_cut(frame, policy(attributes), lambda m: Cut.at_levels(m, (1, 0), np.array([False, False, True])))
+    out = publish_cut(
+        frame,
+        policy(attributes),
+        lambda m: Cut.at_levels(m, (1, 0), np.array([False, False, True])),
+    )
     assert out.data.rows() == [("north", "f", "x"), ("north", "f", "y"), ("*", "*", "*")]
     assert out.certificate["records"] == {"in": 3, "out": 3, "suppressed": 1}
     assert out.certificate["classes"]["count"] == 1
@@ -122,7 +144,10 @@ def test_each_promise_counts_the_cells_of_its_own_attributes(publish_cut):
     frame = pl.DataFrame({"at": ["a", "b", "c", "d"], "sex": ["f", "m", "f", "m"]})
     asked = [{"model": "k-anonymity", "attributes": [name], "k": 2} for name in attributes]
     out = publish_cut(frame, policy(attributes) | {"promises": asked}, levels(1, 0))
-    assert [(p["attributes"], p["measured"]) for p in out.certificate["promises"]] == [(["at"], 2), (["sex"], 2)]
+    assert [(p["attributes"], p["measured"]) for p in out.certificate["promises"]] == [
+        (["at"], 2),
+        (["sex"], 2),
+    ]
     assert out.certificate["classes"]["min"] == 1
 
 
@@ -140,7 +165,10 @@ def test_any_cut_covers_the_truth_and_is_read_back_as_it_was_meant(publish_cut, 
     """Whatever is cut where: equal spans are equal cells, and every cell covers its value."""
     content, frame = data.draw(policies_with_tables())
     content = without_means(content)
-    content = content | {"promises": [{"model": "k-anonymity", "k": 2}], "render": {"order": "input"}}
+    content = content | {
+        "promises": [{"model": "k-anonymity", "k": 2}],
+        "render": {"order": "input"},
+    }
     made = {}
 
     def anywhere(matrix):
@@ -148,12 +176,16 @@ def test_any_cut_covers_the_truth_and_is_read_back_as_it_was_meant(publish_cut, 
         for j in range(matrix.attributes):
             whole = int(matrix.codes[:, j].max(initial=0))
             if matrix.is_tree(j):
-                starts.append(matrix.starts_at(j, data.draw(st.integers(0, int(matrix.heights[j])))))
+                starts.append(
+                    matrix.starts_at(j, data.draw(st.integers(0, int(matrix.heights[j]))))
+                )
             else:
                 points = data.draw(st.lists(st.integers(1, max(whole, 1)), max_size=3))
                 missing = [int(matrix.missing[j])] if matrix.missing[j] >= 0 and points else []
                 starts.append(np.unique([0, *points, *missing]).astype(np.int32))
-        made["cells"] = np.column_stack([Cut(tuple(starts), None).spans(j, c) for j, c in enumerate(matrix.codes.T)])
+        made["cells"] = np.column_stack(
+            [Cut(tuple(starts), None).spans(j, c) for j, c in enumerate(matrix.codes.T)]
+        )
         alike = np.unique(made["cells"], axis=0, return_inverse=True, return_counts=True)
         made["kept"] = alike[2][alike[1].ravel()] >= 2
         return Cut(tuple(starts), ~made["kept"])
@@ -167,4 +199,6 @@ def test_any_cut_covers_the_truth_and_is_read_back_as_it_was_meant(publish_cut, 
     if made and kept.sum() == made["kept"].sum():
         cells = made["cells"][made["kept"]]
         shown = out.classes[kept]
-        assert len(np.unique(cells, axis=0)) == len(np.unique(shown)) or content["missing"] == "value"
+        assert (
+            len(np.unique(cells, axis=0)) == len(np.unique(shown)) or content["missing"] == "value"
+        )

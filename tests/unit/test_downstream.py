@@ -55,16 +55,26 @@ def test_a_release_that_tells_nothing_leaves_the_most_frequent_answer(frame):
 def test_what_is_kept_can_be_learned_and_what_is_gone_can_not(frame):
     by_age = frame.with_columns(at=pl.lit("*"))
     coarse = frame.with_columns(
-        at=pl.lit("*"), age=pl.when(pl.col("age") > 50).then(pl.lit("[51, 99]")).otherwise(pl.lit("[0, 50]"))
+        at=pl.lit("*"),
+        age=pl.when(pl.col("age") > 50).then(pl.lit("[51, 99]")).otherwise(pl.lit("[0, 50]")),
     )
     for released in (by_age, coarse):
-        errors = shoal.audit(released, POLICY, frame, downstream=True)["downstream"]["models"]["tree"]
+        errors = shoal.audit(released, POLICY, frame, downstream=True)["downstream"]["models"][
+            "tree"
+        ]
         assert 0.15 < errors["released"] < 0.35
 
 
 def test_suppressed_records_are_not_learned_from(frame):
-    wrong = frame.with_columns(buys=pl.when(pl.col("buys") == "yes").then(pl.lit("no")).otherwise(pl.lit("yes")))
-    columns = [Spans(Attribute("age", Role.QUASI, Kind.NUMBER, (0, 99)), *(frame["age"].cast(float).to_numpy(),) * 3)]
+    wrong = frame.with_columns(
+        buys=pl.when(pl.col("buys") == "yes").then(pl.lit("no")).otherwise(pl.lit("yes"))
+    )
+    columns = [
+        Spans(
+            Attribute("age", Role.QUASI, Kind.NUMBER, (0, 99)),
+            *(frame["age"].cast(float).to_numpy(),) * 3,
+        )
+    ]
     label = (wrong["buys"] == "yes").cast(int).to_numpy()
     nobody = prediction_errors(columns, label, np.zeros(900, dtype=bool), 0)
     assert all(errors["released"] == 1.0 for errors in nobody["models"].values())
@@ -83,7 +93,10 @@ def test_counts_take_values_as_spread_evenly_over_their_cell():
 def test_missing_values_lie_in_no_range():
     attribute = Attribute("x", Role.QUASI, Kind.NUMBER, (0.0, 1.0))
     column = np.array([np.nan, 1.0, 1.0])
-    assert query_error([Spans(attribute, column, column, column)], 0) == {"mean": 0.0, "median": 0.0}
+    assert query_error([Spans(attribute, column, column, column)], 0) == {
+        "mean": 0.0,
+        "median": 0.0,
+    }
 
 
 def test_it_needs_the_original_in_order(frame):
@@ -102,12 +115,30 @@ def test_without_scikit_learn_the_extra_is_named(frame, monkeypatch):
         shoal.audit(frame, POLICY, frame, downstream=True)
 
 
-def test_the_command_says_it_on_the_screen_in_the_certificate_and_in_the_report(frame, tmp_path, capsys):
+def test_the_command_says_it_on_the_screen_in_the_certificate_and_in_the_report(
+    frame, tmp_path, capsys
+):
     frame.write_csv(tmp_path / "in.csv")
     (tmp_path / "policy.json").write_text(json.dumps(POLICY))
-    names = {name: str(tmp_path / name) for name in ("in.csv", "policy.json", "out.csv", "r.html", "c.json")}
-    assert status_of(["publish", names["in.csv"], "-p", names["policy.json"], "-o", names["out.csv"], "-q"]) == 0
-    audit = ["audit", names["out.csv"], "-p", names["policy.json"], "--downstream", "--report", names["r.html"]]
+    names = {
+        name: str(tmp_path / name)
+        for name in ("in.csv", "policy.json", "out.csv", "r.html", "c.json")
+    }
+    assert (
+        status_of(
+            ["publish", names["in.csv"], "-p", names["policy.json"], "-o", names["out.csv"], "-q"]
+        )
+        == 0
+    )
+    audit = [
+        "audit",
+        names["out.csv"],
+        "-p",
+        names["policy.json"],
+        "--downstream",
+        "--report",
+        names["r.html"],
+    ]
     assert status_of(audit) == 2
     assert status_of([*audit, "--original", names["in.csv"], "-o", names["c.json"]]) == 0
     assert "trained on the release" in capsys.readouterr().err

@@ -24,14 +24,20 @@ def test_sign_is_the_sign_of_the_true_difference(room, left, right, factor, off)
     pairs = [(left, right), (near, right)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "ROOM", room)
-        found = exact.sign(*(np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True)), factor)
+        found = exact.sign(
+            *(np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True)), factor
+        )
     differences = [a - factor * b for a, b in pairs]
     assert found.tolist() == [(d > 0) - (d < 0) for d in differences]
 
 
 def test_sign_compares_whole_numbers_beyond_64_bits():
     large = np.array([10**30, 10**30 + 1, 10**30 - 1], dtype=object)
-    assert exact.sign(large, np.array([10**31] * 3, dtype=object), Fraction("0.1")).tolist() == [0, 1, -1]
+    assert exact.sign(large, np.array([10**31] * 3, dtype=object), Fraction("0.1")).tolist() == [
+        0,
+        1,
+        -1,
+    ]
 
 
 @given(published.classes())

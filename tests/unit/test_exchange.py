@@ -36,7 +36,9 @@ def test_exchanges_keep_sizes_and_end_where_no_exchange_gains(case, k, weight, d
     )
     after = energy(case, labels, weight)
     assert np.bincount(labels).tolist() == sizes.tolist()
-    assert excess == pytest.approx([naive_clustering.total_excess(case.asked, m) for m in classes_of(labels)], abs=1e-9)
+    assert excess == pytest.approx(
+        [naive_clustering.total_excess(case.asked, m) for m in classes_of(labels)], abs=1e-9
+    )
     assert after <= before + 1e-9
     assert (after < before) == (moved > 0)
     room = 1e-7 * (1 + weight)
@@ -51,12 +53,16 @@ def test_exchanges_keep_sizes_and_end_where_no_exchange_gains(case, k, weight, d
 @given(cases(least=4), st.integers(1, 4), st.data())
 @settings(max_examples=100, deadline=None)
 def test_exchanges_give_every_class_its_people(case, k, data):
-    drawn = data.draw(st.lists(st.integers(0, case.records), min_size=case.records, max_size=case.records))
+    drawn = data.draw(
+        st.lists(st.integers(0, case.records), min_size=case.records, max_size=case.records)
+    )
     who = np.unique(drawn, return_inverse=True)[1].astype(np.int32)
     labels = np.array(data.draw(st.permutations(range(case.records))), dtype=np.int32) // k
     lacking = sum(max(0, k - len(set(who[members]))) for members in classes_of(labels))
     rows, classes = np.ascontiguousarray(case.points.T), int(labels.max()) + 1
-    excess, _ = exchange.exchange(rows, who, k, labels, classes, all_pairs(classes), 1e6, 1000, *case.targets.arrays)
+    excess, _ = exchange.exchange(
+        rows, who, k, labels, classes, all_pairs(classes), 1e6, 1000, *case.targets.arrays
+    )
     after = [max(0, k - len(set(who[members]))) for members in classes_of(labels)]
     beyond = [naive_clustering.total_excess(case.asked, members) for members in classes_of(labels)]
     assert excess == pytest.approx(np.add(after, beyond), abs=1e-9)
@@ -76,7 +82,9 @@ def test_a_record_handed_out_joins_the_class_where_it_costs_least(case, classes,
         joined = labels.copy()
         joined[leftover] = c
         costs.append(energy(case, joined, weight))
-    exchange.hand_out(np.ascontiguousarray(case.points.T), labels, classes, weight, *case.targets.arrays)
+    exchange.hand_out(
+        np.ascontiguousarray(case.points.T), labels, classes, weight, *case.targets.arrays
+    )
     assert costs[labels[leftover]] <= min(costs) + 1e-9 * (1 + weight)
 
 
@@ -90,6 +98,12 @@ def test_near_classes_list_every_pair_of_neighbours_once(case, classes, q):
     assert len(pairs) == len(set(pairs))
     means = [naive_clustering.mean_of(case.plain, members) for members in classes_of(labels)]
     for a in range(classes):
-        apart = sorted((naive_clustering.squared_distance(means[a], means[b]), b) for b in range(classes) if b != a)
-        for _, b in [pair for pair in apart[:q] if len(apart) > q and pair[0] < apart[q][0] - 1e-9] or []:
+        apart = sorted(
+            (naive_clustering.squared_distance(means[a], means[b]), b)
+            for b in range(classes)
+            if b != a
+        )
+        for _, b in [
+            pair for pair in apart[:q] if len(apart) > q and pair[0] < apart[q][0] - 1e-9
+        ] or []:
             assert frozenset((a, b)) in pairs

@@ -18,7 +18,7 @@ from stream_cases import broken_rules, policy_of, run, stream_of
 class KAlone:
     """k-anonymity and nothing else."""
 
-    beyond_k = False
+    needs_more_than_k = False
 
     def __init__(self, k: int) -> None:
         self.k = k
@@ -36,9 +36,17 @@ def buffers(draw):
     few = draw(st.booleans())
     rng = np.random.default_rng(draw(st.integers(0, 999)))
     high = 4 if few else 101
-    values = np.column_stack([rng.integers(0, high, n), rng.integers(-5, 6, n), rng.integers(0, 6, n)]).astype(float)
-    people = rng.integers(0, draw(st.integers(1, 12)), n).astype(np.int32) if draw(st.booleans()) else []
-    dense = np.unique(people, return_inverse=True)[1].astype(np.int32) if len(people) else np.zeros(0, np.int32)
+    values = np.column_stack(
+        [rng.integers(0, high, n), rng.integers(-5, 6, n), rng.integers(0, 6, n)]
+    ).astype(float)
+    people = (
+        rng.integers(0, draw(st.integers(1, 12)), n).astype(np.int32) if draw(st.booleans()) else []
+    )
+    dense = (
+        np.unique(people, return_inverse=True)[1].astype(np.int32)
+        if len(people)
+        else np.zeros(0, np.int32)
+    )
     return values, dense, rng.permutation(n), draw(st.integers(2, 6))
 
 
@@ -56,10 +64,14 @@ def test_condensing_is_what_plain_python_finds(rule, case):
         plain, made = naive_streams.condensed(costs, people.tolist(), picks.tolist(), k, "grow")
     elif rule == "near":
         labels, count = condense.grown_near(near, leaf, people, picks, k, 2, *own.costs)
-        plain, made = naive_streams.condensed(costs, people.tolist(), picks.tolist(), k, "near", reach=2)
+        plain, made = naive_streams.condensed(
+            costs, people.tolist(), picks.tolist(), k, "near", reach=2
+        )
     else:
         labels, count = condense.nearest(near, leaf, people, picks, k, rules[rule], *own.costs)
-        plain, made = naive_streams.condensed(costs, people.tolist(), picks.tolist(), k, "knn", rule == "paper")
+        plain, made = naive_streams.condensed(
+            costs, people.tolist(), picks.tolist(), k, "knn", rule == "paper"
+        )
     assert count == made
     assert [None if c < 0 else c for c in labels.tolist()] == plain
     if count:
@@ -80,7 +92,10 @@ def test_regrouping_is_what_plain_python_finds_and_loses_no_more(case, tries, ro
     condense.regrouped(near, leaf, people, labels, count, k, tries, rounds, *own.costs)
     wanted = naive_streams.regrouped(costs, people.tolist(), plain, count, k, tries, rounds)
     assert [None if c < 0 else c for c in labels.tolist()] == wanted
-    loss = [sum(costs.of(np.flatnonzero(found == c).tolist()) for c in range(count)) for found in (labels, before)]
+    loss = [
+        sum(costs.of(np.flatnonzero(found == c).tolist()) for c in range(count))
+        for found in (labels, before)
+    ]
     assert loss[0] <= loss[1]
     for c in range(count):
         members = np.flatnonzero(labels == c)
@@ -103,7 +118,9 @@ def test_the_clusters_of_a_release_are_what_plain_python_finds(neighbour, case):
     costs = naive_streams.Costs(own.near(values), own.leaf(values), *own.costs)
     numbers = [] if len(set(who.tolist())) == n else who.tolist()
     order = naive_streams.rarest_first(costs, picks[:PROBES], n) if neighbour != "knn" else None
-    labels, count = naive_streams.condensed(costs, numbers, picks, k, neighbour, reach=REACH, order=order)
+    labels, count = naive_streams.condensed(
+        costs, numbers, picks, k, neighbour, reach=REACH, order=order
+    )
     if neighbour == "near":
         labels = naive_streams.regrouped(costs, numbers, labels, count, k, TRIES, ROUNDS, order)
     wanted = naive_streams.joined(costs, labels, count) if count else [-1] * n
@@ -119,12 +136,16 @@ def test_covering_is_what_plain_python_finds(seed, boxes, n):
     loss, draws = np.sort(rng.integers(0, 3, boxes)).astype(float), rng.random(n)
     lo, hi = (np.ascontiguousarray(ends[:, :, end].T) for end in (0, 1))
     found = condense.covering(values, lo, hi, loss, draws)
-    assert found.tolist() == naive_streams.covering(values.tolist(), ends.tolist(), loss.tolist(), draws.tolist())
+    assert found.tolist() == naive_streams.covering(
+        values.tolist(), ends.tolist(), loss.tolist(), draws.tolist()
+    )
 
 
 def test_a_missing_number_that_suppresses_is_covered_by_nothing():
     lo, hi = np.full((1, 1), -np.inf), np.full((1, 1), np.inf)
-    assert condense.covering(np.array([[np.nan]]), lo, hi, np.zeros(1), np.zeros(1)).tolist() == [-1]
+    assert condense.covering(np.array([[np.nan]]), lo, hi, np.zeros(1), np.zeros(1)).tolist() == [
+        -1
+    ]
 
 
 def test_nobody_waits_longer_than_delta():
@@ -141,7 +162,9 @@ def test_a_record_that_a_cluster_covers_is_published_under_the_one_of_least_loss
 
 
 def test_no_cluster_of_tau_or_more_is_used_again():
-    assert not any(t["kind"] == "reuse" for t in run(policy_of(delta=40, tau=0.0), stream_of(200)).trace)
+    assert not any(
+        t["kind"] == "reuse" for t in run(policy_of(delta=40, tau=0.0), stream_of(200)).trace
+    )
 
 
 def test_the_paper_lets_members_share_people_and_strict_does_not():

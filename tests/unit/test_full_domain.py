@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_lattice
+from shoal.algorithms.steps.lattice import METRICS, Lattice
 from shoal.algorithms.table.full_domain import FullDomain
-from shoal.algorithms.table.lattice import METRICS, Lattice
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
@@ -37,7 +37,13 @@ from shoal.privacy import (
 TREES = [
     [["a", "1", "Any"], ["b", "1", "Any"], ["c", "2", "Any"], ["d", "2", "Any"]],
     [["1", "2", "*"], ["3", "2", "*"], ["4", "5", "*"]],
-    [["x", "x", "g", "*"], ["y", "h", "g", "*"], ["z", "h", "g", "*"], ["w", "w", "w", "*"], ["v", "i", "w2", "*"]],
+    [
+        ["x", "x", "g", "*"],
+        ["y", "h", "g", "*"],
+        ["z", "h", "g", "*"],
+        ["w", "w", "w", "*"],
+        ["v", "i", "w2", "*"],
+    ],
     [["p", "*"], ["q", "*"], ["r", "*"]],
     [["one", "all"]],
 ]
@@ -63,33 +69,47 @@ def tables(draw, most=24):
     for j, rows in enumerate(trees):
         tree = Hierarchy.from_paths(rows)
         weight = draw(st.sampled_from([1.0, 2.0, 0.5]))
-        values = draw(st.lists(st.sampled_from([row[0] for row in rows]), min_size=records, max_size=records))
+        values = draw(
+            st.lists(st.sampled_from([row[0] for row in rows]), min_size=records, max_size=records)
+        )
         columns.append(naive_lattice.Column(f"q{j}", {row[0]: row for row in rows}, values, weight))
         codes.append(tree.leaf_codes(values))
         hierarchies.append(tree)
         weights.append(weight)
     names = tuple(c.name for c in columns)
     matrix = Matrix.from_columns(np.column_stack(codes), hierarchies, weights=weights, names=names)
-    secret = np.array(draw(st.lists(st.integers(0, 2), min_size=records, max_size=records)), dtype=np.int32)
+    secret = np.array(
+        draw(st.lists(st.integers(0, 2), min_size=records, max_size=records)), dtype=np.int32
+    )
     return columns, matrix, {"s": SensitiveColumn("s", secret, 3, labels=("u", "v", "w"))}
 
 
 def bound(models, matrix, sensitive):
-    return BoundPromises(models, Classes(np.zeros(matrix.records, np.int32), 1, matrix.subjects, sensitive))
+    return BoundPromises(
+        models, Classes(np.zeros(matrix.records, np.int32), 1, matrix.subjects, sensitive)
+    )
 
 
 def found_and_best(method, models, columns, matrix, sensitive):
     """The score that the method says, and the least of all nodes; None where there is no node."""
     promises = bound(models, matrix, sensitive)
     best = naive_lattice.optimum(
-        columns, models, method.metric, method.suppression, promises.k, subjects=matrix.subjects, sensitive=sensitive
+        columns,
+        models,
+        method.metric,
+        method.suppression,
+        promises.k,
+        subjects=matrix.subjects,
+        sensitive=sensitive,
     )
     try:
         cut = method.cut(matrix, promises, np.random.default_rng(0))
     except InfeasibleError:
         return None, best
     node = tuple(cut.levels)
-    gone = naive_lattice.suppressed(columns, node, models, matrix.subjects, sensitive, method.suppression)
+    gone = naive_lattice.suppressed(
+        columns, node, models, matrix.subjects, sensitive, method.suppression
+    )
     assert np.array_equal(gone, cut.suppressed)
     assert cut.account["suppressed"] == gone.sum()
     assert cut.account["score"] == pytest.approx(
@@ -108,7 +128,9 @@ def test_the_score_is_the_least_of_all_nodes(table, metric, share, k):
     columns, matrix, sensitive = table
     if matrix.records < k:
         return
-    found, best = found_and_best(FullDomain(metric, share), [KAnonymity(k)], columns, matrix, sensitive)
+    found, best = found_and_best(
+        FullDomain(metric, share), [KAnonymity(k)], columns, matrix, sensitive
+    )
     assert (found is None) == (best is None)
     assert found is None or found == pytest.approx(best, abs=1e-9)
 
@@ -145,7 +167,9 @@ def test_with_people_who_have_several_records(table, metric, share, data):
     matrix = Matrix(**{**matrix.__dict__, "subjects": people})
     if matrix.people < 2:
         return
-    found, best = found_and_best(FullDomain(metric, share), [KAnonymity(2)], columns, matrix, sensitive)
+    found, best = found_and_best(
+        FullDomain(metric, share), [KAnonymity(2)], columns, matrix, sensitive
+    )
     assert (found is None) == (best is None)
     assert found is None or found == pytest.approx(best, abs=1e-9)
 
@@ -161,7 +185,13 @@ OF_RELEASE = [
 
 
 @settings(max_examples=150, deadline=None)
-@given(tables(16), st.sampled_from(METRICS), SHARES, st.sampled_from(OF_RELEASE), st.sampled_from([None, 2]))
+@given(
+    tables(16),
+    st.sampled_from(METRICS),
+    SHARES,
+    st.sampled_from(OF_RELEASE),
+    st.sampled_from([None, 2]),
+)
 def test_with_promises_about_the_release_as_a_whole(table, metric, share, other, k):
     columns, matrix, sensitive = table
     models = [other] if k is None else [KAnonymity(k), other]
@@ -178,11 +208,17 @@ def test_with_promises_against_a_population(table, metric, share, mapped, data):
     columns, matrix, sensitive = table
     people = data.draw(st.integers(0, 20))
     for column in columns:
-        more = data.draw(st.lists(st.sampled_from(sorted(column.rows)), min_size=people, max_size=people))
+        more = data.draw(
+            st.lists(st.sampled_from(sorted(column.rows)), min_size=people, max_size=people)
+        )
         column.population = [*column.values, *more]
     codes = [Hierarchy.from_paths(c.rows.values()).leaf_codes(c.population) for c in columns]
     matrix = replace(matrix, populations={"people": np.column_stack(codes).astype(np.int32)})
-    model = KMap(3, "people") if mapped else DeltaPresence(0.7, "people", data.draw(st.sampled_from([0.0, 0.2])))
+    model = (
+        KMap(3, "people")
+        if mapped
+        else DeltaPresence(0.7, "people", data.draw(st.sampled_from([0.0, 0.2])))
+    )
     found, best = found_and_best(FullDomain(metric, share), [model], columns, matrix, sensitive)
     assert (found is None) == (best is None)
     assert found is None or found == pytest.approx(best, abs=1e-9)
@@ -226,7 +262,10 @@ def test_levels_stay_between_minimum_and_maximum(table, data):
     columns, matrix, sensitive = table
     low = [data.draw(st.integers(0, c.height)) for c in columns]
     high = [data.draw(st.integers(a, c.height)) for a, c in zip(low, columns, strict=True)]
-    texts = [tuple(f"{c.name}:{level}" for c, level in zip(columns, ends, strict=True)) for ends in (low, high)]
+    texts = [
+        tuple(f"{c.name}:{level}" for c, level in zip(columns, ends, strict=True))
+        for ends in (low, high)
+    ]
     method = FullDomain("loss", 0.2, minimum=texts[0], maximum=texts[1])
     best = naive_lattice.optimum(columns, [KAnonymity(2)], "loss", 0.2, 2, low, high)
     promises = bound([KAnonymity(2)], matrix, sensitive)
@@ -247,8 +286,8 @@ def test_further_rounds_only_save_records(table, k):
     promises = bound([KAnonymity(k)], matrix, sensitive)
     once = FullDomain("loss", 1.0).cut(matrix, promises, np.random.default_rng(0))
     often = FullDomain("loss", 1.0, rounds=5).cut(matrix, promises, np.random.default_rng(0))
-    assert (often.turn() >= 0).sum() >= (once.turn() >= 0).sum()
-    assert np.array_equal(often.turn() == 0, once.turn() == 0)
+    assert (often.round_of_record() >= 0).sum() >= (once.round_of_record() >= 0).sum()
+    assert np.array_equal(often.round_of_record() == 0, once.round_of_record() == 0)
 
 
 def wide(attributes, records=200):
@@ -284,7 +323,9 @@ def test_progress_tells_how_many_nodes_are_left(monkeypatch):
     monkeypatch.setattr("shoal.algorithms.table.full_domain.TOLD_EVERY", 0.0)
     said = []
     matrix = wide(5)
-    FullDomain("loss", 0.3).cut(matrix, bound([KAnonymity(3)], matrix, {}), np.random.default_rng(0), said.append)
+    FullDomain("loss", 0.3).cut(
+        matrix, bound([KAnonymity(3)], matrix, {}), np.random.default_rng(0), said.append
+    )
     assert said
     assert all("of 1,024 nodes left" in text for text in said)
 
@@ -292,7 +333,9 @@ def test_progress_tells_how_many_nodes_are_left(monkeypatch):
 def test_levels_that_no_attribute_has_are_refused_all_at_once():
     matrix = wide(2)
     with pytest.raises(InputError) as wrong:
-        FullDomain(minimum=("q0:9", "zip:1", "q1")).cut(matrix, bound([KAnonymity(2)], matrix, {}), None)
+        FullDomain(minimum=("q0:9", "zip:1", "q1")).cut(
+            matrix, bound([KAnonymity(2)], matrix, {}), None
+        )
     assert len(wrong.value.findings) == 2
 
 
@@ -303,7 +346,9 @@ def test_rounds_are_refused_where_a_promise_looks_at_the_whole_table():
         FullDomain(rounds=1).cut(matrix, bound([TCloseness("s", 0.2)], matrix, secret), None)
 
 
-@pytest.mark.parametrize("attributes", [3, 24], ids=["one key tells classes apart", "keys of more than 64 bits"])
+@pytest.mark.parametrize(
+    "attributes", [3, 24], ids=["one key tells classes apart", "keys of more than 64 bits"]
+)
 def test_rolled_up_classes_are_the_distinct_rows_of_spans(attributes):
     """Whatever finer node they are made from, and numbered by their first record."""
     matrix = wide(attributes, 500)
@@ -312,7 +357,9 @@ def test_rolled_up_classes_are_the_distinct_rows_of_spans(attributes):
     for _ in range(20):
         coarse = rng.integers(0, 4, attributes)
         fine = tuple(int(rng.integers(0, level + 1)) for level in coarse)
-        classes, class_of = lattice.rolled_up(lattice.rolled_up(lattice.bottom, fine)[0], tuple(coarse.tolist()))
+        classes, class_of = lattice.rolled_up(
+            lattice.rolled_up(lattice.bottom, fine)[0], tuple(coarse.tolist())
+        )
         spans = np.column_stack([matrix.codes[:, j] >> level for j, level in enumerate(coarse)])
         _, first, sizes = np.unique(spans, axis=0, return_index=True, return_counts=True)
         order = np.argsort(first)

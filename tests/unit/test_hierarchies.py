@@ -25,7 +25,11 @@ def rows_of(branch, above, names):
 @st.composite
 def trees(draw):
     """Rows of a random tree: mixed depth, only children, padding, names used twice on one line, any row order."""
-    shape = draw(st.recursive(st.just([]), lambda inner: st.lists(inner, min_size=1, max_size=4), max_leaves=14))
+    shape = draw(
+        st.recursive(
+            st.just([]), lambda inner: st.lists(inner, min_size=1, max_size=4), max_leaves=14
+        )
+    )
     rows = list(rows_of(shape, [], iter(range(1000))))
     row = draw(st.sampled_from(rows))
     if len(row) > 1:
@@ -129,7 +133,9 @@ def test_each_level_coarsens_the_one_below(rows):
 def test_moving_costs_the_same_when_chains_are_one_node(rows, data):
     hierarchy, naive = Hierarchy.from_paths(rows), grown(rows)
     leaves = hierarchy.labels[: hierarchy.leaves]
-    moves = data.draw(st.lists(st.tuples(st.sampled_from(leaves), st.sampled_from(leaves)), max_size=8))
+    moves = data.draw(
+        st.lists(st.tuples(st.sampled_from(leaves), st.sampled_from(leaves)), max_size=8)
+    )
     difference = np.zeros(hierarchy.leaves, dtype=int)
     for source, target in moves:
         difference[leaves.index(source)] += 1
@@ -141,7 +147,9 @@ def test_moving_costs_the_same_when_chains_are_one_node(rows, data):
         below = amount[hierarchy.parent == node]
         moved = min(below[below > 0].sum(), -below[below < 0].sum())
         cost += hierarchy.levels[node] / hierarchy.height * moved
-    assert cost == pytest.approx(naive.moving_cost(dict(zip(leaves, difference.tolist(), strict=True))))
+    assert cost == pytest.approx(
+        naive.moving_cost(dict(zip(leaves, difference.tolist(), strict=True)))
+    )
 
 
 @given(trees())
@@ -157,7 +165,9 @@ def _with_empty_leaf(rows, root):
     """As `from_paths` would build it, were empty labels allowed."""
     built = Hierarchy.from_paths([*rows, ["the missing one", root]])
     labels = tuple("" if label == "the missing one" else label for label in built.labels)
-    return Hierarchy(labels, built.parent, built.first, built.last, built.aliases, built.table_levels)
+    return Hierarchy(
+        labels, built.parent, built.first, built.last, built.aliases, built.table_levels
+    )
 
 
 def test_a_leaf_beside_the_only_node_gets_a_root_above_both():
@@ -172,13 +182,19 @@ def test_a_leaf_can_be_added_only_once():
 
 
 def test_existing_leaves_keep_their_codes_when_one_is_added():
-    hierarchy = Hierarchy.from_paths([["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"], ["d", "y", "*"]])
+    hierarchy = Hierarchy.from_paths(
+        [["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"], ["d", "y", "*"]]
+    )
     values = np.array(["a", "b", "c", "d"], dtype=object)
     assert np.array_equal(hierarchy.with_leaf("").leaf_codes(values), hierarchy.leaf_codes(values))
-    assert hierarchy.with_leaf("").leaf_codes(np.array([""], dtype=object)).tolist() == [hierarchy.leaves]
+    assert hierarchy.with_leaf("").leaf_codes(np.array([""], dtype=object)).tolist() == [
+        hierarchy.leaves
+    ]
 
 
-@pytest.mark.parametrize("kind", [list, np.array, pl.Series, lambda texts: np.array(texts, dtype=object)])
+@pytest.mark.parametrize(
+    "kind", [list, np.array, pl.Series, lambda texts: np.array(texts, dtype=object)]
+)
 def test_leaf_codes_are_minus_one_for_groups_and_strangers(kind):
     hierarchy = Hierarchy.from_paths([["a", "x", "*"], ["b", "x", "*"], ["c", "*"]])
     codes = hierarchy.leaf_codes(kind(["c", "x", "b", "*", "stranger", ""]))
@@ -192,26 +208,34 @@ def test_leaf_codes_of_no_values_are_none():
 
 
 def test_a_leaf_named_as_its_group_lies_below_it():
-    hierarchy = Hierarchy.from_paths([["Other", "Other", "*"], ["x", "Other", "*"], ["y", "*", "*"]])
+    hierarchy = Hierarchy.from_paths(
+        [["Other", "Other", "*"], ["x", "Other", "*"], ["y", "*", "*"]]
+    )
     assert hierarchy.labels == ("Other", "x", "y", "*", "Other")
     assert hierarchy.node_of_label("Other") == 4
 
 
 def test_a_chain_is_one_node_that_is_read_under_all_its_names():
-    hierarchy = Hierarchy.from_paths([["CA", "Canada", "*"], ["DE", "Europe", "*"], ["FR", "Europe", "*"]])
+    hierarchy = Hierarchy.from_paths(
+        [["CA", "Canada", "*"], ["DE", "Europe", "*"], ["FR", "Europe", "*"]]
+    )
     assert hierarchy.labels == ("CA", "DE", "FR", "*", "Europe")
     assert hierarchy.node_of_label("Canada") == hierarchy.node_of_label("CA") == 0
 
 
 def test_levels_without_a_table_are_depths():
-    built = Hierarchy.from_paths([["a", "x", "u", "*"], ["b", "x", "u", "*"], ["c", "u", "*"], ["d", "*"]])
+    built = Hierarchy.from_paths(
+        [["a", "x", "u", "*"], ["b", "x", "u", "*"], ["c", "u", "*"], ["d", "*"]]
+    )
     bare = Hierarchy(built.labels, built.parent, built.first, built.last)
     assert np.array_equal(bare.levels, built.levels)
     assert bare == built
 
 
 def test_siblings_keep_the_order_of_their_first_mention():
-    hierarchy = Hierarchy.from_paths([["b", "y", "*"], ["a", "x", "*"], ["c", "y", "*"], ["d", "x", "*"]])
+    hierarchy = Hierarchy.from_paths(
+        [["b", "y", "*"], ["a", "x", "*"], ["c", "y", "*"], ["d", "x", "*"]]
+    )
     assert hierarchy.labels == ("b", "c", "a", "d", "*", "y", "x")
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.data.hierarchies import MAKERS, Bins, Dates, Flat, Hierarchy, Order, Prefix, Tree
-from shoal.data.hierarchies.doctor import refuse_misfits
+from shoal.data.hierarchies.diagnostics import refuse_misfits
 from shoal.errors import InputError
 from shoal.protocols import HierarchyMaker
 
@@ -24,12 +24,17 @@ def lines(hierarchy: Hierarchy) -> dict[str, list[str]]:
     """Every leaf's labels up to the root, aliases included, repeats left out."""
     columns = [hierarchy.labels_at(level) for level in range(hierarchy.height + 1)]
     rows = zip(*columns, strict=True)
-    return {row[0]: [label for i, label in enumerate(row) if i == 0 or label != row[i - 1]] for row in rows}
+    return {
+        row[0]: [label for i, label in enumerate(row) if i == 0 or label != row[i - 1]]
+        for row in rows
+    }
 
 
 codes = st.text(st.sampled_from("0123*"), min_size=1, max_size=7)
 numbers = st.decimals(0, 1000, places=2).map(str) | st.integers(0, 1000).map(str)
-times = st.datetimes(datetime(1, 1, 1)).map(lambda t: t.isoformat(" ")) | st.dates().map(date.isoformat)
+times = st.datetimes(datetime(1, 1, 1)).map(lambda t: t.isoformat(" ")) | st.dates().map(
+    date.isoformat
+)
 graded = st.lists(st.text(min_size=1), unique=True, min_size=1, max_size=20)
 RULES = [
     (Prefix(5), codes),
@@ -48,7 +53,7 @@ def test_every_value_is_a_leaf_whatever_the_order_of_the_values(maker, value, da
     values = data.draw(st.lists(value, unique=True, max_size=30))
     hierarchy = maker.make(texts(*values))
     assert (hierarchy.leaf_codes(texts(*values)) >= 0).all()
-    assert not maker.misfits(texts(*values)).any()
+    assert not maker.values_without_leaf(texts(*values)).any()
     assert hierarchy == maker.make(texts(*data.draw(st.permutations(values))))
 
 
@@ -114,14 +119,20 @@ def test_bins_between_edges_hold_their_lower_and_not_their_upper_edge():
 
 
 def test_bins_of_a_width_grow_by_their_factor():
-    made = lines(Bins.from_spec({"width": 10, "start": 0, "factor": 2, "levels": 3}).make(texts("17", "33", "85")))
+    made = lines(
+        Bins.from_spec({"width": 10, "start": 0, "factor": 2, "levels": 3}).make(
+            texts("17", "33", "85")
+        )
+    )
     assert made["17"] == ["17", "[10, 20)", "[0, 20)", "[0, 40)", "*"]
     assert made["33"] == ["33", "[30, 40)", "[20, 40)", "[0, 40)", "*"]
     assert made["85"] == ["85", "[80, 90)", "[80, 100)", "[80, 120)", "*"]
 
 
 def test_bins_of_decimal_width_are_exact():
-    made = lines(Bins.from_spec({"width": 0.1}).make(texts("0.3", "0.29999999999999999999999999", "1e-7")))
+    made = lines(
+        Bins.from_spec({"width": 0.1}).make(texts("0.3", "0.29999999999999999999999999", "1e-7"))
+    )
     assert made["0.3"][1] == "[0.3, 0.4)"
     assert made["0.29999999999999999999999999"][1] == "[0.2, 0.3)"
     assert made["1e-7"][1] == "[0, 0.1)"
@@ -138,7 +149,9 @@ def test_bins_are_in_order_of_number_and_hold_their_members(values):
             assert Decimal(low) <= Decimal(leaf) < Decimal(high)
 
 
-@pytest.mark.parametrize("odd", ["x", "", "nan", "inf", "1_0", "-1", "60", "1e999", "1e-99999999", "true", "0x10"])
+@pytest.mark.parametrize(
+    "odd", ["x", "", "nan", "inf", "1_0", "-1", "60", "1e999", "1e-99999999", "true", "0x10"]
+)
 def test_bins_refuse_what_is_no_number_or_outside_and_do_not_show_it(odd):
     with pytest.raises(
         InputError, match=r"^1 distinct value of 2 \(number 2\) are no numbers or lie outside"
@@ -148,7 +161,11 @@ def test_bins_refuse_what_is_no_number_or_outside_and_do_not_show_it(odd):
 
 
 def test_dates_lie_in_ever_longer_periods():
-    made = lines(Dates.from_spec(["month", "quarter", "year", "decade"]).make(texts("2013-05-17", "1999-12-31")))
+    made = lines(
+        Dates.from_spec(["month", "quarter", "year", "decade"]).make(
+            texts("2013-05-17", "1999-12-31")
+        )
+    )
     assert made["2013-05-17"] == ["2013-05-17", "2013-05", "2013-Q2", "2013", "2010s", "*"]
     assert made["1999-12-31"] == ["1999-12-31", "1999-12", "1999-Q4", "1999", "1990s", "*"]
 
@@ -170,8 +187,13 @@ def test_dates_are_in_order_of_time(values):
 
 
 def test_dates_refuse_what_is_none_and_say_how_many_and_where():
-    with pytest.raises(InputError, match=r"^6 distinct values of 7 \(number 1, 3, 4, 5, 6, \.\.\.\) are no ISO dates"):
-        Dates(("day",)).make(texts("17.5.2013", "2013-05-17", "2013-05", "2013", "", "2013-02-30", "noon"))
+    with pytest.raises(
+        InputError,
+        match=r"^6 distinct values of 7 \(number 1, 3, 4, 5, 6, \.\.\.\) are no ISO dates",
+    ):
+        Dates(("day",)).make(
+            texts("17.5.2013", "2013-05-17", "2013-05", "2013", "", "2013-02-30", "noon")
+        )
 
 
 def test_neighbours_are_grouped_in_order():
@@ -198,9 +220,9 @@ def test_each_ordered_group_is_a_run_of_neighbours_of_at_most_fanout_members(val
 
 def test_a_tree_may_have_leaves_at_any_depth():
     made = lines(
-        Tree.from_spec({"Europe": ["DE", "FR"], "Asia": {"East": ["JP", "KR"], "South": "IN"}, "?": None}).make(
-            texts("DE")
-        )
+        Tree.from_spec(
+            {"Europe": ["DE", "FR"], "Asia": {"East": ["JP", "KR"], "South": "IN"}, "?": None}
+        ).make(texts("DE"))
     )
     assert made["DE"] == ["DE", "Europe", "*"]
     assert made["JP"] == ["JP", "East", "Asia", "*"]
@@ -222,7 +244,9 @@ def test_a_value_that_is_its_own_root_is_still_a_leaf():
     assert Flat().make(texts("*", "a")).labels == ("*", "a", "*")
 
 
-@pytest.mark.parametrize("maker", [Order(("a", "b")), Tree.from_spec(["a", "b"])], ids=["order", "tree"])
+@pytest.mark.parametrize(
+    "maker", [Order(("a", "b")), Tree.from_spec(["a", "b"])], ids=["order", "tree"]
+)
 def test_values_that_are_not_listed_are_refused(maker):
     refuse_misfits(maker, texts("a"))
     with pytest.raises(InputError, match=r"^2 distinct values of 3 \(number 1, 3\)"):

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from test_hierarchies import trees
 
-from shoal.data.hierarchies.doctor import diagnose
+from shoal.data.hierarchies.diagnostics import diagnose
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import (
     SEPARATORS,
@@ -26,9 +26,18 @@ from shoal.data.hierarchies.table import (
 from shoal.errors import InputError
 
 DATA = Path(os.environ.get("SHOAL_DATA") or Path(__file__).parents[2].parent / "shared" / "data")
-FOLDERS = ("adult/hierarchies_arx", "adult/hierarchies_anjana", "adult/taxonomy_tds", "cup/hierarchies")
-TABLES = sorted(path for folder in FOLDERS for path in (DATA / folder).glob("*.csv*") if path.stem != "edges")
-needs_data = pytest.mark.skipif(not TABLES, reason="no real hierarchies: set SHOAL_DATA to the data folder")
+FOLDERS = (
+    "adult/hierarchies_arx",
+    "adult/hierarchies_anjana",
+    "adult/taxonomy_tds",
+    "cup/hierarchies",
+)
+TABLES = sorted(
+    path for folder in FOLDERS for path in (DATA / folder).glob("*.csv*") if path.stem != "edges"
+)
+needs_data = pytest.mark.skipif(
+    not TABLES, reason="no real hierarchies: set SHOAL_DATA to the data folder"
+)
 
 
 def table(tmp_path: Path, text: str, name: str = "h.csv") -> Path:
@@ -39,18 +48,24 @@ def table(tmp_path: Path, text: str, name: str = "h.csv") -> Path:
 
 @pytest.mark.parametrize("separator", [";", ",", "\t", "|"])
 def test_the_separator_is_detected(tmp_path, separator):
-    text = "".join(separator.join(row) + "\n" for row in (["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"]))
+    text = "".join(
+        separator.join(row) + "\n" for row in (["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"])
+    )
     assert read_hierarchy(table(tmp_path, text)).labels == ("a", "b", "c", "*", "x")
 
 
 def test_labels_with_commas_do_not_make_the_comma_a_separator(tmp_path):
-    hierarchy = read_hierarchy(table(tmp_path, "1;[0, 2[;[0, 4[;*\n2;[2, 4[;[0, 4[;*\n5;[4, 6[;[4, 8[;*\n"))
+    hierarchy = read_hierarchy(
+        table(tmp_path, "1;[0, 2[;[0, 4[;*\n2;[2, 4[;[0, 4[;*\n5;[4, 6[;[4, 8[;*\n")
+    )
     assert hierarchy.labels == ("1", "2", "5", "*", "[0, 4[")
 
 
 @pytest.mark.parametrize("blank", ["", " "])
 def test_quoted_labels_keep_their_separators(tmp_path, blank):
-    hierarchy = read_hierarchy(table(tmp_path, f'1,{blank}"[0, 2[",*\n2,{blank}"[0, 2[",*\n3,"say ""hi""",*\n4,x,*\n'))
+    hierarchy = read_hierarchy(
+        table(tmp_path, f'1,{blank}"[0, 2[",*\n2,{blank}"[0, 2[",*\n3,"say ""hi""",*\n4,x,*\n')
+    )
     assert hierarchy.labels == ("1", "2", "3", "4", "*", "[0, 2[")
     assert hierarchy.node_of_label('say "hi"') == 2
 
@@ -100,13 +115,17 @@ def test_uneven_rows_are_refused_in_a_table(tmp_path):
         read_hierarchy(table(tmp_path, "a;x;*\nb;x;*\nc;*\n"))
 
 
-labels_in_tables = st.text(st.characters(codec="utf-8"), min_size=1, max_size=4).filter(lambda t: t == t.strip())
+labels_in_tables = st.text(st.characters(codec="utf-8"), min_size=1, max_size=4).filter(
+    lambda t: t == t.strip()
+)
 
 
 @given(trees(), st.data())
 def test_a_written_table_reads_back_as_the_same_hierarchy(tmp_path_factory, rows, data):
     names = sorted({label for row in rows for label in row})
-    renamed = data.draw(st.lists(labels_in_tables, min_size=len(names), max_size=len(names), unique=True))
+    renamed = data.draw(
+        st.lists(labels_in_tables, min_size=len(names), max_size=len(names), unique=True)
+    )
     new = dict(zip(names, renamed, strict=True))
     hierarchy = Hierarchy.from_paths([[new[label] for label in row] for row in rows])
     assume(hierarchy.height > 0)  # one column has no separator to go by
@@ -150,7 +169,9 @@ def test_levels_of_real_tables_are_their_columns(path):
     rows = [row_of[leaf] for leaf in hierarchy.labels[: hierarchy.leaves]]
     assert hierarchy.height == paths.codes.shape[1] - 1
     for level in range(hierarchy.height + 1):
-        assert list(hierarchy.labels_at(level)) == [paths.labels[code] for code in paths.codes[rows, level]]
+        assert list(hierarchy.labels_at(level)) == [
+            paths.labels[code] for code in paths.codes[rows, level]
+        ]
 
 
 @needs_data

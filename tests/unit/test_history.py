@@ -40,7 +40,9 @@ def two_releases(draw):
         boxes = []
         for c in range(max(labels) + 1):
             members = [place[i] for i in range(size) if labels[i] == c]
-            boxes.append(((min(members) - draw(st.integers(0, 1)), max(members) + draw(st.integers(0, 1))),))
+            boxes.append(
+                ((min(members) - draw(st.integers(0, 1)), max(members) + draw(st.integers(0, 1))),)
+            )
         releases.append((labels, boxes))
     return rest, releases
 
@@ -92,16 +94,28 @@ def test_flows_say_exactly_what_every_mapping_shows(drawn):
     one = issue(1, range(len(labels1)), labels1, boxes1, rest[: len(labels1)])
     two = issue(2, range(len(labels2)), labels2, boxes2, rest)
     meeting = history.overlapping(one.lo, one.hi, two.lo, two.hi)
-    flows = history.Mappings((np.array(labels1), values[: len(labels1)]), (np.array(labels2), values), meeting)
+    flows = history.Mappings(
+        (np.array(labels1), values[: len(labels1)]), (np.array(labels2), values), meeting
+    )
     pairs, classes = np.array(sorted(set(zip(labels1, labels2, strict=False)))), np.unique(labels2)
-    assert flows.most_shared(pairs).tolist() == [forward_and_cross(first, second, g1, g2) for g1, g2 in pairs.tolist()]
-    assert flows.fewest_old(classes).tolist() == [backward(first, second, g2) for g2 in classes.tolist()]
+    assert flows.most_shared(pairs).tolist() == [
+        forward_and_cross(first, second, g1, g2) for g1, g2 in pairs.tolist()
+    ]
+    assert flows.fewest_old(classes).tolist() == [
+        backward(first, second, g2) for g2 in classes.tolist()
+    ]
 
 
 def test_backward_claims_what_has_no_other_place():
     """Two old records of one value, and one place for that value outside the class: one of its two is old."""
     pairs = np.array([(0, 0), (0, 1)])
-    first, second = (np.zeros(2, int), np.zeros(2, np.uint64)), (np.array([0, 0, 1]), np.zeros(3, np.uint64))
+    first, second = (
+        (np.zeros(2, int), np.zeros(2, np.uint64)),
+        (
+            np.array([0, 0, 1]),
+            np.zeros(3, np.uint64),
+        ),
+    )
     assert history.backward(first, second, pairs, np.array([0])).tolist() == [1]
 
 
@@ -133,7 +147,10 @@ def test_cells_are_those_of_exhaustive_enumeration(drawn):
             found.append(history.compare(past, made, at_least(k), k, history.CELLS))
     for release in (2, 3):
         by_check = {finding.check: finding for finding in found[release - 2]}
-        for check, span in (("cells", tables[release - 2 : release]), ("all cells", tables[:release])):
+        for check, span in (
+            ("cells", tables[release - 2 : release]),
+            ("all cells", tables[:release]),
+        ):
             small = [members for members in cells(span).values() if len(members) < k]
             assert by_check[check].people == sum(map(len, small)), check
             assert by_check[check].more["cells"] == len(small)
@@ -148,7 +165,9 @@ def test_who_leaves_is_counted_by_class(drawn):
     past = Past()
     for release, table in ((1, before), (2, after)):
         labels = np.unique(list(table.values()), return_inverse=True)[1].tolist()
-        made = issue(release, list(table), labels, [((0, 1),)] * (max(labels) + 1), [0] * len(table))
+        made = issue(
+            release, list(table), labels, [((0, 1),)] * (max(labels) + 1), [0] * len(table)
+        )
         if release == 1:
             past.append(made)
         else:
@@ -161,7 +180,12 @@ def test_who_leaves_is_counted_by_class(drawn):
 
 @pytest.mark.parametrize(
     ("old", "new", "is_narrower"),
-    [((0, 9), (0, 9), False), ((0, 9), (0, 8), True), ((0, 9), (1, 10), False), ((3, 3), (0, 9), False)],
+    [
+        ((0, 9), (0, 9), False),
+        ((0, 9), (0, 8), True),
+        ((0, 9), (1, 10), False),
+        ((3, 3), (0, 9), False),
+    ],
 )
 def test_a_later_span_leaks_if_it_is_a_proper_part(old, new, is_narrower):
     spans = [np.array([[float(end)]]) for end in (*old, *new)]
@@ -175,7 +199,9 @@ def test_classes_that_gather_several_earlier_ones_are_not_nested():
 def test_rows_that_change_what_they_show_are_found():
     past = Past()
     past.append(issue(1, range(4), [0] * 4, [((0, 9),)], [1, 2, 3, 4]))
-    found = history.compare(past, issue(2, range(4), [0] * 4, [((0, 9),)], [1, 2, 3, 5]), at_least(2), 2, "cells")
+    found = history.compare(
+        past, issue(2, range(4), [0] * 4, [((0, 9),)], [1, 2, 3, 5]), at_least(2), 2, "cells"
+    )
     assert {f.check: (f.people, f.breaks) for f in found}["unchanged"] == (1, True)
 
 
@@ -196,7 +222,10 @@ def test_who_shows_fewer_values_in_common_than_m_is_found():
 
 
 def test_no_value_has_more_than_one_row_in_m():
-    labels, values = np.array([0, 0, 1, 1, 1, 2, 2]), np.array([7, 8, 8, 7, 7, 7, 7], dtype=np.uint64)
+    labels, values = (
+        np.array([0, 0, 1, 1, 1, 2, 2]),
+        np.array([7, 8, 8, 7, 7, 7, 7], dtype=np.uint64),
+    )
     assert history.too_frequent(labels, values, 3, 2).tolist() == [False, True, True]
 
 

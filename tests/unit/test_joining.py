@@ -20,7 +20,7 @@ from shoal.algorithms.fusion.joining import (
     rows_in_order,
 )
 from shoal.errors import InputError, PartyError
-from shoal.jobs.id_join import checked_ids
+from shoal.jobs.fuse.id_join import checked_ids
 
 AGREEMENT = bytes(range(32))
 
@@ -40,13 +40,18 @@ def joined(tables: list[list[str]], keyed: bool = False) -> list[list[str]]:
     secrets, key = [fresh_secret() for _ in tables], bytes(32)
     sets = []
     for owner, ids in enumerate(tables):
-        points = keyed_ids(ids, AGREEMENT, key) if keyed else masked_ids(ids, AGREEMENT, secrets[owner])
+        points = (
+            keyed_ids(ids, AGREEMENT, key) if keyed else masked_ids(ids, AGREEMENT, secrets[owner])
+        )
         for other, secret in enumerate(secrets):
             if other != owner and not keyed:
                 points = masked_again(points, secret)
         sets.append(points_of(points))
     common = common_points(sets)
-    return [[ids[row] for row in rows_in_order(points, common)] for ids, points in zip(tables, sets, strict=True)]
+    return [
+        [ids[row] for row in rows_in_order(points, common)]
+        for ids, points in zip(tables, sets, strict=True)
+    ]
 
 
 def split(points: bytes) -> list[bytes]:
@@ -83,7 +88,12 @@ def test_ways_to_write_an_id_in_unicode_are_one_id():
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cn", "Cc"]), min_size=1), max_size=6))
+@given(
+    st.lists(
+        st.text(st.characters(codec="utf-8", exclude_categories=["Cn", "Cc"]), min_size=1),
+        max_size=6,
+    )
+)
 def test_ids_are_compared_in_the_compatibility_form_of_unicode(cells):
     expected = [normalized(cell) for cell in cells]
     if "" not in expected and len(set(expected)) == len(expected):
@@ -95,7 +105,11 @@ def test_ids_are_compared_in_the_compatibility_form_of_unicode(cells):
 
 @pytest.mark.parametrize(
     ("cells", "told"),
-    [(["a", "b", "a"], "repeats 1"), (["a", " ", "b"], "names nobody in 1"), (["x", " x"], "repeats")],
+    [
+        (["a", "b", "a"], "repeats 1"),
+        (["a", " ", "b"], "names nobody in 1"),
+        (["x", " x"], "repeats"),
+    ],
 )
 def test_an_id_that_is_missing_or_occurs_twice_is_refused(cells, told):
     with pytest.raises(InputError, match=told):

@@ -40,7 +40,10 @@ def true_distances(classes):
     known = sorted({shown[i] for i in range(len(labels)) if labels[i] >= 0})
     ground = [[between(one, other) for other in known] for one in known]
     values = [known.index(pair) if pair in known else -1 for pair in shown]
-    return [naive.t_measured(labels, subjects, values, len(known), ground, which) for which in range(classes.count)]
+    return [
+        naive.t_measured(labels, subjects, values, len(known), ground, which)
+        for which in range(classes.count)
+    ]
 
 
 @given(TWO, LIMITS)
@@ -48,13 +51,17 @@ def true_distances(classes):
 def test_measures_the_cheapest_transport_between_combinations(classes, t):
     promise, truth = TCloseness(JOINT, t, joint=True), true_distances(classes)
     measured, holds = promise.judge(classes)
-    assert measured == pytest.approx([float("nan") if d is None else float(d) for d in truth], nan_ok=True)
+    assert measured == pytest.approx(
+        [float("nan") if d is None else float(d) for d in truth], nan_ok=True
+    )
     assert holds.tolist() == [d is not None and d <= Fraction(str(t)) for d in truth]
 
 
 @given(published.classes(names=("s", "u")), LIMITS)
 def test_what_is_close_together_is_close_on_each_attribute_alone(classes, t):
-    alone = Classes(classes.labels, classes.count, None, classes.sensitive)  # one record to a subject
+    alone = Classes(
+        classes.labels, classes.count, None, classes.sensitive
+    )  # one record to a subject
     joint, each = TCloseness(JOINT, t, joint=True), TCloseness(JOINT, t)
     assert not (each.measure(alone) > joint.measure(alone) + 1e-12).any()
     assert (each.holds(alone) | ~joint.holds(alone)).all()
@@ -70,18 +77,25 @@ def test_a_union_of_classes_that_hold_holds(classes, t):
 
 @given(published.classes(names=("s", "u")), LIMITS)
 def test_a_part_of_the_records_is_compared_with_the_whole_table(classes, t):
-    template = Classes(np.zeros(len(classes.labels), np.int32), 1, classes.subjects, classes.sensitive)
+    template = Classes(
+        np.zeros(len(classes.labels), np.int32), 1, classes.subjects, classes.sensitive
+    )
     rest = np.where(classes.labels < 0, classes.count, classes.labels)
     everyone = Classes(rest, classes.count + 1, classes.subjects, classes.sensitive)
     promise = TCloseness(JOINT, t, joint=True)
     expected = promise.holds(everyone)[: classes.count]
-    assert BoundPromises([promise], template).hold(classes.labels, classes.count).tolist() == expected.tolist()
+    assert (
+        BoundPromises([promise], template).holds(classes.labels, classes.count).tolist()
+        == expected.tolist()
+    )
 
 
 def test_values_that_are_close_apart_may_be_far_together():
     # each attribute alone is evenly spread in both classes, but one class has equal pairs and the other unequal ones
     pairs = np.array([(0, 0), (1, 1), (0, 1), (1, 0)] * 5)
-    columns = {name: SensitiveColumn(name, pairs[:, j].astype(np.int32), 2) for j, name in enumerate(JOINT)}
+    columns = {
+        name: SensitiveColumn(name, pairs[:, j].astype(np.int32), 2) for j, name in enumerate(JOINT)
+    }
     labels = np.array([0, 0, 1, 1] * 5, dtype=np.int32)
     classes = Classes(labels, 2, None, columns)
     assert TCloseness(JOINT, 0.0).holds(classes).all()
@@ -90,7 +104,10 @@ def test_values_that_are_close_apart_may_be_far_together():
 
 def test_combinations_are_leaves_of_one_hierarchy_in_depth_first_order():
     rng = np.random.default_rng(1)
-    columns = [SensitiveColumn(name, rng.integers(0, 50, 400).astype(np.int32), 50, "ordered") for name in JOINT]
+    columns = [
+        SensitiveColumn(name, rng.integers(0, 50, 400).astype(np.int32), 50, "ordered")
+        for name in JOINT
+    ]
     column = joint_column("both", columns, np.ones(400, dtype=bool))
     tree = column.hierarchy
     assert tree.height == UNITS
@@ -117,7 +134,12 @@ def policy(method, t):
             },
             "promises": [
                 {"model": "k-anonymity", "k": 4},
-                {"model": "t-closeness", "attributes": ["disease", "charge"], "t": t, "joint": True},
+                {
+                    "model": "t-closeness",
+                    "attributes": ["disease", "charge"],
+                    "t": t,
+                    "joint": True,
+                },
             ],
             "method": {"name": method},
             "other": "drop",
@@ -129,10 +151,14 @@ def people(n=300):
     rng = np.random.default_rng(2)
     age = rng.integers(18, 90, n)
     disease = np.array(["a", "b", "c"])[(age // 30 + rng.integers(0, 2, n)) % 3]
-    return pl.DataFrame({"age": age, "disease": disease, "charge": age * 10 + rng.integers(0, 400, n)})
+    return pl.DataFrame(
+        {"age": age, "disease": disease, "charge": age * 10 + rng.integers(0, 400, n)}
+    )
 
 
-@pytest.mark.parametrize("method", ["tcloseness", "tcloseness-kmeanspp", "tcloseness-merge", "mondrian"])
+@pytest.mark.parametrize(
+    "method", ["tcloseness", "tcloseness-kmeanspp", "tcloseness-merge", "mondrian"]
+)
 def test_a_release_keeps_it_whatever_the_method(method):
     published_ = shoal.publish(people(), policy(method, 0.45))
     report = published_.certificate["promises"][1]
@@ -143,7 +169,8 @@ def test_a_release_keeps_it_whatever_the_method(method):
 
 def test_ours_makes_smaller_classes_than_merging():
     ours, merged = (
-        shoal.publish(people(), policy(name, 0.45)).certificate for name in ("tcloseness", "tcloseness-merge")
+        shoal.publish(people(), policy(name, 0.45)).certificate
+        for name in ("tcloseness", "tcloseness-merge")
     )
     assert ours["classes"]["count"] > merged["classes"]["count"]
 

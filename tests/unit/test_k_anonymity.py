@@ -31,11 +31,20 @@ def test_two_records_of_one_subject_count_once():
 @given(published.classes(), st.data())
 def test_some_quasi_identifiers_are_measured_on_their_equal_cells(classes, data):
     n = len(classes.labels)
-    cells = data.draw(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=n, max_size=n))
-    quasi = {name: np.array([cell[j] for cell in cells], dtype=np.int32) for j, name in enumerate(("a", "b"))}
-    shown = Classes(classes.labels, classes.count, classes.subjects, {}, {**quasi, "c": np.arange(n)})
+    cells = data.draw(
+        st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=n, max_size=n)
+    )
+    quasi = {
+        name: np.array([cell[j] for cell in cells], dtype=np.int32)
+        for j, name in enumerate(("a", "b"))
+    }
+    shown = Classes(
+        classes.labels, classes.count, classes.subjects, {}, {**quasi, "c": np.arange(n)}
+    )
     labels, subjects, _ = published.plain(classes)
-    expected = [naive.k_measured_on_cells(labels, subjects, cells, which) for which in range(classes.count)]
+    expected = [
+        naive.k_measured_on_cells(labels, subjects, cells, which) for which in range(classes.count)
+    ]
     assert KAnonymity(2, ("a", "b")).measure(shown).tolist() == expected
 
 
@@ -52,7 +61,9 @@ def test_a_name_that_is_no_quasi_identifier_is_refused():
 @given(published.classes(), st.integers(2, 4))
 def test_merging_two_classes_that_hold_holds(classes, k):
     holds = KAnonymity(k).holds(classes)
-    merged = Classes(np.where(classes.labels == 1, 0, classes.labels), classes.count, classes.subjects)
+    merged = Classes(
+        np.where(classes.labels == 1, 0, classes.labels), classes.count, classes.subjects
+    )
     if classes.count > 1 and holds[:2].all():
         assert KAnonymity(k).holds(merged)[0]
 

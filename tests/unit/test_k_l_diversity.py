@@ -20,7 +20,9 @@ def test_every_class_needs_k_people_and_l_values_of_each_attribute(classes, k, l
     labels, subjects, values = published.plain(classes)
     measured, holds = promise.judge(classes)
     for which in range(classes.count):
-        fewest = naive.fewest_distinct(labels, subjects, [values, published.plain(classes, "u")[2]], which)
+        fewest = naive.fewest_distinct(
+            labels, subjects, [values, published.plain(classes, "u")[2]], which
+        )
         assert measured[which] == fewest
         assert holds[which] == (fewest >= least and naive.k_measured(labels, subjects, which) >= k)
 

@@ -13,7 +13,7 @@ from shoal.algorithms.republication.k_pprp import KPprp
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.errors import PromiseError
-from shoal.jobs.history import audit_ledger
+from shoal.jobs.republish.history import audit_ledger
 from shoal.kernels import box_growth
 from shoal.testing import OnlyK
 
@@ -47,7 +47,9 @@ def plain_join(item_lo, item_hi, weight, lo, hi, sizes, grows, scale):
 def test_items_join_the_box_that_the_rule_names(seed, grows):
     rng = np.random.default_rng(seed)
     m, boxes, d = rng.integers(1, 8), rng.integers(1, 5), rng.integers(1, 4)
-    item, box = (np.sort(rng.integers(0, 9, (2, n, d)), axis=0).astype(np.int32) for n in (m, boxes))
+    item, box = (
+        np.sort(rng.integers(0, 9, (2, n, d)), axis=0).astype(np.int32) for n in (m, boxes)
+    )
     weight, sizes = rng.integers(1, 4, m), rng.integers(1, 9, boxes)
     scale = np.full(d, 0.125)  # sums are exact, so ties are
     wanted = plain_join(item[0], item[1], weight, box[0], box[1], sizes, grows, scale)
@@ -79,7 +81,10 @@ def test_every_published_box_covers_the_one_before(tmp_path):
     for frame in (first, second):
         append(ledger, frame, asked)
     before, after = (
-        {row["beat"]: row for row in pl.read_csv(ledger / release / "data.csv", infer_schema=False).to_dicts()}
+        {
+            row["beat"]: row
+            for row in pl.read_csv(ledger / release / "data.csv", infer_schema=False).to_dicts()
+        }
         for release in ("0001", "0002")
     )
     assert set(before) < set(after)

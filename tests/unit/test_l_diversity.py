@@ -43,17 +43,24 @@ def test_distinct_counts_different_values(classes, least):
 def test_entropy_is_compared_as_whole_numbers(classes, least):
     promise = LDiversity("s", least, "entropy")
     counts = counts_of(classes)
-    assert promise.measure(classes) == pytest.approx([naive.effective_values(found) for found in counts])
-    assert promise.holds(classes).tolist() == [naive.is_entropy_diverse(found, least) for found in counts]
+    assert promise.measure(classes) == pytest.approx(
+        [naive.effective_values(found) for found in counts]
+    )
+    assert promise.holds(classes).tolist() == [
+        naive.is_entropy_diverse(found, least) for found in counts
+    ]
 
 
 @given(published.classes(max_records=24), st.integers(1, 4), CS)
 def test_recursive_follows_its_formula(classes, least, c):
     promise = LDiversity("s", least, "recursive", c)
     counts, exact_c = counts_of(classes), Fraction(str(c))
-    assert promise.holds(classes).tolist() == [naive.is_recursive_diverse(found, exact_c, least) for found in counts]
+    assert promise.holds(classes).tolist() == [
+        naive.is_recursive_diverse(found, exact_c, least) for found in counts
+    ]
     largest = [
-        max((l for l in range(1, 8) if naive.is_recursive_diverse(found, exact_c, l)), default=0) for found in counts
+        max((l for l in range(1, 8) if naive.is_recursive_diverse(found, exact_c, l)), default=0)
+        for found in counts
     ]
     assert promise.measure(classes).tolist() == largest
 
@@ -67,7 +74,9 @@ def test_recursive_is_exact_where_whole_numbers_outgrow_64_bits(classes, least, 
         assert promise.holds(classes).tolist() == expected
 
 
-@pytest.mark.parametrize(("counts", "holds"), [((3, 2, 1), True), ((4, 2, 1), True), ((4, 1, 1), False)])
+@pytest.mark.parametrize(
+    ("counts", "holds"), [((3, 2, 1), True), ((4, 2, 1), True), ((4, 1, 1), False)]
+)
 def test_recursive_is_strict_at_its_threshold(counts, holds):
     # c = 2, l = 2: 3 < 2 * 3, 4 < 2 * 3, but not 4 < 2 * 2
     assert LDiversity("s", 2, "recursive", 2.0).holds(one_class(*counts))[0] == holds
@@ -100,7 +109,9 @@ def test_entropy_does_not_change_when_all_counts_are_multiplied(counts, least):
     assert reaches_entropy(multiplied, least) == naive.is_entropy_diverse(counts, least)
 
 
-@pytest.mark.parametrize(("counts", "holds"), [((30_000, 29_999), False), ((30_000, 29_999, 1), True)])
+@pytest.mark.parametrize(
+    ("counts", "holds"), [((30_000, 29_999), False), ((30_000, 29_999, 1), True)]
+)
 def test_entropy_of_large_classes_is_told_apart_by_long_logarithms(counts, holds):
     assert reaches_entropy(counts, 2) == holds
 
@@ -111,13 +122,21 @@ def test_merging_two_classes_that_hold_holds(kind, classes, least, c):
     promise = LDiversity("s", least, kind, c if kind == "recursive" else None)
     holds = promise.holds(classes)
     merged = Classes(
-        np.where(classes.labels == 1, 0, classes.labels), classes.count, classes.subjects, classes.sensitive
+        np.where(classes.labels == 1, 0, classes.labels),
+        classes.count,
+        classes.subjects,
+        classes.sensitive,
     )
     if classes.count > 1 and holds[:2].all():
         assert promise.holds(merged)[0]
 
 
-@given(published.classes(max_records=24), st.integers(1, 4), CS, st.sampled_from(["distinct", "entropy", "recursive"]))
+@given(
+    published.classes(max_records=24),
+    st.integers(1, 4),
+    CS,
+    st.sampled_from(["distinct", "entropy", "recursive"]),
+)
 def test_no_class_that_holds_is_smaller_than_the_implied_size(classes, least, c, kind):
     promise = LDiversity("s", least, kind, c if kind == "recursive" else None)
     several_records = classes.subjects is not None

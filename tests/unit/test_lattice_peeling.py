@@ -14,7 +14,13 @@ import naive_peeling
 from naive_peers import DistinctValues, JustK, box_cost, classes_of
 from peer_cases import SHARED, matrices
 from shoal.algorithms.table import lattice_peeling
-from shoal.algorithms.table.lattice_peeling import LatticePeeling, levels_of, thinned, units_of, vectors_of
+from shoal.algorithms.table.lattice_peeling import (
+    LatticePeeling,
+    levels_of,
+    thinned,
+    units_of,
+    vectors_of,
+)
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.matrix import Matrix
@@ -26,7 +32,9 @@ PLACES = Hierarchy.from_paths(
 
 
 def partition(matrix: Matrix, k: int, promises=None, **parameters):
-    return LatticePeeling(**parameters).partition(matrix, promises or JustK(matrix, k), np.random.default_rng(0))
+    return LatticePeeling(**parameters).partition(
+        matrix, promises or JustK(matrix, k), np.random.default_rng(0)
+    )
 
 
 def prepared(matrix: Matrix, most: int = 10**6):
@@ -37,7 +45,9 @@ def prepared(matrix: Matrix, most: int = 10**6):
 
 def contents(matrix: Matrix, labels: np.ndarray) -> list:
     """What is in the classes, whoever it is."""
-    return sorted(sorted(tuple(matrix.codes[r].tolist()) for r in members) for members in classes_of(labels))
+    return sorted(
+        sorted(tuple(matrix.codes[r].tolist()) for r in members) for members in classes_of(labels)
+    )
 
 
 def mean_loss(matrix: Matrix, labels: np.ndarray) -> float:
@@ -56,9 +66,13 @@ def test_levels_group_the_records_as_plain_python_does(matrix):
         assert len(of_attribute) == len(cells)
         for level, expected in zip(of_attribute, cells, strict=True):
             ranks = units.rows[units.of_record, j]
-            assert len(set(zip(level.node[ranks].tolist(), expected, strict=True))) == len(set(expected))
+            assert len(set(zip(level.node[ranks].tolist(), expected, strict=True))) == len(
+                set(expected)
+            )
             assert level.node.max() + 1 == len(set(expected))
-            assert level.loss[ranks].mean() == pytest.approx(naive_peeling.mean_loss(matrix, j, expected), abs=1e-12)
+            assert level.loss[ranks].mean() == pytest.approx(
+                naive_peeling.mean_loss(matrix, j, expected), abs=1e-12
+            )
 
 
 @given(matrix=matrices())
@@ -66,13 +80,18 @@ def test_the_whole_lattice_comes_by_ascending_loss_and_ends_with_everything_in_o
     _, levels, vectors = prepared(matrix)
     cells = [naive_peeling.cells(matrix, j) for j in range(matrix.attributes)]
     assert sorted(map(tuple, vectors.tolist())) == naive_peeling.lattice(cells)
-    loss = [sum(naive_peeling.mean_loss(matrix, j, cells[j][level]) for j, level in enumerate(v)) for v in vectors]
+    loss = [
+        sum(naive_peeling.mean_loss(matrix, j, cells[j][level]) for j, level in enumerate(v))
+        for v in vectors
+    ]
     assert all(earlier <= later + 1e-9 for earlier, later in pairwise(loss))
     assert vectors[-1].tolist() == [len(of_attribute) - 1 for of_attribute in levels]
 
 
 @given(matrix=matrices(), most=st.integers(1, 30))
-def test_of_too_many_vectors_the_coarsest_always_stays_and_the_finest_if_there_is_room(matrix, most):
+def test_of_too_many_vectors_the_coarsest_always_stays_and_the_finest_if_there_is_room(
+    matrix, most
+):
     _, levels, vectors = prepared(matrix, most)
     assert len(vectors) <= most
     assert vectors[-1].tolist() == [len(of_attribute) - 1 for of_attribute in levels]
@@ -100,7 +119,7 @@ def test_forty_attributes_are_no_trap():
 @given(matrix=matrices(), k=st.integers(1, 6))
 def test_groups_are_those_of_plain_python(matrix, k):
     units, levels, vectors = prepared(matrix)
-    for promises in (JustK(matrix, k), JustK(matrix, k, beyond_k=True)):
+    for promises in (JustK(matrix, k), JustK(matrix, k, needs_more_than_k=True)):
         group = lattice_peeling._peel(units, levels, vectors, promises)[units.of_record]
         cells = [naive_peeling.cells(matrix, j) for j in range(matrix.attributes)]
         taken, left = naive_peeling.peel(matrix, cells, vectors.tolist(), k)
@@ -110,13 +129,19 @@ def test_groups_are_those_of_plain_python(matrix, k):
 
 @given(matrix=matrices(), k=st.integers(1, 4), least=st.integers(1, 3), data=st.data())
 def test_a_group_leaves_only_where_every_promise_holds(matrix, k, least, data):
-    values = np.array(data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records)))
+    values = np.array(
+        data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records))
+    )
     promises = DistinctValues(matrix, k, values, least)
     units, levels, vectors = prepared(matrix)
     group = lattice_peeling._peel(units, levels, vectors, promises)[units.of_record]
     cells = [naive_peeling.cells(matrix, j) for j in range(matrix.attributes)]
     taken, left = naive_peeling.peel(
-        matrix, cells, vectors.tolist(), k, lambda groups: [promises.holds(members) for members in groups]
+        matrix,
+        cells,
+        vectors.tolist(),
+        k,
+        lambda groups: [promises.holds(members) for members in groups],
     )
     assert sorted(classes_of(group)) == sorted(taken)
     assert np.flatnonzero(group < 0).tolist() == left
@@ -157,7 +182,12 @@ def test_records_left_over_join_the_class_that_they_cost_least():
 def test_the_order_of_the_records_changes_nothing(matrix, k, seed):
     order = np.random.default_rng(seed).permutation(matrix.records)
     shuffled = Matrix(
-        np.ascontiguousarray(matrix.codes[order]), matrix.scale, matrix.base, matrix.parent, matrix.last, matrix.width
+        np.ascontiguousarray(matrix.codes[order]),
+        matrix.scale,
+        matrix.base,
+        matrix.parent,
+        matrix.last,
+        matrix.width,
     )
     for refine in ("none", "full"):
         one, other = partition(matrix, k, refine=refine), partition(shuffled, k, refine=refine)
@@ -171,9 +201,14 @@ def test_a_crowd_of_equal_records_is_cut_into_classes_below_2k():
 
 def test_refining_never_loses_more():
     rng = np.random.default_rng(2)
-    codes = np.column_stack([rng.integers(0, 4, 500), rng.integers(0, 30, 500), rng.integers(0, 5, 500)])
+    codes = np.column_stack(
+        [rng.integers(0, 4, 500), rng.integers(0, 30, 500), rng.integers(0, 5, 500)]
+    )
     matrix = Matrix.from_columns(codes, [PLACES, 29.0, 4.0])
-    loss = {refine: mean_loss(matrix, partition(matrix, 6, refine=refine).labels) for refine in ("none", "full")}
+    loss = {
+        refine: mean_loss(matrix, partition(matrix, 6, refine=refine).labels)
+        for refine in ("none", "full")
+    }
     assert loss["full"] <= loss["none"]
 
 
@@ -194,15 +229,30 @@ def test_parameters_outside_their_range_are_refused(parameters):
         LatticePeeling(**parameters)
 
 
-ADULT = ("age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country")
+ADULT = (
+    "age",
+    "workclass",
+    "education",
+    "marital-status",
+    "occupation",
+    "race",
+    "sex",
+    "native-country",
+)
 PLACE = (0, 1, 3, 5, 6, 8, 9, 13)
 
 
 def adult_over_hierarchies() -> Matrix:
     folder = SHARED / "adult" / "hierarchies_arx"
     if not folder.is_dir():
-        pytest.skip(f"Adult's hierarchies are not at {folder}; set SHOAL_DATA to a folder that has them")
-    lines = [line.split(", ") for line in (SHARED / "adult" / "adult.data").read_text().splitlines() if line]
+        pytest.skip(
+            f"Adult's hierarchies are not at {folder}; set SHOAL_DATA to a folder that has them"
+        )
+    lines = [
+        line.split(", ")
+        for line in (SHARED / "adult" / "adult.data").read_text().splitlines()
+        if line
+    ]
     complete = [line for line in lines if "?" not in line]
     hierarchies = [read_hierarchy(f"{folder}/{name}.csv", name) for name in ADULT]
     columns = [
@@ -217,9 +267,9 @@ def test_adult_over_hierarchies_loses_less_than_the_best_local_recoding_of_arx(k
     """Their figures: ARX 3.9.2, its best local recoding of the same table and hierarchies."""
 
     class Just:
-        beyond_k = False
+        needs_more_than_k = False
 
-        def hold(self, labels, count):
+        def holds(self, labels, count):
             return np.bincount(labels[labels >= 0], minlength=count) >= k
 
     Just.k = k

@@ -13,10 +13,10 @@ import pytest
 
 from republish_cases import POLICY, append, grown, policy, wearers
 from shoal.errors import InputError, LedgerError, PromiseError
-from shoal.jobs.history import audit_ledger
-from shoal.jobs.ledger import verify_ledger
-from shoal.jobs.policy import Policy
-from shoal.jobs.republish import republish, republish_file
+from shoal.jobs.republish.export import verify_ledger
+from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.republish import republish, republish_file
+from shoal.policy.policy import Policy
 from shoal.state.ledger import Ledger
 
 
@@ -50,7 +50,10 @@ def test_every_changed_byte_of_every_file_is_found(ledger):
     for folder in (ledger, ledger.with_name("L.private")):
         for path in files_of(folder):
             content = path.read_bytes()
-            flipped = [content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in places(content)]
+            flipped = [
+                content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+                for at in places(content)
+            ]
             for damaged in (content + b"\n", *flipped):
                 path.write_bytes(damaged)
                 assert not_verified(ledger), path
@@ -146,13 +149,23 @@ def test_reordered_releases_are_named(ledger):
 def test_whatever_is_added_beside_the_releases_is_named(ledger, name):
     for folder, whole in ((ledger, "ledger"), (ledger.with_name("L.private"), "private part")):
         place = folder / name
-        place.mkdir(parents=True) if name == "00002" else (place.parent.mkdir(exist_ok=True), place.write_text("x"))
+        (
+            place.mkdir(parents=True)
+            if name == "00002"
+            else (place.parent.mkdir(exist_ok=True), place.write_text("x"))
+        )
         assert Ledger.at(ledger).verify() == [f"{name.split('/')[0]}: is no part of the {whole}"]
-        shutil.rmtree(folder / name.split("/")[0]) if place.is_dir() or "/" in name else place.unlink()
+        (
+            shutil.rmtree(folder / name.split("/")[0])
+            if place.is_dir() or "/" in name
+            else place.unlink()
+        )
 
 
 @pytest.mark.parametrize("method", ["crp", "k-pprp"])
-@pytest.mark.parametrize("damage", [Path.unlink, lambda path: flip(path, 0), lambda path: path.write_bytes(b"")])
+@pytest.mark.parametrize(
+    "damage", [Path.unlink, lambda path: flip(path, 0), lambda path: path.write_bytes(b"")]
+)
 def test_nobody_is_published_again_under_another_key(tmp_path, method, damage):
     """With another key, known people could not be told from new ones."""
     ledger, asked = grown(tmp_path / "L", releases=1, asked=policy(method)), policy(method)
@@ -181,18 +194,31 @@ def flip(path: Path, at: int) -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("input", 5), ("input", None), ("more", 1), ("records", "a"), ("records", True), ("number", 1), ("files", [])],
+    [
+        ("input", 5),
+        ("input", None),
+        ("more", 1),
+        ("records", "a"),
+        ("records", True),
+        ("number", 1),
+        ("files", []),
+    ],
 )
 def test_a_step_that_can_not_be_understood_is_damaged(ledger, key, value):
     step = max(ledger.with_name("L.private").glob("0*")) / "state.json"
     content = json.loads(step.read_text()) | {key: value}
     step.write_text(json.dumps({k: v for k, v in content.items() if v is not None}))
-    assert any(f"private step {step.parent.name}: is missing or damaged" in f for f in Ledger.at(ledger).verify())
+    assert any(
+        f"private step {step.parent.name}: is missing or damaged" in f
+        for f in Ledger.at(ledger).verify()
+    )
     with pytest.raises(LedgerError, match="is missing or damaged"):
         append(ledger, wearers(30, 4))
 
 
-@pytest.mark.parametrize("change", ["{}", "[]", '{"ledger": 3, "output": 5}', '{"ledger": {"files": []}}'])
+@pytest.mark.parametrize(
+    "change", ["{}", "[]", '{"ledger": 3, "output": 5}', '{"ledger": {"files": []}}']
+)
 def test_a_certificate_that_can_not_be_understood_is_damaged(ledger, change):
     for release in ("0001", "0003"):
         (ledger / release / "certificate.json").write_text(change)
@@ -204,7 +230,11 @@ def test_a_certificate_that_can_not_be_understood_is_damaged(ledger, change):
 @pytest.mark.parametrize("name", ["ledger.json", "policy.json"])
 def test_nothing_is_appended_under_changed_terms(ledger, name):
     text = (ledger / name).read_text()
-    for changed in ("[]", text.replace('"k": 4', '"k": 2') + " ", '{"files": {"": "", "\\u0000": 1}}'):
+    for changed in (
+        "[]",
+        text.replace('"k": 4', '"k": 2') + " ",
+        '{"files": {"": "", "\\u0000": 1}}',
+    ):
         (ledger / name).write_text(changed)
         with pytest.raises(LedgerError, match="damaged"):
             append(ledger, wearers(30, 4), policy(k=2))
@@ -279,7 +309,10 @@ def test_a_folder_with_other_things_is_no_ledger(tmp_path):
 
 
 def test_certificates_link_to_the_one_before(ledger):
-    links = [json.loads((ledger / f"000{n}" / "certificate.json").read_text())["ledger"] for n in (1, 2, 3)]
+    links = [
+        json.loads((ledger / f"000{n}" / "certificate.json").read_text())["ledger"]
+        for n in (1, 2, 3)
+    ]
     assert [link["release"] for link in links] == [1, 2, 3]
     assert len({link["previous"] for link in links}) == 3
 
@@ -315,7 +348,10 @@ def test_whole_records_are_kept_only_while_they_wait(ledger):
 
 def test_people_ever_published_are_kept_in_few_runs(tmp_path):
     ledger = grown(tmp_path / "L", releases=9, n=12)
-    runs = [len(np.fromfile(path, "<u8")) for path in sorted(ledger.with_name("L.private").glob("*/run.bin"))]
+    runs = [
+        len(np.fromfile(path, "<u8"))
+        for path in sorted(ledger.with_name("L.private").glob("*/run.bin"))
+    ]
     assert runs == [96, 12], "nine runs of twelve: eight merged, and the last"
     assert Ledger.at(ledger).verify() == []
     with pytest.raises(PromiseError, match="in earlier releases: 2"):
@@ -362,7 +398,9 @@ def test_the_work_of_an_append_does_not_grow_with_the_ledger(tmp_path, monkeypat
     for seed in range(1, 41):
         opened, hashed = [], []
         with monkeypatch.context() as patched:
-            patched.setattr(module.hashlib, "file_digest", counted(module.hashlib.file_digest, hashed))
+            patched.setattr(
+                module.hashlib, "file_digest", counted(module.hashlib.file_digest, hashed)
+            )
             patched.setattr(builtins, "open", counted(builtins.open, opened))
             append(tmp_path / "L", wearers(20, seed), asked)
         done[seed] = len(opened), len(hashed)
@@ -379,12 +417,22 @@ def counted(call, calls: list):
 
 def test_the_state_of_a_step_does_not_grow_with_the_ledger(tmp_path):
     ledger = grown(tmp_path / "L", releases=20, n=12)
-    sizes = [len(p.read_bytes()) for p in sorted(ledger.with_name("L.private").glob("0*/state.json"))]
-    assert max(sizes[10:]) < min(sizes[1:10]) + 400, "a hash for each list of people, of which there are few"
+    sizes = [
+        len(p.read_bytes()) for p in sorted(ledger.with_name("L.private").glob("0*/state.json"))
+    ]
+    assert max(sizes[10:]) < min(sizes[1:10]) + 400, (
+        "a hash for each list of people, of which there are few"
+    )
 
 
 @pytest.mark.parametrize(
-    "damage", [Path.unlink, lambda p: p.write_text("2\n"), lambda p: p.write_text("x"), lambda p: p.write_text("1\x0e")]
+    "damage",
+    [
+        Path.unlink,
+        lambda p: p.write_text("2\n"),
+        lambda p: p.write_text("x"),
+        lambda p: p.write_text("1\x0e"),
+    ],
 )
 def test_an_increment_whose_note_is_lost_or_changed_is_not_published_twice(ledger, damage):
     """Where people have no names, only the note tells that an increment is known."""
@@ -392,7 +440,10 @@ def test_an_increment_whose_note_is_lost_or_changed_is_not_published_twice(ledge
     first = next(path for path in notes.iterdir() if path.read_text() == "1\n")
     damage(first)
     found = Ledger.at(ledger).verify()
-    assert found[0] == "private step 000001: its increment is not noted as it was; it could be published twice"
+    assert (
+        found[0]
+        == "private step 000001: its increment is not noted as it was; it could be published twice"
+    )
     with pytest.raises(LedgerError, match="damaged"):
         append(ledger, wearers(30, 1))
 
@@ -432,9 +483,14 @@ def test_nobody_is_published_again_where_a_list_of_people_was_changed(tmp_path):
             flip(run, at)
             for frame in (wearers(12, 1).reverse(), wearers(12, 4), wearers(2, 4)):
                 frame.write_csv(tmp_path / "increment.csv")
-                with pytest.raises(LedgerError, match=rf"{run.parent.name}: run\.bin is missing or was changed"):
+                with pytest.raises(
+                    LedgerError, match=rf"{run.parent.name}: run\.bin is missing or was changed"
+                ):
                     republish_file(str(tmp_path / "increment.csv"), policy(), ledger)
-            assert any("run.bin is missing or was changed" in finding for finding in Ledger.at(ledger).verify())
+            assert any(
+                "run.bin is missing or was changed" in finding
+                for finding in Ledger.at(ledger).verify()
+            )
             run.write_bytes(before[run])
     (tmp_path / "increment.csv").write_bytes(before[tmp_path / "increment.csv"])
     assert {path: path.read_bytes() for path in files_of(tmp_path)} == before
@@ -520,7 +576,10 @@ def test_an_older_private_part_is_found(ledger, tmp_path):
 
 
 def test_an_older_copy_of_both_parts_is_told_by_a_noted_hash(ledger, tmp_path):
-    older = {name: shutil.copytree(tmp_path / name, tmp_path / f"older {name}") for name in ("L", "L.private")}
+    older = {
+        name: shutil.copytree(tmp_path / name, tmp_path / f"older {name}")
+        for name in ("L", "L.private")
+    }
     noted = [verify_ledger(ledger)[1]]
     append(ledger, wearers(30, 4))
     noted.append(verify_ledger(ledger, noted=noted[0])[1])
@@ -568,7 +627,16 @@ def test_nothing_else_is_written_into_a_ledger(ledger, tmp_path, shoal):
     wearers(30, 4).write_csv(tmp_path / "i.csv")
     (tmp_path / "p.json").write_text(json.dumps(POLICY))
     for arguments in (
-        ("republish", tmp_path / "i.csv", "-p", tmp_path / "p.json", "--ledger", ledger, "--report", ledger / "r.html"),
+        (
+            "republish",
+            tmp_path / "i.csv",
+            "-p",
+            tmp_path / "p.json",
+            "--ledger",
+            ledger,
+            "--report",
+            ledger / "r.html",
+        ),
         ("audit", "--ledger", ledger, "--report", ledger / "0001" / "r.html"),
         ("audit", "--ledger", ledger, "-o", ledger.with_name("L.private") / "found.json"),
         ("ledger", "export", ledger, "-o", ledger / "t.csv"),
@@ -592,4 +660,6 @@ def test_no_private_part_is_kept_in_another_ledger(tmp_path):
     before = {path: path.stat().st_mode for path in (tmp_path / "L.private", *files_of(tmp_path))}
     with pytest.raises(InputError, match="would lie in another ledger"):
         republish(wearers(30, 4), policy(), tmp_path / "L")
-    assert {path: path.stat().st_mode for path in (tmp_path / "L.private", *files_of(tmp_path))} == before
+    assert {
+        path: path.stat().st_mode for path in (tmp_path / "L.private", *files_of(tmp_path))
+    } == before

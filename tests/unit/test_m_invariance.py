@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from republish_cases import POLICY, append, wearers
 from shoal.errors import InfeasibleError, InputError, PromiseError, ShoalError
-from shoal.jobs.history import audit_ledger
-from shoal.jobs.ledger_rows import Identities
-from shoal.jobs.policy import Policy
+from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.identities import Identities
+from shoal.policy.policy import Policy
 from shoal.state.ledger import Ledger
 
 QUASI = ["age", "height", "sex"]
@@ -65,7 +65,9 @@ def test_everybody_keeps_m_values_while_people_come_leave_and_change(tmp_path_fa
         stays = present.filter(~present["who"].is_in(gone["who"].to_list()))
         older = stays.sample(8, seed=step).with_columns(pl.col("age") + 1)
         new = wearers(int(rng.integers(5, 40)), 10 * seed + step)
-        increment = pl.concat([change(gone, "delete"), change(older, "update"), change(new, "insert")])
+        increment = pl.concat(
+            [change(gone, "delete"), change(older, "update"), change(new, "insert")]
+        )
         try:
             append(ledger, increment, policy(k, m))
         except InfeasibleError:
@@ -82,7 +84,9 @@ def test_everybody_keeps_m_values_while_people_come_leave_and_change(tmp_path_fa
 def test_counterfeits_are_published_as_counts_and_fill_what_those_who_left_leave_open(tmp_path):
     ledger, frame = tmp_path / "L", wearers(80, 1)
     append(ledger, change(frame, "insert"), policy())
-    assert pl.read_csv(ledger / "0001" / "counterfeits.csv").height == 0, "nothing has to be filled at first"
+    assert pl.read_csv(ledger / "0001" / "counterfeits.csv").height == 0, (
+        "nothing has to be filled at first"
+    )
     walkers = frame.filter(pl.col("activity") == "walk").head(5)
     done = append(ledger, change(walkers, "delete"), policy())
     counted = pl.read_csv(ledger / "0002" / "counterfeits.csv", infer_schema=False)
@@ -103,7 +107,9 @@ def test_new_records_take_the_place_of_counterfeits(tmp_path):
     assert done.certificate["counterfeits"]["records"] == 0
 
 
-def refused(tmp_path: Path, increment: pl.DataFrame, words: str, error: type[ShoalError] = InputError) -> None:
+def refused(
+    tmp_path: Path, increment: pl.DataFrame, words: str, error: type[ShoalError] = InputError
+) -> None:
     ledger = tmp_path / "L"
     append(ledger, change(wearers(60, 1), "insert"), policy())
     with pytest.raises(error, match=words):
@@ -113,7 +119,11 @@ def refused(tmp_path: Path, increment: pl.DataFrame, words: str, error: type[Sho
 
 
 def test_strangers_can_not_leave(tmp_path):
-    refused(tmp_path, change(wearers(3, 2), "delete"), "updates or deletions of people who are not in the table: 3")
+    refused(
+        tmp_path,
+        change(wearers(3, 2), "delete"),
+        "updates or deletions of people who are not in the table: 3",
+    )
 
 
 def test_nobody_is_inserted_twice(tmp_path):
@@ -128,7 +138,11 @@ def test_nobody_is_inserted_twice(tmp_path):
 def test_who_left_does_not_come_back(tmp_path):
     ledger, frame = tmp_path / "L", wearers(60, 1)
     append(ledger, change(frame, "insert"), policy())
-    append(ledger, pl.concat([change(frame.head(2), "delete"), change(wearers(30, 2), "insert")]), policy())
+    append(
+        ledger,
+        pl.concat([change(frame.head(2), "delete"), change(wearers(30, 2), "insert")]),
+        policy(),
+    )
     with pytest.raises(PromiseError, match="in earlier releases"):
         append(ledger, change(frame.head(2), "insert"), policy())
 
@@ -139,14 +153,18 @@ def test_a_new_value_outside_the_signature_is_refused(tmp_path):
 
 
 def test_operations_are_three(tmp_path):
-    refused(tmp_path, change(wearers(3, 2), "upsert"), "another operation than insert, update or delete")
+    refused(
+        tmp_path, change(wearers(3, 2), "upsert"), "another operation than insert, update or delete"
+    )
 
 
 def test_somebody_who_waits_may_leave(tmp_path):
     ledger = tmp_path / "L"
     append(ledger, change(wearers(2, 1), "insert"), policy())
     done = append(
-        ledger, pl.concat([change(wearers(2, 1).head(1), "delete"), change(wearers(60, 2), "insert")]), policy()
+        ledger,
+        pl.concat([change(wearers(2, 1).head(1), "delete"), change(wearers(60, 2), "insert")]),
+        policy(),
     )
     assert done.certificate["subjects"] + done.waiting == 61
 

@@ -8,8 +8,8 @@ import pytest
 
 import shoal
 from peer_cases import SHARED
+from shoal.algorithms.steps.points import points_of
 from shoal.algorithms.table.mdav import Mdav
-from shoal.algorithms.table.points import points_of
 from shoal.data.matrix import Matrix
 from shoal.testing import OnlyK
 
@@ -21,7 +21,9 @@ def census() -> Matrix:
     if not path.exists():
         pytest.skip(f"Census is not at {path}; set SHOAL_DATA to a folder that has it")
     values = pl.read_csv(path).to_numpy()
-    return Matrix.from_columns(values - values.min(axis=0), [float(np.ptp(column)) for column in values.T])
+    return Matrix.from_columns(
+        values - values.min(axis=0), [float(np.ptp(column)) for column in values.T]
+    )
 
 
 def test_a_release_of_means_states_the_loss_of_the_literature():
@@ -29,9 +31,16 @@ def test_a_release_of_means_states_the_loss_of_the_literature():
     if not path.exists():
         pytest.skip(f"Census is not at {path}; set SHOAL_DATA to a folder that has it")
     frame = pl.read_csv(path)
-    attributes = {name: {"role": "quasi", "type": "number", "render": "mean"} for name in frame.columns}
+    attributes = {
+        name: {"role": "quasi", "type": "number", "render": "mean"} for name in frame.columns
+    }
     promises = [{"model": "k-anonymity", "k": 10}]
-    policy = {"version": 1, "attributes": attributes, "promises": promises, "method": {"name": "mdav"}}
+    policy = {
+        "version": 1,
+        "attributes": attributes,
+        "promises": promises,
+        "method": {"name": "mdav"},
+    }
     certificate = shoal.publish(frame, policy).certificate
     assert round(certificate["utility"]["information_loss_percent"], 4) == 14.1559
     assert certificate["classes"]["count"] == 108

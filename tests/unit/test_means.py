@@ -19,7 +19,12 @@ AGES = ["20", "22", "27", "31", "33", "64", "64"]
 
 def policy(render: str, k: int = 2, **more) -> library.Policy:
     age = {"role": "quasi", "type": "number", "domain": [0, 100], "render": render}
-    content = {"version": 1, "attributes": {"age": age}, "promises": [{"model": "k-anonymity", "k": k}], **more}
+    content = {
+        "version": 1,
+        "attributes": {"age": age},
+        "promises": [{"model": "k-anonymity", "k": k}],
+        **more,
+    }
     return library.Policy.from_dict(content | {"method": more.get("method", {"name": "mdav"})})
 
 
@@ -29,7 +34,9 @@ def published(render: str, ages=AGES, **more):
 
 
 def test_a_class_shows_its_mean_its_range_or_both_and_the_value_that_it_agrees_on():
-    shown = {render: published(render)[0].data["age"].to_list() for render in ("range", "mean", "both")}
+    shown = {
+        render: published(render)[0].data["age"].to_list() for render in ("range", "mean", "both")
+    }
     assert shown["range"] == ["[20, 22]"] * 2 + ["[27, 33]"] * 3 + ["64"] * 2
     assert shown["mean"] == ["21"] * 2 + ["30.33"] * 3 + ["64"] * 2
     assert shown["both"] == ["21 [20, 22]"] * 2 + ["30.33 [27, 33]"] * 3 + ["64"] * 2
@@ -37,7 +44,10 @@ def test_a_class_shows_its_mean_its_range_or_both_and_the_value_that_it_agrees_o
 
 @pytest.mark.parametrize("render", ["mean", "both"])
 def test_means_cost_what_the_ranges_behind_them_would(render):
-    plain, shown = published("range")[0].certificate["utility"], published(render)[0].certificate["utility"]
+    plain, shown = (
+        published("range")[0].certificate["utility"],
+        published(render)[0].certificate["utility"],
+    )
     assert shown == plain
 
 
@@ -54,12 +64,18 @@ def test_a_mean_hides_its_range_from_whoever_lacks_the_original():
 
 def test_a_range_beside_the_mean_can_be_read_without_the_original():
     release, _ = published("both")
-    assert library.audit(release.data, policy("both"))["utility"]["gcp"] == pytest.approx((2 * 2 + 3 * 6) / 7 / 100)
+    assert library.audit(release.data, policy("both"))["utility"]["gcp"] == pytest.approx(
+        (2 * 2 + 3 * 6) / 7 / 100
+    )
 
 
 @pytest.mark.parametrize(
     ("render", "honest", "forged"),
-    [("mean", "21", "21.02"), ("both", "21 [20, 22]", "21.5 [20, 22]"), ("both", "21 [20, 22]", "21 [21, 22]")],
+    [
+        ("mean", "21", "21.02"),
+        ("both", "21 [20, 22]", "21.5 [20, 22]"),
+        ("both", "21 [20, 22]", "21 [21, 22]"),
+    ],
 )
 def test_a_forged_mean_or_range_is_found(render, honest, forged):
     release, frame = published(render)
@@ -85,7 +101,10 @@ def test_means_of_tiny_numbers_keep_their_digits():
 
 
 def test_classes_of_equal_means_are_one_class_to_a_reader():
-    frame, cells = pl.DataFrame({"age": ["10", "30", "19", "21"]}), pl.DataFrame({"age": ["20"] * 4})
+    frame, cells = (
+        pl.DataFrame({"age": ["10", "30", "19", "21"]}),
+        pl.DataFrame({"age": ["20"] * 4}),
+    )
     certificate = library.audit(cells, policy("mean"), frame)
     assert certificate["classes"]["count"] == 1
     assert certificate["faults"] == {"uncovered": 0, "changed": 0}
@@ -102,7 +121,11 @@ def test_every_published_mean_is_that_of_its_class(ages, render, k):
     if len(ages) < k:
         return
     attribute = {"role": "quasi", "type": "number", "render": render}
-    asked = {"version": 1, "attributes": {"age": attribute}, "promises": [{"model": "k-anonymity", "k": k}]}
+    asked = {
+        "version": 1,
+        "attributes": {"age": attribute},
+        "promises": [{"model": "k-anonymity", "k": k}],
+    }
     release = library.publish(pl.DataFrame({"age": ages}), asked)
     assert release.certificate.holds
     for which in range(release.classes.max() + 1):
@@ -166,8 +189,12 @@ def test_only_single_tables_show_means(verb):
 
 def test_a_file_shows_means_and_a_report_says_what_they_tell(tmp_path, shoal):
     pl.DataFrame({"age": AGES}).write_csv(tmp_path / "in.csv")
-    (tmp_path / "policy.json").write_text(json.dumps(policy("both").model.model_dump(exclude_none=True)))
+    (tmp_path / "policy.json").write_text(
+        json.dumps(policy("both").model.model_dump(exclude_none=True))
+    )
     files = [str(tmp_path / name) for name in ("in.csv", "policy.json", "out.csv", "report.html")]
-    assert shoal("publish", files[0], "-p", files[1], "-o", files[2], "--report", files[3]).status == 0
+    assert (
+        shoal("publish", files[0], "-p", files[1], "-o", files[2], "--report", files[3]).status == 0
+    )
     assert (tmp_path / "out.csv").read_text().splitlines()[1] == '"21 [20, 22]"'
     assert "Means of age" in (tmp_path / "report.html").read_text()

@@ -21,20 +21,27 @@ def run(method: MondrianRelaxed, matrix: Matrix, promise: JustK) -> np.ndarray:
 
 @given(matrices(), ks, methods, st.booleans())
 @settings(max_examples=300, deadline=None)
-def test_classes_are_those_of_the_plain_twin(matrix, k, method, beyond_k):
+def test_classes_are_those_of_the_plain_twin(matrix, k, method, needs_more_than_k):
     assume(matrix.people >= k)
-    promise = JustK(matrix, k, beyond_k)
-    assert run(method, matrix, promise).tolist() == relaxed_mondrian(matrix, promise, method.ties).tolist()
+    promise = JustK(matrix, k, needs_more_than_k)
+    assert (
+        run(method, matrix, promise).tolist()
+        == relaxed_mondrian(matrix, promise, method.ties).tolist()
+    )
 
 
 @given(matrices(least=8), ks, methods, st.data())
 @settings(max_examples=200, deadline=None)
-def test_a_cut_that_breaks_a_promise_beyond_k_is_refused_and_the_next_is_tried(matrix, k, method, data):
-    values = np.array(data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records)))
+def test_a_cut_that_breaks_a_promise_beyond_k_is_refused_and_the_next_is_tried(
+    matrix, k, method, data
+):
+    values = np.array(
+        data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records))
+    )
     promise = DistinctValues(matrix, k, values, 2)
-    assume(promise.holds(list(range(matrix.records))))
+    assume(promise.keeps(list(range(matrix.records))))
     labels = run(method, matrix, promise)
-    assert all(promise.holds(members) for members in classes_of(labels))
+    assert all(promise.keeps(members) for members in classes_of(labels))
     assert labels.tolist() == relaxed_mondrian(matrix, promise, method.ties).tolist()
 
 
@@ -51,20 +58,29 @@ def test_classes_hold_k_to_2k_minus_1_records(matrix, k, method):
 @settings(max_examples=200, deadline=None)
 def test_every_class_holds_k_distinct_people(matrix, k, method):
     assume(matrix.people >= k)
-    assert all(people(matrix, members) >= k for members in classes_of(run(method, matrix, JustK(matrix, k))))
+    assert all(
+        people(matrix, members) >= k
+        for members in classes_of(run(method, matrix, JustK(matrix, k)))
+    )
 
 
 @given(matrices(people=False), ks, st.randoms(use_true_random=False))
 @settings(max_examples=200, deadline=None)
-def test_with_ties_by_code_permuting_the_records_leaves_the_same_classes_of_codes(matrix, k, random):
+def test_with_ties_by_code_permuting_the_records_leaves_the_same_classes_of_codes(
+    matrix, k, random
+):
     assume(matrix.records >= k)
     order = list(range(matrix.records))
     random.shuffle(order)
-    shuffled = Matrix(matrix.codes[order], matrix.scale, matrix.base, matrix.parent, matrix.last, matrix.width)
+    shuffled = Matrix(
+        matrix.codes[order], matrix.scale, matrix.base, matrix.parent, matrix.last, matrix.width
+    )
 
     def contents(m: Matrix) -> list[list[list[int]]]:
         labels = run(MondrianRelaxed(ties="codes"), m, JustK(m, k))
-        return sorted(sorted(m.codes[r].tolist() for r in members) for members in classes_of(labels))
+        return sorted(
+            sorted(m.codes[r].tolist() for r in members) for members in classes_of(labels)
+        )
 
     assert contents(shuffled) == contents(matrix)
 

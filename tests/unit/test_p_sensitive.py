@@ -44,7 +44,9 @@ def test_no_class_that_holds_is_smaller_than_the_implied_size(classes, p):
     assert (people >= promise.least_subjects(classes.subjects is not None)).all()
 
 
-@pytest.mark.parametrize("parameters", [{"p": 0}, {"p": True}, {"k": 1}, {"k": 3.0}, {"attributes": ()}])
+@pytest.mark.parametrize(
+    "parameters", [{"p": 0}, {"p": True}, {"k": 1}, {"k": 3.0}, {"attributes": ()}]
+)
 def test_senseless_parameters_are_refused(parameters):
     with pytest.raises(InputError):
         PSensitiveKAnonymity(**{"attributes": ("s",), "p": 2, "k": 2} | parameters)

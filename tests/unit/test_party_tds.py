@@ -24,7 +24,7 @@ from shoal.algorithms.fusion.party_tds import (
     unpack,
     worth_bits,
 )
-from shoal.algorithms.fusion.specialization import UNIT, Qid, Taxonomy
+from shoal.algorithms.steps.specialization import UNIT, AnonymityRequirement, Taxonomy
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.errors import PartyError
 
@@ -45,7 +45,9 @@ def test_any_parties_take_the_steps_of_one_owner_in_the_same_order(data, case, a
 @settings(max_examples=30, deadline=None)
 @given(st.data(), cases())
 def test_step_by_step_with_gain_per_loss_equals_one_owner(data, case):
-    parties, _ = case.together(PartyTdsStepwise(score="gain-per-loss"), data.draw(owners_of(len(case.codes))))
+    parties, _ = case.together(
+        PartyTdsStepwise(score="gain-per-loss"), data.draw(owners_of(len(case.codes)))
+    )
     assert parties[0].steps == case.alone("gain-per-loss")[1]
 
 
@@ -94,7 +96,7 @@ def test_the_literal_rule_may_take_fewer_rounds_where_it_bars_its_own_way():
         ),
         tuple(Taxonomy.of_tree(tree) for tree in (a, halves, halves)),
         np.array([1, 1, 1, 1, 0, 1, 0, 1]),
-        (Qid((0, 1), 2), Qid((0, 2), 2)),
+        (AnonymityRequirement((0, 1), 2), AnonymityRequirement((0, 2), 2)),
     )
     parties, batches = case.together(PartyTds(), [[0, 1], [2]])
     literal, others = case.together(PartyTdsLiteral(), [[0, 1], [2]])
@@ -150,7 +152,9 @@ def test_raw_values_swapped_within_final_nodes_leave_every_message_byte_for_byte
                 mixed[rows] = codes[rng.permutation(rows)]
         swapped.append(mixed)
     others, said = replace(case, codes=tuple(swapped)).together(PartyTds(), owners)
-    if others[0].steps == parties[0].steps:  # what is never chosen may be valid now: then the trace is another one
+    if (
+        others[0].steps == parties[0].steps
+    ):  # what is never chosen may be valid now: then the trace is another one
         assert said == batches
 
 

@@ -25,7 +25,9 @@ POLICY = {
     "promises": [{"model": "k-anonymity", "k": 2}],
     "method": {"name": "full-domain", "suppression": 0.3},
 }
-FIRST = pl.DataFrame({"at": [*"aabbcc"], "sex": [*"ffffmm"], "age": [30, 30, 41, 41, 50, 50], "ill": [*"uvuvuv"]})
+FIRST = pl.DataFrame(
+    {"at": [*"aabbcc"], "sex": [*"ffffmm"], "age": [30, 30, 41, 41, 50, 50], "ill": [*"uvuvuv"]}
+)
 
 
 def test_a_saved_plan_does_the_same_to_the_same_table(tmp_path):
@@ -49,7 +51,9 @@ def test_that_holds_for_any_table_and_every_number_of_rounds(tmp_path_factory, d
     again = shoal.publish(frame, policy, plan=place)
     assert again.certificate.holds
     assert (again.classes >= 0).sum() == (chosen.classes >= 0).sum()
-    if not any("" in frame[name].to_list() for name in content["attributes"] if name.startswith("q")):
+    if not any(
+        "" in frame[name].to_list() for name in content["attributes"] if name.startswith("q")
+    ):
         assert again.data.equals(chosen.data)
 
 
@@ -80,7 +84,9 @@ def test_a_plan_for_other_columns_or_of_another_kind_is_refused(tmp_path):
     shoal.publish(FIRST, POLICY, plan=tmp_path / "plan.json")
     fewer = {name: a for name, a in POLICY["attributes"].items() if name != "sex"}
     with pytest.raises(shoal.InputError, match="'sex' is no quasi-identifier"):
-        shoal.publish(FIRST.drop("sex"), POLICY | {"attributes": fewer}, plan=tmp_path / "plan.json")
+        shoal.publish(
+            FIRST.drop("sex"), POLICY | {"attributes": fewer}, plan=tmp_path / "plan.json"
+        )
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(shoal.InputError, match="holds no plan"):
         shoal.publish(FIRST, POLICY, plan=tmp_path / "bad.json")
@@ -112,9 +118,14 @@ def test_a_plan_that_can_not_be_understood_is_none(tmp_path, change):
 
 
 def test_no_plan_is_left_by_a_release_that_is_withheld(tmp_path):
-    strict = [{"model": "k-anonymity", "k": 2}, {"model": "k-map", "k": 9, "population": "people.csv"}]
+    strict = [
+        {"model": "k-anonymity", "k": 2},
+        {"model": "k-map", "k": 9, "population": "people.csv"},
+    ]
     FIRST.select("at", "sex", "age").write_csv(tmp_path / "people.csv")
-    policy = shoal.Policy.from_dict(POLICY | {"promises": strict, "method": {"name": "datafly"}}, tmp_path)
+    policy = shoal.Policy.from_dict(
+        POLICY | {"promises": strict, "method": {"name": "datafly"}}, tmp_path
+    )
     with pytest.raises((shoal.PromiseError, shoal.InfeasibleError)):
         shoal.publish(FIRST, policy, plan=tmp_path / "plan.json")
     assert not (tmp_path / "plan.json").exists()
@@ -146,16 +157,26 @@ def test_cheaper_is_only_what_loses_or_suppresses_less_of_the_same_columns():
     policy = POLICY | {"promises": [{"model": "k-anonymity", "k": 4}]}
     told = shoal.publish(SPREAD, policy, explain=True).certificate["explanation"]
     settings = {change["setting"]: change for change in told["cheaper"]}
-    assert set(settings) == {"k-anonymity with k = 3", "without 'sex'"}  # without 'age', which shows nothing: no gain
-    assert settings["without 'sex'"]["now"] == {"suppressed": 0, "score": 1.0}  # the two others show nothing
+    assert set(settings) == {
+        "k-anonymity with k = 3",
+        "without 'sex'",
+    }  # without 'age', which shows nothing: no gain
+    assert settings["without 'sex'"]["now"] == {
+        "suppressed": 0,
+        "score": 1.0,
+    }  # the two others show nothing
     assert settings["without 'sex'"]["score"] < 1.0
 
 
 def test_what_it_calls_cheaper_is_what_that_setting_publishes():
     policy = POLICY | {"promises": [{"model": "k-anonymity", "k": 4}]}
     told = shoal.publish(SPREAD, policy, explain=True).certificate["explanation"]
-    found = next(change for change in told["cheaper"] if change["setting"] == "k-anonymity with k = 3")
-    there = shoal.publish(SPREAD, policy | {"promises": [{"model": "k-anonymity", "k": 3}]}).certificate
+    found = next(
+        change for change in told["cheaper"] if change["setting"] == "k-anonymity with k = 3"
+    )
+    there = shoal.publish(
+        SPREAD, policy | {"promises": [{"model": "k-anonymity", "k": 3}]}
+    ).certificate
     assert found["score"] == there["method"]["account"]["score"]
     assert found["suppressed"] == there["records"]["suppressed"]
 
@@ -164,8 +185,18 @@ def test_explanations_hold_no_value_and_are_said_on_the_screen_and_in_the_report
     SPREAD.write_csv(tmp_path / "in.csv")
     policy = POLICY | {"promises": [{"model": "k-anonymity", "k": 4}]}
     (tmp_path / "policy.json").write_text(json.dumps(policy))
-    names = {name: str(tmp_path / name) for name in ("in.csv", "policy.json", "out.csv", "report.html")}
-    command = ["publish", names["in.csv"], "-p", names["policy.json"], "-o", names["out.csv"], "--explain"]
+    names = {
+        name: str(tmp_path / name) for name in ("in.csv", "policy.json", "out.csv", "report.html")
+    }
+    command = [
+        "publish",
+        names["in.csv"],
+        "-p",
+        names["policy.json"],
+        "-o",
+        names["out.csv"],
+        "--explain",
+    ]
     assert status_of([*command, "--report", names["report.html"]]) == 0
     said = capsys.readouterr().err
     assert "cheaper: k-anonymity with k = 3" in said

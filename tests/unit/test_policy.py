@@ -10,15 +10,16 @@ import yaml
 
 import shoal
 from shoal.data.table import Table
-from shoal.jobs.policy import Policy, json_schema
-from shoal.jobs.propose import propose
+from shoal.jobs.advise.propose import propose
+from shoal.policy.loading import json_schema
+from shoal.policy.policy import Policy
 from shoal.samples import patients
 
 
 def test_in_python_a_sample_gets_a_proposal_that_checks_and_names_methods_that_exist():
     frame = shoal.sample("patients", n=200, seed=3)
     policy = Policy.from_dict(yaml.safe_load(shoal.propose(frame, k=5)))
-    assert policy.asked_k == 5
+    assert policy.required_k == 5
     assert shoal.check(policy, frame) == []
     assert [finding.message for finding in shoal.check(policy, frame.drop("age"))]
     assert {"tcloseness", "rounded-partition"} <= {method["name"] for method in shoal.methods()}
@@ -55,7 +56,9 @@ def test_schema_accepts_the_samples_policy_and_refuses_nonsense():
     good = yaml.safe_load(patients.POLICY)
     assert not list(validator.iter_errors(good))
     assert list(validator.iter_errors(good | {"promises": [{"model": "k-anonymity", "k": 1}]}))
-    assert list(validator.iter_errors(good | {"method": {"name": "rounded-partition", "cut": "crooked"}}))
+    assert list(
+        validator.iter_errors(good | {"method": {"name": "rounded-partition", "cut": "crooked"}})
+    )
     assert list(validator.iter_errors(good | {"colour": "red"}))
 
 
@@ -86,8 +89,13 @@ def test_other_columns_are_plain_or_dropped():
         "attributes": {"age": {"role": "quasi", "type": "number"}},
         "promises": [{"model": "k-anonymity", "k": 2}],
     }
-    assert shoal.publish(frame, Policy.from_dict(content | {"other": "plain"})).data.columns == ["age", "extra"]
-    assert shoal.publish(frame, Policy.from_dict(content | {"other": "drop"})).data.columns == ["age"]
+    assert shoal.publish(frame, Policy.from_dict(content | {"other": "plain"})).data.columns == [
+        "age",
+        "extra",
+    ]
+    assert shoal.publish(frame, Policy.from_dict(content | {"other": "drop"})).data.columns == [
+        "age"
+    ]
 
 
 def test_order_by_frequency_puts_the_most_frequent_first():
@@ -181,9 +189,19 @@ def test_doctor_lists_everything_and_shows_values_only_when_asked(workplace, sho
 def test_methods_as_text_and_as_json(shoal):
     text, as_json = shoal("methods").out, json.loads(shoal("methods", "--json").out)
     names = {m["name"] for m in as_json["methods"]}
-    assert names >= {"rounded-partition", "mondrian", "mondrian-relaxed", "bottom-up", "top-down-greedy"}
+    assert names >= {
+        "rounded-partition",
+        "mondrian",
+        "mondrian-relaxed",
+        "bottom-up",
+        "top-down-greedy",
+    }
     assert all(name in text for name in names)
-    assert {p["model"] for p in as_json["promises"]} >= {"k-anonymity", "l-diversity", "t-closeness"}
+    assert {p["model"] for p in as_json["promises"]} >= {
+        "k-anonymity",
+        "l-diversity",
+        "t-closeness",
+    }
 
 
 def test_samples_are_the_same_for_the_same_seed(tmp_path, shoal):
@@ -210,7 +228,9 @@ def test_doctor_names_promises_that_can_not_hold(workplace, shoal):
 def test_doctor_shows_labels_outside_an_order(workplace, shoal):
     text = (workplace / "policy.yaml").read_text().replace("doctorate]", "phd]")
     (workplace / "policy.yaml").write_text(text)
-    assert "doctorate" in shoal("policy", "check", "policy.yaml", "patients.csv", "--show-values").out
+    assert (
+        "doctorate" in shoal("policy", "check", "policy.yaml", "patients.csv", "--show-values").out
+    )
 
 
 def test_bare_command_shows_help_and_nothing_else(shoal):
@@ -221,31 +241,46 @@ def test_bare_command_shows_help_and_nothing_else(shoal):
 
 def test_proposal_takes_the_number_that_repeats_for_the_person():
     frame = pl.DataFrame(
-        {"encounter_id": ["1", "2", "3", "4"], "patient_nbr": ["7", "7", "8", "9"], "age": ["1", "2", "3", "4"]}
+        {
+            "encounter_id": ["1", "2", "3", "4"],
+            "patient_nbr": ["7", "7", "8", "9"],
+            "age": ["1", "2", "3", "4"],
+        }
     )
-    roles = {n: a["role"] for n, a in yaml.safe_load(propose(Table(frame), 2))["attributes"].items()}
+    roles = {
+        n: a["role"] for n, a in yaml.safe_load(propose(Table(frame), 2))["attributes"].items()
+    }
     assert roles == {"encounter_id": "identifier", "patient_nbr": "subject", "age": "quasi"}
 
 
 def test_proposal_sees_dates_missing_values_and_missing_headers():
     frame = pl.DataFrame({"born": ["2001-02-03", "?", "1999-01-01"], "town": ["a", "b", "NA"]})
     content = yaml.safe_load(propose(Table(frame), 2))
-    assert content["attributes"]["born"]["hierarchy"] == {"dates": ["day", "month", "quarter", "year", "decade"]}
+    assert content["attributes"]["born"]["hierarchy"] == {
+        "dates": ["day", "month", "quarter", "year", "decade"]
+    }
     within_one = yaml.safe_load(
         propose(frame.with_columns(born=pl.Series(["2001-02-03", "2003-01-01", "2009-12-31"])), 2)
     )
-    assert within_one["attributes"]["born"]["hierarchy"] == {"dates": ["day", "month", "quarter", "year"]}
+    assert within_one["attributes"]["born"]["hierarchy"] == {
+        "dates": ["day", "month", "quarter", "year"]
+    }
     assert content["missing_values"] == ["", "?", "NA"]
     with pytest.raises(shoal.InputError, match="look like data"):
         propose(Table(pl.DataFrame({"39": ["50"], "Private": ["Private"]})), 2)
 
 
 @pytest.mark.parametrize(
-    ("hierarchy", "method"), [({"tree": {"a": ["x", "y"], "b": ["z"]}}, "lattice-peeling"), (None, "rounded-partition")]
+    ("hierarchy", "method"),
+    [({"tree": {"a": ["x", "y"], "b": ["z"]}}, "lattice-peeling"), (None, "rounded-partition")],
 )
 def test_without_a_named_method_the_kind_of_attributes_chooses(hierarchy, method):
     town = {"role": "quasi"} | ({"hierarchy": hierarchy} if hierarchy else {})
-    content = {"version": 1, "attributes": {"town": town}, "promises": [{"model": "k-anonymity", "k": 2}]}
+    content = {
+        "version": 1,
+        "attributes": {"town": town},
+        "promises": [{"model": "k-anonymity", "k": 2}],
+    }
     frame = pl.DataFrame({"town": ["x", "y", "z", "z"]})
     assert shoal.publish(frame, content).certificate["method"]["name"] == method
     named = content | {"method": {"name": "mondrian"}}
@@ -256,16 +291,25 @@ def test_without_a_named_method_the_kind_of_attributes_chooses(hierarchy, method
     ("education", "promise", "method"),
     [
         ({"order": "frequency"}, None, "rounded-partition"),
-        ({"hierarchy": {"tree": {"*": {"low": ["none"], "high": ["master", "doctor"]}}}}, None, "lattice-peeling"),
+        (
+            {"hierarchy": {"tree": {"*": {"low": ["none"], "high": ["master", "doctor"]}}}},
+            None,
+            "lattice-peeling",
+        ),
         ({}, None, "rounded-partition"),
         ({}, {"model": "t-closeness", "attributes": "pay", "t": 0.5}, "tcloseness"),
     ],
 )
-def test_a_policy_without_a_method_gets_the_one_that_loses_least_on_such_a_table(education, promise, method):
+def test_a_policy_without_a_method_gets_the_one_that_loses_least_on_such_a_table(
+    education, promise, method
+):
     frame = pl.DataFrame({"education": ["none", "master", "doctor"] * 4, "pay": list(range(12))})
     content = {
         "version": 1,
-        "attributes": {"education": {"role": "quasi", **education}, "pay": {"role": "sensitive", "type": "number"}},
+        "attributes": {
+            "education": {"role": "quasi", **education},
+            "pay": {"role": "sensitive", "type": "number"},
+        },
         "promises": [{"model": "k-anonymity", "k": 3}, *([promise] if promise else [])],
     }
     assert shoal.publish(frame, content).certificate["method"]["name"] == method
@@ -280,17 +324,29 @@ def test_a_k_in_quotes_is_that_number():
 
 def test_numbers_that_no_distance_can_be_told_of_are_refused(recwarn):
     promises = [{"model": "k-anonymity", "k": 2}]
-    policy = {"attributes": {"age": {"role": "quasi", "type": "number"}}, "version": 1, "promises": promises}
-    with pytest.raises(shoal.InputError, match="attribute 'age': 2 records with numbers beyond 1e\\+100"):
+    policy = {
+        "attributes": {"age": {"role": "quasi", "type": "number"}},
+        "version": 1,
+        "promises": promises,
+    }
+    with pytest.raises(
+        shoal.InputError, match="attribute 'age': 2 records with numbers beyond 1e\\+100"
+    ):
         shoal.publish(pl.DataFrame({"age": ["-1.7e308", "1.7e308", "3", "4"]}), policy)
-    assert shoal.publish(pl.DataFrame({"age": ["-1e100", "1e100", "3", "4"]}), policy).certificate.holds
+    assert shoal.publish(
+        pl.DataFrame({"age": ["-1e100", "1e100", "3", "4"]}), policy
+    ).certificate.holds
     assert not recwarn.list
     wide = {"age": {"role": "quasi", "domain": [-1.7e308, 1.7e308]}}
     with pytest.raises(shoal.InputError, match="domain must lie within"):
         Policy.from_dict(policy | {"attributes": wide})
 
 
-SERVING = {"stream": ("fads", "castle"), "republish": ("crp", "m-invariance"), "publish": ("mdav", None)}
+SERVING = {
+    "stream": ("fads", "castle"),
+    "republish": ("crp", "m-invariance"),
+    "publish": ("mdav", None),
+}
 
 
 @pytest.mark.parametrize("method", [name for names in SERVING.values() for name in names])
@@ -302,11 +358,17 @@ def test_doctor_checks_a_policy_for_the_verb_of_its_method(tmp_path, shoal, meth
         "sex": {"role": "quasi", "hierarchy": tree},
         "ill": {"role": "sensitive"},
     }
-    policy = {"version": 1, "attributes": attributes, "promises": [{"model": "k-anonymity", "k": 2}]}
+    policy = {
+        "version": 1,
+        "attributes": attributes,
+        "promises": [{"model": "k-anonymity", "k": 2}],
+    }
     if method is not None:
         policy["method"] = {"name": method}
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy))
-    frame = pl.DataFrame({"who": list("abcd"), "age": [20, 21, 30, 31], "sex": list("fmfm"), "ill": list("xyxy")})
+    frame = pl.DataFrame(
+        {"who": list("abcd"), "age": [20, 21, 30, 31], "sex": list("fmfm"), "ill": list("xyxy")}
+    )
     frame.write_csv(tmp_path / "d.csv")
     found = shoal("policy", "check", str(tmp_path / "p.yaml"), str(tmp_path / "d.csv"))
     assert (found.status, found.err.strip()) == (0, "the policy is sound and fits the data")
@@ -318,9 +380,20 @@ def test_doctor_checks_a_policy_for_the_verb_of_its_method(tmp_path, shoal, meth
 
 
 def test_doctor_names_what_a_stream_can_not_promise(tmp_path, shoal):
-    attributes = {"age": {"role": "quasi", "type": "number", "domain": [0, 100]}, "ill": {"role": "sensitive"}}
-    promises = [{"model": "k-anonymity", "k": 2}, {"model": "beta-likeness", "attributes": ["ill"], "beta": 9}]
-    policy = {"version": 1, "attributes": attributes, "promises": promises, "method": {"name": "fads"}}
+    attributes = {
+        "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
+        "ill": {"role": "sensitive"},
+    }
+    promises = [
+        {"model": "k-anonymity", "k": 2},
+        {"model": "beta-likeness", "attributes": ["ill"], "beta": 9},
+    ]
+    policy = {
+        "version": 1,
+        "attributes": attributes,
+        "promises": promises,
+        "method": {"name": "fads"},
+    }
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy))
     pl.DataFrame({"age": [20, 21, 30, 31], "ill": list("xyxy")}).write_csv(tmp_path / "d.csv")
     found = shoal("policy", "check", str(tmp_path / "p.yaml"), str(tmp_path / "d.csv"))

@@ -22,7 +22,11 @@ ATTRIBUTES = {
 
 def policy(tmp_path, people, promise, **method):
     pl.DataFrame(people).write_csv(tmp_path / "people.csv")
-    content = {"version": 1, "attributes": ATTRIBUTES, "promises": [promise | {"population": "people.csv"}]}
+    content = {
+        "version": 1,
+        "attributes": ATTRIBUTES,
+        "promises": [promise | {"population": "people.csv"}],
+    }
     return shoal.Policy.from_dict(content | ({"method": method} if method else {}), tmp_path)
 
 
@@ -32,19 +36,30 @@ FRAME = pl.DataFrame({"at": ["a", "b", "c"], "sex": ["f", "f", "m"], "age": [1, 
 
 def test_k_map_counts_the_people_whom_the_cells_cover(tmp_path):
     asked = policy(tmp_path, PEOPLE, {"model": "k-map", "k": 2})
-    released = pl.DataFrame({"at": ["north", "north", "south"], "sex": ["f", "f", "*"], "age": ["1", "1", "[2, 3]"]})
+    released = pl.DataFrame(
+        {"at": ["north", "north", "south"], "sex": ["f", "f", "*"], "age": ["1", "1", "[2, 3]"]}
+    )
     certificate = shoal.audit(released, asked, FRAME)
-    assert certificate["promises"][0]["measured"] == 2  # two women of the north; four people of the south
+    assert (
+        certificate["promises"][0]["measured"] == 2
+    )  # two women of the north; four people of the south
     assert certificate.holds
     assert not shoal.audit(FRAME, asked, FRAME).holds
 
 
 @pytest.mark.parametrize("method", ["rounded-partition", "mdav", "full-domain"])
-def test_more_people_than_the_population_has_are_infeasible_and_the_nearest_is_named(tmp_path, method):
+def test_more_people_than_the_population_has_are_infeasible_and_the_nearest_is_named(
+    tmp_path, method
+):
     asked = policy(tmp_path, PEOPLE, {"model": "k-map", "k": 9}, name=method)
-    with pytest.raises(shoal.InfeasibleError, match="8 people in the population; the nearest that may hold is k = 8"):
+    with pytest.raises(
+        shoal.InfeasibleError,
+        match="8 people in the population; the nearest that may hold is k = 8",
+    ):
         shoal.publish(FRAME, asked)
-    assert ["nearest that may hold is k = 8" in f.message for f in shoal.check(asked, FRAME)] == [True]
+    assert ["nearest that may hold is k = 8" in f.message for f in shoal.check(asked, FRAME)] == [
+        True
+    ]
 
 
 def test_full_domain_keeps_k_map_with_classes_of_one(tmp_path):
@@ -55,7 +70,9 @@ def test_full_domain_keeps_k_map_with_classes_of_one(tmp_path):
 
 
 def test_delta_presence_bounds_the_chance_to_be_in_the_release(tmp_path):
-    asked = policy(tmp_path, PEOPLE, {"model": "delta-presence", "delta_max": 0.5}, name="full-domain")
+    asked = policy(
+        tmp_path, PEOPLE, {"model": "delta-presence", "delta_max": 0.5}, name="full-domain"
+    )
     published = shoal.publish(FRAME, asked)
     promise = published.certificate["promises"][0]
     assert promise["holds"]
@@ -70,7 +87,10 @@ def test_people_who_fit_no_class_break_a_least_chance():
     assert DeltaPresence(0.5, "p", 0.1).report(classes)["measured_min"] == 0.0
 
 
-@given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 9)), min_size=2, max_size=6), st.integers(2, 5))
+@given(
+    st.lists(st.tuples(st.integers(1, 5), st.integers(1, 9)), min_size=2, max_size=6),
+    st.integers(2, 5),
+)
 def test_merging_classes_never_breaks_either(pairs, k):
     """Merged cells cover at least the people of both."""
 
@@ -113,9 +133,16 @@ def test_counts_are_those_of_comparing_every_class_with_everybody(tmp_path, data
     table = data.draw(st.lists(st.sampled_from(people), min_size=2, max_size=8))
     frame = pl.DataFrame(table, schema=["at", "sex", "age"], orient="row")
     method = data.draw(st.sampled_from(["mondrian", "full-domain"]))
-    content = {"promises": [{"model": "k-anonymity", "k": 2}, {"model": "k-map", "k": 2, "population": "people.csv"}]}
+    content = {
+        "promises": [
+            {"model": "k-anonymity", "k": 2},
+            {"model": "k-map", "k": 2, "population": "people.csv"},
+        ]
+    }
     chance = {"model": "delta-presence", "delta_max": 0.5, "population": "people.csv"}
-    pl.DataFrame(people, schema=["at", "sex", "age"], orient="row").write_csv(tmp_path / "people.csv")
+    pl.DataFrame(people, schema=["at", "sex", "age"], orient="row").write_csv(
+        tmp_path / "people.csv"
+    )
     asked = shoal.Policy.from_dict(
         {"version": 1, "attributes": ATTRIBUTES, "method": {"name": method}} | content, tmp_path
     )
@@ -128,7 +155,11 @@ def test_counts_are_those_of_comparing_every_class_with_everybody(tmp_path, data
     def covers(cells, person):
         at, sex, age = cells
         ends = [int(end) for end in age.strip("[]").split(",")] if age != "*" else [0, 9]
-        return person[0] in groups.get(at, at) and sex in ("*", person[1]) and ends[0] <= person[2] <= ends[-1]
+        return (
+            person[0] in groups.get(at, at)
+            and sex in ("*", person[1])
+            and ends[0] <= person[2] <= ends[-1]
+        )
 
     shown = out.data.cast(pl.String).rows()
     fits = {cells: sum(covers(cells, person) for person in people) for cells in set(shown)}

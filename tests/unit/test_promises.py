@@ -54,18 +54,24 @@ def table(codes, subjects=None, distance="equal"):
 @given(published.classes(), st.sets(st.integers(0, len(PROMISES) - 1)), st.data())
 def test_hold_is_what_every_promise_says_of_a_full_labelling(classes, chosen, data):
     models = [PROMISES[i] for i in sorted(chosen)]
-    template = Classes(np.zeros(len(classes.labels), np.int32), 1, classes.subjects, classes.sensitive)
+    template = Classes(
+        np.zeros(len(classes.labels), np.int32), 1, classes.subjects, classes.sensitive
+    )
     labels = np.maximum(classes.labels, 0)
     labelled = Classes(labels, classes.count, classes.subjects, classes.sensitive)
     expected = np.bincount(labels, minlength=classes.count) > 0
     for model in models:
         expected &= model.holds(labelled)
-    assert BoundPromises(models, template).hold(labels, classes.count).tolist() == expected.tolist()
+    assert (
+        BoundPromises(models, template).holds(labels, classes.count).tolist() == expected.tolist()
+    )
 
 
 @given(published.classes(), st.sampled_from([0.1, 0.2, 0.25, 0.5]))
 def test_a_part_of_the_records_is_compared_with_the_whole_table(classes, t):
-    template = Classes(np.zeros(len(classes.labels), np.int32), 1, classes.subjects, classes.sensitive)
+    template = Classes(
+        np.zeros(len(classes.labels), np.int32), 1, classes.subjects, classes.sensitive
+    )
     # where nobody is left out, the whole table is what it is compared with anyway
     everyone = Classes(
         np.where(classes.labels < 0, classes.count, classes.labels),
@@ -75,14 +81,14 @@ def test_a_part_of_the_records_is_compared_with_the_whole_table(classes, t):
     )
     expected = TCloseness("s", t).holds(everyone)[: classes.count]
     bound = BoundPromises([TCloseness("s", t)], template)
-    assert bound.hold(classes.labels, classes.count).tolist() == expected.tolist()
+    assert bound.holds(classes.labels, classes.count).tolist() == expected.tolist()
 
 
 @given(published.classes(), st.lists(st.sampled_from(PROMISES), max_size=3))
 def test_no_class_that_holds_has_fewer_than_k_subjects(classes, models):
     bound = BoundPromises(models, classes)
     labels, subjects, _ = published.plain(classes)
-    for which in np.flatnonzero(bound.hold(classes.labels, classes.count)):
+    for which in np.flatnonzero(bound.holds(classes.labels, classes.count)):
         assert naive.k_measured(labels, subjects, which) >= bound.k
 
 
@@ -120,11 +126,15 @@ def test_values_of_one_subject_imply_no_size():
     ],
 )
 def test_sizes_suffice_only_for_k_and_only_where_a_record_is_a_subject(models, subjects, beyond):
-    assert BoundPromises(models, table([0, 1, 1], subjects)).beyond_k is beyond
+    assert BoundPromises(models, table([0, 1, 1], subjects)).needs_more_than_k is beyond
 
 
 def test_an_empty_class_holds_nothing():
-    assert BoundPromises([], table([0, 1])).hold(np.array([0, 2]), 3).tolist() == [True, False, True]
+    assert BoundPromises([], table([0, 1])).holds(np.array([0, 2]), 3).tolist() == [
+        True,
+        False,
+        True,
+    ]
 
 
 def test_a_plain_plug_in_is_asked_and_one_that_merging_breaks_is_not():
@@ -141,8 +151,8 @@ def test_a_plain_plug_in_is_asked_and_one_that_merging_breaks_is_not():
             return np.zeros(classes.count, dtype=bool)
 
     labels = np.zeros(2, dtype=np.int32)
-    assert not BoundPromises([Stranger()], table([0, 1])).hold(labels, 1)[0]
-    assert BoundPromises([Stranger(monotone=False)], table([0, 1])).hold(labels, 1)[0]
+    assert not BoundPromises([Stranger()], table([0, 1])).holds(labels, 1)[0]
+    assert BoundPromises([Stranger(monotone=False)], table([0, 1])).holds(labels, 1)[0]
     assert nearest_feasible([Stranger()], table([0, 1])) != []
 
 
@@ -179,7 +189,12 @@ def test_the_share_named_as_nearest_holds(classes, alpha):
 
 def test_findings_and_reports_name_no_value():
     whole = table([0, 0, 1])
-    models = [*PROMISES, KAnonymity(9), LDiversity("s", 9), AlphaKAnonymity("s", 0.1, 9, ("secret 1",))]
+    models = [
+        *PROMISES,
+        KAnonymity(9),
+        LDiversity("s", 9),
+        AlphaKAnonymity("s", 0.1, 9, ("secret 1",)),
+    ]
     spoken = str(nearest_feasible(models, whole)) + str([model.report(whole) for model in models])
     assert "secret" not in spoken
 

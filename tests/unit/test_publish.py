@@ -15,10 +15,12 @@ import pytest
 import yaml
 
 import shoal as library
-from shoal.jobs import registry
-from shoal.jobs.publish import certificate_path
+from shoal.connectors.outputs import certificate_path
+from shoal.policy import registry
 
-TABLE_METHODS = [m.name for m in registry.methods().values() if m.verb == "publish" and not m.recodes_globally]
+TABLE_METHODS = [
+    m.name for m in registry.methods().values() if m.verb == "publish" and not m.recodes_globally
+]
 
 
 def policy_of(content: dict, **changes) -> library.Policy:
@@ -26,7 +28,9 @@ def policy_of(content: dict, **changes) -> library.Policy:
 
 
 @pytest.mark.parametrize("method", TABLE_METHODS)
-def test_every_method_publishes_the_sample_and_keeps_the_promises(sample_table, sample_policy, method):
+def test_every_method_publishes_the_sample_and_keeps_the_promises(
+    sample_table, sample_policy, method
+):
     published = library.publish(sample_table, policy_of(sample_policy, method={"name": method}))
     certificate = published.certificate
     assert certificate.holds
@@ -39,7 +43,9 @@ def test_every_method_publishes_the_sample_and_keeps_the_promises(sample_table, 
 @pytest.mark.parametrize("method", TABLE_METHODS)
 def test_same_policy_data_and_seed_give_the_same_table(sample_table, sample_policy, method):
     policy = policy_of(sample_policy, method={"name": method})
-    assert library.publish(sample_table, policy).data.equals(library.publish(sample_table, policy).data)
+    assert library.publish(sample_table, policy).data.equals(
+        library.publish(sample_table, policy).data
+    )
 
 
 def test_classes_are_the_rows_with_equal_quasi_identifiers(sample_table, sample_policy):
@@ -52,7 +58,8 @@ def test_classes_are_the_rows_with_equal_quasi_identifiers(sample_table, sample_
 
 def test_k_counts_people_not_visits():
     rows = [{"who": "a", "age": 30, "ill": "x"}] * 5 + [
-        {"who": who, "age": age, "ill": ill} for who, age, ill in [("b", 31, "x"), ("c", 60, "y"), ("d", 61, "x")]
+        {"who": who, "age": age, "ill": ill}
+        for who, age, ill in [("b", 31, "x"), ("c", 60, "y"), ("d", 61, "x")]
     ]
     policy = library.Policy.from_dict(
         {
@@ -87,15 +94,21 @@ def test_index_labels_change_nothing(sample_table, sample_policy):
     assert one.to_numpy().tolist() == other.to_numpy().tolist()
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".parquet", ".arrow", ".jsonl", ".jsonl.gz"])
+@pytest.mark.parametrize(
+    "suffix", [".csv", ".csv.gz", ".tsv", ".parquet", ".arrow", ".jsonl", ".jsonl.gz"]
+)
 def test_every_format_in_and_out(workplace, shoal, sample_table, suffix):
     from shoal.connectors import files
 
     name = f"table{suffix}"
-    files.write(sample_table, workplace / name, files.format_of(name), compressed=suffix.endswith(".gz"))
+    files.write(
+        sample_table, workplace / name, files.format_of(name), compressed=suffix.endswith(".gz")
+    )
     result = shoal("publish", name, "-p", "policy.yaml", "-o", f"out{suffix}", "--json")
     assert result.status == 0, result.err
-    assert json.loads(result.out) == json.loads((workplace / f"out{suffix}.certificate.json").read_text())
+    assert json.loads(result.out) == json.loads(
+        (workplace / f"out{suffix}.certificate.json").read_text()
+    )
     assert shoal("audit", f"out{suffix}", "-p", "policy.yaml", "--original", name).status == 0
 
 
@@ -111,7 +124,11 @@ def test_quoted_cells_and_postcodes_with_leading_zeros_survive(workplace, shoal)
     rows = ["who,zip,note"] + [f'"p, {i}",0{i % 3}001,"say ""hi"", {i % 2}"' for i in range(40)]
     (workplace / "t.csv").write_text("\n".join(rows) + "\n")
     attributes = {"who": {"role": "subject"}, "zip": {"role": "quasi"}, "note": {"role": "plain"}}
-    policy = {"version": 1, "attributes": attributes, "promises": [{"model": "k-anonymity", "k": 5}]}
+    policy = {
+        "version": 1,
+        "attributes": attributes,
+        "promises": [{"model": "k-anonymity", "k": 5}],
+    }
     (workplace / "p.yaml").write_text(yaml.safe_dump(policy))
     assert shoal("publish", "t.csv", "-p", "p.yaml", "-o", "o.csv").status == 0
     out = pl.read_csv("o.csv", infer_schema=False)
@@ -149,7 +166,12 @@ def test_certificate_holds_what_the_contract_names(sample_table, sample_policy, 
     assert set(certificate["utility"]) >= {
         "gcp", "generalized_loss", "discernibility", "average_class_size", "classification", "squared_error",
     }  # fmt: skip
-    assert set(certificate["risk"]) >= {"prosecutor_max", "prosecutor_mean", "journalist_max", "marketer"}
+    assert set(certificate["risk"]) >= {
+        "prosecutor_max",
+        "prosecutor_mean",
+        "journalist_max",
+        "marketer",
+    }
     from shoal.connectors.files import file_sha256
 
     assert certificate["input"]["sha256"] == file_sha256("patients.csv")
@@ -183,7 +205,9 @@ def test_shuffled_release_holds_the_same_records_in_another_order(sample_table, 
     shuffled = library.publish(sample_table, policy_of(sample_policy, render={"order": "shuffled"}))
     passing = ["disease", "charge", "ward"]
     assert not plain.data.select(passing).equals(shuffled.data.select(passing))
-    assert plain.data.select(passing).sort(passing).equals(shuffled.data.select(passing).sort(passing))
+    assert (
+        plain.data.select(passing).sort(passing).equals(shuffled.data.select(passing).sort(passing))
+    )
     assert shuffled.certificate["faults"] == {"uncovered": 0, "changed": 0}
 
 
@@ -206,7 +230,7 @@ def test_a_release_that_breaks_a_promise_is_withheld(workplace, shoal, monkeypat
     import numpy as np
 
     from shoal.data.partition import Partition
-    from shoal.jobs import publish
+    from shoal.jobs.publish import publish
 
     def one_alone(matrix, partition, promises):
         labels = partition.labels.copy()
@@ -224,9 +248,18 @@ def test_a_release_that_breaks_a_promise_is_withheld(workplace, shoal, monkeypat
 
 def test_an_older_release_stays_when_the_new_one_is_withheld(workplace, shoal, monkeypatch):
     assert shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv").status == 0
-    before = (workplace / "out.csv").read_bytes(), (workplace / "out.csv.certificate.json").read_bytes()
-    assert shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "--k", "5000").status == 3
-    assert ((workplace / "out.csv").read_bytes(), (workplace / "out.csv.certificate.json").read_bytes()) == before
+    before = (
+        (workplace / "out.csv").read_bytes(),
+        (workplace / "out.csv.certificate.json").read_bytes(),
+    )
+    assert (
+        shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "--k", "5000").status
+        == 3
+    )
+    assert (
+        (workplace / "out.csv").read_bytes(),
+        (workplace / "out.csv.certificate.json").read_bytes(),
+    ) == before
 
 
 def test_the_published_seed_does_not_undo_a_shuffle(sample_table, sample_policy):
@@ -240,7 +273,11 @@ def test_the_published_seed_does_not_undo_a_shuffle(sample_table, sample_policy)
 def test_quotes_in_column_names_survive(workplace, shoal):
     (workplace / "t.csv").write_text('"say ""hi""","a, b"\n' + "1,x\n" * 5)
     attributes = {'say "hi"': {"role": "quasi", "type": "number"}, "a, b": {"role": "plain"}}
-    policy = {"version": 1, "attributes": attributes, "promises": [{"model": "k-anonymity", "k": 5}]}
+    policy = {
+        "version": 1,
+        "attributes": attributes,
+        "promises": [{"model": "k-anonymity", "k": 5}],
+    }
     (workplace / "p.yaml").write_text(yaml.safe_dump(policy))
     assert shoal("publish", "t.csv", "-p", "p.yaml", "-o", "o.csv").status == 0
     assert (workplace / "o.csv").read_text().startswith('"say ""hi""","a, b"\n1,x\n')
@@ -248,7 +285,9 @@ def test_quotes_in_column_names_survive(workplace, shoal):
 
 def test_a_report_that_can_not_be_written_is_refused_before_anything_is_published(workplace, shoal):
     for report in ("nowhere/r.html", "patients.csv", "out.csv", "policy.yaml", "r.pdf"):
-        result = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "--report", report)
+        result = shoal(
+            "publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "--report", report
+        )
         assert result.status == 2
         assert not (workplace / "out.csv").exists()
 
@@ -258,10 +297,15 @@ def test_withheld_values_are_nowhere_in_the_file(workplace, shoal, suffix):
     """Not in a dictionary either, which typed formats carry along."""
     ages = [str(20 + i % 30) for i in range(60)] + [None, None]
     ill = ["flu", "cold"] * 30 + ["SECRET", "SECRET"]
-    frame = pl.DataFrame({"age": ages, "ill": pl.Series(ill, dtype=pl.Enum(["flu", "cold", "SECRET"]))})
+    frame = pl.DataFrame(
+        {"age": ages, "ill": pl.Series(ill, dtype=pl.Enum(["flu", "cold", "SECRET"]))}
+    )
     frame.write_parquet("t.parquet")
     attributes = {"age": {"role": "quasi", "type": "number"}, "ill": {"role": "sensitive"}}
-    promises = [{"model": "k-anonymity", "k": 5}, {"model": "l-diversity", "attribute": "ill", "l": 2}]
+    promises = [
+        {"model": "k-anonymity", "k": 5},
+        {"model": "l-diversity", "attribute": "ill", "l": 2},
+    ]
     policy = {"version": 1, "attributes": attributes, "promises": promises, "missing": "suppress"}
     (workplace / "p.yaml").write_text(yaml.safe_dump(policy))
     assert shoal("publish", "t.parquet", "-p", "p.yaml", "-o", f"o{suffix}").status == 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from naive_peers import DistinctValues, JustK, classes_of, repaired
 from peer_cases import matrices
-from shoal.algorithms.table.repair import repair
+from shoal.algorithms.steps.repair import repair
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
@@ -46,7 +46,9 @@ def test_every_class_holds_and_no_class_is_ever_parted(case, k, least):
     assume(promise.holds(list(range(matrix.records))))
     after = repair(matrix, partition, promise)
     assert all(promise.holds(members) for members in classes_of(after.labels))
-    assert all(len(set(after.labels[members].tolist())) == 1 for members in classes_of(partition.labels))
+    assert all(
+        len(set(after.labels[members].tolist())) == 1 for members in classes_of(partition.labels)
+    )
 
 
 def test_a_partition_that_holds_is_returned_as_it_is():
@@ -89,12 +91,12 @@ def test_one_class_that_still_fails_is_refused_with_a_way_out():
 class Sizes:
     """k records in every class, quickly."""
 
-    beyond_k = False
+    needs_more_than_k = False
 
     def __init__(self, k: int) -> None:
         self.k = k
 
-    def hold(self, labels: np.ndarray, count: int) -> np.ndarray:
+    def holds(self, labels: np.ndarray, count: int) -> np.ndarray:
         return np.bincount(labels[labels >= 0], minlength=count) >= self.k
 
 
@@ -111,13 +113,15 @@ def test_a_hundred_thousand_failing_classes_are_repaired_in_seconds_all_equal_or
 class NeverFour(JustK):
     """Holds for classes of any size but four: not monotone, as promises are where classes share subjects."""
 
-    def hold(self, labels, count):
+    def holds(self, labels, count):
         return np.array([len(np.flatnonzero(labels == c)) != 4 for c in range(count)])
 
 
 def test_classes_that_read_as_one_are_judged_as_one_where_subjects_are_shared():
     """Two classes of the same person with equal cells hold each, and their union may not."""
-    matrix = Matrix.from_columns(np.array([[0], [1], [0], [1], [7], [8]]), [9.0], np.array([0, 1, 0, 1, 2, 3]))
+    matrix = Matrix.from_columns(
+        np.array([[0], [1], [0], [1], [7], [8]]), [9.0], np.array([0, 1, 0, 1, 2, 3])
+    )
     partition = Partition.of(np.array([0, 0, 1, 1, 2, 2]))
-    repaired = repair(matrix, partition, NeverFour(matrix, 2, beyond_k=True))
+    repaired = repair(matrix, partition, NeverFour(matrix, 2, needs_more_than_k=True))
     assert repaired.labels.tolist() == [0] * 6

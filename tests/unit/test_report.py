@@ -14,8 +14,10 @@ import yaml
 
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.jobs.audit import Audited, measure
-from shoal.jobs.distributions import (
+from shoal.jobs.audit.audit import AuditResult, measure
+from shoal.jobs.publish.publish import Outcome, publish_file
+from shoal.policy.policy import Policy
+from shoal.reports.distributions import (
     NO_VALUE,
     OTHERS,
     Distribution,
@@ -23,9 +25,7 @@ from shoal.jobs.distributions import (
     round_edges,
     spread_over_intervals,
 )
-from shoal.jobs.policy import Policy
-from shoal.jobs.publish import Outcome, publish_file
-from shoal.jobs.report import write_audit_report, write_report
+from shoal.reports.release import write_audit_report, write_report
 from shoal.samples import patients
 
 SECTIONS = ("promises", "classes", "risk", "limits", "loss", "before-after", "columns", "repeat")
@@ -83,7 +83,9 @@ class Release:
     def __init__(self, folder: Path, frame: pl.DataFrame, content: dict) -> None:
         frame.write_csv(folder / "input.csv")
         self.policy = Policy.from_dict(content)
-        self.outcome: Outcome = publish_file(str(folder / "input.csv"), self.policy, str(folder / "output.csv"))
+        self.outcome: Outcome = publish_file(
+            str(folder / "input.csv"), self.policy, str(folder / "output.csv")
+        )
         write_report(self.outcome, self.policy, folder / "report.html")
         self.html = (folder / "report.html").read_text("utf-8")
         self.page = Page(self.html)
@@ -97,7 +99,13 @@ class Release:
 
 def policy_of(attributes: dict, k: int = 5, **more) -> dict:
     promises = [{"model": "k-anonymity", "k": k}]
-    return {"version": 1, "attributes": attributes, "promises": promises, "method": {"name": "mondrian"}, **more}
+    return {
+        "version": 1,
+        "attributes": attributes,
+        "promises": promises,
+        "method": {"name": "mondrian"},
+        **more,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +152,9 @@ def test_every_chart_says_in_words_what_it_shows(sample):
     assert len(charts) == 2 + 4
     for chart in charts:
         assert 'role="img"' in chart
-        assert all(i in sample.page.ids for i in re.search(r'aria-labelledby="([^"]+)"', chart)[1].split())
+        assert all(
+            i in sample.page.ids for i in re.search(r'aria-labelledby="([^"]+)"', chart)[1].split()
+        )
 
 
 def test_the_figures_are_those_of_the_certificate(sample):
@@ -152,10 +162,19 @@ def test_the_figures_are_those_of_the_certificate(sample):
     classes, risk, utility = certificate["classes"], certificate["risk"], certificate["utility"]
     assert "Every promise holds" in text
     assert "k-anonymity (at least 10 asked, 10 found)" in text
-    assert f"l-diversity of disease (at least 3 asked, {certificate['promises'][1]['measured']} found)" in text
+    assert (
+        f"l-diversity of disease (at least 3 asked, {certificate['promises'][1]['measured']} found)"
+        in text
+    )
     assert f"{certificate['subjects']} people with 1,000 records" in text
-    assert f"in {classes['count']} classes, each of {classes['min']} to {classes['max']} people" in text
-    assert f"at most {100 * risk['prosecutor_max']:.1f} % on average {100 * risk['prosecutor_mean']:.1f} %" in text
+    assert (
+        f"in {classes['count']} classes, each of {classes['min']} to {classes['max']} people"
+        in text
+    )
+    assert (
+        f"at most {100 * risk['prosecutor_max']:.1f} % on average"
+        f" {100 * risk['prosecutor_mean']:.1f} %" in text
+    )
     assert f"{100 * utility['gcp']:.1f} %" in text
     assert f"{utility['discernibility']:,}" in text
     for file in ("input", "output"):
@@ -184,7 +203,9 @@ def test_same_measures_give_the_same_bytes(sample, tmp_path):
 
 def test_it_is_written_whole_or_not_at_all(sample, tmp_path, monkeypatch):
     (tmp_path / "report.html").write_text("the one before")
-    monkeypatch.setattr("pathlib.Path.write_text", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr(
+        "pathlib.Path.write_text", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full"))
+    )
     with pytest.raises(OSError, match="disk full"):
         write_report(sample.outcome, sample.policy, tmp_path / "report.html")
     monkeypatch.undo()
@@ -221,12 +242,18 @@ def test_letters_that_can_not_be_printed_do_no_harm(tmp_path):
 
 
 def test_only_categories(tmp_path):
-    release = Release(tmp_path, people(60), policy_of({"age": {"role": "drop"}, "city": CITY, "ill": ILL}))
+    release = Release(
+        tmp_path, people(60), policy_of({"age": {"role": "drop"}, "city": CITY, "ill": ILL})
+    )
     assert "does not apply" in release.page.text  # the squared error
 
 
 def test_only_numbers(tmp_path):
-    release = Release(tmp_path, people(60), policy_of({"age": AGE, "city": {"role": "drop"}, "ill": {"role": "plain"}}))
+    release = Release(
+        tmp_path,
+        people(60),
+        policy_of({"age": AGE, "city": {"role": "drop"}, "ill": {"role": "plain"}}),
+    )
     assert "passes through" in release.page.text
 
 
@@ -244,8 +271,12 @@ def test_a_single_published_number(tmp_path):
 
 
 def test_suppressed_records_are_counted_with_the_reason(tmp_path):
-    frame = people(60).with_columns(age=pl.when(pl.int_range(60) < 7).then(None).otherwise(pl.col("age")))
-    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}, missing="suppress"))
+    frame = people(60).with_columns(
+        age=pl.when(pl.int_range(60) < 7).then(None).otherwise(pl.col("age"))
+    )
+    release = Release(
+        tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}, missing="suppress")
+    )
     assert "7 lack a quasi-identifier" in release.page.text
     assert "7 records are suppressed" in release.page.text
     assert "7 of 60 records are suppressed" in release.page.text
@@ -271,7 +302,9 @@ def test_audit_report_without_the_original_has_no_before(sample, tmp_path):
     assert not findings
     certificate, release = measure(published, schema, sample.policy, None)
     certificate = certificate.extended(output={"sha256": "0" * 64})
-    write_audit_report(Audited(certificate, release, schema, None), sample.policy, tmp_path / "audit.html")
+    write_audit_report(
+        AuditResult(certificate, release, schema, None), sample.policy, tmp_path / "audit.html"
+    )
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
     assert "Audit report" in page.text
     assert "Rows were counted, not people." in page.text
@@ -285,17 +318,25 @@ def test_columns_that_should_have_been_removed_are_said_without_the_original(tmp
     assert schema is not None
     certificate, release = measure(original, schema, policy, None)
     assert certificate["faults"] == {"not_removed": 1}
-    write_audit_report(Audited(certificate, release, schema, None), policy, tmp_path / "audit.html")
+    write_audit_report(
+        AuditResult(certificate, release, schema, None), policy, tmp_path / "audit.html"
+    )
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
     assert "1 column that the policy removes is still there" in page.text
     assert "The original was not at hand" in page.text
 
 
 def test_a_release_without_any_class(sample, tmp_path):
-    starred = sample.outcome.draft.frame.with_columns(pl.lit("*").alias(n) for n in ("age", "sex", "zip", "education"))
+    starred = sample.outcome.draft.frame.with_columns(
+        pl.lit("*").alias(n) for n in ("age", "sex", "zip", "education")
+    )
     draft = sample.outcome.draft
     certificate, release = measure(Table(starred), draft.schema, sample.policy, None)
-    write_audit_report(Audited(certificate, release, draft.schema, None), sample.policy, tmp_path / "audit.html")
+    write_audit_report(
+        AuditResult(certificate, release, draft.schema, None),
+        sample.policy,
+        tmp_path / "audit.html",
+    )
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
     assert "All 1,000 records are suppressed, so there is no class." in page.text
 
@@ -305,7 +346,11 @@ def test_a_broken_promise_is_said_first(sample, tmp_path):
     stricter = sample.policy.with_k(25)
     draft = sample.outcome.draft
     certificate, release = measure(published, draft.schema, stricter, draft.truth)
-    write_audit_report(Audited(certificate, release, draft.schema, draft.truth), stricter, tmp_path / "audit.html")
+    write_audit_report(
+        AuditResult(certificate, release, draft.schema, draft.truth),
+        stricter,
+        tmp_path / "audit.html",
+    )
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
     assert "Not everything holds" in page.text
     assert "k-anonymity (at least 25 asked, 10 found: broken)" in page.text
@@ -317,11 +362,14 @@ def test_sensitive_values_without_a_promise_are_named_as_such(sample):
     assert "Good guesses about disease." in sample.page.text
 
 
-@pytest.mark.parametrize(("order", "said"), [("input", "in the order of the input"), ("shuffled", "Their order")])
+@pytest.mark.parametrize(
+    ("order", "said"), [("input", "in the order of the input"), ("shuffled", "Their order")]
+)
 def test_what_the_order_of_the_rows_tells_is_said(tmp_path, order, said):
     content = policy_of({"age": AGE, "city": CITY, "ill": ILL}, render={"order": order})
-    assert f"The order of the rows. Rows {'stand' if order == 'input' else 'were mixed.'} {said}" in (
-        Release(tmp_path, people(40), content).page.text
+    assert (
+        f"The order of the rows. Rows {'stand' if order == 'input' else 'were mixed.'} {said}"
+        in (Release(tmp_path, people(40), content).page.text)
     )
 
 
@@ -335,9 +383,20 @@ def test_a_hundred_thousand_records_take_little_time(tmp_path):
 
 
 def test_the_adult_table(tmp_path, adult, data_folder):
-    names = ["age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country"]
+    names = [
+        "age",
+        "workclass",
+        "education",
+        "marital-status",
+        "occupation",
+        "race",
+        "sex",
+        "native-country",
+    ]
     folder = data_folder / "adult" / "hierarchies_arx"
-    attributes = {name: {"role": "quasi", "hierarchy": str(folder / f"{name}.csv")} for name in names}
+    attributes = {
+        name: {"role": "quasi", "hierarchy": str(folder / f"{name}.csv")} for name in names
+    }
     content = policy_of({**attributes, "income": ILL}, k=10)
     release = Release(tmp_path, adult.select([*names, "income"]), content)
     assert all(len(release.distribution(name).labels) >= 2 for name in names)
@@ -399,7 +458,9 @@ def test_codes_are_shown_at_the_level_that_is_published(tmp_path):
     codes = 13000 + rng.integers(0, 200, 300)
     frame = people(300).with_columns(city=pl.Series(codes).cast(pl.String))
     release = Release(
-        tmp_path, frame, policy_of({"age": AGE, "city": CITY | {"hierarchy": {"prefix": 5}}, "ill": ILL}, k=20)
+        tmp_path,
+        frame,
+        policy_of({"age": AGE, "city": CITY | {"hierarchy": {"prefix": 5}}, "ill": ILL}, k=20),
     )
     shown = set(re.findall(r"\b13\d{3}\b", release.page.text))
     assert shown <= set(re.findall(r"\b13\d{3}\b", release.published))
@@ -409,20 +470,32 @@ def test_codes_are_shown_at_the_level_that_is_published(tmp_path):
 
 def test_the_extremes_of_suppressed_records_are_not_told(tmp_path):
     frame = people(80).with_columns(
-        age=pl.when(pl.int_range(80) == 0).then(97).when(pl.int_range(80) == 1).then(3).otherwise(pl.col("age")),
+        age=pl.when(pl.int_range(80) == 0)
+        .then(97)
+        .when(pl.int_range(80) == 1)
+        .then(3)
+        .otherwise(pl.col("age")),
         city=pl.when(pl.int_range(80) < 2).then(None).otherwise(pl.col("city")),
     )
-    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}, missing="suppress"))
+    release = Release(
+        tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}, missing="suppress")
+    )
     found = release.distribution("age")
     assert found.edges[0] >= 20
     assert found.edges[-1] <= 70
 
 
 def test_the_domain_that_only_the_data_tells_is_not_told(tmp_path):
-    frame = people(80).with_columns(age=pl.when(pl.int_range(80) == 0).then(98765).otherwise(pl.col("age")))
-    frame = frame.with_columns(city=pl.when(pl.int_range(80) == 0).then(None).otherwise(pl.col("city")))
+    frame = people(80).with_columns(
+        age=pl.when(pl.int_range(80) == 0).then(98765).otherwise(pl.col("age"))
+    )
+    frame = frame.with_columns(
+        city=pl.when(pl.int_range(80) == 0).then(None).otherwise(pl.col("city"))
+    )
     number = {"role": "quasi", "type": "number"}
-    release = Release(tmp_path, frame, policy_of({"age": number, "city": CITY, "ill": ILL}, missing="suppress"))
+    release = Release(
+        tmp_path, frame, policy_of({"age": number, "city": CITY, "ill": ILL}, missing="suppress")
+    )
     assert "98765" not in release.html.replace(",", "")
 
 
@@ -438,10 +511,14 @@ def test_every_figure_of_the_original_stands_for_k_people_and_is_a_multiple_of_k
 def test_many_records_of_one_person_are_one_person(tmp_path):
     """Thirty visits at age 61 by one person are not thirty people at age 61."""
     frame = people(60).with_columns(who=pl.int_range(60), age=pl.lit(30) + pl.int_range(60) % 3)
-    visits = pl.DataFrame({"age": [61] * 30, "city": ["Oslo"] * 30, "ill": ["flu"] * 30, "who": [0] * 30})
+    visits = pl.DataFrame(
+        {"age": [61] * 30, "city": ["Oslo"] * 30, "ill": ["flu"] * 30, "who": [0] * 30}
+    )
     both = pl.concat([visits.cast(frame.schema), frame])
     release = Release(
-        tmp_path, both, policy_of({"age": AGE, "city": CITY, "ill": ILL, "who": {"role": "subject"}}, k=5)
+        tmp_path,
+        both,
+        policy_of({"age": AGE, "city": CITY, "ill": ILL, "who": {"role": "subject"}}, k=5),
     )
     found = release.distribution("age")
     at_61 = np.flatnonzero((found.edges[:-1] <= 61) & (found.edges[1:] > 61))
@@ -450,7 +527,9 @@ def test_many_records_of_one_person_are_one_person(tmp_path):
 
 def test_small_k_still_folds_values_of_fewer_than_five(tmp_path):
     frame = people(103).with_columns(age=pl.when(pl.int_range(103) < 100).then(30).otherwise(50))
-    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": {"role": "drop"}, "ill": ILL}, k=2))
+    release = Release(
+        tmp_path, frame, policy_of({"age": AGE, "city": {"role": "drop"}, "ill": ILL}, k=2)
+    )
     found = release.distribution("age")
     assert found.before[0] == 100
     assert np.isnan(found.before[1:]).all()
@@ -470,7 +549,9 @@ def test_spread_mass_is_all_of_it():
 
 
 def test_an_interval_is_spread_evenly_over_the_whole_numbers_it_holds():
-    spread = spread_over_intervals(np.array([10.0]), np.array([20.0]), np.array([10.0]), np.array([10.0, 15.0, 20.0]))
+    spread = spread_over_intervals(
+        np.array([10.0]), np.array([20.0]), np.array([10.0]), np.array([10.0, 15.0, 20.0])
+    )
     assert spread.tolist() == [5.0, 5.0]
 
 

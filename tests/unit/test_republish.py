@@ -11,10 +11,10 @@ import pytest
 
 from republish_cases import POLICY, append, grown, policy, wearers
 from shoal.errors import InputError, PromiseError
-from shoal.jobs.history import audit_ledger
-from shoal.jobs.history_report import write_history_report
-from shoal.jobs.ledger import export_table
-from shoal.jobs.policy import Policy
+from shoal.jobs.republish.export import export_table
+from shoal.jobs.republish.history import audit_ledger
+from shoal.policy.policy import Policy
+from shoal.reports.history import write_history_report
 
 
 @pytest.mark.parametrize("method", ["crp", "static-1"])
@@ -65,8 +65,15 @@ def test_whoever_waits_may_come_again_before_being_published_and_it_is_said(tmp_
     assert append(ledger, wearers(3, 1)).again == 0
     again = wearers(3, 1).with_columns(pl.lit("run").alias("activity"))
     waits = append(ledger, again)
-    assert (waits.release, waits.waiting, waits.again) == (None, 6, 3), "still three people, with two records each"
-    done = append(ledger, pl.concat([wearers(1, 2), wearers(2, 1).with_columns(pl.lit("sit").alias("activity"))]))
+    assert (waits.release, waits.waiting, waits.again) == (
+        None,
+        6,
+        3,
+    ), "still three people, with two records each"
+    done = append(
+        ledger,
+        pl.concat([wearers(1, 2), wearers(2, 1).with_columns(pl.lit("sit").alias("activity"))]),
+    )
     assert done.certificate["records"]["out"] == 9
     assert done.certificate["subjects"] == 4
     assert done.again == done.certificate["ledger"]["came_again"] == 2
@@ -79,20 +86,35 @@ def test_whoever_waits_may_come_again_before_being_published_and_it_is_said(tmp_
 
 def test_the_command_says_who_came_again(tmp_path, shoal):
     (tmp_path / "p.json").write_text(json.dumps(POLICY))
-    for number, frame in enumerate((wearers(2, 1), wearers(1, 1).with_columns(pl.lit("run").alias("activity")))):
+    for number, frame in enumerate(
+        (wearers(2, 1), wearers(1, 1).with_columns(pl.lit("run").alias("activity")))
+    ):
         frame.write_csv(tmp_path / f"{number}.csv")
-        told = shoal("republish", tmp_path / f"{number}.csv", "-p", tmp_path / "p.json", "--ledger", tmp_path / "L")
+        told = shoal(
+            "republish",
+            tmp_path / f"{number}.csv",
+            "-p",
+            tmp_path / "p.json",
+            "--ledger",
+            tmp_path / "L",
+        )
         assert told.status == 0
-    assert "1 person who waited came again: each now has several records, and counts once" in told.err
+    assert (
+        "1 person who waited came again: each now has several records, and counts once" in told.err
+    )
 
 
 def test_signatures_refuse_who_waits_and_comes_again(tmp_path):
     """One record to a person: what waits is changed by an update, not by a second record."""
-    asked = Policy.from_dict(POLICY | {"attributes": POLICY["attributes"] | {"beat": {"role": "drop"}}})
+    asked = Policy.from_dict(
+        POLICY | {"attributes": POLICY["attributes"] | {"beat": {"role": "drop"}}}
+    )
     asked = asked.with_method("m-invariance", {"m": 2})
     append(tmp_path / "L", wearers(3, 1), asked)
     again = pl.concat([wearers(1, 1), wearers(30, 2)])
-    with pytest.raises(InputError, match="some people have several records, those that wait included"):
+    with pytest.raises(
+        InputError, match="some people have several records, those that wait included"
+    ):
         append(tmp_path / "L", again, asked)
 
 
@@ -100,7 +122,12 @@ def test_an_empty_increment_changes_nothing(tmp_path):
     ledger = grown(tmp_path / "L", releases=1)
     done = append(ledger, wearers(0, 2).cast(pl.String))
     assert (done.release, done.waiting) == (None, 0)
-    assert sorted(p.name for p in ledger.with_name("L.private").iterdir()) == ["000001", "inputs", "key", "lock"]
+    assert sorted(p.name for p in ledger.with_name("L.private").iterdir()) == [
+        "000001",
+        "inputs",
+        "key",
+        "lock",
+    ]
 
 
 def test_the_same_increment_is_not_published_twice(tmp_path):
@@ -114,7 +141,9 @@ def test_the_same_increment_is_not_published_twice(tmp_path):
 def test_people_of_earlier_releases_are_refused_and_counted(tmp_path):
     ledger = grown(tmp_path / "L", releases=2)
     mixed = pl.concat([wearers(20, 5), wearers(30, 1).head(3)])
-    with pytest.raises(PromiseError, match="people of the increment who are in earlier releases: 3"):
+    with pytest.raises(
+        PromiseError, match="people of the increment who are in earlier releases: 3"
+    ):
         append(ledger, mixed)
     assert audit_ledger(ledger).holds
     assert len(audit_ledger(ledger).releases) == 2
@@ -134,7 +163,9 @@ def test_static_2_is_withheld_unless_leaks_are_allowed(tmp_path):
     assert done.certificate["records"]["out"] == 80
     found = audit_ledger(ledger)
     assert not found.holds
-    assert done.certificate["history"]["findings"] == [f.report() for f in found.releases[1].findings]
+    assert done.certificate["history"]["findings"] == [
+        f.report() for f in found.releases[1].findings
+    ]
 
 
 def test_leaks_that_are_allowed_and_absent_are_not_claimed(tmp_path):

@@ -10,11 +10,13 @@ import pytest
 
 import shoal
 from republish_cases import POLICY, append, wearers
-from shoal.jobs.history import audit_ledger
-from shoal.jobs.policy import Policy
+from shoal.jobs.republish.history import audit_ledger
+from shoal.policy.policy import Policy
 
 
-def asked(t: float, reference: str | None = None, method: str = "crp", beat: bool = False, **changes) -> Policy:
+def asked(
+    t: float, reference: str | None = None, method: str = "crp", beat: bool = False, **changes
+) -> Policy:
     told = {} if reference is None else {"reference": reference}
     attributes = POLICY["attributes"] | {"beat": {"role": "sensitive", "type": "number"}}
     names = ["activity", "beat"] if beat else ["activity"]
@@ -24,7 +26,9 @@ def asked(t: float, reference: str | None = None, method: str = "crp", beat: boo
 
 
 def doing(n: int, seed: int, *activities: str) -> pl.DataFrame:
-    return wearers(n, seed).with_columns(activity=pl.Series([activities[i % len(activities)] for i in range(n)]))
+    return wearers(n, seed).with_columns(
+        activity=pl.Series([activities[i % len(activities)] for i in range(n)])
+    )
 
 
 def farthest(ledger: Path, release: int, name: str, ordered: bool) -> float:
@@ -39,7 +43,9 @@ def farthest(ledger: Path, release: int, name: str, ordered: bool) -> float:
     distances = []
     for _, members in parts[-1].group_by("age", "height", "sex"):
         apart = shares(members) - whole
-        distances.append(np.abs(apart.cumsum()).sum() / (len(values) - 1) if ordered else np.abs(apart).sum() / 2)
+        distances.append(
+            np.abs(apart.cumsum()).sum() / (len(values) - 1) if ordered else np.abs(apart).sum() / 2
+        )
     return max(distances)
 
 
@@ -67,11 +73,15 @@ def test_what_is_measured_is_the_distance_from_all_that_is_published(tmp_path, m
     ledger, policy = tmp_path / "L", asked(0.4, "table", method, beat=True)
     for seed in (1, 2, 3):
         promise = append(ledger, wearers(60, seed), policy).certificate["promises"][1]
-        wanted = max(farthest(ledger, seed, "activity", False), farthest(ledger, seed, "beat", True))
+        wanted = max(
+            farthest(ledger, seed, "activity", False), farthest(ledger, seed, "beat", True)
+        )
         assert promise["measured"] == pytest.approx(wanted, abs=1e-12)
     found = audit_ledger(ledger)
     assert found.holds
-    assert not audit_ledger(ledger.rename(tmp_path / "public")).knows_people, "without the private part, too"
+    assert not audit_ledger(ledger.rename(tmp_path / "public")).knows_people, (
+        "without the private part, too"
+    )
 
 
 def test_a_table_that_is_published_anew_is_compared_with_itself(tmp_path):
@@ -108,11 +118,16 @@ def test_who_is_suppressed_is_not_in_the_table(tmp_path):
 
 def test_published_once_the_table_is_the_release():
     frame = wearers(60, 1)
-    same = [shoal.publish(frame, asked(0.3, reference, "rounded-partition")) for reference in ("release", "table")]
+    same = [
+        shoal.publish(frame, asked(0.3, reference, "rounded-partition"))
+        for reference in ("release", "table")
+    ]
     assert same[0].data.equals(same[1].data)
 
 
-@pytest.mark.parametrize("settings", [{"reference": "union"}, {"reference": "table", "joint": True}])
+@pytest.mark.parametrize(
+    "settings", [{"reference": "union"}, {"reference": "table", "joint": True}]
+)
 def test_references_that_can_not_be_are_refused(settings):
     promise = {"model": "t-closeness", "attributes": ["activity", "beat"], "t": 0.3, **settings}
     with pytest.raises(shoal.InputError, match="t-closeness"):

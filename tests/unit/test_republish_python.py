@@ -9,7 +9,7 @@ import pytest
 
 import shoal
 from republish_cases import POLICY, policy, wearers
-from shoal.jobs.policy import Policy
+from shoal.policy.policy import Policy
 
 
 @pytest.mark.parametrize("kind", ["polars", "pandas", "pyarrow"])
@@ -21,7 +21,9 @@ def test_a_frame_goes_in_and_what_was_published_comes_out(tmp_path, kind):
     assert type(done.data) is type(given)
     written = pl.read_csv(tmp_path / "L" / "0001" / "data.csv", infer_schema=False)
     assert pl.DataFrame(done.data).equals(written)
-    assert done.certificate == json.loads((tmp_path / "L" / "0001" / "certificate.json").read_text())
+    assert done.certificate == json.loads(
+        (tmp_path / "L" / "0001" / "certificate.json").read_text()
+    )
 
 
 def test_frames_and_files_give_the_same_bytes(tmp_path, shoal):
@@ -31,7 +33,17 @@ def test_frames_and_files_give_the_same_bytes(tmp_path, shoal):
     (tmp_path / "p.json").write_text(json.dumps(POLICY))
     for seed in (1, 2):
         wearers(30, seed).write_csv(tmp_path / "i.csv")
-        assert shoal("republish", tmp_path / "i.csv", "-p", tmp_path / "p.json", "--ledger", tmp_path / "A").status == 0
+        assert (
+            shoal(
+                "republish",
+                tmp_path / "i.csv",
+                "-p",
+                tmp_path / "p.json",
+                "--ledger",
+                tmp_path / "A",
+            ).status
+            == 0
+        )
         library.republish(wearers(30, seed), tmp_path / "p.json", tmp_path / "B")
     for release in ("0001", "0002"):
         a, b = (tmp_path / name / release / "data.csv" for name in "AB")
@@ -51,16 +63,24 @@ def test_nobody_is_published_again_because_an_id_became_a_decimal(tmp_path, kind
     assert shoal.republish(frame, policy(), tmp_path / "L").release == 1
     with pytest.raises(shoal.InputError, match="'who': names people by decimals"):
         shoal.republish(frame.cast({"who": kind}), policy(), tmp_path / "L")
-    with pytest.raises(shoal.PromiseError, match="people of the increment who are in earlier releases: 30"):
-        shoal.republish(frame.cast({"who": pl.Decimal(10, 0), "age": pl.Float64}), policy(), tmp_path / "L")
+    with pytest.raises(
+        shoal.PromiseError, match="people of the increment who are in earlier releases: 30"
+    ):
+        shoal.republish(
+            frame.cast({"who": pl.Decimal(10, 0), "age": pl.Float64}), policy(), tmp_path / "L"
+        )
 
 
 def test_few_people_wait_and_an_empty_frame_changes_nothing(tmp_path):
     waiting = shoal.republish(wearers(3, 1), policy(), tmp_path / "L")
     assert (waiting.release, waiting.data, waiting.waiting) == (None, None, 3)
     assert waiting.reasons
-    assert shoal.republish(wearers(30, 1).clear(), policy(), tmp_path / "L").reasons == ("the increment is empty",)
-    assert shoal.republish(wearers(3, 2), policy(), tmp_path / "L").certificate["records"]["out"] == 6
+    assert shoal.republish(wearers(30, 1).clear(), policy(), tmp_path / "L").reasons == (
+        "the increment is empty",
+    )
+    assert (
+        shoal.republish(wearers(3, 2), policy(), tmp_path / "L").certificate["records"]["out"] == 6
+    )
 
 
 def test_what_leaks_is_withheld_unless_leaks_are_allowed(tmp_path):
@@ -75,7 +95,9 @@ def test_what_leaks_is_withheld_unless_leaks_are_allowed(tmp_path):
     assert found.releases[1].told
 
 
-@pytest.mark.parametrize("frame", [[1, 2], wearers(30, 1).drop("age"), wearers(30, 1).rename({"age": "years"})])
+@pytest.mark.parametrize(
+    "frame", [[1, 2], wearers(30, 1).drop("age"), wearers(30, 1).rename({"age": "years"})]
+)
 def test_what_is_no_increment_is_refused_and_begins_nothing(tmp_path, frame):
     with pytest.raises(shoal.InputError):
         shoal.republish(frame, policy(), tmp_path / "L")
@@ -130,7 +152,12 @@ def test_what_if_runs_every_method_before_it_times_one(tmp_path, monkeypatch):
     monkeypatch.setattr(Policy, "build_method", lambda self, verb: Counted(build(self, verb)))
     shoal.what_if(wearers(300, 1), policy(), tmp_path / "L")
     warm = [name for name, records in ran if records != 300]
-    assert [name for name, records in ran if records == 300] == ["crp", "k-pprp", "static-1", "static-2"]
+    assert [name for name, records in ran if records == 300] == [
+        "crp",
+        "k-pprp",
+        "static-1",
+        "static-2",
+    ]
     assert ran.index(("crp", 300)) == len(warm), "all are warm before the first is timed"
     assert sorted(warm) == ["crp"] * 2 + ["k-pprp"] * 2 + ["static-1"] * 2 + ["static-2"] * 2
     assert not (tmp_path / "L").exists()

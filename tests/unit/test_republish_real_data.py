@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from shoal.connectors import files
-from shoal.jobs.history import audit_ledger
-from shoal.jobs.policy import Policy
-from shoal.jobs.republish import republish_file
+from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.republish import republish_file
+from shoal.policy.policy import Policy
 
 BODIES = {
     "age": {"role": "quasi", "type": "number", "domain": [10, 100]},
@@ -20,7 +20,9 @@ BODIES = {
 
 def policy(k: int, **attributes) -> Policy:
     promises = [{"model": "k-anonymity", "k": k}]
-    return Policy.from_dict({"version": 1, "attributes": BODIES | attributes, "promises": promises, "other": "drop"})
+    return Policy.from_dict(
+        {"version": 1, "attributes": BODIES | attributes, "promises": promises, "other": "drop"}
+    )
 
 
 def test_165_thousand_rows_of_four_people_are_four_people(tmp_path, data_folder):
@@ -40,13 +42,16 @@ def test_165_thousand_rows_of_four_people_are_four_people(tmp_path, data_folder)
 def test_watches_in_two_increments(tmp_path, data_folder, method):
     """Watch and Fitbit: 6,264 minutes of 49 bodies; no column names people, so a body is taken for one."""
     minutes = pl.read_csv(
-        gzip.decompress((data_folder / "wearables" / "watch_fitbit.csv.gz").read_bytes()), infer_schema=False
+        gzip.decompress((data_folder / "wearables" / "watch_fitbit.csv.gz").read_bytes()),
+        infer_schema=False,
     )
     body = pl.concat_str("age", "gender", "height", "weight", separator="/").alias("body")
     frame = minutes.select("age", "weight", "activity", body)
     people = sorted(frame["body"].unique())
     assert len(people) == 49
-    asked = policy(5, body={"role": "subject"}, activity={"role": "sensitive"}).with_method(method, {})
+    asked = policy(5, body={"role": "subject"}, activity={"role": "sensitive"}).with_method(
+        method, {}
+    )
     for part in (people[:27], people[27:]):
         frame.filter(pl.col("body").is_in(part)).write_csv(tmp_path / "increment.csv")
         assert republish_file(str(tmp_path / "increment.csv"), asked, tmp_path / "L").release

@@ -20,19 +20,23 @@ class OnlyK:
         self.k = k
         self.subjects = subjects
         self.beyond = beyond
-        self.beyond_k = beyond is not None
+        self.needs_more_than_k = beyond is not None
 
-    def hold(self, labels: np.ndarray, count: int) -> np.ndarray:
+    def holds(self, labels: np.ndarray, count: int) -> np.ndarray:
         held = np.empty(count, dtype=bool)
         for c in range(count):
             members = np.flatnonzero(labels == c)
-            people = len(members) if self.subjects is None else len(set(self.subjects[members].tolist()))
+            people = (
+                len(members) if self.subjects is None else len(set(self.subjects[members].tolist()))
+            )
             held[c] = people >= self.k and (self.beyond is None or self.beyond(members))
         return held
 
 
 def linear(codes: np.ndarray, subjects: np.ndarray | None = None) -> Matrix:
-    return Matrix.from_columns(codes, [float(np.ptp(column)) for column in codes.T], subjects=subjects)
+    return Matrix.from_columns(
+        codes, [float(np.ptp(column)) for column in codes.T], subjects=subjects
+    )
 
 
 def table(n: int, values=(70, 2, 15, 4), seed: int = 5) -> Matrix:
@@ -67,7 +71,9 @@ def kernel(request, monkeypatch):
 
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
-@pytest.mark.parametrize(("n", "k"), [(2, 2), (7, 2), (39, 20), (40, 20), (5000, 7), (5003, 50), (5003, 400)])
+@pytest.mark.parametrize(
+    ("n", "k"), [(2, 2), (7, 2), (39, 20), (40, 20), (5000, 7), (5003, 50), (5003, 400)]
+)
 def test_every_variant_gives_exactly_n_over_k_classes(variant, n, k):
     result = partition(table(n), k, **variant)
     assert result.count == n // k
@@ -135,7 +141,9 @@ def test_classes_hold_k_distinct_subjects_when_subjects_own_several_records(vari
     subjects = np.random.default_rng(3).integers(0, 300, 900).astype(np.int32)
     subjects = np.unique(subjects, return_inverse=True)[1].astype(np.int32)
     matrix = linear(base.codes, subjects)
-    result = RoundedPartition(**variant).partition(matrix, OnlyK(6, subjects), np.random.default_rng(0))
+    result = RoundedPartition(**variant).partition(
+        matrix, OnlyK(6, subjects), np.random.default_rng(0)
+    )
     people = [len(set(subjects[members].tolist())) for members in members_of(result.labels)]
     assert min(people) >= 6
     assert result.count > 40
@@ -147,7 +155,7 @@ def test_every_class_keeps_a_promise_beyond_k(variant):
     sensitive = np.random.default_rng(9).integers(0, 4, 2000)
     diverse = OnlyK(8, beyond=lambda members: len(set(sensitive[members].tolist())) >= 3)
     result = RoundedPartition(**variant).partition(matrix, diverse, np.random.default_rng(0))
-    assert diverse.hold(result.labels, result.count).all()
+    assert diverse.holds(result.labels, result.count).all()
     assert result.count > 60
 
 
@@ -178,6 +186,10 @@ def test_the_same_table_gives_the_same_classes_in_any_row_order():
 def _boxes(matrix: Matrix, k: int) -> list[tuple]:
     labels = partition(matrix, k).labels
     return sorted(
-        (tuple(matrix.codes[m].min(axis=0).tolist()), tuple(matrix.codes[m].max(axis=0).tolist()), len(m))
+        (
+            tuple(matrix.codes[m].min(axis=0).tolist()),
+            tuple(matrix.codes[m].max(axis=0).tolist()),
+            len(m),
+        )
         for m in members_of(labels)
     )

@@ -18,7 +18,11 @@ from shoal.privacy import BetaLikeness, DeltaDisclosure
 
 BETAS = st.sampled_from([0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
 DELTAS = st.sampled_from([0.1, 0.25, 0.5, 0.7, 1.0, 1.5, 2.0])
-MODELS = [BetaLikeness("s", 0.5, "basic"), BetaLikeness("s", 1.0, "enhanced"), DeltaDisclosure("s", 0.7)]
+MODELS = [
+    BetaLikeness("s", 0.5, "basic"),
+    BetaLikeness("s", 1.0, "enhanced"),
+    DeltaDisclosure("s", 0.7),
+]
 
 
 def occupied(classes):
@@ -28,7 +32,9 @@ def occupied(classes):
 
 def one_class(inside, outside):
     """Class 0 with so many records of each value, class 1 with the others of the table."""
-    codes = np.concatenate([np.repeat(np.arange(len(part)), part) for part in (inside, outside)]).astype(np.int32)
+    codes = np.concatenate(
+        [np.repeat(np.arange(len(part)), part) for part in (inside, outside)]
+    ).astype(np.int32)
     labels = np.repeat([0, 1], [sum(inside), sum(outside)]).astype(np.int32)
     return Classes(labels, 2, None, {"s": SensitiveColumn("s", codes, len(inside))})
 
@@ -75,7 +81,9 @@ def test_a_class_that_lacks_a_value_discloses_that():
 
 
 def test_below_delta_is_strict_where_it_can_be_reached():
-    classes = one_class((2, 1, 1), (0, 3, 1))  # the first value: half of the class, a quarter of the table
+    classes = one_class(
+        (2, 1, 1), (0, 3, 1)
+    )  # the first value: half of the class, a quarter of the table
     assert not DeltaDisclosure("s", 1.0, "binary").holds(classes)[0]
     assert DeltaDisclosure("s", 1.0001, "binary").holds(classes)[0]
     assert DeltaDisclosure("s", 0.7).holds(classes)[0]
@@ -89,7 +97,9 @@ def test_a_gain_of_exactly_beta_holds():
 
 
 def test_a_frequent_value_may_gain_less_where_beta_likeness_is_enhanced():
-    classes = one_class((10, 0), (2, 8))  # 60 % of the table, all of the class: a gain of 2/3, and -ln 0.6 is 0.51
+    classes = one_class(
+        (10, 0), (2, 8)
+    )  # 60 % of the table, all of the class: a gain of 2/3, and -ln 0.6 is 0.51
     assert BetaLikeness("s", 1.0, "basic").holds(classes)[0]
     report = BetaLikeness("s", 1.0).report(classes)
     assert report["holds"] is False
@@ -108,15 +118,20 @@ def test_a_union_of_classes_that_hold_holds(promise, classes):
 @pytest.mark.parametrize("promise", MODELS, ids=str)
 @given(classes=published.classes())
 def test_everybody_in_one_class_holds(promise, classes):
-    everybody = Classes(np.where(classes.labels >= 0, 0, -1), 1, classes.subjects, classes.sensitive)
-    assert promise.holds(everybody)[0] == (classes.labels >= 0).any()
+    whole_table = Classes(
+        np.where(classes.labels >= 0, 0, -1), 1, classes.subjects, classes.sensitive
+    )
+    assert promise.holds(whole_table)[0] == (classes.labels >= 0).any()
 
 
 @given(published.classes(names=("s", "u")), BETAS)
 def test_of_several_attributes_the_worst_counts(classes, bound):
     for model in (BetaLikeness, DeltaDisclosure):
         each = [model((name,), bound) for name in ("s", "u")]
-        assert (model(("s", "u"), bound).holds(classes) == each[0].holds(classes) & each[1].holds(classes)).all()
+        assert (
+            model(("s", "u"), bound).holds(classes)
+            == each[0].holds(classes) & each[1].holds(classes)
+        ).all()
 
 
 @given(published.classes(), DELTAS)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import shoal
 from fusion_cases import Case, cases
 from naive_specialization import NaiveTds
-from shoal.algorithms.fusion.specialization import (
+from shoal.algorithms.steps.specialization import (
     SCORES,
-    Qid,
+    AnonymityRequirement,
     Specialization,
     Step,
     Taxonomy,
@@ -24,21 +24,39 @@ from shoal.algorithms.fusion.specialization import (
 
 def naive_of(case, score):
     trees = [
-        None if t.is_number else {node: spans_of(Step(0, *node, tuple(s.tolist()))) for node, s in t.children.items()}
+        (
+            None
+            if t.is_number
+            else {
+                node: spans_of(Step(0, *node, tuple(s.tolist()))) for node, s in t.children.items()
+            }
+        )
         for t in case.taxonomies
     ]
     rows = list(zip(*(codes.tolist() for codes in case.codes), strict=True))
     qids = [(qid.attributes, qid.k) for qid in case.qids]
-    return NaiveTds(rows, case.classes.tolist(), trees, [t.cells for t in case.taxonomies], qids, score)
+    return NaiveTds(
+        rows, case.classes.tolist(), trees, [t.cells for t in case.taxonomies], qids, score
+    )
 
 
-TREE = {(0, 7): [0, 4, 6], (0, 3): [0, 2], (0, 1): [0, 1], (2, 3): [2, 3], (4, 5): [4, 5], (6, 7): [6, 7]}
+TREE = {
+    (0, 7): [0, 4, 6],
+    (0, 3): [0, 2],
+    (0, 1): [0, 1],
+    (2, 3): [2, 3],
+    (4, 5): [4, 5],
+    (6, 7): [6, 7],
+}
 IMPLIED = Case(
     names=("a0", "a1"),
     codes=(np.array([10, 7, 6, 3, 3, 0, 0, 0]), np.array([1, 6, 5, 7, 4, 4, 7, 5])),
-    taxonomies=(Taxonomy(12, {}, is_number=True), Taxonomy(8, {node: np.array(at) for node, at in TREE.items()})),
+    taxonomies=(
+        Taxonomy(12, {}, is_number=True),
+        Taxonomy(8, {node: np.array(at) for node, at in TREE.items()}),
+    ),
     classes=np.array([1, 2, 1, 1, 0, 0, 1, 0]),
-    qids=(Qid((0, 1), 1), Qid((0,), 1)),
+    qids=(AnonymityRequirement((0, 1), 1), AnonymityRequirement((0,), 1)),
 )
 
 
@@ -85,7 +103,9 @@ def test_a_step_taken_back_leaves_no_trace(case, data):
 
 
 def test_a_step_reads_the_rows_under_its_node_alone():
-    state = Specialization([np.array([0] * 90 + [1] * 5 + [2] * 5)], [3], [Qid((0,), 5)])
+    state = Specialization(
+        [np.array([0] * 90 + [1] * 5 + [2] * 5)], [3], [AnonymityRequirement((0,), 5)]
+    )
     assert state.step(Step(0, 0, 2, (0, 1)))
     before = state.touched
     assert state.step(Step(0, 1, 2, (1, 2)))
@@ -102,16 +122,30 @@ def test_a_number_of_one_value_is_no_candidate():
 
 
 def test_a_qid_within_another_of_no_smaller_k_is_dropped():
-    qids = [Qid((0,), 3), Qid((0, 1), 3), Qid((1,), 5)]
-    assert without_implied(qids) == (Qid((0, 1), 3), Qid((1,), 5))
-    assert without_implied([Qid((0,), 2), Qid((0,), 2)]) == (Qid((0,), 2),)
+    qids = [
+        AnonymityRequirement((0,), 3),
+        AnonymityRequirement((0, 1), 3),
+        AnonymityRequirement((1,), 5),
+    ]
+    assert without_implied(qids) == (AnonymityRequirement((0, 1), 3), AnonymityRequirement((1,), 5))
+    assert without_implied([AnonymityRequirement((0,), 2), AnonymityRequirement((0,), 2)]) == (
+        AnonymityRequirement((0,), 2),
+    )
 
 
 def test_a_category_without_records_under_a_node_is_left_alone():
-    taxonomy = Taxonomy(4, {(0, 3): np.array([0, 2]), (0, 1): np.array([0, 1]), (2, 3): np.array([2, 3])})
+    taxonomy = Taxonomy(
+        4, {(0, 3): np.array([0, 2]), (0, 1): np.array([0, 1]), (2, 3): np.array([2, 3])}
+    )
     from fusion_cases import Case
 
-    case = Case(("a",), (np.array([0, 0, 1, 1]),), (taxonomy,), np.array([0, 0, 1, 1]), (Qid((0,), 2),))
+    case = Case(
+        ("a",),
+        (np.array([0, 0, 1, 1]),),
+        (taxonomy,),
+        np.array([0, 0, 1, 1]),
+        (AnonymityRequirement((0,), 2),),
+    )
     state, steps = case.alone()
     assert [tuple(s)[1:3] for s in steps] == [(0, 3), (0, 1)]
     assert state.cut(0) == [(0, 0), (1, 1), (2, 3)]

@@ -44,7 +44,18 @@ def test_a_stream_writes_rows_certificate_and_trace(shop, shoal):
 
 def test_the_audit_of_a_stream_with_its_trace_finds_no_fault(shop, shoal):
     shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
-    found = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "--json", "-q")
+    found = shoal(
+        "audit",
+        "out.csv",
+        "-p",
+        "policy.yaml",
+        "--original",
+        "p.csv",
+        "--trace",
+        "t.jsonl",
+        "--json",
+        "-q",
+    )
     assert found.status == 0
     faults = json.loads(found.out)["faults"]
     assert len(faults) == 17
@@ -54,7 +65,9 @@ def test_the_audit_of_a_stream_with_its_trace_finds_no_fault(shop, shoal):
 def test_suppressed_records_are_no_class_to_the_audit(shop, shoal):
     """A few people whom no cluster can hold at the end of the stream: starred, sensitive cells included."""
     frame = pl.read_csv("p.csv", infer_schema=False)
-    pl.concat([frame[:500], frame[500:502].with_columns(age=pl.lit("95"), income=pl.lit("200000"))]).write_csv("p.csv")
+    pl.concat(
+        [frame[:500], frame[500:502].with_columns(age=pl.lit("95"), income=pl.lit("200000"))]
+    ).write_csv("p.csv")
     told = ("--set", "delta=500", "--set", "strict_release=true")
     assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", *told).status == 0
     kinds = pl.read_ndjson("t.jsonl")["kind"]
@@ -85,7 +98,16 @@ def test_the_audit_notices_a_trace_that_is_not_honest(shop, shoal, change, fault
     shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
     change(pl.read_ndjson("t.jsonl")).write_ndjson("lie.jsonl")
     found = shoal(
-        "audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "lie.jsonl", "--json", "-q"
+        "audit",
+        "out.csv",
+        "-p",
+        "policy.yaml",
+        "--original",
+        "p.csv",
+        "--trace",
+        "lie.jsonl",
+        "--json",
+        "-q",
     )
     assert found.status == 1
     assert json.loads(found.out)["faults"][fault] > 0
@@ -93,14 +115,23 @@ def test_the_audit_notices_a_trace_that_is_not_honest(shop, shoal, change, fault
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("seq", 0.5), ("subject", None), ("class", True), ("kind", None), ("row", "0"), ("emitted", 0.5)],
+    [
+        ("seq", 0.5),
+        ("subject", None),
+        ("class", True),
+        ("kind", None),
+        ("row", "0"),
+        ("emitted", 0.5),
+    ],
 )
 def test_a_trace_of_other_kinds_of_values_is_told_in_a_line(shop, shoal, name, value):
     shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
     first, *rest = (shop / "t.jsonl").read_text().splitlines()
     changed = json.dumps(json.loads(first) | {name: value})
     (shop / "t.jsonl").write_text("\n".join([changed, *rest]))
-    found = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "-q")
+    found = shoal(
+        "audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "-q"
+    )
     assert found.status == 2
     assert found.err.startswith("shoal: trace 't.jsonl': ")
 
@@ -108,7 +139,20 @@ def test_a_trace_of_other_kinds_of_values_is_told_in_a_line(shop, shoal, name, v
 def test_huge_numbers_of_classes_need_no_room(shop, shoal):
     shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
     pl.read_ndjson("t.jsonl").with_columns(pl.col("class") + 10**15).write_ndjson("t.jsonl")
-    assert shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "-q").status == 0
+    assert (
+        shoal(
+            "audit",
+            "out.csv",
+            "-p",
+            "policy.yaml",
+            "--original",
+            "p.csv",
+            "--trace",
+            "t.jsonl",
+            "-q",
+        ).status
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,10 +161,16 @@ def test_huge_numbers_of_classes_need_no_room(shop, shoal):
         ("", "tau: 0.05", "stale"),  # clusters were used again that lose too much
         ("tau: 0.0", "tau: 1.0", "missed"),  # more clusters should have been at hand
         ("render: {order: input}", "", "unshuffled"),
-        ("promises: [{model: k-anonymity, k: 300}]", "promises: [{model: k-anonymity, k: 2}]", "needless"),
+        (
+            "promises: [{model: k-anonymity, k: 300}]",
+            "promises: [{model: k-anonymity, k: 2}]",
+            "needless",
+        ),
     ],
 )
-def test_the_audit_notices_a_stream_that_was_not_made_by_the_rule(shop, shoal, made_with, claimed, fault):
+def test_the_audit_notices_a_stream_that_was_not_made_by_the_rule(
+    shop, shoal, made_with, claimed, fault
+):
     def write(name, setting):
         policy = yaml.safe_load((shop / "policy.yaml").read_text())
         policy["promises"] = [{"model": "k-anonymity", "k": 10}]
@@ -131,12 +181,23 @@ def test_the_audit_notices_a_stream_that_was_not_made_by_the_rule(shop, shoal, m
     write("made.yaml", made_with)
     write("claimed.yaml", claimed)
     asked = ("--original", "p.csv", "--trace", "t.jsonl", "--json", "-q")
-    assert shoal("stream", "p.csv", "-p", "made.yaml", "-q", "-o", "out.csv", "--trace", "t.jsonl").status == 0
-    assert not any(json.loads(shoal("audit", "out.csv", "-p", "made.yaml", *asked).out)["faults"].values())
-    assert json.loads(shoal("audit", "out.csv", "-p", "claimed.yaml", *asked).out)["faults"][fault] > 0
+    assert (
+        shoal(
+            "stream", "p.csv", "-p", "made.yaml", "-q", "-o", "out.csv", "--trace", "t.jsonl"
+        ).status
+        == 0
+    )
+    assert not any(
+        json.loads(shoal("audit", "out.csv", "-p", "made.yaml", *asked).out)["faults"].values()
+    )
+    assert (
+        json.loads(shoal("audit", "out.csv", "-p", "claimed.yaml", *asked).out)["faults"][fault] > 0
+    )
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".jsonl", ".jsonl.gz", ".parquet", ".arrow"])
+@pytest.mark.parametrize(
+    "suffix", [".csv", ".csv.gz", ".tsv", ".jsonl", ".jsonl.gz", ".parquet", ".arrow"]
+)
 @pytest.mark.parametrize("checkpoint", [(), ("--checkpoint", "ck")])
 def test_every_format_of_sink_holds_the_same_rows(shop, shoal, small_pieces, suffix, checkpoint):
     assert shoal(*STREAM, "-o", "plain.csv").status == 0
@@ -195,7 +256,9 @@ def bad_lines(shop):
     (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
 
 
-def test_bad_records_are_set_aside_by_place_and_reason_without_their_cells(shop, shoal, small_pieces):
+def test_bad_records_are_set_aside_by_place_and_reason_without_their_cells(
+    shop, shoal, small_pieces
+):
     bad_lines(shop)
     found = shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", "--dead-letters", "bad.jsonl")
     assert found.status == 0
@@ -226,11 +289,17 @@ def test_a_quote_that_was_left_open_costs_one_record(shop, shoal, monkeypatch, p
     lines[2901] = lines[2901].replace(b",", b',"', 1)
     (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
     assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl").status == 0
-    told = [json.loads(line) for line in (shop / "out.csv.dead-letters.jsonl").read_text().splitlines()]
+    told = [
+        json.loads(line) for line in (shop / "out.csv.dead-letters.jsonl").read_text().splitlines()
+    ]
     assert told == [{"record": at, "reason": "a quote is left open"} for at in (10, 2900)]
-    assert sorted(pl.read_ndjson("t.jsonl")["seq"]) == [i for i in range(3000) if i not in (10, 2900)]
+    assert sorted(pl.read_ndjson("t.jsonl")["seq"]) == [
+        i for i in range(3000) if i not in (10, 2900)
+    ]
     assert "two\nlines" in set(pl.read_csv("out.csv", infer_schema=False)["amount"])
-    found = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "-q")
+    found = shoal(
+        "audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "-q"
+    )
     assert found.status == 0
 
 
@@ -241,7 +310,10 @@ def test_a_record_of_more_lines_than_asked_is_a_quote_left_open(shop, shoal):
     assert shoal(*STREAM, "-o", "a.csv", "--record-lines", "3").status == 0
     assert not (shop / "a.csv.dead-letters.jsonl").exists()
     assert shoal(*STREAM, "-o", "b.csv", "--record-lines", "2").status == 0
-    told = [json.loads(line)["reason"] for line in (shop / "b.csv.dead-letters.jsonl").read_text().splitlines()]
+    told = [
+        json.loads(line)["reason"]
+        for line in (shop / "b.csv.dead-letters.jsonl").read_text().splitlines()
+    ]
     assert told == ["a quote is left open", "has 1 cells, not 8", "has 1 cells, not 8"]
 
 
@@ -249,7 +321,9 @@ def test_the_audit_reads_the_source_as_its_stream_did(shop, shoal):
     lines = (shop / "p.csv").read_bytes().splitlines()
     lines[5] = b",".join([*lines[5].split(b",")[:-1], b'"' + b"1\n" * 150 + b'"'])
     (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
-    assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", "--record-lines", "200").status == 0
+    assert (
+        shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", "--record-lines", "200").status == 0
+    )
     audit = ("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "-q")
     assert shoal(*audit, "--trace", "t.jsonl", "--record-lines", "200").status == 0
     assert "--record-lines" in shoal(*audit, "--trace", "t.jsonl").err
@@ -268,7 +342,9 @@ def test_a_line_without_end_is_passed_over_and_not_held(shop, shoal, monkeypatch
     monkeypatch.setattr("shoal.connectors.feeds.LONGEST", 1 << 16)
     run = ("stream", f"p{suffix}", "-p", "policy.yaml", "-q", "-o", "out.csv", "--checkpoint", "ck")
     assert shoal(*run).status == 0
-    told = [json.loads(line) for line in (shop / "out.csv.dead-letters.jsonl").read_text().splitlines()]
+    told = [
+        json.loads(line) for line in (shop / "out.csv.dead-letters.jsonl").read_text().splitlines()
+    ]
     assert told == [{"record": 100, "reason": "is a line longer than 0 MB"}]
     assert json.loads((shop / "out.csv.certificate.json").read_text())["records"]["out"] == 3000
 
@@ -346,7 +422,19 @@ def test_the_report_shows_the_stream_over_time_and_needs_nothing_else(shop, shoa
 
 
 def test_the_report_of_nothing_published_says_so(shop, shoal):
-    shoal(*STREAM, "-o", "out.csv", "--set", "leftovers=drop", "--k", "400", "--set", "delta=400", "--report", "r.html")
+    shoal(
+        *STREAM,
+        "-o",
+        "out.csv",
+        "--set",
+        "leftovers=drop",
+        "--k",
+        "400",
+        "--set",
+        "delta=400",
+        "--report",
+        "r.html",
+    )
     assert "A stream of 3,000 records" in (shop / "r.html").read_text()
 
 
@@ -359,7 +447,9 @@ def close_to(shop, attribute, t):
         .replace("k: 10", "k: 5")
         .replace("customer: {role: subject}", "customer: {role: drop}")
     )
-    policy = policy.replace("{model: l-diversity, attribute: category, l: 3, kind: distinct}", asked)
+    policy = policy.replace(
+        "{model: l-diversity, attribute: category, l: 3, kind: distinct}", asked
+    )
     (shop / "policy.yaml").write_text(
         policy.replace("amount:   {role: plain}", "amount:   {role: sensitive, type: number}")
     )
@@ -369,7 +459,18 @@ def close_to(shop, attribute, t):
 def test_t_closeness_is_kept_to_a_declared_reference(shop, shoal, method):
     """Every class is as close to the reference as promised, though the stream drifts away from it."""
     close_to(shop, "category", 0.2)
-    run = (*STREAM, "-o", "out.csv", "--method", method, "--set", "delta=500", "--trace", "t.jsonl", "--json")
+    run = (
+        *STREAM,
+        "-o",
+        "out.csv",
+        "--method",
+        method,
+        "--set",
+        "delta=500",
+        "--trace",
+        "t.jsonl",
+        "--json",
+    )
     assert "a stream has none; name a table to compare with" in shoal(*run).err
     purchases.generate(2000, 9).write_csv("reference.csv")
     found = shoal(*run, "--reference", "reference.csv")
@@ -382,13 +483,19 @@ def test_t_closeness_is_kept_to_a_declared_reference(shop, shoal, method):
     told = shoal(*audit, "--reference", "reference.csv", "--json")
     assert closeness in json.loads(told.out)["promises"]
     faults = json.loads(told.out)["faults"]
-    assert not any(count for name, count in faults.items() if name != "late")  # the policy's method is fads
+    assert not any(
+        count for name, count in faults.items() if name != "late"
+    )  # the policy's method is fads
 
 
 @pytest.mark.parametrize("subject", ["subject", "drop"])
 def test_joint_closeness_is_kept_to_the_reference_that_the_policy_names(shop, shoal, subject):
     close_to(shop, "category, channel", "0.4, joint: true")
-    text = (shop / "policy.yaml").read_text().replace("customer: {role: drop}", f"customer: {{role: {subject}}}")
+    text = (
+        (shop / "policy.yaml")
+        .read_text()
+        .replace("customer: {role: drop}", f"customer: {{role: {subject}}}")
+    )
     text = "".join(
         "  channel: {role: sensitive}\n" if line.strip().startswith("channel:") else line
         for line in text.splitlines(keepends=True)
@@ -402,16 +509,37 @@ def test_joint_closeness_is_kept_to_the_reference_that_the_policy_names(shop, sh
     assert closeness["joint"]
     assert closeness["to"] == "reference"
     assert 0 < closeness["measured"] <= 0.4
-    audit = ("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "--json", "-q")
+    audit = (
+        "audit",
+        "out.csv",
+        "-p",
+        "policy.yaml",
+        "--original",
+        "p.csv",
+        "--trace",
+        "t.jsonl",
+        "--json",
+        "-q",
+    )
     assert closeness in json.loads(shoal(*audit).out)["promises"]
     if subject == "drop":  # without people to count, the published file tells all
-        assert closeness in json.loads(shoal("audit", "out.csv", "-p", "policy.yaml", "--json", "-q").out)["promises"]
+        assert (
+            closeness
+            in json.loads(shoal("audit", "out.csv", "-p", "policy.yaml", "--json", "-q").out)[
+                "promises"
+            ]
+        )
     shown = pl.read_csv("p.csv", infer_schema=False)
-    lacking = shown.filter((pl.col("category") != shown["category"][0]) | (pl.col("channel") != shown["channel"][0]))
+    lacking = shown.filter(
+        (pl.col("category") != shown["category"][0]) | (pl.col("channel") != shown["channel"][0])
+    )
     lacking.write_csv("reference.csv")
     assert shoal(*run[:-1]).status == 0
     reasons = (shop / "out.csv.dead-letters.jsonl").read_text()
-    assert "attributes 'category', 'channel': values that the reference does not show together" in reasons
+    assert (
+        "attributes 'category', 'channel': values that the reference does not show together"
+        in reasons
+    )
 
 
 def test_a_reference_is_refused_where_there_is_no_stream(shop, shoal):
@@ -455,15 +583,25 @@ def test_python_gives_the_rows_of_the_command(shop):
         state, stream = stream.snapshot(), shoal.stream("policy.yaml")
         stream.restore(state)
     rows.append(stream.flush())
-    assert pl.concat([r for r in rows if r.height]).write_csv().encode() == (shop / "out.csv").read_bytes()
+    assert (
+        pl.concat([r for r in rows if r.height]).write_csv().encode()
+        == (shop / "out.csv").read_bytes()
+    )
 
 
 def test_python_takes_none_of_a_batch_with_a_bad_record(shop):
     stream = shoal.stream("policy.yaml", method="fads", delta=200)
     frame = pl.read_csv("p.csv", infer_schema=False)
-    with pytest.raises(shoal.InputError, match="record 3: attribute 'city': missing from its hierarchy"):
+    with pytest.raises(
+        shoal.InputError, match="record 3: attribute 'city': missing from its hierarchy"
+    ):
         stream.push(
-            frame.with_columns(pl.when(pl.int_range(pl.len()) == 2).then(pl.lit("X")).otherwise("city").alias("city"))
+            frame.with_columns(
+                pl.when(pl.int_range(pl.len()) == 2)
+                .then(pl.lit("X"))
+                .otherwise("city")
+                .alias("city")
+            )
         )
     assert stream.waiting == 0
     assert stream.push(frame[:100]).height == 0
@@ -488,7 +626,19 @@ def test_python_refuses_a_snapshot_of_another_policy(shop):
 
 def test_a_cluster_that_the_end_forgets_may_still_be_used_before_it(shop, shoal):
     purchases.generate(600, 7).head(299).write_csv("short.csv")
-    asked = ("stream", "short.csv", "-p", "policy.yaml", "-q", "--k", "3", "--set", "delta=60", "-o", "out.csv")
+    asked = (
+        "stream",
+        "short.csv",
+        "-p",
+        "policy.yaml",
+        "-q",
+        "--k",
+        "3",
+        "--set",
+        "delta=60",
+        "-o",
+        "out.csv",
+    )
     assert shoal(*asked).status == 0
 
 
@@ -497,7 +647,9 @@ def test_a_null_character_is_set_aside_like_any_bad_record(shop, shoal):
     odd = pl.Series("amount", ["a\0b" if i == 5 else "1" for i in range(frame.height)])
     frame.with_columns(odd).write_csv("p.csv")
     assert shoal(*STREAM, "-o", "out.csv", "--checkpoint", "ck").status == 0
-    bad = [json.loads(line) for line in (shop / "out.csv.dead-letters.jsonl").read_text().splitlines()]
+    bad = [
+        json.loads(line) for line in (shop / "out.csv.dead-letters.jsonl").read_text().splitlines()
+    ]
     assert [letter["record"] for letter in bad] == [5]
     assert "null character" in bad[0]["reason"]
     assert len(pl.read_csv("out.csv")) == frame.height - 1
@@ -529,8 +681,12 @@ def test_a_stream_that_can_not_begin_leaves_no_checkpoint(shop, shoal):
         lambda state: state | {"tally": state["tally"] | {"read": "many"}},
         lambda state: state | {"step": None},
         lambda state: state | {"lengths": {"nothing": 3}},
-        lambda state: {name: value for name, value in state.items() if not name.startswith("gate/")},
-        lambda state: {name: value for name, value in state.items() if not name.startswith("core/publisher")},
+        lambda state: {
+            name: value for name, value in state.items() if not name.startswith("gate/")
+        },
+        lambda state: {
+            name: value for name, value in state.items() if not name.startswith("core/publisher")
+        },
     ],
 )
 def test_a_checkpoint_that_can_not_be_understood_is_damaged(shop, shoal, change):
@@ -540,7 +696,9 @@ def test_a_checkpoint_that_can_not_be_understood_is_damaged(shop, shoal, change)
     current = shop / "ck" / "CURRENT"
     state = change(checkpoint.unpacked(current.read_bytes()))
     current.write_bytes(
-        checkpoint.packed(state) if state else headed(b'{"format": "shoal.checkpoint/1", "entries": []}')
+        checkpoint.packed(state)
+        if state
+        else headed(b'{"format": "shoal.checkpoint/1", "entries": []}')
     )
     found = shoal(*STREAM, "-o", "out.csv", "--checkpoint", "ck")
     if change is dict:  # as it was
@@ -571,13 +729,18 @@ def test_a_method_of_another_verb_is_named_as_such(shop, shoal):
 
 
 @pytest.mark.parametrize("sink", ["out.csv", "out.parquet"])
-def test_without_a_checkpoint_nothing_is_written_where_the_whole_breaks_a_promise(shop, shoal, monkeypatch, sink):
+def test_without_a_checkpoint_nothing_is_written_where_the_whole_breaks_a_promise(
+    shop, shoal, monkeypatch, sink
+):
     """No stream is known to come to this: each release was measured. The whole is measured all the same."""
     from shoal.jobs.stream import runner
 
     def broken(*told):
         certificate, release = measured(*told)
-        return certificate.extended(promises=[p | {"holds": False} for p in certificate["promises"]]), release
+        return (
+            certificate.extended(promises=[p | {"holds": False} for p in certificate["promises"]]),
+            release,
+        )
 
     measured = runner.measure
     monkeypatch.setattr(runner, "measure", broken)
@@ -606,7 +769,10 @@ def test_the_summary_tells_how_many_records_were_set_aside(shop, shoal):
     bad_lines(shop)
     found = shoal(*loud, "-o", "out.csv")
     bad = (shop / "out.csv.dead-letters.jsonl").read_text().count("\n")
-    assert f"{bad} bad records were set aside; out.csv.dead-letters.jsonl says which and why" in found.err
+    assert (
+        f"{bad} bad records were set aside; out.csv.dead-letters.jsonl says which and why"
+        in found.err
+    )
 
 
 @pytest.mark.parametrize("checkpoint", [(), ("--checkpoint", "state")])
@@ -615,7 +781,10 @@ def test_a_checkpoint_and_a_trace_are_their_owners_alone(shop, shoal, checkpoint
     (shop / "state").mkdir(mode=0o755)
     (shop / "t.jsonl").touch(mode=0o644)
     assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", *checkpoint).status == 0
-    private = [shop / "t.jsonl", *(path for path in (shop / "state").iterdir() if path.name != "dead-letters")]
+    private = [
+        shop / "t.jsonl",
+        *(path for path in (shop / "state").iterdir() if path.name != "dead-letters"),
+    ]
     assert len(private) >= 4 or not checkpoint
     assert all(path.stat().st_mode & 0o077 == 0 for path in private)
     assert (shop / "out.csv").stat().st_mode & 0o044 == 0o044

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shoal.algorithms.stream import fads
-from shoal.algorithms.stream.held import emissions
+from shoal.algorithms.stream.buffer import emissions
 from shoal.data.stream import NEW
 from shoal.samples import purchases
 
@@ -24,7 +24,11 @@ class Planted:
         self._sizes, self._releases = sizes, releases
 
     def push(self, arrivals):
-        at, lo, hi = 0, arrivals.values.min(axis=0, keepdims=True), arrivals.values.max(axis=0, keepdims=True)
+        at, lo, hi = (
+            0,
+            arrivals.values.min(axis=0, keepdims=True),
+            arrivals.values.max(axis=0, keepdims=True),
+        )
         for number, (size, release) in enumerate(zip(self._sizes, self._releases, strict=True)):
             rows, made = arrivals.part(slice(at, at + size)), np.array([number])
             at += size
@@ -42,7 +46,9 @@ def planted(tmp_path, monkeypatch, shoal):
     """A run of `shoal stream` under a planted method: clusters of these sizes, in these releases."""
 
     def stream(sizes, releases):
-        frame = purchases.generate(8 * sum(sizes), 3).unique("customer", keep="first", maintain_order=True)
+        frame = purchases.generate(8 * sum(sizes), 3).unique(
+            "customer", keep="first", maintain_order=True
+        )
         frame = frame.head(sum(sizes))
         frame.write_csv(tmp_path / "p.csv")
         (tmp_path / "policy.yaml").write_text(purchases.POLICY)
@@ -68,7 +74,9 @@ def test_clusters_of_k_people_pass_however_many_releases_come_at_once(planted, t
         ([GOOD, GOOD, 1], [0, 1, 1]),
     ],
 )
-def test_a_weak_cluster_among_good_ones_of_the_same_cells_is_withheld(planted, tmp_path, sizes, releases):
+def test_a_weak_cluster_among_good_ones_of_the_same_cells_is_withheld(
+    planted, tmp_path, sizes, releases
+):
     found = planted(sizes, releases)
     assert found.status == 1
     assert "promise 'k-anonymity' does not hold" in found.err

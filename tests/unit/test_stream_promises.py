@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import naive
 import shoal
 from shoal.errors import InputError
-from shoal.jobs import registry
 from shoal.jobs.stream.promises import within_share
+from shoal.policy import registry
 from stream_cases import policy_of, run, stream_of
 
 KEPT = (
@@ -51,23 +51,32 @@ def named(promise):
 
 @pytest.mark.parametrize("promise", OF_THE_TABLE, ids=named)
 @pytest.mark.parametrize("subject", [True, False])
-def test_what_compares_with_a_whole_table_or_population_is_refused(promise, subject, tmp_path, monkeypatch):
+def test_what_compares_with_a_whole_table_or_population_is_refused(
+    promise, subject, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     stream_of(20).write_csv("people.csv")
     frame = stream_of(60)
-    way_out = "name a table to compare with" if promise["model"] == "t-closeness" else "leave it out"
-    with pytest.raises(InputError, match=f"promise '{promise['model']}': .*{way_out}"):
+    remedy = "name a table to compare with" if promise["model"] == "t-closeness" else "leave it out"
+    with pytest.raises(InputError, match=f"promise '{promise['model']}': .*{remedy}"):
         run(policy_of(more=[promise], delta=20, subject=subject), frame)
     if promise["model"] != "t-closeness":
         with pytest.raises(InputError, match="leave it out"):
-            shoal.stream(policy_of(more=[promise], delta=20, subject=subject), reference=frame).push(frame)
+            shoal.stream(
+                policy_of(more=[promise], delta=20, subject=subject), reference=frame
+            ).push(frame)
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("promise", [*SHARES, *KEPT, SHARE], ids=named)
 def test_every_class_of_the_published_stream_keeps_them_at_every_moment(method, promise):
     """People have several records, and few different cells let clusters look alike and share people."""
-    cases = ((0, 9, True, {}), (1, 5, True, {}), (2, 60, False, {"tick": 6}), (3, 9, False, {"strict_release": True}))
+    cases = (
+        (0, 9, True, {}),
+        (1, 5, True, {}),
+        (2, 60, False, {"tick": 6}),
+        (3, 9, False, {"strict_release": True}),
+    )
     for seed, people, alike, more in cases:
         known = {p.name for p in registry.methods()[method].parameters}
         frame = stream_of(80, seed, people=people)
@@ -81,7 +90,9 @@ def test_every_class_of_the_published_stream_keeps_them_at_every_moment(method, 
         told = sorted((t for t in found.trace if t["row"] is not None), key=lambda t: t["row"])
         for (at, row), following in zip_longest(zip(told, found.rows, strict=True), told[1:]):
             if at["kind"] != "suppress":
-                members[row["age"], row["pay"], row["town"]].append((frame["who"][at["seq"]], row["ill"]))
+                members[row["age"], row["pay"], row["town"]].append(
+                    (frame["who"][at["seq"]], row["ill"])
+                )
             if following is None or following["release"] > at["release"]:
                 assert all(keeps(promise, records) for records in members.values())
 
@@ -92,7 +103,11 @@ def test_a_heavy_user_costs_the_others_nothing(method):
     frame = stream_of(240, 5, people=40).with_columns(
         pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit("heavy")).otherwise("who").alias("who")
     )
-    found = run(policy_of(method, more=[{"model": "subject-share", "share": 0.34}], delta=60), frame, chunk=17)
+    found = run(
+        policy_of(method, more=[{"model": "subject-share", "share": 0.34}], delta=60),
+        frame,
+        chunk=17,
+    )
     starred = [frame["who"][t["seq"]] for t in found.trace if t["kind"] == "suppress"]
     assert len(starred) - starred.count("heavy") <= 24
     assert starred.count("heavy") < 115
@@ -100,7 +115,9 @@ def test_a_heavy_user_costs_the_others_nothing(method):
 
 def test_clusters_that_are_forgotten_are_not_made_again_where_they_could_share_people():
     """All records are alike and castle keeps no cluster that loses 0: with entropy, nothing else shows these cells."""
-    found = run(policy_of("castle", more=[SHARES[0]], delta=20), stream_of(100, 3, people=6, constant=True))
+    found = run(
+        policy_of("castle", more=[SHARES[0]], delta=20), stream_of(100, 3, people=6, constant=True)
+    )
     assert {t["kind"] for t in found.trace} == {"new", "suppress"}
     assert len({t["class"] for t in found.trace if t["kind"] == "new"}) == 1
 
@@ -117,7 +134,9 @@ def test_as_many_records_stay_as_a_share_allows(records, before, share):
     if before and max(before.count(p) for p in before) > share * len(before):
         before = []
     labels, people = ([r[i] for r in records] for i in (0, 1))
-    found = within_share(share, np.array(labels, np.int64), np.array(people, np.int64), np.array(before, np.int64))
+    found = within_share(
+        share, np.array(labels, np.int64), np.array(people, np.int64), np.array(before, np.int64)
+    )
     for cluster in set(labels):
         there = [i for i, label in enumerate(labels) if label == cluster]
         known = before if cluster == 0 else []

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import naive_windows
 from shoal.data.space import Space
 from shoal.data.stream import KINDS, Arrivals, Emissions
-from shoal.jobs import registry
 from shoal.jobs.stream.core import StreamCore
+from shoal.policy import registry
 from stream_cases import ADVERSARIAL, OnlyK, cases, policy_of, streams
 
 METHODS = sorted(m.name for m in registry.methods().values() if m.verb == "stream")
@@ -39,13 +39,17 @@ def decisions(method, own, values, people, k, seed, chunk, **parameters):
     publisher, released = asked.start(own, OnlyK(k), seed), []
     for at in range(0, len(values), chunk):
         part = slice(at, at + chunk)
-        released += publisher.push(Arrivals(np.arange(len(values))[part], values[part], people[part]))
+        released += publisher.push(
+            Arrivals(np.arange(len(values))[part], values[part], people[part])
+        )
     released += publisher.flush()
     if not released:
         return []
     found = Emissions.joined(released)
     is_new = found.kind == KINDS.index("new")
-    members = {int(c): tuple(sorted(found.seq[is_new & (found.cluster == c)].tolist())) for c in found.made}
+    members = {
+        int(c): tuple(sorted(found.seq[is_new & (found.cluster == c)].tolist())) for c in found.made
+    }
     return [
         (int(s), KINDS[kind], members.get(int(c)))
         for s, kind, c in zip(found.seq, found.kind, found.cluster, strict=True)
@@ -94,7 +98,16 @@ def test_fads_tuple_decides_as_plain_python(case, lifetime, chunk):
 )  # fmt: skip
 def test_faanst_decides_as_plain_python(case, tau, delay, rounds, keep, chunk):
     values, people, k, delta, _, seed = case
-    own, more = the_space(), {"delta": delta, "tau": tau, "delay": delay, "rounds": rounds, "keep": keep}
+    own, more = (
+        the_space(),
+        {
+            "delta": delta,
+            "tau": tau,
+            "delay": delay,
+            "rounds": rounds,
+            "keep": keep,
+        },
+    )
     found = decisions("faanst", own, values, people, k, seed, chunk, **more)
     assert found == naive_windows.faanst(own, values, people.tolist(), k, **more, seed=seed)
 
@@ -104,25 +117,48 @@ def test_adversarial_streams_are_decided_as_plain_python_does(kind):
     own = the_space()
     for n, delta in ((50, 12), (12, 12), (13, 12), (30, 3)):
         values, people = adversarial(kind, n)
-        tuple_, window = {"delta": delta, "lifetime": 9}, {"delta": delta, "tau": 0.5, "rounds": 5, "keep": 6}
-        buffer = {"delta": delta, "tau": 0.5, "c0": 1.0, "strict_release": False, "leftovers": "star"}
+        tuple_, window = (
+            {"delta": delta, "lifetime": 9},
+            {
+                "delta": delta,
+                "tau": 0.5,
+                "rounds": 5,
+                "keep": 6,
+            },
+        )
+        buffer = {
+            "delta": delta,
+            "tau": 0.5,
+            "c0": 1.0,
+            "strict_release": False,
+            "leftovers": "star",
+        }
         found = decisions("fads", own, values, people, 3, 1, 7, **buffer, neighbour="knn")
         assert found == naive_windows.fads(own, values, people.tolist(), 3, **buffer, seed=1)
         found = decisions("fads-tuple", own, values, people, 3, 1, 7, **tuple_)
         assert found == naive_windows.fads_tuple(own, values, people.tolist(), 3, **tuple_, seed=1)
         for delay in ("none", "passive", "proactive"):
             found = decisions("faanst", own, values, people, 3, 1, 7, **window, delay=delay)
-            assert found == naive_windows.faanst(own, values, people.tolist(), 3, **window, delay=delay, seed=1)
+            assert found == naive_windows.faanst(
+                own, values, people.tolist(), 3, **window, delay=delay, seed=1
+            )
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("more", [(), (ENTROPY,)], ids=["k", "entropy"])
 @settings(max_examples=12, deadline=None)
-@given(frame=streams(), delta=st.sampled_from([5, 12, 25]), chunk=st.integers(1, 20), ticked=st.booleans())
+@given(
+    frame=streams(),
+    delta=st.sampled_from([5, 12, 25]),
+    chunk=st.integers(1, 20),
+    ticked=st.booleans(),
+)
 def test_state_never_outgrows_what_the_parameters_allow(method, more, frame, delta, chunk, ticked):
     """I8, behind every chunk: records held, clusters kept, candidates, and tau as the mean of the last mu losses."""
     known = {p.name for p in registry.methods()[method].parameters}
-    parameters = SETTINGS[method] | {"delta": delta} | ({"tick": 3} if ticked and "tick" in known else {})
+    parameters = (
+        SETTINGS[method] | {"delta": delta} | ({"tick": 3} if ticked and "tick" in known else {})
+    )
     core = StreamCore(policy_of(method, more=more, **parameters), frame.columns)
     most, published = MOST_KEPT[method](delta), []
     for at in range(0, frame.height, chunk):

@@ -24,7 +24,9 @@ def test_nobody_owns_more_than_the_share(classes, share):
     promise = SubjectShare(share)
     labels, subjects, _ = published.plain(classes)
     owned = [naive.largest_owner(labels, subjects, which) for which in range(classes.count)]
-    assert promise.holds(classes).tolist() == [o is not None and o <= Fraction(str(share)) for o in owned]
+    assert promise.holds(classes).tolist() == [
+        o is not None and o <= Fraction(str(share)) for o in owned
+    ]
     known = [float("nan") if o is None else float(o) for o in owned]
     assert promise.measure(classes) == pytest.approx(known, nan_ok=True)
 
@@ -48,8 +50,8 @@ def test_no_class_that_holds_has_fewer_people_than_it_implies(classes, share):
 def test_a_share_that_the_whole_table_breaks_is_infeasible_and_the_nearest_is_named():
     table = Classes(np.zeros(4, np.int32), 1, np.array([0, 0, 0, 1], np.int32))
     assert nearest_feasible([SubjectShare(0.5)], table) == [
-        "promise 'subject-share': share = 0.5 asked, and somebody owns more of the whole table; the nearest that holds "
-        "is share = 0.75"
+        "promise 'subject-share': share = 0.5 asked, and somebody owns more of the whole table; the"
+        " nearest that holds is share = 0.75"
     ]
     assert nearest_feasible([SubjectShare(0.75)], table) == []
 

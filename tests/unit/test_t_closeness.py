@@ -30,7 +30,9 @@ def ground_of(column, labels):
 def true_distances(classes, name="s"):
     column, truth = classes.sensitive[name], published.plain(classes, name)
     ground = ground_of(column, classes.labels)
-    return [naive.t_measured(*truth, column.values, ground, which) for which in range(classes.count)]
+    return [
+        naive.t_measured(*truth, column.values, ground, which) for which in range(classes.count)
+    ]
 
 
 def as_floats(distances):
@@ -43,7 +45,9 @@ def test_measures_the_cheapest_transport_and_compares_it_exactly(distance, data,
     classes = data.draw(published.classes(distance=distance))
     promise, truth = TCloseness("s", t), true_distances(classes)
     assert promise.measure(classes) == pytest.approx(as_floats(truth), nan_ok=True)
-    assert promise.holds(classes).tolist() == [d is not None and d <= Fraction(str(t)) for d in truth]
+    assert promise.holds(classes).tolist() == [
+        d is not None and d <= Fraction(str(t)) for d in truth
+    ]
 
 
 @pytest.mark.parametrize("distance", published.DISTANCES)
@@ -64,13 +68,17 @@ def test_stays_exact_where_whole_numbers_outgrow_64_bits(distance, data, t):
 def test_of_several_attributes_the_worst_counts(classes, t):
     both = TCloseness(("s", "u"), t)
     each = [TCloseness((name,), t) for name in ("s", "u")]
-    assert both.measure(classes) == pytest.approx(np.maximum(*[one.measure(classes) for one in each]), nan_ok=True)
+    assert both.measure(classes) == pytest.approx(
+        np.maximum(*[one.measure(classes) for one in each]), nan_ok=True
+    )
     assert (both.holds(classes) == (each[0].holds(classes) & each[1].holds(classes))).all()
 
 
 def two_halves(first):
     """Two classes of 20 over two values, `first` of the first class having the first value."""
-    codes = np.array([0] * first + [1] * (20 - first) + [1] * first + [0] * (20 - first), dtype=np.int32)
+    codes = np.array(
+        [0] * first + [1] * (20 - first) + [1] * first + [0] * (20 - first), dtype=np.int32
+    )
     column = SensitiveColumn("s", codes, 2)
     return Classes(np.repeat([0, 1], 20).astype(np.int32), 2, None, {"s": column})
 
@@ -110,7 +118,10 @@ def test_a_union_is_no_farther_than_the_farther_of_two(classes, t):
     promise = TCloseness("s", t)
     measured, holds = promise.judge(classes)
     merged = Classes(
-        np.where(classes.labels == 1, 0, classes.labels), classes.count, classes.subjects, classes.sensitive
+        np.where(classes.labels == 1, 0, classes.labels),
+        classes.count,
+        classes.subjects,
+        classes.sensitive,
     )
     if classes.count > 1 and not np.isnan(measured[:2]).any():
         assert promise.measure(merged)[0] <= measured[:2].max() + 1e-12
@@ -119,9 +130,11 @@ def test_a_union_is_no_farther_than_the_farther_of_two(classes, t):
 
 @given(published.classes())
 def test_everybody_in_one_class_is_at_distance_zero(classes):
-    everybody = Classes(np.where(classes.labels >= 0, 0, -1), 1, classes.subjects, classes.sensitive)
-    if (everybody.labels >= 0).any():
-        assert TCloseness("s", 0.0).holds(everybody)[0]
+    whole_table = Classes(
+        np.where(classes.labels >= 0, 0, -1), 1, classes.subjects, classes.sensitive
+    )
+    if (whole_table.labels >= 0).any():
+        assert TCloseness("s", 0.0).holds(whole_table)[0]
 
 
 @pytest.mark.parametrize("t", [-0.1, 1.5, float("nan"), float("inf"), True, "0.2", None])

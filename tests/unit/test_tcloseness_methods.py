@@ -14,12 +14,12 @@ import naive_clustering
 import shoal
 from clustering_cases import TREE, Case, cases, classes_of
 from peer_cases import SHARED
-from shoal.algorithms.table.blocks import blocks_of
+from shoal.algorithms.steps.blocks import blocks_of
+from shoal.algorithms.steps.points import points_of, principal
+from shoal.algorithms.steps.repair import repair
+from shoal.algorithms.steps.segments import loss_of
 from shoal.algorithms.table.mdav import Mdav
-from shoal.algorithms.table.points import points_of, principal
-from shoal.algorithms.table.repair import repair
 from shoal.algorithms.table.rounded_partition import RoundedPartition
-from shoal.algorithms.table.segments import loss_of
 from shoal.algorithms.table.tcloseness import TCloseness
 from shoal.algorithms.table.tcloseness_fcm import TClosenessFcm
 from shoal.algorithms.table.tcloseness_k_first import TClosenessKFirst
@@ -56,7 +56,11 @@ def case_of(values: list[list[int]], t: float, points: np.ndarray | None = None)
         distinct, codes = np.unique(column, return_inverse=True)
         columns.append(SensitiveColumn(f"s{s}", codes.astype(np.int32), len(distinct), "ordered"))
     n = len(values[0])
-    points = np.stack([np.arange(n) * 7 % 9, np.arange(n) % 8]).astype(float) if points is None else points
+    points = (
+        np.stack([np.arange(n) * 7 % 9, np.arange(n) % 8]).astype(float)
+        if points is None
+        else points
+    )
     return Case(points, tuple(columns), tuple(t for _ in columns))
 
 
@@ -70,20 +74,24 @@ def test_every_class_has_k_people_and_is_close_enough_without_repair(method, cas
     assert sorted(r for members in classes for r in members) == list(range(case.records))
     assert min(map(len, classes)) >= k
     assert all(naive_clustering.excess(case.asked, members) <= 1e-9 for members in classes)
-    assert promises.hold(partition.labels, partition.count).all()
+    assert promises.holds(partition.labels, partition.count).all()
 
 
 @every_method
 @given(cases(least=6), st.integers(2, 3), st.data())
 @settings(max_examples=40, deadline=None)
 def test_people_with_several_records_are_hidden_among_k_after_the_repair(method, case, k, data):
-    drawn = data.draw(st.lists(st.integers(0, case.records), min_size=case.records, max_size=case.records))
+    drawn = data.draw(
+        st.lists(st.integers(0, case.records), min_size=case.records, max_size=case.records)
+    )
     subjects = np.unique(drawn, return_inverse=True)[1].astype(np.int32)
     assume(subjects.max() + 1 >= k)
     matrix = Matrix.from_columns(case.points.T.astype(int), [8.0] * len(case.points), subjects)
     promises = case.promises(k, subjects)
-    partition = repair(matrix, method.partition(matrix, promises, np.random.default_rng(0)), promises)
-    assert promises.hold(partition.labels, partition.count).all()
+    partition = repair(
+        matrix, method.partition(matrix, promises, np.random.default_rng(0)), promises
+    )
+    assert promises.holds(partition.labels, partition.count).all()
 
 
 @every_method
@@ -127,20 +135,27 @@ def test_ties_everywhere_make_classes_all_the_same(method):
     case = case_of([[0, 1, 2, 3] * 15], 0.3, np.zeros((2, 60)))
     partition = run(method, case, 4)
     assert partition.sizes().min() >= 4
-    assert case.promises(4).hold(partition.labels, partition.count).all()
+    assert case.promises(4).holds(partition.labels, partition.count).all()
 
 
 @every_method
 def test_the_same_seed_gives_the_same_classes(method):
     rng = np.random.default_rng(5)
     case = case_of([rng.integers(0, 40, 90).tolist(), rng.integers(0, 9, 90).tolist()], 0.2)
-    assert run(method, case, 4, seed=1).labels.tolist() == run(method, case, 4, seed=1).labels.tolist()
+    assert (
+        run(method, case, 4, seed=1).labels.tolist() == run(method, case, 4, seed=1).labels.tolist()
+    )
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_what_is_published_is_within_t(method, sample_table, sample_policy):
-    sensitive = [name for name, a in sample_policy["attributes"].items() if a["role"] == "sensitive"]
-    promises = [{"model": "k-anonymity", "k": 4}, {"model": "t-closeness", "attributes": sensitive, "t": 0.25}]
+    sensitive = [
+        name for name, a in sample_policy["attributes"].items() if a["role"] == "sensitive"
+    ]
+    promises = [
+        {"model": "k-anonymity", "k": 4},
+        {"model": "t-closeness", "attributes": sensitive, "t": 0.25},
+    ]
     settings_of = {field.name: getattr(method, field.name) for field in fields(method)}
     policy = sample_policy | {"promises": promises, "method": {"name": method.name, **settings_of}}
     published = shoal.publish(sample_table, shoal.Policy.from_dict(policy))
@@ -180,7 +195,7 @@ def test_blocks_lose_no_promise(method):
     case = case_of([rng.integers(0, 500, 400).tolist(), rng.integers(0, 5, 400).tolist()], 0.15)
     partition = run(replace(method, block=80), case, 5)
     assert partition.sizes().min() >= 5
-    assert case.promises(5).hold(partition.labels, partition.count).all()
+    assert case.promises(5).holds(partition.labels, partition.count).all()
 
 
 def test_without_t_closeness_exchange_improves_mdav():
@@ -205,7 +220,9 @@ def test_a_loss_of_spans_is_that_of_boxes_and_lowest_nodes():
     matrix = Matrix.from_columns(np.array([[0, 0], [4, 1], [8, 2], [8, 4]]), [8.0, TREE])
     partition = Partition.of(np.array([0, 0, 1, 1]))
     widths = TREE.widths()[TREE.covering(np.array([0, 2]), np.array([1, 4]))]
-    assert loss_of(matrix, partition) == pytest.approx(2 * (0.5 + widths[0]) + 2 * (0.0 + widths[1]))
+    assert loss_of(matrix, partition) == pytest.approx(
+        2 * (0.5 + widths[0]) + 2 * (0.0 + widths[1])
+    )
 
 
 def test_many_coordinates_that_hang_together_become_few():
@@ -228,31 +245,42 @@ def census() -> pl.DataFrame:
     return pl.read_csv(path)
 
 
-def census_case(census: pl.DataFrame, t: float, sensitive: tuple[str, ...] = ("FEDTAX", "FICA")) -> Case:
+def census_case(
+    census: pl.DataFrame, t: float, sensitive: tuple[str, ...] = ("FEDTAX", "FICA")
+) -> Case:
     columns = []
     for name in sensitive:
         values, codes = np.unique(census[name].to_numpy(), return_inverse=True)
         columns.append(
-            SensitiveColumn(name, codes.astype(np.int32), len(values), "ordered", numbers=values.astype(float))
+            SensitiveColumn(
+                name, codes.astype(np.int32), len(values), "ordered", numbers=values.astype(float)
+            )
         )
     points = census.select("TAXINC", "POTHVAL").to_numpy().T.astype(float)
     return Case(points, tuple(columns), tuple(t for _ in columns))
 
 
-@pytest.mark.parametrize(("k", "t"), [(5, 0.1), (5, 0.3), (10, 0.05), (10, 0.2), (20, 0.15), (30, 0.25)])
+@pytest.mark.parametrize(
+    ("k", "t"), [(5, 0.1), (5, 0.3), (10, 0.05), (10, 0.2), (20, 0.15), (30, 0.25)]
+)
 def test_on_census_ours_has_smaller_classes_and_loses_less_than_either_paper(census, k, t):
     case = census_case(census, t)
     points = points_of(case.matrix, "deviation")
     ours, kmeanspp, k_first = (
-        run(method, case, k) for method in (TCloseness(), TClosenessKMeansPP(preset="paper"), TClosenessKFirst())
+        run(method, case, k)
+        for method in (TCloseness(), TClosenessKMeansPP(preset="paper"), TClosenessKFirst())
     )
-    assert case.promises(k).hold(ours.labels, ours.count).all()
+    assert case.promises(k).holds(ours.labels, ours.count).all()
     assert ours.count >= max(kmeanspp.count, k_first.count)
-    assert squared_error(points, ours) < min(squared_error(points, kmeanspp), squared_error(points, k_first))
+    assert squared_error(points, ours) < min(
+        squared_error(points, kmeanspp), squared_error(points, k_first)
+    )
 
 
 @pytest.mark.parametrize("sensitive", ["FEDTAX", "FICA"])
 @pytest.mark.parametrize("t", [0.05, 0.15])
-def test_on_census_with_one_sensitive_attribute_classes_are_no_larger_than_those_of_t_first(census, sensitive, t):
+def test_on_census_with_one_sensitive_attribute_classes_are_no_larger_than_those_of_t_first(
+    census, sensitive, t
+):
     case = census_case(census, t, (sensitive,))
     assert run(TCloseness(), case, 5).count >= run(TClosenessTFirst(), case, 5).count

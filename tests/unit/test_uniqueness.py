@@ -39,7 +39,9 @@ def test_sample_uniqueness_is_the_share_of_people_alone(sizes, threshold):
     assert promise.holds(classes_of(sizes)).all() == (truth <= Fraction(str(threshold)))
 
 
-@pytest.mark.parametrize("promise", [AverageRisk(0.3), SampleUniqueness(0.2)], ids=lambda p: p.model)
+@pytest.mark.parametrize(
+    "promise", [AverageRisk(0.3), SampleUniqueness(0.2)], ids=lambda p: p.model
+)
 @given(sizes=SIZES, data=st.data())
 def test_merging_classes_never_breaks_what_is_declared_monotone(promise, sizes, data):
     assert promise.monotone
@@ -75,7 +77,10 @@ def sample(sizes):
     return np.array(sorted(counts)), np.array([counts[s] for s in sorted(counts)])
 
 
-@given(st.lists(st.integers(1, 5), min_size=1, max_size=8).filter(lambda s: 1 in s), st.sampled_from([0.2, 0.5, 1.0]))
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=8).filter(lambda s: 1 in s),
+    st.sampled_from([0.2, 0.5, 1.0]),
+)
 def test_zayatz_is_bayes_over_hypergeometric_draws(sizes, fraction):
     n, population = sum(sizes), round(sum(sizes) / fraction)
 
@@ -83,7 +88,11 @@ def test_zayatz_is_bayes_over_hypergeometric_draws(sizes, fraction):
         return Fraction(j * math.comb(population - j, n - 1), math.comb(population, n))
 
     weight = {j: Fraction(count, len(sizes)) * one_of(j) for j, count in Counter(sizes).items()}
-    truth = Fraction(sizes.count(1), n) * weight[1] / sum(weight.values()) if sum(weight.values()) else None
+    truth = (
+        Fraction(sizes.count(1), n) * weight[1] / sum(weight.values())
+        if sum(weight.values())
+        else None
+    )
     found = zayatz(*sample(sizes), fraction)
     assert math.isnan(found) if truth is None else found == pytest.approx(float(truth))
 
@@ -98,13 +107,19 @@ def test_pitman_takes_the_most_likely_parameters(sizes):
         return
 
     def likelihood(theta, alpha):
-        rise = sum(math.log(theta + i * alpha) for i in range(1, u)) - sum(math.log(theta + i) for i in range(1, n))
+        rise = sum(math.log(theta + i * alpha) for i in range(1, u)) - sum(
+            math.log(theta + i) for i in range(1, n)
+        )
         return rise + sum(math.log(i - alpha) for s in sizes for i in range(1, s))
 
     def unique(theta, alpha):
         return math.gamma(theta + 1) / math.gamma(theta + alpha) * (n / fraction) ** (alpha - 1)
 
-    grid = [(theta, alpha) for alpha in np.linspace(0.01, 0.99, 50) for theta in np.geomspace(0.01, 100, 60)]
+    grid = [
+        (theta, alpha)
+        for alpha in np.linspace(0.01, 0.99, 50)
+        for theta in np.geomspace(0.01, 100, 60)
+    ]
     likeliest = max(grid, key=lambda at: likelihood(*at))
     near = [unique(*at) for at in grid if likelihood(*at) > likelihood(*likeliest) - 0.05]
     assert min(near) * 0.8 <= found <= max(near) * 1.25 + 1e-3

@@ -33,13 +33,17 @@ def column(name, spans, shown):
     """A numeric column that publishes spans[shown[i]] for record i; domain 0..10."""
     lo, hi = np.array(spans, dtype=np.float64).reshape(-1, 2).T
     cells = tuple(f"[{a:g}, {b:g}]" for a, b in spans)
-    return PublishedColumn(name, np.array(shown, dtype=np.uint16), cells, lo, hi, (hi - lo) / DOMAIN)
+    return PublishedColumn(
+        name, np.array(shown, dtype=np.uint16), cells, lo, hi, (hi - lo) / DOMAIN
+    )
 
 
 def release(labels, columns=(), subjects=None, **known):
     labels = np.array(labels, dtype=np.int32)
     people = None if subjects is None else np.array(subjects, dtype=np.int32)
-    return Release(tuple(columns), Classes(labels, int(labels.max(initial=-1)) + 1, people), **known)
+    return Release(
+        tuple(columns), Classes(labels, int(labels.max(initial=-1)) + 1, people), **known
+    )
 
 
 bounds = st.tuples(st.integers(0, 10), st.integers(0, 10)).map(lambda pair: tuple(sorted(pair)))
@@ -67,7 +71,9 @@ def test_gcp_is_the_mean_width_and_one_where_suppressed(drawn):
 def test_generalized_loss_is_taken_of_the_range_that_is_published(drawn):
     labels, spans, shown = drawn
     table = release(labels, [column(f"q{j}", spans[j], shown[j]) for j in range(2)])
-    expected = [naive.generalized_loss(labels, [spans[j][cell] for cell in shown[j]]) for j in range(2)]
+    expected = [
+        naive.generalized_loss(labels, [spans[j][cell] for cell in shown[j]]) for j in range(2)
+    ]
     each = GeneralizedLoss().per_attribute(table)
     assert [each["q0"], each["q1"]] == pytest.approx(expected)
     assert GeneralizedLoss().score(table) == pytest.approx(sum(expected) / 2)
@@ -81,7 +87,9 @@ def test_gcp_and_generalized_loss_differ_by_domain_and_range():
 
 def special(lo, hi, widths, shown):
     cells = tuple(str(i) for i in range(len(lo)))
-    return PublishedColumn("q", np.array(shown), cells, np.array(lo), np.array(hi), np.array(widths))
+    return PublishedColumn(
+        "q", np.array(shown), cells, np.array(lo), np.array(hi), np.array(widths)
+    )
 
 
 def test_a_width_that_cannot_be_told_leaves_gcp_open_but_not_the_generalized_loss():
@@ -142,12 +150,16 @@ def test_squared_error_is_taken_against_class_means(labels, data):
     drawn = data.draw(st.lists(values, min_size=len(labels), max_size=len(labels)))
     originals = {"q": np.array([np.nan if value is None else value for value in drawn])}
     truth = naive.squared_error(labels, drawn)
-    assert SquaredError().score(release(labels, originals=originals)) == pytest.approx(truth, abs=1e-9)
+    assert SquaredError().score(release(labels, originals=originals)) == pytest.approx(
+        truth, abs=1e-9
+    )
 
 
 def test_squared_error_keeps_its_digits_far_from_zero():
     originals = {"q": np.array([1e9, 1e9 + 1, 5e8, 5e8 + 2])}
-    assert SquaredError().score(release([0, 0, 1, 1], originals=originals)) == pytest.approx(0.5 + 2.0)
+    assert SquaredError().score(release([0, 0, 1, 1], originals=originals)) == pytest.approx(
+        0.5 + 2.0
+    )
 
 
 def test_squared_error_needs_the_original():
@@ -162,7 +174,9 @@ def test_squared_error_in_percent_is_that_of_attributes_of_variance_one(labels, 
     table = release(labels, originals=drawn)
     varying = [v for v in drawn.values() if v.std() > 0]
     scaled = [naive.squared_error(labels, (v / v.std()).tolist()) for v in varying]
-    assert SquaredErrorNormalised().score(table) == pytest.approx(sum(scaled) / len(labels), abs=1e-9)
+    assert SquaredErrorNormalised().score(table) == pytest.approx(
+        sum(scaled) / len(labels), abs=1e-9
+    )
     percent = InformationLossPercent().score(table)
     if not varying:
         assert percent is None
@@ -172,13 +186,17 @@ def test_squared_error_in_percent_is_that_of_attributes_of_variance_one(labels, 
 
 def test_everybody_in_one_class_loses_all_and_single_records_nothing():
     originals = {"a": np.array([1.0, 2.0, 9.0]), "constant": np.ones(3)}
-    assert InformationLossPercent().score(release([0, 0, 0], originals=originals)) == pytest.approx(100)
+    assert InformationLossPercent().score(release([0, 0, 0], originals=originals)) == pytest.approx(
+        100
+    )
     assert InformationLossPercent().score(release([0, 1, 2], originals=originals)) == 0
-    assert SquaredErrorNormalised().score(release([0, 0, 0], originals=originals)) == pytest.approx(1)
+    assert SquaredErrorNormalised().score(release([0, 0, 0], originals=originals)) == pytest.approx(
+        1
+    )
 
 
 def test_average_class_size_is_measured_in_subjects_and_in_units_of_k():
-    table = release([0, 0, 0, 1, 1, -1], subjects=[1, 1, 2, 3, 4, 5], asked_k=2)
+    table = release([0, 0, 0, 1, 1, -1], subjects=[1, 1, 2, 3, 4, 5], required_k=2)
     assert AverageClassSize().score(table) == 1.0
     assert AverageClassSize().score(release([0, 0])) is None
 
@@ -197,22 +215,35 @@ def test_risks_are_means_and_maxima_over_everybody_in_a_class(labels, data):
 def test_class_sizes_is_a_histogram_of_subjects(labels, data):
     n = len(labels)
     subjects = data.draw(st.one_of(st.none(), st.lists(st.integers(0, 4), min_size=n, max_size=n)))
-    dense = {label: place for place, label in enumerate(sorted({label for label in labels if label >= 0}))}
+    dense = {
+        label: place
+        for place, label in enumerate(sorted({label for label in labels if label >= 0}))
+    }
     labels = [dense.get(label, -1) for label in labels]
     sizes, counts = class_sizes(release(labels, subjects=subjects))
     truth = [naive.k_measured(labels, subjects, which) for which in dense.values()]
-    assert dict(zip(sizes.tolist(), counts.tolist(), strict=True)) == {s: truth.count(s) for s in truth}
+    assert dict(zip(sizes.tolist(), counts.tolist(), strict=True)) == {
+        s: truth.count(s) for s in truth
+    }
 
 
 @pytest.mark.parametrize(
-    "metric", [GlobalCertaintyPenalty, GeneralizedLoss, AverageClassSize, ProsecutorMax, ProsecutorMean, Marketer]
+    "metric",
+    [
+        GlobalCertaintyPenalty,
+        GeneralizedLoss,
+        AverageClassSize,
+        ProsecutorMax,
+        ProsecutorMean,
+        Marketer,
+    ],
 )
 def test_nothing_published_has_no_mean(metric):
-    assert metric().score(release([], asked_k=2)) is None
+    assert metric().score(release([], required_k=2)) is None
 
 
 def test_everything_suppressed_loses_everything():
-    table = release([-1, -1], [column("q", [(0, 1)], [0, 0])], label=np.array([0, 1]), asked_k=2)
+    table = release([-1, -1], [column("q", [(0, 1)], [0, 0])], label=np.array([0, 1]), required_k=2)
     assert GlobalCertaintyPenalty().score(table) == 1.0
     assert GeneralizedLoss().score(table) == 1.0
     assert Discernibility().score(table) == 4

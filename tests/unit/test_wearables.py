@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import yaml
 
+from shoal.binding.table import bind
 from shoal.data.table import Table
-from shoal.jobs.policy import Policy
-from shoal.jobs.publish import bind
+from shoal.policy.policy import Policy
 from shoal.samples import wearables
 
 
@@ -33,5 +33,8 @@ def test_the_policy_fits_a_hundred_thousand_of_them():
 
 def test_activities_show_in_the_sensors():
     frame = wearables.generate(3000, 4)
-    mean = {name: frame.filter(frame["activity"] == name)["effort"].mean() for name in wearables.ACTIVITIES}
+    mean = {
+        name: frame.filter(frame["activity"] == name)["effort"].mean()
+        for name in wearables.ACTIVITIES
+    }
     assert list(mean) == sorted(mean, key=mean.get)

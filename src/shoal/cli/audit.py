@@ -16,50 +16,78 @@ from shoal.cli.summary import print_history, print_summary
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
-    from shoal.jobs.audit import Audited
+    from shoal.jobs.audit.audit import AuditResult
 
 
 def audit(
     released: Annotated[
         str | None,
-        typer.Argument(metavar="RELEASED", help="The released table, ours or not; else --ledger or --transcript."),
+        typer.Argument(
+            metavar="RELEASED",
+            help="The released table, ours or not; else --ledger or --transcript.",
+        ),
     ] = None,
     policy: Annotated[
-        Path | None, typer.Option("-p", "--policy", help="The policy (YAML, JSON or TOML); a ledger has its own.")
+        Path | None,
+        typer.Option(
+            "-p", "--policy", help="The policy (YAML, JSON or TOML); a ledger has its own."
+        ),
     ] = None,
     ledger: Annotated[
-        Path | None, typer.Option("--ledger", metavar="DIR", help="Audit all releases of a ledger, alone and together.")
+        Path | None,
+        typer.Option(
+            "--ledger", metavar="DIR", help="Audit all releases of a ledger, alone and together."
+        ),
     ] = None,
     original: Annotated[
-        str | None, typer.Option("--original", help="The table it was made of: counts people and checks every cell.")
+        str | None,
+        typer.Option(
+            "--original", help="The table it was made of: counts people and checks every cell."
+        ),
     ] = None,
     trace: Annotated[
-        str | None, typer.Option("--trace", help="Of a stream: what became of each record; needs --original.")
+        str | None,
+        typer.Option("--trace", help="Of a stream: what became of each record; needs --original."),
     ] = None,
     reference: Annotated[
         str | None,
-        typer.Option("--reference", metavar="TABLE", help="Of a stream: the table that t-closeness was declared to."),
+        typer.Option(
+            "--reference",
+            metavar="TABLE",
+            help="Of a stream: the table that t-closeness was declared to.",
+        ),
     ] = None,
     record_lines: Annotated[
         int | None,
-        typer.Option("--record-lines", help="Of a stream: what its --record-lines was; 100 if none.", min=1),
+        typer.Option(
+            "--record-lines", help="Of a stream: what its --record-lines was; 100 if none.", min=1
+        ),
     ] = None,
     downstream: Annotated[
         bool,
-        typer.Option("--downstream", help="Train on the release, test on --original; random counts. Extra: ml."),
+        typer.Option(
+            "--downstream",
+            help="Train on the release, test on --original; random counts. Extra: ml.",
+        ),
     ] = False,
     k: options.K = None,
-    output: Annotated[str | None, typer.Option("-o", "--output", help="Write the certificate to this file.")] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="Write the certificate to this file.")
+    ] = None,
     transcript: Annotated[
         Path | None,
-        typer.Option("--transcript", metavar="DIR", help="Prove that a fusion's messages say no more than its table."),
+        typer.Option(
+            "--transcript",
+            metavar="DIR",
+            help="Prove that a fusion's messages say no more than its table.",
+        ),
     ] = None,
     as_json: options.Json = False,
     report: options.Report = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
-    from shoal.jobs.audit import audit_file
+    from shoal.jobs.audit.audit import audit_file
 
     one_table = {
         "RELEASED": released, "--policy": policy, "--original": original, "--reference": reference, "--trace": trace,
@@ -69,28 +97,41 @@ def audit(
         _refuse_beside("--ledger", one_table | {"--transcript": transcript})
         raise typer.Exit(_audit_ledger(ledger, k, output, as_json, report, quiet))
     if transcript is not None:
-        _refuse_beside("--transcript", one_table | {"--k": k, "--output": output, "--report": report})
+        _refuse_beside(
+            "--transcript", one_table | {"--k": k, "--output": output, "--report": report}
+        )
         raise typer.Exit(_audit_transcript(transcript, as_json, quiet))
     if released is None or policy is None:
-        raise InputError("audit: needs RELEASED and --policy, or --ledger or --transcript; see 'shoal audit --help'")
+        raise InputError(
+            "audit: needs RELEASED and --policy, or --ledger or --transcript; see 'shoal audit"
+            " --help'"
+        )
     asked = options.policy_with(policy, k, None, None, None, None if trace is None else "fads")
     asked = asked.with_reference(reference)
     if downstream and (original is None or trace is not None):
-        raise InputError("--downstream: compares with the original, record by record; give it with --original")
+        raise InputError(
+            "--downstream: compares with the original, record by record; give it with --original"
+        )
     if trace is not None and original is None:
         raise InputError("--trace: can only be checked against the source; give it with --original")
     if record_lines is not None and trace is None:
         raise InputError("--record-lines: is how a stream read its source; give it with --trace")
-    options.check_outputs(output, report=report, inputs=[released, original, str(policy), *asked.files])
+    options.check_outputs(
+        output, report=report, inputs=[released, original, str(policy), *asked.files]
+    )
     with shown(quiet) as progress:
         if trace is not None and original is not None:
-            from shoal.jobs.stream.oracle import audit_stream
+            from shoal.jobs.stream.trace_audit import audit_stream
 
-            found = audit_stream(released, asked, original, trace, output, record_lines, progress=progress)
+            found = audit_stream(
+                released, asked, original, trace, output, record_lines, progress=progress
+            )
         else:
-            found = audit_file(released, asked, original, output, downstream=downstream, progress=progress)
+            found = audit_file(
+                released, asked, original, output, downstream=downstream, progress=progress
+            )
         if report is not None:
-            from shoal.jobs.report import write_audit_report
+            from shoal.reports.release import write_audit_report
 
             progress("drawing the report")
             write_audit_report(found, asked, report)
@@ -102,45 +143,53 @@ def audit(
     elif not quiet:
         print_summary(certificate)
         if downstream:
-            from shoal.jobs.downstream import as_lines
+            from shoal.jobs.audit.downstream import as_lines
 
             print("\n".join(as_lines(certificate["downstream"])), file=sys.stderr)
     raise typer.Exit(0 if certificate.holds else 1)
 
 
-def _caveats(found: Audited, original: str | None, trace: str | None) -> Iterator[str]:
+def _caveats(found: AuditResult, original: str | None, trace: str | None) -> Iterator[str]:
     """What the audit could not look at."""
     if original is not None and found.truth is None:
-        yield "the policy shuffles rows, so they can't be matched with the original: cells were not compared with it"
-    if found.certificate["counted"] == "rows":
-        way_out = "" if found.schema.render.order != "input" else "; give --original to count people"
-        yield f"the release names no subjects, so rows were counted, not people{way_out}"
-    if trace is not None and any(p["model"] == "t-closeness" and "to" not in p for p in found.certificate["promises"]):
         yield (
-            "t-closeness was measured to the published file itself; name what the stream was compared with in the "
-            "policy (reference) or with --reference"
+            "the policy shuffles rows, so they can't be matched with the original: cells were not"
+            " compared with it"
+        )
+    if found.certificate["counted"] == "rows":
+        remedy = "" if found.schema.render.order != "input" else "; give --original to count people"
+        yield f"the release names no subjects, so rows were counted, not people{remedy}"
+    if trace is not None and any(
+        p["model"] == "t-closeness" and "to" not in p for p in found.certificate["promises"]
+    ):
+        yield (
+            "t-closeness was measured to the published file itself; name what the stream was"
+            " compared with in the policy (reference) or with --reference"
         )
 
 
 def _refuse_beside(option: str, given: Mapping[str, object]) -> None:
     beside = [name for name, value in given.items() if value is not None]
     if beside:
-        raise InputError(f"audit {option}: takes no {' and no '.join(beside)}; leave out what belongs to another audit")
+        raise InputError(
+            f"audit {option}: takes no {' and no '.join(beside)}; leave out what belongs to another"
+            " audit"
+        )
 
 
 def _audit_ledger(
     ledger: Path, k: int | None, output: str | None, as_json: bool, report: Path | None, quiet: bool
 ) -> int:
     """Audits a whole ledger; the exit status."""
-    from shoal.jobs.history import audit_ledger, write_found
-    from shoal.jobs.ledger import check_outside
+    from shoal.jobs.republish.export import check_outside
+    from shoal.jobs.republish.history import audit_ledger, write_found
 
     check_outside(ledger, report, output)
     options.check_outputs(output, report=report, inputs=[])
     with shown(quiet) as progress:
         found = audit_ledger(ledger, k=k, progress=progress)
         if report is not None:
-            from shoal.jobs.history_report import write_history_report
+            from shoal.reports.history import write_history_report
 
             write_history_report(found, report)
     if output is not None:
@@ -154,17 +203,25 @@ def _audit_ledger(
 
 def _audit_transcript(folder: Path, as_json: bool, quiet: bool) -> int:
     """Checks all messages of a fusion; the exit status."""
-    from shoal.jobs.transcript import check_transcript
+    from shoal.jobs.fuse.transcript import check_transcript
 
     with shown(quiet) as progress:
         progress("reading the messages")
         found = check_transcript(folder)
     if as_json:
-        told = {"messages": found.messages, "bytes": found.bytes, "facts": found.facts, "wrong": found.wrong}
+        told = {
+            "messages": found.messages,
+            "bytes": found.bytes,
+            "facts": found.facts,
+            "wrong": found.wrong,
+        }
         typer.echo(json.dumps(told | {"holds": found.holds}, indent=2))
     elif not quiet:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.messages.items()))
-        print(f"{sum(found.messages.values())} messages ({kinds}), {found.facts} facts about people", file=sys.stderr)
+        print(
+            f"{sum(found.messages.values())} messages ({kinds}), {found.facts} facts about people",
+            file=sys.stderr,
+        )
         for wrong in found.wrong:
             print(f"{wrong}: DOES NOT HOLD", file=sys.stderr)
         if found.holds:

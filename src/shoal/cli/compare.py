@@ -12,22 +12,35 @@ from shoal.cli.progress import shown
 from shoal.errors import InfeasibleError, InputError
 
 METHODS = (
-    "Methods parted by commas, each with parameters of its own if need be: mondrian:cut=nearest. All that publish a "
-    "table when left out."
+    "Methods parted by commas, each with parameters of its own if need be: mondrian:cut=nearest."
+    " All that publish a table when left out."
 )
 
 
 def compare(
-    input_path: Annotated[str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")],
+    input_path: Annotated[
+        str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
+    ],
     policy: options.PolicyFile,
-    methods: Annotated[str | None, typer.Option("--methods", metavar="NAME[:PARAM=VALUE],...", help=METHODS)] = None,
+    methods: Annotated[
+        str | None, typer.Option("--methods", metavar="NAME[:PARAM=VALUE],...", help=METHODS)
+    ] = None,
     ks: Annotated[str, typer.Option("--ks", metavar="K,K,...", help="Values of k.")] = "5,10,25,50",
-    output: Annotated[str | None, typer.Option("-o", "--output", help="The rows as JSON; '-' prints them.")] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", hidden=True, help="Not here: see --methods.")] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="The rows as JSON; '-' prints them.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", hidden=True, help="Not here: see --methods.")
+    ] = None,
     seed: options.Seed = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON instead of the table.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the rows as JSON instead of the table.")
+    ] = False,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE.html", help="Write the table and its curves as a page.")
+        Path | None,
+        typer.Option(
+            "--report", metavar="FILE.html", help="Write the table and its curves as a page."
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
@@ -35,20 +48,24 @@ def compare(
 
     Exit status 1 when a release would break a promise, 3 when no method reaches any k.
     """
-    from shoal.jobs.compare import compare_file
-    from shoal.jobs.compare_table import as_text, faults, reasons
+    from shoal.jobs.advise.compare import compare_file
+    from shoal.reports.comparison_table import as_text, faults, reasons
 
     if settings:
-        raise InputError("--set: does not say of which method; write --methods mondrian:cut=nearest")
+        raise InputError(
+            "--set: does not say of which method; write --methods mondrian:cut=nearest"
+        )
     if output == "-":
         output, as_json = None, True
     asked = options.policy_with(policy, None, None, None, seed)
     options.check_outputs(output, report=report, inputs=[input_path, str(policy), *asked.files])
     options.check_outputs(report=report, inputs=[output])
     with shown(quiet) as progress:
-        found = compare_file(input_path, asked, _names(methods), _numbers(ks), output, progress=progress)
+        found = compare_file(
+            input_path, asked, _names(methods), _numbers(ks), output, progress=progress
+        )
         if report is not None:
-            from shoal.jobs.compare_report import write_comparison
+            from shoal.reports.comparison import write_comparison
 
             progress("drawing the report")
             write_comparison(found, report)

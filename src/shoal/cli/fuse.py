@@ -14,11 +14,15 @@ from shoal.errors import InputError
 
 
 def fuse(
-    parties: Annotated[str, typer.Argument(metavar="PARTIES.yaml", help="The agreement of all parties.")],
+    parties: Annotated[
+        str, typer.Argument(metavar="PARTIES.yaml", help="The agreement of all parties.")
+    ],
     output: Annotated[str, typer.Option("-o", "--output", help="The fused release.")],
     transcript: Annotated[
         Path | None,
-        typer.Option("--transcript", metavar="DIR", help="Keep every message for 'shoal audit --transcript'."),
+        typer.Option(
+            "--transcript", metavar="DIR", help="Keep every message for 'shoal audit --transcript'."
+        ),
     ] = None,
     k: options.K = None,
     method: options.Method = None,
@@ -29,7 +33,7 @@ def fuse(
     quiet: options.Quiet = False,
 ) -> None:
     """Fuse several owners' tables into one k-anonymous table: all parties as processes on this machine."""
-    from shoal.jobs.fuse import fuse_file as run
+    from shoal.jobs.fuse.fuse import fuse_file as run
 
     if output == "-":
         raise InputError("-o -: each party writes a file of its own; name a file")
@@ -48,7 +52,10 @@ def fuse(
                 progress=progress,
             )
     except KeyboardInterrupt:
-        typer.echo("shoal: interrupted; nothing was published, the same command goes on from there", err=True)
+        typer.echo(
+            "shoal: interrupted; nothing was published, the same command goes on from there",
+            err=True,
+        )
         raise SystemExit(130) from None
     if as_json:
         typer.echo(certificate.to_json(), nl=False)

@@ -15,17 +15,23 @@ def print_fusion(certificate: Certificate, written: str) -> None:
     sent = ", ".join(f"{kind} {size:,}" for kind, size in told["bytes"].items())
     spent = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in told["seconds"].items())
     lines = [
-        f"over {', '.join(qid['attributes'])}: {qid['groups']['count']} groups of {qid['groups']['min']} to "
-        f"{qid['groups']['max']} people"
+        f"over {', '.join(qid['attributes'])}: {qid['groups']['count']} groups of"
+        f" {qid['groups']['min']} to {qid['groups']['max']} people"
         for qid in told["qids"]
     ]
     lines += [
-        f"{told['people']} people in common, {told['rounds']} rounds, {told['steps']} specializations",
+        (
+            f"{told['people']} people in common, {told['rounds']} rounds, {told['steps']}"
+            " specializations"
+        ),
         f"bytes that {told['party']} sent: {sent or 'none'}",
         f"seconds: {spent}",
     ]
     if told["colluding_parties"] is not None:
-        lines.append(f"bids stay hidden unless {told['colluding_parties'] + 1} parties put their views together")
+        lines.append(
+            f"bids stay hidden unless {told['colluding_parties'] + 1} parties put their views"
+            " together"
+        )
     for party, facts in told["learned"].items():
         lines += [f"{party} learned:", *(f"  {fact}" for fact in facts)]
     print("\n".join(lines), file=sys.stderr)

@@ -18,17 +18,28 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The ledger.")]
 def verify(
     ledger: Folder,
     noted: Annotated[
-        str | None, typer.Option("--noted", metavar="HASH", help="A hash noted earlier: the chain must hold it.")
+        str | None,
+        typer.Option(
+            "--noted", metavar="HASH", help="A hash noted earlier: the chain must hold it."
+        ),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Check the chain of hashes: a changed, missing or reordered release is named; exit status 1."""
-    from shoal.jobs.ledger import unmarked, verify_ledger
+    from shoal.jobs.republish.export import unmarked, verify_ledger
 
     releases, head = verify_ledger(ledger, noted=noted)
     if not quiet:
-        what = "1 release is as it was" if releases == 1 else f"{releases} releases follow each other as they were"
-        told = f"{what} published; the last is {head}" if releases else f"no release yet; the first will follow {head}"
+        what = (
+            "1 release is as it was"
+            if releases == 1
+            else f"{releases} releases follow each other as they were"
+        )
+        told = (
+            f"{what} published; the last is {head}"
+            if releases
+            else f"no release yet; the first will follow {head}"
+        )
         print(told, file=sys.stderr)
         for note in unmarked(ledger):
             print(f"shoal: {note}", file=sys.stderr)
@@ -37,15 +48,21 @@ def verify(
 @app.command("export")
 def export(
     ledger: Folder,
-    output: Annotated[str, typer.Option("-o", "--output", help="The table; '-' writes CSV to standard output.")],
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="The table; '-' writes CSV to standard output.")
+    ],
     release: Annotated[
-        int | None, typer.Option("--release", metavar="N", help="As of this release; else the last.")
+        int | None,
+        typer.Option("--release", metavar="N", help="As of this release; else the last."),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Write the whole published table as of a release."""
-    from shoal.jobs.ledger import export_table
+    from shoal.jobs.republish.export import export_table
 
     records, number = export_table(ledger, output, release)
     if not quiet:
-        print(f"wrote {records} record{'' if records == 1 else 's'} as of release {number:04d}", file=sys.stderr)
+        print(
+            f"wrote {records} record{'' if records == 1 else 's'} as of release {number:04d}",
+            file=sys.stderr,
+        )

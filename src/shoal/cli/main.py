@@ -39,7 +39,10 @@ SOON = 0.05  # seconds until a stop is tried again
 
 app = typer.Typer(
     name="shoal",
-    help="Publish personal data so that every person hides among at least k - 1 others, and prove it.",
+    help=(
+        "Publish personal data so that every person hides among at least k - 1 others, and"
+        " prove it."
+    ),
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -67,7 +70,9 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def main(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
+    ),
 ) -> None:
     """Publish personal data so that every person hides among at least k - 1 others, and prove it."""
 
@@ -76,8 +81,12 @@ def run() -> NoReturn:
     """The `shoal` command: runs it and ends with the exit status that the contract fixes."""
     for stop in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM"):
         if hasattr(signal, stop):  # Windows lacks some
-            signal.signal(getattr(signal, stop), _interrupt)  # all end like Ctrl-C: nothing half-written stays
-    gc.set_threshold(YOUNG_OBJECTS)  # most of a short command is imports, which leave no garbage to look for
+            signal.signal(
+                getattr(signal, stop), _interrupt
+            )  # all end like Ctrl-C: nothing half-written stays
+    gc.set_threshold(
+        YOUNG_OBJECTS
+    )  # most of a short command is imports, which leave no garbage to look for
     status = OUR_BUG
 
     def leave() -> None:
@@ -86,7 +95,9 @@ def run() -> NoReturn:
             open_end.flush()
         os._exit(status)
 
-    atexit.register(leave)  # the first that is registered runs last, after all that libraries clean up
+    atexit.register(
+        leave
+    )  # the first that is registered runs last, after all that libraries clean up
     status = status_of(sys.argv[1:])
     sys.exit(status)
 
@@ -118,7 +129,9 @@ def status_of(arguments: list[str]) -> int:
     except typer.Exit as stop:
         return stop.exit_code
     except SystemExit as stop:  # from a verb that has itself said how it was stopped
-        if isinstance(stop.__context__, BrokenPipeError):  # but not this one, which is Typer's way to stop
+        if isinstance(
+            stop.__context__, BrokenPipeError
+        ):  # but not this one, which is Typer's way to stop
             _say("standard output: was closed before all was shown; keep its reader open", ())
             return InputError.exit_status
         return stop.code if isinstance(stop.code, int) else OUR_BUG
@@ -129,15 +142,24 @@ def status_of(arguments: list[str]) -> int:
         return 2
     except Exception as bug:
         if isinstance(bug, SystemError) and isinstance(bug.__cause__, KeyboardInterrupt):
-            _say("interrupted; nothing was written", ())  # compiled code gave the stop back in its own words
+            _say(
+                "interrupted; nothing was written", ()
+            )  # compiled code gave the stop back in its own words
             return INTERRUPTED
         if isinstance(bug, OSError) and bug.errno in NO_ROOM:
-            _say(f"output: writing failed ({bug.strerror}); free some space or name another place", ())
+            _say(
+                f"output: writing failed ({bug.strerror}); free some space or name another place",
+                (),
+            )
             return InputError.exit_status
         if os.environ.get("SHOAL_DEBUG") == "1":
             raise
         # an exception's own text may hold cell values, so only its kind is shown
-        _say(f"our own bug ({type(bug).__name__}); run again with SHOAL_DEBUG=1 and report the trace", ())
+        _say(
+            f"our own bug ({type(bug).__name__}); run again with SHOAL_DEBUG=1 and report the"
+            " trace",
+            (),
+        )
         return OUR_BUG
 
 

@@ -12,8 +12,8 @@ def methods(
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """List every method: verb, paper, parameters with defaults and ranges, and every promise it can keep."""
-    from shoal.jobs.describe import describe_promises
-    from shoal.jobs.describe import methods as listed
+    from shoal.jobs.advise.methods import describe_promises
+    from shoal.jobs.advise.methods import methods as listed
 
     described = {"methods": listed(), "promises": describe_promises()}
     if as_json:
@@ -23,7 +23,10 @@ def methods(
         typer.echo(f"{method['name']}  ({method['verb']})")
         typer.echo(f"    {method['paper']}")
         for parameter in method["parameters"]:
-            typer.echo(f"    --set {parameter['name']}={parameter['default']}  {_limits(parameter)}{parameter['help']}")
+            typer.echo(
+                f"    --set {parameter['name']}={parameter['default']} "
+                f" {_limits(parameter)}{parameter['help']}"
+            )
     typer.echo("\npromises every method keeps:")
     for promise in described["promises"]:
         typer.echo(f"  {promise['model']}: {promise['definition']}")
@@ -33,4 +36,8 @@ def _limits(parameter: dict) -> str:
     if parameter["choices"]:
         return f"[{'|'.join(str(c) for c in parameter['choices'] if c != '')}] "
     low, high = parameter["low"], parameter["high"]
-    return "" if low is None and high is None else f"[{'' if low is None else low}..{'' if high is None else high}] "
+    return (
+        ""
+        if low is None and high is None
+        else f"[{'' if low is None else low}..{'' if high is None else high}] "
+    )

@@ -15,24 +15,38 @@ from shoal.errors import InputError
 
 def party(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="This party; or 'init' to make keys, 'show' for the hash.")
+        str,
+        typer.Argument(
+            metavar="NAME", help="This party; or 'init' to make keys, 'show' for the hash."
+        ),
     ],
     parties: Annotated[
-        str, typer.Argument(metavar="PARTIES.yaml", help="The agreement; after 'init' the party's name.")
+        str,
+        typer.Argument(
+            metavar="PARTIES.yaml", help="The agreement; after 'init' the party's name."
+        ),
     ] = "",
-    output: Annotated[str | None, typer.Option("-o", "--output", help="The release; a helper writes none.")] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="The release; a helper writes none.")
+    ] = None,
     keys: Annotated[
         Path, typer.Option("--keys", metavar="DIR", help="The folder with NAME.key and NAME.crt.")
     ] = Path(),
     folder: Annotated[
-        Path | None, typer.Option("--folder", metavar="DIR", help="Where the journal is kept; by default NAME.journal.")
+        Path | None,
+        typer.Option(
+            "--folder", metavar="DIR", help="Where the journal is kept; by default NAME.journal."
+        ),
     ] = None,
     agreed: Annotated[
-        str | None, typer.Option("--agreed", metavar="HASH", help="The agreement's hash that was signed off.")
+        str | None,
+        typer.Option("--agreed", metavar="HASH", help="The agreement's hash that was signed off."),
     ] = None,
     transcript: Annotated[
         Path | None,
-        typer.Option("--transcript", metavar="DIR", help="Keep every message for 'shoal audit --transcript'."),
+        typer.Option(
+            "--transcript", metavar="DIR", help="Keep every message for 'shoal audit --transcript'."
+        ),
     ] = None,
     patience: Annotated[
         float, typer.Option("--patience", help="Seconds to wait for the other parties.", min=1)
@@ -46,13 +60,17 @@ def party(
     off.
     """
     if not parties:
-        needs = "the party's name; write shoal party init NAME" if name == "init" else "the agreement, PARTIES.yaml"
+        needs = (
+            "the party's name; write shoal party init NAME"
+            if name == "init"
+            else "the agreement, PARTIES.yaml"
+        )
         raise InputError(f"party {name}: needs {needs}")
     if name == "init":
         return _init(parties, keys, quiet)
     if name == "show":
         return _show(parties)
-    from shoal.jobs.fuse import run_one
+    from shoal.jobs.fuse.fuse import run_one
 
     if output == "-":
         raise InputError("-o -: the release goes to a file; name one")
@@ -81,19 +99,25 @@ def party(
 
 def _init(name: str, folder: Path, quiet: bool) -> None:
     from shoal.connectors.party_link import fingerprint_of
-    from shoal.jobs.fuse import Keys
+    from shoal.jobs.fuse.keys import Keys
 
     keys = Keys.of(name, folder)
     keys.make(name)
     if not quiet:
-        typer.echo(f"wrote {keys.key} (keep it to yourself) and {keys.certificate} (give it to the others)", err=True)
         typer.echo(
-            f"certificate {fingerprint_of(keys.certificate.read_bytes())}; read it to the others on the phone", err=True
+            f"wrote {keys.key} (keep it to yourself) and {keys.certificate} (give it to the"
+            " others)",
+            err=True,
+        )
+        typer.echo(
+            f"certificate {fingerprint_of(keys.certificate.read_bytes())}; read it to the others on"
+            " the phone",
+            err=True,
         )
 
 
 def _show(path: str) -> None:
-    from shoal.jobs.agreement import Agreement
+    from shoal.policy.agreement import Agreement
 
     agreement = Agreement.load(path)
     typer.echo(f"sha256:{agreement.hash.hex()}")

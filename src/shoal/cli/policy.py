@@ -16,23 +16,30 @@ app = typer.Typer(help="Propose, validate and describe policies.", no_args_is_he
 @app.command("init")
 def init(
     data: Annotated[str, typer.Argument(metavar="DATA", help="The table to write a policy for.")],
-    output: Annotated[str, typer.Option("-o", "--output", help="The policy file; '-' prints it.")] = "-",
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="The policy file; '-' prints it.")
+    ] = "-",
     k: Annotated[int, typer.Option("--k", help="The k to promise.", min=2)] = 10,
 ) -> None:
     """Propose a policy for a table: a draft with a reason for every role, to be read before it is used."""
-    from shoal.jobs.propose import propose_file
+    from shoal.jobs.advise.propose import propose_file
 
     text = propose_file(data, k)
     if output == "-":
         typer.echo(text, nl=False)
         return
     if Path(output).exists():
-        raise InputError(f"output '{output}': exists; name a new file, a policy is never overwritten")
-    from shoal.connectors.files import written_whole
+        raise InputError(
+            f"output '{output}': exists; name a new file, a policy is never overwritten"
+        )
+    from shoal.connectors.files import atomic_write
 
-    with written_whole(output) as draft:
+    with atomic_write(output) as draft:
         draft.write_text(text)
-    typer.echo(f"wrote {output}; read it, mend the roles, then: shoal policy check {output} {data}", err=True)
+    typer.echo(
+        f"wrote {output}; read it, mend the roles, then: shoal policy check {output} {data}",
+        err=True,
+    )
 
 
 @app.command("check")
@@ -40,11 +47,14 @@ def check(
     policy: Annotated[Path, typer.Argument(metavar="POLICY", help="The policy file.")],
     data: Annotated[str | None, typer.Argument(metavar="DATA", help="The table it is for.")] = None,
     show_values: Annotated[
-        bool, typer.Option("--show-values", help="Print the values that are at fault: on your own screen only.")
+        bool,
+        typer.Option(
+            "--show-values", help="Print the values that are at fault: on your own screen only."
+        ),
     ] = False,
 ) -> None:
     """Validate a policy and, with its data, every hierarchy: lists all findings; exit status 2 if there are any."""
-    from shoal.jobs.check import check_files
+    from shoal.jobs.advise.check import check_files
 
     findings = check_files(policy, data)
     for finding in findings:
@@ -60,6 +70,6 @@ def check(
 @app.command("schema")
 def schema() -> None:
     """Print the JSON Schema of a policy file."""
-    from shoal.jobs.policy import json_schema
+    from shoal.policy.loading import json_schema
 
     typer.echo(json.dumps(json_schema(), indent=2))

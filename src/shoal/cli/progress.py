@@ -56,7 +56,11 @@ class _Watcher(threading.Thread):
     def _doing(self) -> str:
         if self._compiling is None and COMPILER in sys.modules:  # else nothing compiles, or not yet
             self._compiling = watched_compiler()
-        return f"{self._stage}; {COMPILING}" if self._compiling is not None and self._compiling() > 0 else self._stage
+        return (
+            f"{self._stage}; {COMPILING}"
+            if self._compiling is not None and self._compiling() > 0
+            else self._stage
+        )
 
     def _spin(self) -> None:
         from rich.console import Console
@@ -72,7 +76,11 @@ class _Watcher(threading.Thread):
         doing = self._doing()
         if doing not in (self._told, self._told.removesuffix(f"; {COMPILING}")):
             self._told = doing
-            print(f"shoal: {doing} ({time.monotonic() - self._since:.0f} s)", file=sys.stderr, flush=True)
+            print(
+                f"shoal: {doing} ({time.monotonic() - self._since:.0f} s)",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 def watched_compiler() -> Callable[[], int]:

@@ -14,26 +14,39 @@ from shoal.errors import InputError
 
 
 def publish(
-    input_path: Annotated[str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")],
+    input_path: Annotated[
+        str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
+    ],
     policy: options.PolicyFile,
-    output: Annotated[str, typer.Option("-o", "--output", help="The release; '-' writes CSV to standard output.")],
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="The release; '-' writes CSV to standard output.")
+    ],
     k: options.K = None,
     method: options.Method = None,
     settings: options.Settings = None,
     seed: options.Seed = None,
     plan: Annotated[
         str | None,
-        typer.Option("--plan", metavar="FILE", help="Applies the plan in FILE if it exists, else saves it there."),
+        typer.Option(
+            "--plan",
+            metavar="FILE",
+            help="Applies the plan in FILE if it exists, else saves it there.",
+        ),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Says why records and columns were given up, and what would be cheaper.")
+        bool,
+        typer.Option(
+            "--explain",
+            help="Says why records and columns were given up, and what would be cheaper.",
+        ),
     ] = False,
     as_json: options.Json = False,
     report: options.Report = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Publish one table, once: writes OUTPUT and OUTPUT.certificate.json, or nothing if a promise fails."""
-    from shoal.jobs.publish import certificate_path, publish_file
+    from shoal.connectors.outputs import certificate_path
+    from shoal.jobs.publish.publish import publish_file
 
     if output == "-" and as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")
@@ -42,9 +55,11 @@ def publish(
     options.check_outputs(report=report, inputs=[*others, plan])
     options.check_outputs(plan, inputs=others)
     with shown(quiet) as progress:
-        outcome = publish_file(input_path, asked, output, plan=plan, explain=explain, progress=progress)
+        outcome = publish_file(
+            input_path, asked, output, plan=plan, explain=explain, progress=progress
+        )
         if report is not None:
-            from shoal.jobs.report import write_report
+            from shoal.reports.release import write_report
 
             progress("drawing the report")
             write_report(outcome, asked, report)
@@ -55,7 +70,7 @@ def publish(
         written = [output, certificate_path(output), *saved, *([str(report)] if report else [])]
         print_summary(outcome.certificate, f"{', '.join(written[:-1])} and {written[-1]}")
     if explain and not as_json:
-        from shoal.jobs.explain import as_lines
+        from shoal.jobs.publish.explain import as_lines
 
         for line in as_lines(outcome.certificate["explanation"]):
             print(line, file=sys.stderr)

@@ -12,26 +12,39 @@ from shoal.cli.progress import shown
 
 def reproduce(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A paper's name, or 'all'.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder; each paper gets a folder in it.")] = Path("reproduced"),
-    quick: Annotated[bool, typer.Option("--quick", help="A small setting on made-up data, in seconds.")] = False,
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder; each paper gets a folder in it.")
+    ] = Path("reproduced"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small setting on made-up data, in seconds.")
+    ] = False,
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="The data sets; else SHOAL_DATA or ../shared/data.")
+        Path | None,
+        typer.Option(
+            "--data", metavar="DIR", help="The data sets; else SHOAL_DATA or ../shared/data."
+        ),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Measure everything anew, finished runs too.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure everything anew, finished runs too.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
     """Repeat a paper's experiments: its tables and figures, and a verdict on each of its claims.
 
     An interrupted run goes on where it stopped.
     """
-    from shoal.jobs.reproduce import reproduce_paper
+    from shoal.reproduce import reproduce_paper
 
     try:
         with shown(quiet) as progress:
-            written = reproduce_paper(name, out, quick=quick, data=data, fresh=fresh, progress=progress)
+            written = reproduce_paper(
+                name, out, quick=quick, data=data, fresh=fresh, progress=progress
+            )
     except KeyboardInterrupt:
         typer.echo(
-            f"shoal: interrupted; finished runs are kept in '{out}', the same command goes on from there", err=True
+            f"shoal: interrupted; finished runs are kept in '{out}', the same command goes on from"
+            " there",
+            err=True,
         )
         raise SystemExit(130) from None  # typer.Exit(130) would be told as "nothing was written"
     for path in written:

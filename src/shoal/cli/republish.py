@@ -13,17 +13,25 @@ from shoal.cli.progress import shown
 from shoal.cli.summary import print_summary
 
 if TYPE_CHECKING:
-    from shoal.jobs.policy import Policy
+    from shoal.policy.policy import Policy
 
 
 def republish(
     increment: Annotated[
-        str, typer.Argument(metavar="INCREMENT", help="The new records; '-' reads CSV from standard input.")
+        str,
+        typer.Argument(
+            metavar="INCREMENT", help="The new records; '-' reads CSV from standard input."
+        ),
     ],
     policy: options.PolicyFile,
-    ledger: Annotated[Path, typer.Option("--ledger", metavar="DIR", help="The ledger; begun if it is not there.")],
+    ledger: Annotated[
+        Path, typer.Option("--ledger", metavar="DIR", help="The ledger; begun if it is not there.")
+    ],
     allow_leaks: Annotated[
-        bool, typer.Option("--allow-leaks", help="Publish although the history breaks; the certificate says so.")
+        bool,
+        typer.Option(
+            "--allow-leaks", help="Publish although the history breaks; the certificate says so."
+        ),
     ] = False,
     what_if: Annotated[
         bool,
@@ -35,13 +43,16 @@ def republish(
     seed: options.Seed = None,
     as_json: options.Json = False,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE.html", help="Write a report over the whole history.")
+        Path | None,
+        typer.Option(
+            "--report", metavar="FILE.html", help="Write a report over the whole history."
+        ),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Append the next release of a growing table to a ledger, or nothing if it is not safe beside all earlier ones."""
-    from shoal.jobs.ledger import check_outside
-    from shoal.jobs.republish import republish_file
+    from shoal.jobs.republish.export import check_outside
+    from shoal.jobs.republish.republish import republish_file
 
     check_outside(ledger, report)
     asked = options.policy_with(policy, k, method, settings, seed, "crp")
@@ -52,8 +63,8 @@ def republish(
     with shown(quiet) as progress:
         done = republish_file(increment, asked, ledger, allow_leaks=allow_leaks, progress=progress)
         if report is not None:
-            from shoal.jobs.history import audit_ledger
-            from shoal.jobs.history_report import write_history_report
+            from shoal.jobs.republish.history import audit_ledger
+            from shoal.reports.history import write_history_report
 
             progress("drawing the report")
             write_history_report(audit_ledger(ledger), report)
@@ -72,11 +83,18 @@ def republish(
         print_summary(done.certificate, f"{ledger / f'{done.release:04d}'}")
         for finding in done.certificate["history"]["findings"]:
             if finding["breaks"]:
-                print(f"history, {finding['check']}: DOES NOT HOLD, let out by --allow-leaks", file=sys.stderr)
+                print(
+                    f"history, {finding['check']}: DOES NOT HOLD, let out by --allow-leaks",
+                    file=sys.stderr,
+                )
         if done.waiting:
             print(_waiting(done.waiting), file=sys.stderr)
     if done.again:
-        who = "1 person who waited came" if done.again == 1 else f"{done.again} people who waited came"
+        who = (
+            "1 person who waited came"
+            if done.again == 1
+            else f"{done.again} people who waited came"
+        )
         print(f"shoal: {who} again: each now has several records, and counts once", file=sys.stderr)
 
 
@@ -85,8 +103,10 @@ def _waiting(records: int) -> str:
     return f"{what} for the next increment"
 
 
-def _show_prospects(increment: str, asked: Policy, ledger: Path, as_json: bool, quiet: bool) -> None:
-    from shoal.jobs import what_if
+def _show_prospects(
+    increment: str, asked: Policy, ledger: Path, as_json: bool, quiet: bool
+) -> None:
+    from shoal.jobs.republish import what_if
 
     with shown(quiet) as progress:
         prospects = what_if.what_if_file(increment, asked, ledger, progress=progress)

@@ -14,38 +14,69 @@ from shoal.errors import InputError
 
 
 def stream(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The records; '-' reads CSV from standard input.")],
+    source: Annotated[
+        str,
+        typer.Argument(metavar="SOURCE", help="The records; '-' reads CSV from standard input."),
+    ],
     policy: options.PolicyFile,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="SINK", help="Where rows go; '-' writes CSV.")],
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="SINK", help="Where rows go; '-' writes CSV.")
+    ],
     checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", metavar="DIR", help="Remembers everything; the same command goes on.")
+        Path | None,
+        typer.Option(
+            "--checkpoint", metavar="DIR", help="Remembers everything; the same command goes on."
+        ),
     ] = None,
     trace: Annotated[
-        str | None, typer.Option("--trace", metavar="FILE", help="What became of every record (JSON lines); private.")
+        str | None,
+        typer.Option(
+            "--trace", metavar="FILE", help="What became of every record (JSON lines); private."
+        ),
     ] = None,
     dead_letters: Annotated[
-        str | None, typer.Option("--dead-letters", metavar="FILE", help="Where bad records are listed, by place.")
+        str | None,
+        typer.Option(
+            "--dead-letters", metavar="FILE", help="Where bad records are listed, by place."
+        ),
     ] = None,
     on_bad: Annotated[
         str, typer.Option("--on-bad", help="dead-letter sets bad records aside; stop ends.")
     ] = "dead-letter",
     reference: Annotated[
         str | None,
-        typer.Option("--reference", metavar="TABLE", help="Shows domains and values the policy leaves open."),
+        typer.Option(
+            "--reference", metavar="TABLE", help="Shows domains and values the policy leaves open."
+        ),
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Wait for more when the file ends.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for more when the file ends.")
+    ] = False,
     deadline: Annotated[
-        float | None, typer.Option("--deadline", metavar="SECONDS", help="Let records out after so long, too.", min=0)
+        float | None,
+        typer.Option(
+            "--deadline", metavar="SECONDS", help="Let records out after so long, too.", min=0
+        ),
     ] = None,
     record_lines: Annotated[
         int,
-        typer.Option("--record-lines", help="Lines of a CSV record at most; beyond, a quote was left open.", min=1),
+        typer.Option(
+            "--record-lines",
+            help="Lines of a CSV record at most; beyond, a quote was left open.",
+            min=1,
+        ),
     ] = 100,
     durability: Annotated[
-        str, typer.Option("--durability", help="What a commit survives: power (of the machine) or process.")
+        str,
+        typer.Option(
+            "--durability", help="What a commit survives: power (of the machine) or process."
+        ),
     ] = "power",
     measured: Annotated[
-        str, typer.Option("--measure", help="The certificate: of the whole file, or by release in flat memory.")
+        str,
+        typer.Option(
+            "--measure", help="The certificate: of the whole file, or by release in flat memory."
+        ),
     ] = "whole",
     k: options.K = None,
     method: options.Method = None,
@@ -69,7 +100,9 @@ def stream(
             raise InputError(f"{name} '{value}': is unknown; choose one of {', '.join(known)}")
     asked = options.policy_with(policy, k, method, settings, seed, default_method="fads")
 
-    options.check_outputs(report=report, inputs=[source, output, trace, dead_letters, str(policy), *asked.files])
+    options.check_outputs(
+        report=report, inputs=[source, output, trace, dead_letters, str(policy), *asked.files]
+    )
     order = Order(
         source, output, checkpoint, trace, dead_letters, reference, on_bad, follow, deadline,
         durability == "power", measured == "whole", record_lines,
@@ -78,7 +111,7 @@ def stream(
         with shown(quiet) as progress:
             certificate, history = stream_file(order, asked, progress=progress)
             if report is not None:
-                from shoal.jobs.stream.report import write_report
+                from shoal.reports.stream import write_report
 
                 progress("drawing the report")
                 write_report(certificate, history, asked, report)
@@ -90,10 +123,16 @@ def stream(
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet and output != "-":
-        written = checkpoint / "certificate.json" if output.startswith("kafka://") and checkpoint else None
+        written = (
+            checkpoint / "certificate.json"
+            if output.startswith("kafka://") and checkpoint
+            else None
+        )
         print_summary(certificate, f"{output} and {written or f'{output}.certificate.json'}")
     bad = certificate["records"]["rejected"]
     if bad and not quiet:
         were = "record was" if bad == 1 else "records were"
-        typer.echo(f"shoal: {bad} bad {were} set aside; {order.bad_records} says which and why", err=True)
+        typer.echo(
+            f"shoal: {bad} bad {were} set aside; {order.bad_records} says which and why", err=True
+        )
     raise typer.Exit(0 if certificate.holds else 1)

@@ -63,8 +63,15 @@ class TextFeed:
     again and refuses it where it has changed.
     """
 
-    def __init__(self, path: str, kind: str, following: bool = False, record_lines: int = RECORD_LINES) -> None:
-        self._path, self._kind, self._following, self._most_lines = path, kind, following, record_lines
+    def __init__(
+        self, path: str, kind: str, following: bool = False, record_lines: int = RECORD_LINES
+    ) -> None:
+        self._path, self._kind, self._following, self._most_lines = (
+            path,
+            kind,
+            following,
+            record_lines,
+        )
         self._file, self._is_pipe = _opened(path)
         self._rest, self._offset, self._records, self._is_passing = b"", 0, 0, False
         self._hash = hashlib.sha256()
@@ -92,7 +99,9 @@ class TextFeed:
         text, self._rest = self._rest[:cut], self._rest[cut:]
         self._took(text)
         frame, places, bad, count = self._parsed(text, found)
-        piece = Piece(frame, self._records + places, [(self._records + at, why) for at, why in bad], at_end)
+        piece = Piece(
+            frame, self._records + places, [(self._records + at, why) for at, why in bad], at_end
+        )
         self._records += count
         return piece
 
@@ -151,7 +160,10 @@ class TextFeed:
         opened, named = os.fstat(self._file.fileno()), None
         with suppress(FileNotFoundError):
             named = os.stat(self._path)
-        is_same = named is not None and (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
+        is_same = named is not None and (named.st_dev, named.st_ino) == (
+            opened.st_dev,
+            opened.st_ino,
+        )
         if not is_same or opened.st_size < self._file.tell():
             what = "has become shorter" if is_same else "was moved away or replaced"
             raise InputError(f"source '{self._path}': {what} while it was followed; give the source as it was, only "
@@ -173,15 +185,23 @@ class TextFeed:
         try:
             text = line.decode("utf-8-sig").rstrip("\r\n")
         except UnicodeDecodeError:
-            raise InputError(f"source '{self._path}': its first line is not UTF-8; convert it") from None
+            raise InputError(
+                f"source '{self._path}': its first line is not UTF-8; convert it"
+            ) from None
         if not text.strip():
-            raise InputError(f"source '{self._path}': is empty; the first line must name the columns")
+            raise InputError(
+                f"source '{self._path}': is empty; the first line must name the columns"
+            )
         if self._kind == ".csv":
-            self._separator = max(",;\t|", key=lambda sep: len(next(csv.reader([text], delimiter=sep))))
+            self._separator = max(
+                ",;\t|", key=lambda sep: len(next(csv.reader([text], delimiter=sep)))
+            )
         self.names = next(csv.reader([text], delimiter=self._separator))
         repeated = sorted({name for name in self.names if self.names.count(name) > 1})
         if repeated or "" in self.names:
-            raise InputError(f"source '{self._path}': every column needs a name of its own in the first line")
+            raise InputError(
+                f"source '{self._path}': every column needs a name of its own in the first line"
+            )
         self._took(line)
 
     def _json_names(self) -> None:
@@ -199,9 +219,13 @@ class TextFeed:
             if isinstance(first, dict):
                 self.names = list(first)
                 return
-        raise InputError(f"source '{self._path}': its first line is no JSON object; write one object a line")
+        raise InputError(
+            f"source '{self._path}': its first line is no JSON object; write one object a line"
+        )
 
-    def _parsed(self, text: bytes, found: Found) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
+    def _parsed(
+        self, text: bytes, found: Found
+    ) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
         """Frame, the place of each of its rows among these records, what is bad, and how many records there were."""
         if self._kind == ".jsonl":
             return rows_of_json([line for line in text.split(b"\n") if line.strip()], self.names)
@@ -213,10 +237,19 @@ class TextFeed:
             NO_ROW: "can't be read as a row",
         }
         bad = [
-            (int(place[i]), reasons.get(int(found.kinds[i]), f"has {found.cells[i]} cells, not {len(self.names)}"))
-            for i in np.flatnonzero(~np.isin(found.kinds, (record_ends.WHOLE, record_ends.ODD, record_ends.BLANK)))
+            (
+                int(place[i]),
+                reasons.get(
+                    int(found.kinds[i]), f"has {found.cells[i]} cells, not {len(self.names)}"
+                ),
+            )
+            for i in np.flatnonzero(
+                ~np.isin(found.kinds, (record_ends.WHOLE, record_ends.ODD, record_ends.BLANK))
+            )
         ]
-        whole, odd = (np.flatnonzero(found.kinds == kind) for kind in (record_ends.WHOLE, record_ends.ODD))
+        whole, odd = (
+            np.flatnonzero(found.kinds == kind) for kind in (record_ends.WHOLE, record_ends.ODD)
+        )
         frame, places = self._plain_rows(text, found, whole), place[whole]
         if len(odd):
             rows = [self._cells(part) for part in found.texts(text, odd)]
@@ -247,7 +280,10 @@ class TextFeed:
             schema=dict.fromkeys(self.names, pl.String), raise_if_empty=False,
         )  # fmt: skip
         if frame.height != len(rows):
-            raise InputError(f"source '{self._path}': its rows can't be told apart; quote cells that hold line breaks")
+            raise InputError(
+                f"source '{self._path}': its rows can't be told apart; quote cells that hold line"
+                " breaks"
+            )
         if b'""' in text:  # an empty cell is an empty cell, in quotes or not
             frame = frame.with_columns(pl.all().replace("", None))
         return frame
@@ -255,7 +291,10 @@ class TextFeed:
     def _cells(self, record: bytes) -> list[str | None]:
         """The cells of a record with quotes in odd places; none where it can't be read."""
         try:
-            return [cell or None for cell in next(csv.reader([record.decode()], delimiter=self._separator))]
+            return [
+                cell or None
+                for cell in next(csv.reader([record.decode()], delimiter=self._separator))
+            ]
         except csv.Error:
             return []
 
@@ -281,7 +320,11 @@ class TextFeed:
                 break
             ahead = more or b""
         if left or self._hash.hexdigest() != place["sha256"]:
-            again = "feed it again from its beginning" if self._path == STANDARD else "give the same source"
+            again = (
+                "feed it again from its beginning"
+                if self._path == STANDARD
+                else "give the same source"
+            )
             raise CheckpointError(f"source '{self._path}': is not the one that the checkpoint was made with, up to "
                                   f"where it stopped; {again}, or begin a new checkpoint")  # fmt: skip
         self._records, self._is_passing = place["records"], place["passing"]
@@ -317,20 +360,26 @@ class Found:
     def texts(self, text: bytes, rows: np.ndarray) -> list[bytes]:
         """The text of some records."""
         starts = np.append(0, self.ends[:-1])
-        return [text[a:b] for a, b in zip(starts[rows].tolist(), self.ends[rows].tolist(), strict=True)]
+        return [
+            text[a:b] for a, b in zip(starts[rows].tolist(), self.ends[rows].tolist(), strict=True)
+        ]
 
     def only(self, text: bytes, rows: np.ndarray) -> bytes:
         """The text of some records, one after the other."""
         kept = np.zeros(len(self), dtype=bool)
         kept[rows] = True
-        return np.frombuffer(text, np.uint8)[np.repeat(kept, np.diff(self.ends, prepend=0))].tobytes()
+        return np.frombuffer(text, np.uint8)[
+            np.repeat(kept, np.diff(self.ends, prepend=0))
+        ].tobytes()
 
 
 def _frame_of(rows: list[list[str | None]], names: list[str]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
 
 
-def rows_of_json(lines: list[bytes], names: list[str]) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
+def rows_of_json(
+    lines: list[bytes], names: list[str]
+) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
     """Objects, one a line, as text columns: numbers as they are written, null where a name is absent."""
     rows: list[list[str | None]] = []
     places: list[int] = []
@@ -371,7 +420,9 @@ class TableFeed:
             with open(path, "rb") as file:
                 self._sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except (OSError, pl.exceptions.PolarsError):
-            raise InputError(f"source '{path}': is no whole {kind[1:]} file; check its name and rights") from None
+            raise InputError(
+                f"source '{path}': is no whole {kind[1:]} file; check its name and rights"
+            ) from None
 
     def read(self) -> Piece:
         """The next records."""
@@ -409,10 +460,14 @@ def feed_of(path: str, following: bool = False, record_lines: int = RECORD_LINES
     kind = format_of(path)
     if kind in (".parquet", ".arrow"):
         if following:
-            raise InputError(f"source '{path}': a {kind[1:]} file does not grow; leave out --follow")
+            raise InputError(
+                f"source '{path}': a {kind[1:]} file does not grow; leave out --follow"
+            )
         return TableFeed(path, kind)
     if following and (path.endswith(".gz") or path == STANDARD):
-        raise InputError(f"source '{path}': can't be followed; give a plain file, or leave out --follow")
+        raise InputError(
+            f"source '{path}': can't be followed; give a plain file, or leave out --follow"
+        )
     return TextFeed(path, kind, following, record_lines)
 
 
@@ -431,4 +486,6 @@ def _opened(path: str) -> tuple[BinaryIO, bool]:
             return gzip.open(file), False  # type: ignore[return-value]
         return file, False
     except OSError as failed:
-        raise InputError(f"source '{path}': can't be read ({failed.strerror}); check its name and rights") from None
+        raise InputError(
+            f"source '{path}': can't be read ({failed.strerror}); check its name and rights"
+        ) from None

@@ -50,7 +50,7 @@ def format_of(path: str) -> str:
     raise InputError(f"file '{path}': unknown format; use one of {', '.join(FORMATS)}")
 
 
-def read(path: str, coded: Collection[str] = (), *, may_be_empty: bool = False) -> Source:
+def read(path: str, coded: Collection[str] = (), *, allow_empty: bool = False) -> Source:
     """The table in a file, or on standard input for `-`; raises InputError with what is wrong and where.
 
     coded: columns of which few distinct values are expected: text is then held once per value.
@@ -62,7 +62,7 @@ def read(path: str, coded: Collection[str] = (), *, may_be_empty: bool = False) 
         source = Source(_parsed(content, path, kind, coded), hashlib.sha256(content).hexdigest())
     else:
         source = read_as(path, kind, coded)
-    if not source.frame.height and not may_be_empty:
+    if not source.frame.height and not allow_empty:
         raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
     return source
 
@@ -77,7 +77,9 @@ def read_as(path: str | Path, kind: str, coded: Collection[str] = ()) -> Source:
             packed = file.read(2) == b"\x1f\x8b"
         content = Path(path).read_bytes() if packed or kind == ".jsonl" else Path(path)
     except OSError as failed:
-        raise InputError(f"file '{path}': can't be read ({failed.strerror}); check its name and rights") from None
+        raise InputError(
+            f"file '{path}': can't be read ({failed.strerror}); check its name and rights"
+        ) from None
     return Source(_parsed(content, str(path), kind, coded), digest)
 
 
@@ -87,14 +89,17 @@ def file_sha256(path: str | Path) -> str:
 
 
 @contextmanager
-def written_whole(path: str, is_private: bool = False) -> Iterator[Path]:
+def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
     """A path beside `path` to write to; it takes its place when the block ends well, else it is removed.
 
     For `-` the content goes to standard output at the end. is_private: it stays its owner's alone.
     """
     target = Path(tempfile.gettempdir()) / "standard-output" if path == STANDARD else Path(path)
     if target.is_dir() or not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
-        raise InputError(f"output '{path}': can't be written; name a file in a folder that exists and is writable")
+        raise InputError(
+            f"output '{path}': can't be written; name a file in a folder that exists and is"
+            " writable"
+        )
     # a fresh name that nobody could have prepared, and readable by its owner alone until it is let out
     draft = target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
     try:
@@ -117,7 +122,9 @@ def _take_place(draft: Path, target: Path, path: str, is_private: bool) -> None:
             os.replace(draft, target)
             _sync(target.parent)
     except OSError as failed:
-        raise InputError(f"output '{path}': writing failed ({failed.strerror or 'no room or no right'})") from None
+        raise InputError(
+            f"output '{path}': writing failed ({failed.strerror or 'no room or no right'})"
+        ) from None
 
 
 def _umask() -> int:
@@ -134,7 +141,9 @@ def _copy_to_standard_output(draft: Path) -> None:
     except BrokenPipeError:
         # what is left in the buffer must not be tried again when Python ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise InputError("standard output: was closed before all was written; keep its reader open") from None
+        raise InputError(
+            "standard output: was closed before all was written; keep its reader open"
+        ) from None
 
 
 def write(frame: pl.DataFrame, draft: Path, kind: str, compressed: bool = False) -> None:
@@ -143,13 +152,17 @@ def write(frame: pl.DataFrame, draft: Path, kind: str, compressed: bool = False)
         with open(draft, "wb") as file:
             if compressed:
                 # no name and no time in the header: the same table gives the same bytes
-                with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0, compresslevel=6) as packed:
+                with gzip.GzipFile(
+                    filename="", fileobj=file, mode="wb", mtime=0, compresslevel=6
+                ) as packed:
                     _write(frame, packed, kind)  # type: ignore[arg-type]
             else:
                 _write(frame, file, kind)
     except OSError as failed:
         why = failed.strerror or "no room or no right"
-        raise InputError(f"output: writing failed ({why}); free some space or name another place") from None
+        raise InputError(
+            f"output: writing failed ({why}); free some space or name another place"
+        ) from None
 
 
 def _write(frame: pl.DataFrame, file: BinaryIO, kind: str) -> None:
@@ -160,7 +173,9 @@ def _write(frame: pl.DataFrame, file: BinaryIO, kind: str) -> None:
     if kind == ".parquet":
         try:
             frame.write_parquet(file)
-        except pl.exceptions.ComputeError:  # what the disk refuses, in another's words: plain cells can be written
+        except (
+            pl.exceptions.ComputeError
+        ):  # what the disk refuses, in another's words: plain cells can be written
             raise OSError from None
     elif kind == ".arrow":
         frame.write_ipc(file)
@@ -208,40 +223,64 @@ def _parsed(content: bytes | Path, path: str, kind: str, coded: Collection[str])
 
 def _json_lines(content: bytes, path: str) -> pl.DataFrame:
     try:
-        frame = pl.read_ndjson(content, infer_schema_length=None) if content.strip() else pl.DataFrame()
+        frame = (
+            pl.read_ndjson(content, infer_schema_length=None) if content.strip() else pl.DataFrame()
+        )
     except pl.exceptions.PolarsError:
-        raise InputError(f"file '{path}': a line is no JSON object like the others; write one object a line") from None
+        raise InputError(
+            f"file '{path}': a line is no JSON object like the others; write one object a line"
+        ) from None
     check_plain(frame, f"file '{path}'")
     return frame
 
 
 def check_plain(frame: pl.DataFrame, where: str) -> None:
     """Raises InputError where a column holds what has no one text: lists, objects, bytes."""
-    odd = [name for name, dtype in frame.schema.items() if dtype.is_nested() or dtype in (pl.Binary, pl.Object)]
+    odd = [
+        name
+        for name, dtype in frame.schema.items()
+        if dtype.is_nested() or dtype in (pl.Binary, pl.Object)
+    ]
     if odd:
-        raise InputError(f"{where}: columns {', '.join(odd)} hold lists, objects or bytes; give plain values")
+        raise InputError(
+            f"{where}: columns {', '.join(odd)} hold lists, objects or bytes; give plain values"
+        )
 
 
 def _delimited(content: bytes | Path, path: str, kind: str, coded: Collection[str]) -> pl.DataFrame:
     header, separator = _header(content, path, kind)
     repeated = sorted({name for name in header if header.count(name) > 1})
-    findings = [f"file '{path}': column name '{n}' occurs {header.count(n)} times; rename one" for n in repeated]
+    findings = [
+        f"file '{path}': column name '{n}' occurs {header.count(n)} times; rename one"
+        for n in repeated
+    ]
     if "" in header:
         place = header.index("") + 1
-        findings.append(f"file '{path}': column {place} has no name; the first line must name every column")
+        findings.append(
+            f"file '{path}': column {place} has no name; the first line must name every column"
+        )
     if findings:
         raise InputError.from_findings(findings)
     try:
         categories = {name: pl.Categorical for name in header if name in coded}
         frame = pl.read_csv(
-            content, separator=separator, infer_schema=False, schema_overrides=categories, glob=False, low_memory=True
+            content,
+            separator=separator,
+            infer_schema=False,
+            schema_overrides=categories,
+            glob=False,
+            low_memory=True,
         )
     except pl.exceptions.PolarsError:
         _check_encoding(content, path)
         _check_rows(content, path, separator, len(header))
-        raise InputError(f"file '{path}': can't be read as {kind[1:]}; a quote may be left open") from None
+        raise InputError(
+            f"file '{path}': can't be read as {kind[1:]}; a quote may be left open"
+        ) from None
     if len(header) != frame.width:
-        raise InputError(f"file '{path}': its first line can't be read as column names; begin with the names")
+        raise InputError(
+            f"file '{path}': its first line can't be read as column names; begin with the names"
+        )
     frame.columns = header  # Polars leaves doubled quotes in names as they are
     # a row that is too short shows as a missing last cell: only then is each row looked at
     if frame.height and frame[frame.columns[-1]].null_count():
@@ -265,7 +304,8 @@ def _check_encoding(content: bytes | Path, path: str) -> None:
                 line.decode("utf-8")
             except UnicodeDecodeError:
                 raise InputError(
-                    f"file '{path}': line {number} is not UTF-8; convert the file, for instance with iconv"
+                    f"file '{path}': line {number} is not UTF-8; convert the file, for instance"
+                    " with iconv"
                 ) from None
 
 
@@ -287,12 +327,15 @@ def _header(content: bytes | Path, path: str, kind: str) -> tuple[list[str], str
         raise InputError(f"file '{path}': is empty; the first line must name the columns")
     if "\0" in start:
         raise InputError(
-            f"file '{path}': is not UTF-8 text, or holds null characters; convert it, for instance with iconv"
+            f"file '{path}': is not UTF-8 text, or holds null characters; convert it, for instance"
+            " with iconv"
         )
     if not is_utf8(text.partition(b"\n")[0]):
         _check_encoding(content, path)
     if start.lower().startswith("sep="):
-        raise InputError(f"file '{path}': begins with a spreadsheet's 'sep=' line; remove that line")
+        raise InputError(
+            f"file '{path}': begins with a spreadsheet's 'sep=' line; remove that line"
+        )
     names = _first_row(start, "\t" if kind == ".tsv" else ",", path)
     if kind == ".csv" and len(names) == 1:
         others = [(separator, _first_row(start, separator, path)) for separator in ";\t|"]
@@ -306,7 +349,9 @@ def _first_row(text: str, separator: str, path: str) -> list[str]:
     try:
         return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
     except csv.Error:
-        raise InputError(f"file '{path}': its first line can't be read as column names; check its quotes") from None
+        raise InputError(
+            f"file '{path}': its first line can't be read as column names; check its quotes"
+        ) from None
 
 
 def _check_rows(content: bytes | Path, path: str, separator: str, columns: int) -> list[int]:
@@ -326,12 +371,14 @@ def _check_rows(content: bytes | Path, path: str, separator: str, columns: int) 
                     if len(ragged) < _MOST_NAMED:
                         ragged.append(str(row + 1))
     except csv.Error:
-        raise InputError(f"file '{path}': holds a cell too long to be one; a quote may be left open") from None
+        raise InputError(
+            f"file '{path}': holds a cell too long to be one; a quote may be left open"
+        ) from None
     if count:
         more = ", ..." if count > len(ragged) else ""
         raise InputError(
-            f"file '{path}': {count} row{'s' if count > 1 else ''} with more or fewer than the header's "
-            f"{columns} cells (row {', '.join(ragged)}{more}); "
-            "mend them, or quote cells that hold the separator"
+            f"file '{path}': {count} row{'s' if count > 1 else ''} with more or fewer than the"
+            f" header's {columns} cells (row {', '.join(ragged)}{more}); mend them, or quote cells"
+            " that hold the separator"
         )
     return blank

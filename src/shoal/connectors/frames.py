@@ -12,19 +12,25 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 
 
-def table_of(frame: Any, may_be_empty: bool = False) -> Table:
+def table_of(frame: Any, allow_empty: bool = False) -> Table:
     """The frame as a table; raises InputError for what is no frame, or one without records."""
     if isinstance(frame, Table):
         return frame
     eager = _eager(frame)
     repeated = sorted({name for name in eager.columns if eager.columns.count(name) > 1})
     if repeated:
-        raise InputError(f"frame: column names {', '.join(map(repr, repeated))} occur twice; rename one")
+        raise InputError(
+            f"frame: column names {', '.join(map(repr, repeated))} occur twice; rename one"
+        )
     try:
         polars = eager.to_polars()
-    except Exception:  # each kind of frame has its own ways to fail, and their texts may hold values
-        raise InputError("frame: a column mixes kinds of values; give every column one kind") from None
-    if not polars.height and not may_be_empty:
+    except (
+        Exception
+    ):  # each kind of frame has its own ways to fail, and their texts may hold values
+        raise InputError(
+            "frame: a column mixes kinds of values; give every column one kind"
+        ) from None
+    if not polars.height and not allow_empty:
         raise InputError("frame: holds no records; publish a table with at least k people")
     check_plain(polars, "frame")
     return Table(polars)
@@ -43,7 +49,8 @@ def _eager(frame: Any) -> nw.DataFrame:
         return nw.from_native(frame, eager_only=True)
     except TypeError:
         raise InputError(
-            "frame: is no pandas, polars or pyarrow table; read the data into one of them, and collect lazy ones"
+            "frame: is no pandas, polars or pyarrow table; read the data into one of them, and"
+            " collect lazy ones"
         ) from None
     except nw.exceptions.DuplicateError:
         raise InputError("frame: a column name occurs twice; rename one") from None

@@ -89,10 +89,13 @@ class Journal:
             expected = hashlib.sha256(self._chain + content).digest()
             if chain != expected:
                 raise PartyError(
-                    f"journal '{self._path}': is damaged; without it the run can't go on, agree anew and begin again"
+                    f"journal '{self._path}': is damaged; without it the run can't go on, agree"
+                    " anew and begin again"
                 )
             what, name, number = _BODY.unpack_from(content)
             start = at + _HEAD.size + _BODY.size
-            self._entries[what, name.rstrip(b"\0").decode(), number] = Entry(start, length - _BODY.size)
+            self._entries[what, name.rstrip(b"\0").decode(), number] = Entry(
+                start, length - _BODY.size
+            )
             self._chain, at = expected, at + _HEAD.size + length
         return at

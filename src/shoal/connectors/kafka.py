@@ -69,12 +69,15 @@ class TopicFeed:
             }
         )  # fmt: skip
         try:
-            found = self._consumer.list_topics(self._topic.name, timeout=WAIT).topics[self._topic.name]
+            found = self._consumer.list_topics(self._topic.name, timeout=WAIT).topics[
+                self._topic.name
+            ]
             partitions = len(found.partitions)
             if found.error is not None or partitions != 1:
                 what = f"has {partitions} partitions" if partitions else "is not there"
                 raise InputError(
-                    f"source '{self._topic}': {what}; a stream has one order, give a topic of one partition"
+                    f"source '{self._topic}': {what}; a stream has one order, give a topic of one"
+                    " partition"
                 )
             self._first, end = self._consumer.get_watermark_offsets(self._at(0), timeout=WAIT)
         except kafka.KafkaException:
@@ -94,14 +97,19 @@ class TopicFeed:
             if lines:
                 break
             if at_end:
-                raise InputError(f"source '{self._topic}': holds no message; put records into it first")
+                raise InputError(
+                    f"source '{self._topic}': holds no message; put records into it first"
+                )
         self._consumer.assign([self._at(self._offset)])
         try:
             first = json.loads(lines[0])
         except ValueError:
             first = None
         if not isinstance(first, dict):
-            raise InputError(f"source '{self._topic}': its first message is no JSON object; put one into each message")
+            raise InputError(
+                f"source '{self._topic}': its first message is no JSON object; put one into each"
+                " message"
+            )
         return list(first)
 
     def _messages(self, most: int) -> tuple[list[bytes], int, bool]:
@@ -117,7 +125,9 @@ class TopicFeed:
                     behind = message.offset() + 1
                 elif error.code() != self._kafka.KafkaError._PARTITION_EOF:
                     raise unreachable(self._topic)
-                elif self._end is not None:  # behind the last message there may be marks of transactions
+                elif (
+                    self._end is not None
+                ):  # behind the last message there may be marks of transactions
                     at_end = True
             if not batch:
                 break
@@ -129,7 +139,9 @@ class TopicFeed:
         """The next records."""
         lines, behind, at_end = self._messages(MOST)
         frame, places, bad, count = rows_of_json(lines, self.names)
-        piece = Piece(frame, self._records + places, [(self._records + at, why) for at, why in bad], at_end)
+        piece = Piece(
+            frame, self._records + places, [(self._records + at, why) for at, why in bad], at_end
+        )
         self._offset, self._records = behind, self._records + count
         return piece
 
@@ -143,7 +155,8 @@ class TopicFeed:
         first, end = self._consumer.get_watermark_offsets(self._at(0), timeout=WAIT)
         if not first <= place["offset"] <= end:
             raise CheckpointError(
-                f"source '{self._topic}': no longer holds the place where the checkpoint stopped; give the same topic"
+                f"source '{self._topic}': no longer holds the place where the checkpoint stopped;"
+                " give the same topic"
             )
         self._offset, self._records = place["offset"], place["records"]
         self._consumer.assign([self._at(self._offset)])
@@ -167,14 +180,21 @@ class TopicSink:
         self._group = f"shoal-{identity}"
         servers = {"bootstrap.servers": self._topic.servers, "logger": _quiet()}
         self._consumer = kafka.Consumer(
-            {**servers, "group.id": self._group, "enable.auto.commit": False, "isolation.level": "read_committed"}
+            {
+                **servers,
+                "group.id": self._group,
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+            }
         )
         self._producer = kafka.Producer(
             {**servers, "transactional.id": self._group, "linger.ms": 20, "compression.type": "lz4"}
         )
         self._step = kafka.TopicPartition(self._topic.name, 0)
         try:
-            self._producer.init_transactions(WAIT)  # whoever else writes for this stream is shut out from here on
+            self._producer.init_transactions(
+                WAIT
+            )  # whoever else writes for this stream is shut out from here on
             found = self._consumer.committed([self._step], timeout=WAIT)[0].offset
         except kafka.KafkaException:
             raise unreachable(self._topic) from None
@@ -195,7 +215,9 @@ class TopicSink:
                     except BufferError:  # the broker is slower than we are: wait for it
                         self._producer.poll(0.1)
             reached = kafka.TopicPartition(self._topic.name, 0, step)
-            self._producer.send_offsets_to_transaction([reached], self._consumer.consumer_group_metadata(), WAIT)
+            self._producer.send_offsets_to_transaction(
+                [reached], self._consumer.consumer_group_metadata(), WAIT
+            )
             self._producer.commit_transaction(WAIT)
         except kafka.KafkaException:
             raise unreachable(self._topic) from None
@@ -203,7 +225,9 @@ class TopicSink:
 
 
 def unreachable(topic: Topic) -> MissingExtraError:
-    return MissingExtraError(f"topic '{topic}': its broker does not answer; start it, or mend the address")
+    return MissingExtraError(
+        f"topic '{topic}': its broker does not answer; start it, or mend the address"
+    )
 
 
 def _quiet() -> Any:

@@ -36,7 +36,11 @@ from shoal.errors import MissingExtraError, PartyError
 # gRPC reads both when it is loaded
 os.environ["GRPC_SSL_CIPHER_SUITES"] = "ECDHE-RSA-AES128-GCM-SHA256"
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-_OPTIONS = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0))
+_OPTIONS = (
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.so_reuseport", 0),
+)
 _SERVICE = "/shoal.Party/"
 _FRAME = struct.Struct("<32sBI")  # the agreement's hash, kind, number
 FRAME_HEAD = _FRAME.size
@@ -153,7 +157,7 @@ class PartyLink:
         self._resend_from = dict.fromkeys(self._peers, 0)
         self._nonces: dict[str, str] = {}  # of the others, in the session that stands
         self._closed: set[str] = set()
-        self._given_up: set[str] = set()
+        self._suppressed_in_original: set[str] = set()
         self._heard: dict[str, float] = {}  # when a greeting came in
         self._fatal: PartyError | None = None
         self._outbox: dict[str, queue.SimpleQueue[tuple[float, bytes] | None]] = {}
@@ -184,7 +188,9 @@ class PartyLink:
             if session is None:
                 waiting_for = set(self._peers) - self._gone() - set(self._greetings)
             else:
-                waiting_for = {name for name in list(self._greetings) if not self._begins(name, session)}
+                waiting_for = {
+                    name for name in list(self._greetings) if not self._begins(name, session)
+                }
             with self._state:
                 if self._fatal is not None:
                     raise self._fatal
@@ -197,8 +203,9 @@ class PartyLink:
                 return self._open(self._session() or "")
             if late:
                 raise PartyError(
-                    f"parties {', '.join(sorted(waiting_for))}: not reached within {self._patience:.0f} s; start them "
-                    "with the same agreement, or check addresses and certificates; what is done so far is kept"
+                    f"parties {', '.join(sorted(waiting_for))}: not reached within"
+                    f" {self._patience:.0f} s; start them with the same agreement, or check"
+                    " addresses and certificates; what is done so far is kept"
                 )
             time.sleep(_POLL / 4)
 
@@ -233,12 +240,16 @@ class PartyLink:
         head = self.receive(sender, kind)
         length = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else -1
         if length < 0 or (most is not None and length > most):
-            raise PartyError(f"party '{sender}': sent a message of another length than it may have; the run ends")
+            raise PartyError(
+                f"party '{sender}': sent a message of another length than it may have; the run ends"
+            )
         content = bytearray()
         while len(content) < length:
             piece = self.receive(sender, kind)
             if not piece or len(content) + len(piece) > length:
-                raise PartyError(f"party '{sender}': sent a message of another length than it said; the run ends")
+                raise PartyError(
+                    f"party '{sender}': sent a message of another length than it said; the run ends"
+                )
             content += piece
         return content
 
@@ -268,7 +279,10 @@ class PartyLink:
         assert frame is not None
         found = frame[_FRAME.size - 5]
         if found != kind:
-            raise PartyError(f"party '{sender}': sent another message than comes next; run the same version everywhere")
+            raise PartyError(
+                f"party '{sender}': sent another message than comes next; run the same version"
+                " everywhere"
+            )
         return frame[_FRAME.size :]
 
     def send_shares(self, to: str, content: bytes) -> None:
@@ -313,7 +327,9 @@ class PartyLink:
         """Tells the others that no more will come, else they would wait; and gives them some seconds to hear it."""
         self._leaving = True
         for outbox in self._outbox.values():
-            outbox.put((time.monotonic() + self._delay, _FRAME.pack(self._agreement, Kind.BYE, 0) + why))
+            outbox.put(
+                (time.monotonic() + self._delay, _FRAME.pack(self._agreement, Kind.BYE, 0) + why)
+            )
             outbox.put(None)
         for talk in self._talks.values() if seconds else ():
             with suppress(Exception):
@@ -341,7 +357,7 @@ class PartyLink:
 
     def _give_up(self, names: Iterable[str]) -> None:
         with self._state:
-            self._given_up |= set(names)
+            self._suppressed_in_original |= set(names)
             for name in names:
                 self._greetings.pop(name, None)
 
@@ -364,14 +380,18 @@ class PartyLink:
             self._accepted, self._greeting_others = session, False
             self._nonces = {name: greeting.nonce for name, greeting in self._greetings.items()}
             self._closed = set(self._peers) - set(self._greetings)
-            self._resend_from = {name: greeting.received for name, greeting in self._greetings.items()}
+            self._resend_from = {
+                name: greeting.received for name, greeting in self._greetings.items()
+            }
             self._outbox = {name: queue.SimpleQueue() for name in self._greetings}
             self._talks = {}
             for name in self._outbox:
                 metadata = (("party", self._identity.name), ("session", session))
                 talk = self._channels[name].stream_unary(_SERVICE + "Talk")
                 call = talk.future(_sent_from(self._outbox[name]), metadata=metadata)
-                call.add_done_callback(lambda done: None if done.code() == self._ok else self._break(session))
+                call.add_done_callback(
+                    lambda done: None if done.code() == self._ok else self._break(session)
+                )
                 self._talks[name] = call
             if session != self._session():  # somebody began anew in the meantime
                 self._accepted = None
@@ -381,13 +401,17 @@ class PartyLink:
                     if known is None:
                         self._journal.append(b"M", bytes(result), "", number)
                     elif known != bytes(result):
-                        self._fatal = PartyError("another party: tells another result of a round; the run ends")
+                        self._fatal = PartyError(
+                            "another party: tells another result of a round; the run ends"
+                        )
 
     def _gone(self) -> set[str]:
         """Who needs nothing more from this party, and has nothing more for it."""
         marks = b"L", b"D"  # it left, it has everything
-        marked = {name for name in self._peers if any((mark, name, 0) in self._journal for mark in marks)}
-        return marked | self._given_up
+        marked = {
+            name for name in self._peers if any((mark, name, 0) in self._journal for mark in marks)
+        }
+        return marked | self._suppressed_in_original
 
     def _mark(self, mark: bytes, name: str) -> None:
         if (mark, name, 0) not in self._journal:
@@ -404,7 +428,10 @@ class PartyLink:
 
     def _greeting(self, name: str) -> _Greeting:
         results: list[tuple[int, int]] = []
-        while name != self._helper and (packed := self._journal.get(b"M", "", len(results))) is not None:
+        while (
+            name != self._helper
+            and (packed := self._journal.get(b"M", "", len(results))) is not None
+        ):
             results.append((packed[0], packed[1]))
         return _Greeting(self._nonce, self._received.get(name, 0), tuple(results))
 
@@ -417,7 +444,8 @@ class PartyLink:
         except self._grpc.RpcError as failed:
             if failed.code() == self._grpc.StatusCode.FAILED_PRECONDITION:
                 raise PartyError(
-                    f"party '{name}': runs another agreement; compare the files, 'shoal party show' prints their hash"
+                    f"party '{name}': runs another agreement; compare the files, 'shoal party show'"
+                    " prints their hash"
                 ) from None
             with self._state:
                 if name in self._gone():
@@ -426,7 +454,8 @@ class PartyLink:
         agreement, greeting = _Greeting.read(answer)
         if agreement != self._agreement.hex():
             raise PartyError(
-                f"party '{name}': runs another agreement; compare the files, 'shoal party show' prints their hash"
+                f"party '{name}': runs another agreement; compare the files, 'shoal party show'"
+                " prints their hash"
             )
         with self._state:
             self._greetings[name] = greeting
@@ -439,7 +468,9 @@ class PartyLink:
 
     def _call(self, name: str, method: str, packed: bytes) -> bytes:
         metadata = (("party", self._identity.name),)
-        return self._channels[name].unary_unary(_SERVICE + method)(packed, timeout=3, metadata=metadata)
+        return self._channels[name].unary_unary(_SERVICE + method)(
+            packed, timeout=3, metadata=metadata
+        )
 
     def _count(self, kind: Kind, size: int) -> None:
         self.bytes_sent[kind.name.lower()] += size
@@ -456,25 +487,35 @@ class PartyLink:
             "Talk": grpc.stream_unary_rpc_method_handler(self._hear_talk),
         }
         service = grpc.method_handlers_generic_handler(_SERVICE.strip("/"), handlers)
-        server = grpc.server(futures.ThreadPoolExecutor(4 * len(self._peers) + 4), [service], options=_OPTIONS)
+        server = grpc.server(
+            futures.ThreadPoolExecutor(4 * len(self._peers) + 4), [service], options=_OPTIONS
+        )
         roots = b"".join(peer.certificate for peer in self._peers.values())
         pair = [(self._identity.key, self._identity.certificate)]
-        credentials = grpc.ssl_server_credentials(pair, root_certificates=roots, require_client_auth=True)
+        credentials = grpc.ssl_server_credentials(
+            pair, root_certificates=roots, require_client_auth=True
+        )
         try:
             bound = server.add_secure_port(self._identity.address, credentials)
         except RuntimeError:
             bound = 0
         if not bound:
             raise PartyError(
-                f"address '{self._identity.address}': can't be listened on; free it or agree on another one"
+                f"address '{self._identity.address}': can't be listened on; free it or agree on"
+                " another one"
             )
         server.start()
         return server
 
     def _channel(self, peer: Peer) -> Any:
         grpc = self._grpc
-        credentials = grpc.ssl_channel_credentials(peer.certificate, self._identity.key, self._identity.certificate)
-        reconnect = (("grpc.initial_reconnect_backoff_ms", 50), ("grpc.max_reconnect_backoff_ms", 500))
+        credentials = grpc.ssl_channel_credentials(
+            peer.certificate, self._identity.key, self._identity.certificate
+        )
+        reconnect = (
+            ("grpc.initial_reconnect_backoff_ms", 50),
+            ("grpc.max_reconnect_backoff_ms", 500),
+        )
         named = (("grpc.ssl_target_name_override", peer.name), *_OPTIONS, *reconnect)
         return grpc.secure_channel(peer.address, credentials, options=named)
 
@@ -482,8 +523,15 @@ class PartyLink:
         """The name of the party that calls; its certificate must be the one that the agreement has for that name."""
         name = dict(context.invocation_metadata()).get("party", "")
         shown = context.auth_context().get("x509_pem_cert", [b""])[0]
-        if name not in self._peers or not shown or fingerprint_of(shown) != self._peers[name].fingerprint:
-            context.abort(self._grpc.StatusCode.UNAUTHENTICATED, "the certificate is not the one agreed for this name")
+        if (
+            name not in self._peers
+            or not shown
+            or fingerprint_of(shown) != self._peers[name].fingerprint
+        ):
+            context.abort(
+                self._grpc.StatusCode.UNAUTHENTICATED,
+                "the certificate is not the one agreed for this name",
+            )
         return name
 
     def _hear_hello(self, packed: bytes, context: Any) -> bytes:
@@ -492,7 +540,8 @@ class PartyLink:
         if agreement != self._agreement.hex():
             with self._state:
                 self._fatal = PartyError(
-                    f"party '{name}': runs another agreement; compare the files, 'shoal party show' prints their hash"
+                    f"party '{name}': runs another agreement; compare the files, 'shoal party show'"
+                    " prints their hash"
                 )
                 self._state.notify_all()
             context.abort(self._grpc.StatusCode.FAILED_PRECONDITION, "another agreement")
@@ -512,7 +561,10 @@ class PartyLink:
                 return b"yes"
             if not self._greeting_others or self._session() != session:
                 return b"no"
-            self._accepted, self._nonces = session, {name: g.nonce for name, g in self._greetings.items()}
+            self._accepted, self._nonces = (
+                session,
+                {name: g.nonce for name, g in self._greetings.items()},
+            )
             return b"yes"
 
     def _hear_talk(self, frames: Iterator[bytes], context: Any) -> bytes:
@@ -543,7 +595,9 @@ class PartyLink:
     def _hear(self, name: str, session: str, frame: bytes) -> int:
         """Takes one message, of this session, of this agreement, and the next in order; what kind it is."""
         if len(frame) < _FRAME.size:
-            raise PartyError(f"party '{name}': sent what is no message; run the same version everywhere")
+            raise PartyError(
+                f"party '{name}': sent what is no message; run the same version everywhere"
+            )
         agreement, kind, number = _FRAME.unpack_from(frame)
         if agreement != self._agreement:
             raise PartyError(f"party '{name}': sent a message of another agreement; the run ends")
@@ -558,7 +612,9 @@ class PartyLink:
             return int(kind)
         with self._state:
             if number != self._received[name]:
-                raise PartyError(f"party '{name}': sent a message out of order or a second time; the run ends")
+                raise PartyError(
+                    f"party '{name}': sent a message out of order or a second time; the run ends"
+                )
             self._journal.append(b"R", frame, name, number)
             self._received[name] += 1
             self._state.notify_all()

@@ -56,7 +56,9 @@ def ends_of(
 
 
 @inner
-def _one(text: np.ndarray, start: int, separator: int, most_lines: int) -> tuple[int, int, int, bool, bool]:
+def _one(
+    text: np.ndarray, start: int, separator: int, most_lines: int
+) -> tuple[int, int, int, bool, bool]:
     """A record: its end (-1 where the text ends before), its lines and cells, whether it is odd or still in quotes."""
     n, i = len(text), start
     lines, found = 1, 1

@@ -33,9 +33,13 @@ class SensitiveColumn:
     numbers: np.ndarray | None = None
     earlier: np.ndarray | None = None
 
-    def place_of(self, label: str) -> int | None:
+    def code_of(self, label: str) -> int | None:
         """The place of a value given by its text, None where it does not occur."""
-        known = self.labels if self.hierarchy is None else self.hierarchy.labels[: self.hierarchy.leaves]
+        known = (
+            self.labels
+            if self.hierarchy is None
+            else self.hierarchy.labels[: self.hierarchy.leaves]
+        )
         return known.index(label) if label in known else None
 
 
@@ -71,7 +75,10 @@ class Classes:
 
     def only(self, kept: np.ndarray, subjects: np.ndarray | None) -> Classes:
         """The same for some of the records. kept: (n,) bool; subjects: theirs, numbered densely."""
-        sensitive = {name: replace(column, codes=column.codes[kept]) for name, column in self.sensitive.items()}
+        sensitive = {
+            name: replace(column, codes=column.codes[kept])
+            for name, column in self.sensitive.items()
+        }
         quasi = {name: codes[kept] for name, codes in self.quasi.items()}
         return Classes(self.labels[kept], self.count, subjects, sensitive, quasi)
 

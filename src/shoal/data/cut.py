@@ -33,7 +33,11 @@ class Cut:
 
     @classmethod
     def at_levels(
-        cls, matrix: Matrix, levels: tuple[int, ...], suppressed: np.ndarray | None = None, **more: Any
+        cls,
+        matrix: Matrix,
+        levels: tuple[int, ...],
+        suppressed: np.ndarray | None = None,
+        **more: Any,
     ) -> Cut:
         """Full-domain generalization: every attribute at one level of its hierarchy."""
         if suppressed is None:
@@ -50,10 +54,10 @@ class Cut:
         """This cut and all that follow it."""
         return [self, *(self.then.cuts if self.then is not None else [])]
 
-    def turn(self) -> np.ndarray:
+    def round_of_record(self) -> np.ndarray:
         """Which of `cuts` each record shows, -1 where it is suppressed in the end; (n,) int32."""
         shown = np.where(self.suppressed, -1, 0).astype(np.int32)
         if self.then is not None:
-            later = self.then.turn()
+            later = self.then.round_of_record()
             shown[self.suppressed] = np.where(later < 0, -1, later + 1)
         return shown

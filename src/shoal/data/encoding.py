@@ -17,7 +17,7 @@ from decimal import Decimal
 import numpy as np
 import polars as pl
 
-from shoal.data.hierarchies.doctor import Fault, Finding
+from shoal.data.hierarchies.diagnostics import Fault, Finding
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.schema import Attribute, Kind, Missing, Schema
@@ -62,7 +62,9 @@ class EncodedAttribute:
     @property
     def end(self) -> int:
         """The last position that a value may have."""
-        return self.reach.leaves - 1 if isinstance(self.reach, Hierarchy) else int(self.reach + 1e-6)
+        return (
+            self.reach.leaves - 1 if isinstance(self.reach, Hierarchy) else int(self.reach + 1e-6)
+        )
 
     @property
     def missing(self) -> int:
@@ -78,11 +80,15 @@ def encode_attribute(
     attribute: Attribute, column: Column, schema: Schema
 ) -> tuple[EncodedAttribute | None, list[Finding]]:
     """The attribute encoded, and what is wrong with it; None where it can't be encoded."""
-    missing = np.array([cell in schema.missing_values or cell == schema.render.suppressed for cell in column.cells])
+    missing = np.array(
+        [cell in schema.missing_values or cell == schema.render.suppressed for cell in column.cells]
+    )
     values, findings = _values(attribute, column, missing)
     if schema.missing is Missing.REJECT and missing.any():
-        way_out = "complete the data, or declare 'missing: value' or 'missing: suppress'"
-        findings.append(finding_about(column, missing, "without a value, which the policy rejects", way_out))
+        remedy = "complete the data, or declare 'missing: value' or 'missing: suppress'"
+        findings.append(
+            finding_about(column, missing, "without a value, which the policy rejects", remedy)
+        )
     if findings:
         return None, findings
     order = np.lexsort((np.arange(len(values)), np.where(missing, 0.0, values), missing))
@@ -92,10 +98,17 @@ def encode_attribute(
     ranked = values[order][:present]
     positions, reach = _positions(attribute, ranked, len(values) - present)
     texts = tuple(column.cells[i] for i in order)
-    return EncodedAttribute(attribute, column.codes, rank_of_code, texts, present, ranked, positions, reach), []
+    return (
+        EncodedAttribute(
+            attribute, column.codes, rank_of_code, texts, present, ranked, positions, reach
+        ),
+        [],
+    )
 
 
-def _values(attribute: Attribute, column: Column, missing: np.ndarray) -> tuple[np.ndarray, list[Finding]]:
+def _values(
+    attribute: Attribute, column: Column, missing: np.ndarray
+) -> tuple[np.ndarray, list[Finding]]:
     """The number behind each distinct cell, NaN where missing, and findings about cells that have none."""
     if attribute.hierarchy is not None:
         codes = attribute.hierarchy.leaf_codes(np.array(column.cells, dtype=object))
@@ -112,28 +125,40 @@ FARTHEST = 1e100
 """How far from 0 a number may lie, so that distances and squared errors stay finite."""
 
 
-def _numbers(attribute: Attribute, column: Column, missing: np.ndarray) -> tuple[np.ndarray, list[Finding]]:
+def _numbers(
+    attribute: Attribute, column: Column, missing: np.ndarray
+) -> tuple[np.ndarray, list[Finding]]:
     values = parse_numbers(column.cells)
     findings = []
     bad = ~np.isfinite(values) & ~missing
     if bad.any():
-        way_out = "mend them, or list the text under 'missing_values'"
+        remedy = "mend them, or list the text under 'missing_values'"
         if all(_DECIMAL_COMMA.fullmatch(column.cells[i]) for i in np.flatnonzero(bad)):
-            way_out = "they have decimal commas: write points"
-        findings.append(finding_about(column, bad, "with text that is no number", way_out))
+            remedy = "they have decimal commas: write points"
+        findings.append(finding_about(column, bad, "with text that is no number", remedy))
     alike = _alike(values, column.cells)
     if alike.any():
-        way_out = "shorten them, or give a hierarchy"
-        findings.append(finding_about(column, alike, "with numbers of more digits than can be told apart", way_out))
+        remedy = "shorten them, or give a hierarchy"
+        findings.append(
+            finding_about(
+                column, alike, "with numbers of more digits than can be told apart", remedy
+            )
+        )
     far = np.isfinite(values) & (np.abs(values) > FARTHEST)
     if far.any():
-        findings.append(finding_about(column, far, f"with numbers beyond {FARTHEST:g}", "scale the column"))
+        findings.append(
+            finding_about(column, far, f"with numbers beyond {FARTHEST:g}", "scale the column")
+        )
     values[missing] = np.nan
     if attribute.domain is not None:
         low, high = attribute.domain
         outside = ((values < low) | (values > high)) & ~bad
         if outside.any():
-            findings.append(finding_about(column, outside, "outside its domain", "widen 'domain' or mend the data"))
+            findings.append(
+                finding_about(
+                    column, outside, "outside its domain", "widen 'domain' or mend the data"
+                )
+            )
     return values, findings
 
 
@@ -154,7 +179,9 @@ def parse_numbers(cells: tuple[str, ...]) -> np.ndarray:
     return text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy().copy()
 
 
-def _positions(attribute: Attribute, values: np.ndarray, missing: int) -> tuple[np.ndarray, float | Hierarchy]:
+def _positions(
+    attribute: Attribute, values: np.ndarray, missing: int
+) -> tuple[np.ndarray, float | Hierarchy]:
     """Matrix code of every rank; missing values share one that lies as far away as the whole domain."""
     if attribute.hierarchy is not None:
         tree = attribute.hierarchy.with_leaf("") if missing else attribute.hierarchy
@@ -166,7 +193,9 @@ def _positions(attribute: Attribute, values: np.ndarray, missing: int) -> tuple[
     reach = (high - low) / unit
     last = codes[-1] if len(codes) else 0.0
     beyond = np.full(missing, last + max(reach, 1.0))
-    return np.concatenate([codes, beyond]).astype(np.int32), reach if reach > 0 else float(missing > 0)
+    return np.concatenate([codes, beyond]).astype(np.int32), (
+        reach if reach > 0 else float(missing > 0)
+    )
 
 
 def mean_decimals(texts: Iterable[str]) -> int:
@@ -194,7 +223,9 @@ def position_unit(values: np.ndarray, width: float) -> float:
     """The step between neighbouring positions: exact for whole numbers and short decimals."""
     for decimals in range(7):
         unit = 10.0**-decimals
-        if width / unit < MOST_POSITIONS and np.allclose(values / unit, np.rint(values / unit), rtol=0, atol=1e-6):
+        if width / unit < MOST_POSITIONS and np.allclose(
+            values / unit, np.rint(values / unit), rtol=0, atol=1e-6
+        ):
             return unit
     return width / MOST_POSITIONS if width > 0 else 1.0
 
@@ -213,7 +244,9 @@ def span_ends(encoded: EncodedAttribute, start: int, end: int) -> tuple[str, str
     if end >= encoded.end:
         end = math.ceil((high - low) / unit)
     decimals = next((d for d in range(7) if unit == 10.0**-d), None)
-    if decimals is None:  # positions are rounded values: the span's ends, and half a step for the rounding
+    if (
+        decimals is None
+    ):  # positions are rounded values: the span's ends, and half a step for the rounding
         ends = low + (start - 1) * unit, low + (end + 1) * unit
         return _number_text(max(ends[0], low)), _number_text(min(ends[1], high))
     # the multiples of the unit that are rounded to `start` and `end`
@@ -235,17 +268,29 @@ def _gaps(column: Column, absent: np.ndarray, where: str) -> list[Finding]:
         return []
     distinct = int(absent.sum())
     what = f"with {distinct} distinct value{'s' if distinct > 1 else ''} missing from its {where}"
-    way_out = "'shoal policy check --show-values' lists them; texts that stand for no value go under 'missing_values'"
-    return [finding_about(column, absent, what, way_out)]
+    remedy = (
+        "'shoal policy check --show-values' lists them; texts that stand for no value go under"
+        " 'missing_values'"
+    )
+    return [finding_about(column, absent, what, remedy)]
 
 
-def finding_about(column: Column, cells: np.ndarray, what: str, way_out: str) -> Finding:
+def finding_about(column: Column, cells: np.ndarray, what: str, remedy: str) -> Finding:
     """One finding about the records that hold some of a column's cells: how many, where, and the way out."""
     count = int(column.counts()[cells].sum())
     rows = column.rows_of(cells)
     listed = ", ".join(str(row + 1) for row in rows) + (", ..." if count > len(rows) else "")
-    message = f"attribute '{column.name}': {count} record{'s' if count > 1 else ''} {what} (row {listed}); {way_out}"
-    return Finding(Fault.MISFIT, column.name, count, message, tuple(np.array(column.cells, dtype=object)[cells]))
+    message = (
+        f"attribute '{column.name}': {count} record{'s' if count > 1 else ''} {what} (row"
+        f" {listed}); {remedy}"
+    )
+    return Finding(
+        Fault.MISFIT,
+        column.name,
+        count,
+        message,
+        tuple(np.array(column.cells, dtype=object)[cells]),
+    )
 
 
 @dataclass(frozen=True)
@@ -297,10 +342,14 @@ def encode_subjects(table: Table, schema: Schema) -> tuple[np.ndarray | None, li
     if schema.subject is None:
         return None, []
     column = table.column(schema.subject.name)
-    people = [cell.strip() for cell in column.cells]  # blanks around a number make nobody another person
+    people = [
+        cell.strip() for cell in column.cells
+    ]  # blanks around a number make nobody another person
     missing = np.array([person in schema.missing_values or not person for person in people])
     if missing.any():
-        return None, [finding_about(column, missing, "without a subject", "give every record its person")]
+        return None, [
+            finding_about(column, missing, "without a subject", "give every record its person")
+        ]
     number = {person: i for i, person in enumerate(sorted(set(people)))}
     if len(number) == table.records:
         return None, []

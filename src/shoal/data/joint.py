@@ -26,7 +26,9 @@ UNITS = 100_800
 """Of the greatest distance: halves to tenths and hundredths of it are whole."""
 
 
-def joint_column(name: str, columns: Sequence[SensitiveColumn], kept: np.ndarray) -> SensitiveColumn:
+def joint_column(
+    name: str, columns: Sequence[SensitiveColumn], kept: np.ndarray
+) -> SensitiveColumn:
     """The combinations of these columns as one hierarchical column.
 
     kept: (n,) bool, the records whose values count; the others get any code.
@@ -58,19 +60,27 @@ def _steps(column: SensitiveColumn, place: np.ndarray) -> Iterator[tuple[int, np
     if column.distance == "hierarchical" and column.hierarchy is not None:
         tree = column.hierarchy
         for level in range(tree.height, -1, -1):
-            yield -(-UNITS * level // max(tree.height, 1)), tree.ancestors_at(level)[place].astype(np.int64)
+            yield (
+                -(-UNITS * level // max(tree.height, 1)),
+                tree.ancestors_at(level)[place].astype(np.int64),
+            )
     elif column.distance == "ordered":
         distinct, rank = np.unique(place, return_inverse=True)
         values = len(distinct)
         for halvings in range((values - 1).bit_length() + 1):
             longest = -(-values >> halvings)
-            yield -(-UNITS * (longest - 1) // max(values - 1, 1)), (rank.reshape(-1) << halvings) // values
+            yield (
+                -(-UNITS * (longest - 1) // max(values - 1, 1)),
+                (rank.reshape(-1) << halvings) // values,
+            )
     else:
         yield UNITS, np.zeros(len(place), dtype=np.int64)
         yield 0, place.astype(np.int64)
 
 
-def _nested(steps: list[list[tuple[int, np.ndarray]]], combinations: int) -> tuple[list[int], list[np.ndarray]]:
+def _nested(
+    steps: list[list[tuple[int, np.ndarray]]], combinations: int
+) -> tuple[list[int], list[np.ndarray]]:
     """Heights, rising from 0, and at each the group of every combination, numbered so that groups nest in order."""
     heights = sorted({height for each in steps for height, _ in each}, reverse=True)
     groups: list[np.ndarray] = []
@@ -83,7 +93,9 @@ def _nested(steps: list[list[tuple[int, np.ndarray]]], combinations: int) -> tup
             while each[-1][0] > height:
                 each.pop()
             group = each[-1][1]
-            finest = np.unique(finest * (int(group.max()) + 1) + group, return_inverse=True)[1].reshape(-1)
+            finest = np.unique(finest * (int(group.max()) + 1) + group, return_inverse=True)[
+                1
+            ].reshape(-1)
         groups.append(finest)
     return heights[::-1], groups[::-1]
 

@@ -80,7 +80,9 @@ class Matrix:
         if subjects is not None:
             subjects = np.unique(subjects[rows], return_inverse=True)[1].astype(np.int32)
         label = None if self.label is None else self.label[rows]
-        return replace(self, codes=np.ascontiguousarray(self.codes[rows]), subjects=subjects, label=label)
+        return replace(
+            self, codes=np.ascontiguousarray(self.codes[rows]), subjects=subjects, label=label
+        )
 
     @classmethod
     def from_columns(
@@ -132,7 +134,11 @@ class Matrix:
             level=_joined(levels, np.int32),
             heights=heights,
             reach=reach,
-            missing=np.full(d, -1, dtype=np.int32) if missing is None else np.array(missing, dtype=np.int32),
+            missing=(
+                np.full(d, -1, dtype=np.int32)
+                if missing is None
+                else np.array(missing, dtype=np.int32)
+            ),
             label=None if label is None else np.ascontiguousarray(label, dtype=np.int32),
         )
 

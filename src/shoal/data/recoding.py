@@ -26,7 +26,9 @@ class Recoding:
     hi: np.ndarray
 
     @classmethod
-    def of(cls, labels: np.ndarray, count: int, attributes: tuple[EncodedAttribute, ...]) -> Recoding:
+    def of(
+        cls, labels: np.ndarray, count: int, attributes: tuple[EncodedAttribute, ...]
+    ) -> Recoding:
         """The tightest spans that cover the members of each of `count` classes."""
         # an attribute's bounds side by side: they are filled in an order that jumps from class to class
         lo = np.full((count, len(attributes)), np.iinfo(np.int32).max, dtype=np.int32, order="F")
@@ -48,27 +50,40 @@ class Recoding:
         """The published cells of attribute j: the value where the class agrees on it, else its span, mean or both."""
         ranks = len(encoded.texts)
         if encoded.attribute.shown is Shown.RANGE:
-            spans, text_of_class = _distinct(self.lo[:, j].astype(np.int64) * ranks + self.hi[:, j], ranks * ranks)
+            spans, text_of_class = _distinct(
+                self.lo[:, j].astype(np.int64) * ranks + self.hi[:, j], ranks * ranks
+            )
             texts = span_texts(spans // ranks, spans % ranks, encoded, render)
         else:
             texts, text_of_class = self._with_means(j, encoded, render), np.arange(len(self.lo))
         distinct: dict[str, int] = {}
-        cell_of_text = np.array([distinct.setdefault(text, len(distinct)) for text in texts], dtype=np.uint32)
+        cell_of_text = np.array(
+            [distinct.setdefault(text, len(distinct)) for text in texts], dtype=np.uint32
+        )
         mark = distinct.setdefault(render.suppressed, len(distinct))
         # the last place is what label -1, a suppressed record, leads to
         cell_of_class = np.append(cell_of_text[text_of_class], np.uint32(mark))
         # a class whose members all lack the value publishes just that: no value
         labelled = [text for text in distinct if text]
-        cells = pl.Series(encoded.attribute.name, [text or None for text in distinct], dtype=pl.Enum(labelled))
+        cells = pl.Series(
+            encoded.attribute.name, [text or None for text in distinct], dtype=pl.Enum(labelled)
+        )
         return cells.gather(cell_of_class[self.labels])
 
     def _with_means(self, j: int, encoded: EncodedAttribute, render: Render) -> list[str]:
         """The text of each class where classes that don't agree on a value show their mean over records."""
         texts = span_texts(self.lo[:, j], self.hi[:, j], encoded, render)
-        kept, values = self.labels >= 0, np.append(encoded.values, np.zeros(len(encoded.texts) - encoded.present))
-        sums = np.bincount(self.labels[kept], weights=values[encoded.ranks[kept]], minlength=len(texts))
+        kept, values = (
+            self.labels >= 0,
+            np.append(encoded.values, np.zeros(len(encoded.texts) - encoded.present)),
+        )
+        sums = np.bincount(
+            self.labels[kept], weights=values[encoded.ranks[kept]], minlength=len(texts)
+        )
         sizes = np.bincount(self.labels[kept], minlength=len(texts))
-        differ = (self.hi[:, j] < encoded.present) & (values[self.lo[:, j]] != values[self.hi[:, j]])
+        differ = (self.hi[:, j] < encoded.present) & (
+            values[self.lo[:, j]] != values[self.hi[:, j]]
+        )
         decimals = mean_decimals(encoded.texts[: encoded.present])
         for c in np.flatnonzero(differ):
             mean = mean_text(float(sums[c] / sizes[c]), decimals)
@@ -88,10 +103,13 @@ class GlobalRecoding:
     turn: np.ndarray
 
     @classmethod
-    def of(cls, cut: Cut, turn: np.ndarray, attributes: tuple[EncodedAttribute, ...], render: Render) -> GlobalRecoding:
+    def of(
+        cls, cut: Cut, turn: np.ndarray, attributes: tuple[EncodedAttribute, ...], render: Render
+    ) -> GlobalRecoding:
         """The recoding by a cut and those that follow it. turn: (n,) of `Cut.turn`, -1 for suppressed records."""
         texts = tuple(
-            tuple(rank_texts(one, j, encoded, render) for j, encoded in enumerate(attributes)) for one in cut.cuts
+            tuple(rank_texts(one, j, encoded, render) for j, encoded in enumerate(attributes))
+            for one in cut.cuts
         )
         return cls(texts, turn)
 
@@ -103,12 +121,16 @@ class GlobalRecoding:
     def column(self, j: int, encoded: EncodedAttribute, render: Render) -> pl.Series:
         """The published cells of attribute j."""
         distinct: dict[str, int] = {}
-        tables = [[distinct.setdefault(text, len(distinct)) for text in texts[j]] for texts in self.texts]
+        tables = [
+            [distinct.setdefault(text, len(distinct)) for text in texts[j]] for texts in self.texts
+        ]
         mark = distinct.setdefault(render.suppressed, len(distinct))
         # the last row is what -1, a suppressed record, leads to
         cell = np.array([*tables, [mark] * len(encoded.texts)], dtype=np.uint32)
         labelled = [text for text in distinct if text]
-        cells = pl.Series(encoded.attribute.name, [text or None for text in distinct], dtype=pl.Enum(labelled))
+        cells = pl.Series(
+            encoded.attribute.name, [text or None for text in distinct], dtype=pl.Enum(labelled)
+        )
         return cells.gather(cell[self.turn, encoded.ranks])
 
 
@@ -125,7 +147,9 @@ def rank_texts(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> t
         if lo >= encoded.present:
             text = encoded.texts[lo]
         elif hi >= encoded.present:
-            text = render.suppressed  # some have a value and some have none: nothing narrower covers both
+            text = (
+                render.suppressed
+            )  # some have a value and some have none: nothing narrower covers both
         elif start >= end and encoded.values[lo] == encoded.values[hi] and labels is None:
             text = encoded.texts[lo]
         else:
@@ -134,7 +158,9 @@ def rank_texts(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> t
     return tuple(texts)
 
 
-def code_texts(cut: Cut, j: int, encoded: EncodedAttribute, codes: np.ndarray, render: Render) -> list[str]:
+def code_texts(
+    cut: Cut, j: int, encoded: EncodedAttribute, codes: np.ndarray, render: Render
+) -> list[str]:
     """The published text of any positions of attribute j, whether they occur or not; no missing ones."""
     labels = _labels_of_level(cut, j, encoded)
     used, inverse = np.unique(cut.spans(j, codes), return_inverse=True)
@@ -157,11 +183,15 @@ def _ends(cut: Cut, j: int, encoded: EncodedAttribute, number: int) -> tuple[int
     return int(starts[number]), end
 
 
-def _text_of_span(encoded: EncodedAttribute, start: int, end: int, labels: np.ndarray | None, render: Render) -> str:
+def _text_of_span(
+    encoded: EncodedAttribute, start: int, end: int, labels: np.ndarray | None, render: Render
+) -> str:
     if isinstance(encoded.reach, Hierarchy):
         if labels is not None:
             return str(labels[start])
-        return encoded.reach.labels[int(encoded.reach.covering(np.array([start]), np.array([end]))[0])]
+        return encoded.reach.labels[
+            int(encoded.reach.covering(np.array([start]), np.array([end]))[0])
+        ]
     head, middle, tail = render.parts
     ends = span_ends(encoded, start, end)
     return ends[0] if ends[0] == ends[1] else f"{head}{ends[0]}{middle}{ends[1]}{tail}"
@@ -182,7 +212,9 @@ def _distinct(numbers: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
 
 
-def span_texts(lo: np.ndarray, hi: np.ndarray, encoded: EncodedAttribute, render: Render) -> list[str]:
+def span_texts(
+    lo: np.ndarray, hi: np.ndarray, encoded: EncodedAttribute, render: Render
+) -> list[str]:
     """The text of each span of ranks."""
     hierarchy = encoded.attribute.hierarchy
     whole = hi < encoded.present
@@ -196,7 +228,9 @@ def span_texts(lo: np.ndarray, hi: np.ndarray, encoded: EncodedAttribute, render
         if lo[i] == hi[i] or (whole[i] and encoded.values[lo[i]] == encoded.values[hi[i]]):
             texts.append(encoded.texts[lo[i]])
         elif not whole[i]:
-            texts.append(render.suppressed)  # some have a value and some have none: nothing narrower covers both
+            texts.append(
+                render.suppressed
+            )  # some have a value and some have none: nothing narrower covers both
         elif hierarchy is not None:
             texts.append(hierarchy.labels[node[i]])
         else:

@@ -69,7 +69,7 @@ class Release:
 
     columns: tuple[PublishedColumn, ...]
     classes: Classes
-    asked_k: int | None = None
+    required_k: int | None = None
     label: np.ndarray | None = None
     originals: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -86,7 +86,9 @@ class Release:
         """By attribute, how many records in a class show each distinct cell; (cells,) int64."""
         kept = None if not self.suppressed else self.classes.labels >= 0
         return {
-            column.name: np.bincount(column.codes if kept is None else column.codes[kept], minlength=len(column.cells))
+            column.name: np.bincount(
+                column.codes if kept is None else column.codes[kept], minlength=len(column.cells)
+            )
             for column in self.columns
         }
 
@@ -101,10 +103,15 @@ class Release:
         places = np.where(labels >= 0, labels, count) if self.suppressed else labels.astype(np.intp)
         sizes = np.append(self.classes.sizes, self.suppressed)
         with np.errstate(over="ignore", invalid="ignore"):
-            return {name: _squared_error(values, places, sizes) for name, values in self.originals.items()}
+            return {
+                name: _squared_error(values, places, sizes)
+                for name, values in self.originals.items()
+            }
 
 
-def _squared_error(values: np.ndarray, places: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:
+def _squared_error(
+    values: np.ndarray, places: np.ndarray, sizes: np.ndarray
+) -> tuple[float, float]:
     """Around the mean of each class, and around the mean of all; the last place is nobody's class."""
     present = ~np.isnan(values)
     if not present.all():
@@ -113,7 +120,9 @@ def _squared_error(values: np.ndarray, places: np.ndarray, sizes: np.ndarray) ->
     if not len(values):
         return 0.0, 0.0
     shifted = values - values.mean()  # small numbers keep their digits
-    whole = float(np.einsum("i,i", shifted, shifted))  # np.dot would wake a thread per core for the rest of the run
+    whole = float(
+        np.einsum("i,i", shifted, shifted)
+    )  # np.dot would wake a thread per core for the rest of the run
     means = np.bincount(places, weights=shifted, minlength=len(sizes)) / np.maximum(sizes, 1)
     means[-1] = 0.0
     shifted -= means[places]
@@ -130,8 +139,9 @@ def read_columns(table: Table, schema: Schema) -> tuple[tuple[PublishedColumn, .
         if strange.any() and not attribute.opaque:
             count = int(column.counts()[strange].sum())
             findings.append(
-                f"attribute '{attribute.name}': {count} published cells are neither a value, a span, a node of its "
-                "hierarchy nor the suppression mark; audit with the policy that it was published under"
+                f"attribute '{attribute.name}': {count} published cells are neither a value, a"
+                " span, a node of its hierarchy nor the suppression mark; audit with the policy"
+                " that it was published under"
             )
         columns.append(published)
     return tuple(columns), findings
@@ -141,7 +151,11 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
     """What each distinct cell of a published column says."""
     spans, means = _parted(column.cells) if attribute.shown is Shown.BOTH else (column.cells, None)
     if attribute.opaque:
-        lo, hi, whole = np.full(len(column.cells), np.nan), np.full(len(column.cells), np.nan), np.nan
+        lo, hi, whole = (
+            np.full(len(column.cells), np.nan),
+            np.full(len(column.cells), np.nan),
+            np.nan,
+        )
     elif attribute.hierarchy is not None:
         lo, hi, whole = *_tree_spans(attribute, column.cells), float(attribute.hierarchy.leaves - 1)
     elif attribute.kind is Kind.ORDINAL:
@@ -149,14 +163,20 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
         whole = float(len(attribute.order or ()) - 1)
     elif attribute.kind is Kind.NUMBER:
         lo, hi = _number_spans(spans, schema.render)
-        if attribute.shown is not Shown.RANGE:  # a range alone says no mean, so it is no cell of such a column
+        if (
+            attribute.shown is not Shown.RANGE
+        ):  # a range alone says no mean, so it is no cell of such a column
             alone = (lo < hi) & (True if means is None else np.isnan(means))
             lo, hi = np.where(alone, np.nan, lo), np.where(alone, np.nan, hi)
         whole = np.nan if attribute.domain is None else attribute.domain[1] - attribute.domain[0]
     else:  # a category without hierarchy, original not at hand: a cell is a value or the mark
         lo, hi, whole = np.zeros(len(column.cells)), np.zeros(len(column.cells)), 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        widths = np.where(hi > lo, (hi - lo) / whole, 0.0) if not np.isnan(whole) else np.where(hi == lo, 0.0, np.nan)
+        widths = (
+            np.where(hi > lo, (hi - lo) / whole, 0.0)
+            if not np.isnan(whole)
+            else np.where(hi == lo, 0.0, np.nan)
+        )
     backwards = ~(np.isfinite(lo) & np.isfinite(hi) & (lo <= hi))
     lo, hi, widths = (np.where(backwards, np.nan, part) for part in (lo, hi, widths))
     missing = _is_missing(column, schema)
@@ -170,7 +190,9 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
         widths = np.where(np.isfinite(lo), np.nan, widths)
     if means is not None:
         means = np.where(np.isfinite(lo), np.where(np.isnan(means), lo, means), np.nan)
-    return PublishedColumn(attribute.name, column.codes, column.cells, lo, hi, widths, means, behind)
+    return PublishedColumn(
+        attribute.name, column.codes, column.cells, lo, hi, widths, means, behind
+    )
 
 
 def is_suppressed(columns: tuple[PublishedColumn, ...], mark: str) -> np.ndarray:
@@ -184,7 +206,9 @@ def is_suppressed(columns: tuple[PublishedColumn, ...], mark: str) -> np.ndarray
     return suppressed
 
 
-def label_classes(columns: tuple[PublishedColumn, ...], suppressed: np.ndarray) -> tuple[np.ndarray, int]:
+def label_classes(
+    columns: tuple[PublishedColumn, ...], suppressed: np.ndarray
+) -> tuple[np.ndarray, int]:
     """Class of every record - equal published quasi-identifiers are one class - and how many there are."""
     key = np.zeros(len(suppressed), dtype=np.int64)
     room = 1
@@ -216,7 +240,9 @@ def _tree_spans(attribute: Attribute, cells: tuple[str, ...]) -> tuple[np.ndarra
     return lo, np.where(known, tree.last[nodes], np.nan)
 
 
-def _ordinal_spans(attribute: Attribute, cells: tuple[str, ...], render: Render) -> tuple[np.ndarray, np.ndarray]:
+def _ordinal_spans(
+    attribute: Attribute, cells: tuple[str, ...], render: Render
+) -> tuple[np.ndarray, np.ndarray]:
     place = {label: float(i) for i, label in enumerate(attribute.order or ())}
     head, middle, tail = render.parts
     spans = np.full((len(cells), 2), np.nan)
@@ -236,8 +262,13 @@ def _ordinal_spans(attribute: Attribute, cells: tuple[str, ...], render: Render)
 def _parted(cells: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray]:
     """Cells that show a mean, a blank and a span, as spans and means; NaN where a cell shows no mean."""
     parts = [cell.split(" ", 1) for cell in cells]
-    means = parse_numbers(tuple(part[0] if len(part) == 2 and part[1].strip() else "" for part in parts))
-    spans = (cell if np.isnan(mean) else part[1] for cell, part, mean in zip(cells, parts, means, strict=True))
+    means = parse_numbers(
+        tuple(part[0] if len(part) == 2 and part[1].strip() else "" for part in parts)
+    )
+    spans = (
+        cell if np.isnan(mean) else part[1]
+        for cell, part, mean in zip(cells, parts, means, strict=True)
+    )
     return tuple(spans), means
 
 

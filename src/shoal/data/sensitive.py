@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.data.classes import SensitiveColumn
 from shoal.data.encoding import finding_about, parse_numbers
-from shoal.data.hierarchies.doctor import Finding
+from shoal.data.hierarchies.diagnostics import Finding
 from shoal.data.schema import Attribute, Kind, Schema
 from shoal.data.table import Column
 
@@ -27,7 +27,9 @@ def encode_sensitive(
     # each earlier text as one more record, whose place is then read off
     place = {cell: i for i, cell in enumerate(column.cells)}
     more = [place.setdefault(cell, len(place)) for cell in earlier]
-    longer = Column(column.name, np.concatenate([column.codes, np.array(more, dtype=np.int64)]), tuple(place))
+    longer = Column(
+        column.name, np.concatenate([column.codes, np.array(more, dtype=np.int64)]), tuple(place)
+    )
     encoded, findings = _encoded(attribute, longer, schema)
     if encoded is None:
         return None, findings
@@ -37,12 +39,19 @@ def encode_sensitive(
     return replace(encoded, codes=encoded.codes[:records], earlier=times), []
 
 
-def _encoded(attribute: Attribute, column: Column, schema: Schema) -> tuple[SensitiveColumn | None, list[Finding]]:
-    missing = np.array([c in schema.missing_values or c == schema.render.suppressed for c in column.cells], dtype=bool)
+def _encoded(
+    attribute: Attribute, column: Column, schema: Schema
+) -> tuple[SensitiveColumn | None, list[Finding]]:
+    missing = np.array(
+        [c in schema.missing_values or c == schema.render.suppressed for c in column.cells],
+        dtype=bool,
+    )
     place, distance = np.arange(len(column.cells), dtype=np.float64), "equal"
     what = ""
     if attribute.hierarchy is not None and attribute.kind is Kind.CATEGORY:
-        place = attribute.hierarchy.leaf_codes(np.array(column.cells, dtype=object)).astype(np.float64)
+        place = attribute.hierarchy.leaf_codes(np.array(column.cells, dtype=object)).astype(
+            np.float64
+        )
         place[place < 0], distance, what = np.nan, "hierarchical", "missing from its hierarchy"
     elif attribute.kind is Kind.NUMBER:
         place, distance, what = parse_numbers(column.cells), "ordered", "that are no numbers"
@@ -52,16 +61,25 @@ def _encoded(attribute: Attribute, column: Column, schema: Schema) -> tuple[Sens
         distance, what = "ordered", "missing from its order"
     absent = ~np.isfinite(place) & ~missing
     if absent.any():
-        way_out = "complete the policy, or mend the data; 'shoal policy check --show-values' lists them"
-        return None, [finding_about(column, absent, f"with values {what}", way_out)]
+        remedy = (
+            "complete the policy, or mend the data; 'shoal policy check --show-values' lists them"
+        )
+        return None, [finding_about(column, absent, f"with values {what}", remedy)]
     place[missing] = np.inf
     if distance == "hierarchical":
         assert attribute.hierarchy is not None
         tree = attribute.hierarchy.with_leaf("") if missing.any() else attribute.hierarchy
-        codes = np.where(missing, attribute.hierarchy.leaves, np.where(missing, 0, place)).astype(np.int32)
+        codes = np.where(missing, attribute.hierarchy.leaves, np.where(missing, 0, place)).astype(
+            np.int32
+        )
         return SensitiveColumn(attribute.name, codes[column.codes], tree.leaves, distance, tree), []
     distinct, first, places = np.unique(place, return_index=True, return_inverse=True)
     labels = tuple(column.cells[i] for i in first)
     places = places.astype(np.int32)[column.codes]
     numbers = distinct if attribute.kind is Kind.NUMBER else None
-    return SensitiveColumn(attribute.name, places, len(distinct), distance, labels=labels, numbers=numbers), []
+    return (
+        SensitiveColumn(
+            attribute.name, places, len(distinct), distance, labels=labels, numbers=numbers
+        ),
+        [],
+    )

@@ -68,7 +68,9 @@ class Space:
                 assert ends is not None
                 low[j], width[j] = ends[0], ends[1] - ends[0]
         beyond = np.where([t is not None for t in trees], width, low + 2 * np.maximum(width, 1.0))
-        linear = np.array([t is None and a.kind is Kind.NUMBER for t, a in zip(trees, quasi, strict=True)])
+        linear = np.array(
+            [t is None and a.kind is Kind.NUMBER for t, a in zip(trees, quasi, strict=True)]
+        )
         grid = np.where(linear & (snap > 0), width / max(snap, 1), 0.0)
         base, parent, first, last, cost = _nodes(
             [(t, a, s) for t, a, s in zip(trees, quasi, share, strict=True) if t is not None]
@@ -93,7 +95,9 @@ class Space:
         """Positions on the linear attributes in units of loss; (linear, n) int32, C-contiguous."""
         at = self.linear
         scale = self.share[at] * UNIT / np.where(self.width[at] > 0, self.width[at], 1.0)
-        return np.ascontiguousarray(np.rint((values[:, at] - self.low[at]) * scale).T.astype(np.int32))
+        return np.ascontiguousarray(
+            np.rint((values[:, at] - self.low[at]) * scale).T.astype(np.int32)
+        )
 
     def leaf(self, values: np.ndarray) -> np.ndarray:
         """Leaves on the tree attributes; (trees, n) int32, C-contiguous."""
@@ -115,7 +119,9 @@ class Space:
             else:
                 self._widen(j, lo, hi)
                 whole = self.width[j]
-            loss += self.share[j] * np.clip((hi[:, j] - lo[:, j]) / whole if whole > 0 else hi[:, j] > lo[:, j], 0, 1)
+            loss += self.share[j] * np.clip(
+                (hi[:, j] - lo[:, j]) / whole if whole > 0 else hi[:, j] > lo[:, j], 0, 1
+            )
         return lo, hi, loss
 
     def _widen(self, j: int, lo: np.ndarray, hi: np.ndarray) -> None:
@@ -126,7 +132,9 @@ class Space:
             up = low + np.ceil((hi[:, j] - low) / step) * step
             # rounding must not move a bound inwards
             lo[valued, j] = np.minimum(down, lo[:, j])[valued]
-            hi[valued, j] = np.clip(np.maximum(up, hi[:, j]), None, np.maximum(low + self.width[j], hi[:, j]))[valued]
+            hi[valued, j] = np.clip(
+                np.maximum(up, hi[:, j]), None, np.maximum(low + self.width[j], hi[:, j])
+            )[valued]
         mixed = ~valued & (lo[:, j] < self.beyond[j])
         lo[mixed, j] = self.low[j]
 
@@ -143,21 +151,30 @@ class Space:
             if not unfit.any():  # and so none is missing: the usual case
                 values[:, j] = column
                 continue
-            missing = text.is_in([*self.schema.missing_values, self.schema.render.suppressed]).to_numpy()
+            missing = text.is_in(
+                [*self.schema.missing_values, self.schema.render.suppressed]
+            ).to_numpy()
             for row in np.flatnonzero(unfit & ~missing):
                 wrong.setdefault(int(row), f"attribute '{attribute.name}': {why(int(row))}")
             if missing.any():
                 column = np.where(
-                    missing, np.nan if self.schema.missing is Missing.SUPPRESS else self.beyond[j], column
+                    missing,
+                    np.nan if self.schema.missing is Missing.SUPPRESS else self.beyond[j],
+                    column,
                 )
                 if self.schema.missing is Missing.REJECT:
                     for row in np.flatnonzero(missing):
-                        wrong.setdefault(int(row), f"attribute '{attribute.name}': no value, which the policy rejects")
+                        wrong.setdefault(
+                            int(row),
+                            f"attribute '{attribute.name}': no value, which the policy rejects",
+                        )
             values[:, j] = column
         return values, wrong
 
 
-def _read(attribute: Attribute, text: pl.Series) -> tuple[np.ndarray, np.ndarray, Callable[[int], str]]:
+def _read(
+    attribute: Attribute, text: pl.Series
+) -> tuple[np.ndarray, np.ndarray, Callable[[int], str]]:
     """The column as float64, which rows don't fit, and a function that says why a row doesn't."""
     if attribute.hierarchy is not None:
         codes = attribute.hierarchy.leaf_codes(text)
@@ -176,13 +193,19 @@ def _read(attribute: Attribute, text: pl.Series) -> tuple[np.ndarray, np.ndarray
     finite, inside = np.isfinite(numbers), (numbers >= low) & (numbers <= high)
     long = (bare.str.len_bytes() > MOST_DIGITS).to_numpy()
     if long.any():
-        digits = bare.filter(pl.Series(long)).str.replace(r"[eE].*$", "").str.replace_all(r"[^0-9]", "")
+        digits = (
+            bare.filter(pl.Series(long)).str.replace(r"[eE].*$", "").str.replace_all(r"[^0-9]", "")
+        )
         long[long] = (digits.str.strip_chars_start("0").str.len_bytes() > MOST_DIGITS).to_numpy()
 
     def why(row: int) -> str:
         if not finite[row]:
             return "no number"
-        return "outside its domain" if not inside[row] else "a number of more digits than can be told apart"
+        return (
+            "outside its domain"
+            if not inside[row]
+            else "a number of more digits than can be told apart"
+        )
 
     return numbers, ~(finite & inside & ~long), why
 
@@ -203,7 +226,12 @@ def _nodes(trees: list[tuple[Hierarchy, Attribute, float]]) -> tuple[np.ndarray,
         leaves = attribute.hierarchy.leaves if attribute.hierarchy is not None else 1
         # a leaf for missing values must not make the others cheaper
         wide = np.minimum((tree.last - tree.first) / max(leaves - 1, 1), 1.0)
-        own = [np.where(tree.parent < 0, -1, tree.parent + count), tree.first, tree.last, np.rint(wide * share * UNIT)]
+        own = [
+            np.where(tree.parent < 0, -1, tree.parent + count),
+            tree.first,
+            tree.last,
+            np.rint(wide * share * UNIT),
+        ]
         for part, column in zip(parts, own, strict=True):
             part.append(column)
         count += len(tree.parent)

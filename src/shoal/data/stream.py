@@ -74,7 +74,9 @@ class Emissions:
         columns = ("seq", "people", "values", "kind", "release", "cluster", "emitted")
         own = {name: getattr(self, name)[rows] for name in columns}
         made = np.isin(self.made, own["cluster"][own["kind"] == NEW])
-        return Emissions(**own, made=self.made[made], lo=self.lo[made], hi=self.hi[made], live=self.live)
+        return Emissions(
+            **own, made=self.made[made], lo=self.lo[made], hi=self.hi[made], live=self.live
+        )
 
     @classmethod
     def joined(cls, parts: list[Emissions]) -> Emissions:

@@ -34,7 +34,10 @@ class Column:
         """The records of both, one after the other."""
         cells = tuple(sorted({*self.cells, *other.cells}))
         place = {cell: i for i, cell in enumerate(cells)}
-        parts = [np.array([place[cell] for cell in c.cells], dtype=np.int32)[c.codes] for c in (self, other)]
+        parts = [
+            np.array([place[cell] for cell in c.cells], dtype=np.int32)[c.codes]
+            for c in (self, other)
+        ]
         return Column(self.name, np.concatenate(parts), cells, self.was_number)
 
     def rows_of(self, cells: np.ndarray, most: int = 5) -> np.ndarray:

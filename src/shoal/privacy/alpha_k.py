@@ -33,20 +33,26 @@ class AlphaKAnonymity(Promise):
     model: ClassVar[str] = "alpha-k-anonymity"
     source: ClassVar[str] = "Wong, Li, Fu, Wang 2006"
     definition: ClassVar[str] = (
-        "Every class has at least k distinct subjects, and of these at most the share alpha has any one of the "
-        "designated sensitive values (of all values where none is designated)."
+        "Every class has at least k distinct subjects, and of these at most the share alpha has any"
+        " one of the designated sensitive values (of all values where none is designated)."
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = False
 
     attribute: str = field(metadata={"help": "sensitive attribute"})
-    alpha: float = field(metadata={"help": "greatest share of one value in a class", "low": 0.0, "high": 1.0})
+    alpha: float = field(
+        metadata={"help": "greatest share of one value in a class", "low": 0.0, "high": 1.0}
+    )
     k: int = field(metadata={"help": "least number of distinct subjects in a class", "low": 2})
-    values: tuple[str, ...] = field(default=(), metadata={"help": "designated values; none means every value"})
+    values: tuple[str, ...] = field(
+        default=(), metadata={"help": "designated values; none means every value"}
+    )
 
     def __post_init__(self) -> None:
         one_name(self.model, "attribute", self.attribute)
-        object.__setattr__(self, "alpha", decimal(self.model, "alpha", self.alpha, 0.0, 1.0, above=True))
+        object.__setattr__(
+            self, "alpha", decimal(self.model, "alpha", self.alpha, 0.0, 1.0, above=True)
+        )
         object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
         object.__setattr__(self, "values", names(self.model, "values", self.values, required=False))
 
@@ -77,14 +83,15 @@ class AlphaKAnonymity(Promise):
     def report(self, classes: Classes) -> dict[str, Any]:
         return super().report(classes) | {"k_measured": least_people(classes)}
 
-    def nearest(self, everybody: Classes) -> list[str]:
-        findings = too_few_subjects(self.model, self.k, everybody)
-        people, most = int(everybody.people()[0]), int(self._most_frequent(everybody)[0])
+    def nearest(self, whole_table: Classes) -> list[str]:
+        findings = too_few_subjects(self.model, self.k, whole_table)
+        people, most = int(whole_table.people()[0]), int(self._most_frequent(whole_table)[0])
         if people and most > as_written(self.alpha) * people:
             least = -(-most * 10**6 // people) / 10**6
             findings.append(
-                f"promise '{self.model}' on '{self.attribute}': alpha = {self.alpha} asked, less than the share of "
-                f"the most frequent value in the whole table; the nearest that holds is alpha = {least}"
+                f"promise '{self.model}' on '{self.attribute}': alpha = {self.alpha} asked, less"
+                " than the share of the most frequent value in the whole table; the nearest that"
+                f" holds is alpha = {least}"
             )
         return findings
 
@@ -96,14 +103,17 @@ class AlphaKAnonymity(Promise):
     def _is_designated(self, classes: Classes, counts: ValueCounts) -> np.ndarray:
         if not self.values:
             return np.ones(len(counts.value), dtype=bool)
-        return np.isin(counts.value, _places(sensitive_column(classes, self.attribute), self.values))
+        return np.isin(
+            counts.value, _places(sensitive_column(classes, self.attribute), self.values)
+        )
 
 
 def _places(column: SensitiveColumn, labels: tuple[str, ...]) -> list[int]:
     """Places of the values that occur; a value that does not occur has nothing to hide."""
     if not column.labels and column.hierarchy is None:
         raise InputError(
-            f"attribute '{column.name}': its values can't be named here; leave out 'values' to cover every value"
+            f"attribute '{column.name}': its values can't be named here; leave out 'values' to"
+            " cover every value"
         )
-    places = (column.place_of(label) for label in labels)
+    places = (column.code_of(label) for label in labels)
     return [place for place in places if place is not None]

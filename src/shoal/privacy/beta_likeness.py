@@ -35,18 +35,24 @@ class BetaLikeness(SharesPromise):
     model: ClassVar[str] = "beta-likeness"
     source: ClassVar[str] = "Cao, Karras 2012"
     definition: ClassVar[str] = (
-        "In every class and for every value of each listed attribute, the share q in the class exceeds the share p in "
-        "the whole table by at most beta * p (basic), or by at most min(beta, -ln p) * p (enhanced)."
+        "In every class and for every value of each listed attribute, the share q in the class"
+        " exceeds the share p in the whole table by at most beta * p (basic), or by at most"
+        " min(beta, -ln p) * p (enhanced)."
     )
     monotone: ClassVar[bool] = True
 
     attributes: tuple[str, ...] = field(metadata={"help": "sensitive attributes; the worst counts"})
     beta: float = field(metadata={"help": "greatest relative gain of a value", "low": 0.0})
-    kind: str = field(default="enhanced", metadata={"help": "whether frequent values may gain less", "choices": KINDS})
+    kind: str = field(
+        default="enhanced",
+        metadata={"help": "whether frequent values may gain less", "choices": KINDS},
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))
-        object.__setattr__(self, "beta", decimal(self.model, "beta", self.beta, 0.0, inf, above=True))
+        object.__setattr__(
+            self, "beta", decimal(self.model, "beta", self.beta, 0.0, inf, above=True)
+        )
         choice(self.model, "kind", self.kind, KINDS)
 
     @property

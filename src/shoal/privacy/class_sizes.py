@@ -57,14 +57,19 @@ class AverageRisk(_OfSizes):
     model: ClassVar[str] = "average-risk"
     source: ClassVar[str] = "El Emam 2013 (marketer risk)"
     definition: ClassVar[str] = (
-        "The mean over all people of 1 / (people in their class), which is classes / people, is at most the threshold."
+        "The mean over all people of 1 / (people in their class), which is classes / people, is at"
+        " most the threshold."
     )
     monotone: ClassVar[bool] = True
 
     threshold: float = field(metadata={"help": "greatest average risk", "low": 0.0, "high": 1.0})
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "threshold", decimal(self.model, "threshold", self.threshold, 0.0, 1.0, above=True))
+        object.__setattr__(
+            self,
+            "threshold",
+            decimal(self.model, "threshold", self.threshold, 0.0, 1.0, above=True),
+        )
 
     def enough_subjects(self, several_records: bool) -> int:
         return ceil(1 / as_written(self.threshold))
@@ -77,8 +82,8 @@ class AverageRisk(_OfSizes):
         people = int(everybody.people()[0])
         least = -(-(10**6) // max(people, 1)) / 10**6
         return [
-            f"promise '{self.model}': threshold = {self.threshold} asked, {people} subjects in the table; "
-            f"the nearest that holds is threshold = {least}"
+            f"promise '{self.model}': threshold = {self.threshold} asked, {people} subjects in the"
+            f" table; the nearest that holds is threshold = {least}"
         ]
 
 
@@ -88,13 +93,19 @@ class SampleUniqueness(_OfSizes):
 
     model: ClassVar[str] = "sample-uniqueness"
     source: ClassVar[str] = "Skinner, Elliot 2002; as in ARX"
-    definition: ClassVar[str] = "The share of people who are alone in their class is at most the threshold."
+    definition: ClassVar[str] = (
+        "The share of people who are alone in their class is at most the threshold."
+    )
     monotone: ClassVar[bool] = True
 
-    threshold: float = field(metadata={"help": "greatest share of people alone in a class", "low": 0.0, "high": 1.0})
+    threshold: float = field(
+        metadata={"help": "greatest share of people alone in a class", "low": 0.0, "high": 1.0}
+    )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "threshold", decimal(self.model, "threshold", self.threshold, 0.0, 1.0))
+        object.__setattr__(
+            self, "threshold", decimal(self.model, "threshold", self.threshold, 0.0, 1.0)
+        )
 
     def enough_subjects(self, several_records: bool) -> int:
         return 2 if self.threshold < 1 else 1
@@ -118,21 +129,33 @@ class PopulationUniqueness(_OfSizes):
     model: ClassVar[str] = "population-uniqueness"
     source: ClassVar[str] = "Hoshino 2001 (Pitman); Zayatz 1991; Chen, McNulty 1998 (SNB)"
     definition: ClassVar[str] = (
-        "The share of the population that is alone in its class, estimated from the class sizes of the release as a "
-        "random sample of the given fraction, is at most the threshold; 0 where nobody of the release is alone."
+        "The share of the population that is alone in its class, estimated from the class sizes of"
+        " the release as a random sample of the given fraction, is at most the threshold; 0 where"
+        " nobody of the release is alone."
     )
     monotone: ClassVar[bool] = False
 
-    threshold: float = field(metadata={"help": "greatest share of the population alone", "low": 0.0, "high": 1.0})
-    fraction: float = field(metadata={"help": "share of the population that is in the table", "low": 0.0, "high": 1.0})
+    threshold: float = field(
+        metadata={"help": "greatest share of the population alone", "low": 0.0, "high": 1.0}
+    )
+    fraction: float = field(
+        metadata={"help": "share of the population that is in the table", "low": 0.0, "high": 1.0}
+    )
     estimator: str = field(
-        default="pitman", metadata={"help": "model of the class sizes", "choices": tuple(ESTIMATORS)}
+        default="pitman",
+        metadata={"help": "model of the class sizes", "choices": tuple(ESTIMATORS)},
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "threshold", decimal(self.model, "threshold", self.threshold, 0.0, 1.0))
-        object.__setattr__(self, "fraction", decimal(self.model, "fraction", self.fraction, 0.0, 1.0, above=True))
-        object.__setattr__(self, "estimator", choice(self.model, "estimator", self.estimator, tuple(ESTIMATORS)))
+        object.__setattr__(
+            self, "threshold", decimal(self.model, "threshold", self.threshold, 0.0, 1.0)
+        )
+        object.__setattr__(
+            self, "fraction", decimal(self.model, "fraction", self.fraction, 0.0, 1.0, above=True)
+        )
+        object.__setattr__(
+            self, "estimator", choice(self.model, "estimator", self.estimator, tuple(ESTIMATORS))
+        )
 
     @property
     def settings(self) -> dict[str, Any]:

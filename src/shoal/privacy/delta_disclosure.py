@@ -34,18 +34,23 @@ class DeltaDisclosure(SharesPromise):
     model: ClassVar[str] = "delta-disclosure"
     source: ClassVar[str] = "Brickell, Shmatikov 2008"
     definition: ClassVar[str] = (
-        "In every class and for every value of each listed attribute that occurs in the table, |log(q / p)| is less "
-        "than delta, q being the value's share in the class and p its share in the whole table."
+        "In every class and for every value of each listed attribute that occurs in the table,"
+        " |log(q / p)| is less than delta, q being the value's share in the class and p its share"
+        " in the whole table."
     )
     monotone: ClassVar[bool] = True
 
     attributes: tuple[str, ...] = field(metadata={"help": "sensitive attributes; the worst counts"})
     delta: float = field(metadata={"help": "what |log(q / p)| has to stay below", "low": 0.0})
-    logarithm: str = field(default="natural", metadata={"help": "its base: e or 2", "choices": tuple(LOGARITHMS)})
+    logarithm: str = field(
+        default="natural", metadata={"help": "its base: e or 2", "choices": tuple(LOGARITHMS)}
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))
-        object.__setattr__(self, "delta", decimal(self.model, "delta", self.delta, 0.0, inf, above=True))
+        object.__setattr__(
+            self, "delta", decimal(self.model, "delta", self.delta, 0.0, inf, above=True)
+        )
         choice(self.model, "logarithm", self.logarithm, tuple(LOGARITHMS))
 
     @property

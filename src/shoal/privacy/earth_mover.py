@@ -46,8 +46,8 @@ def distance_to(column: SensitiveColumn, frequencies: np.ndarray) -> Distance:
     if column.distance == "hierarchical" and column.hierarchy is not None:
         return TreeDistance.of(column.hierarchy, frequencies)
     raise InputError(
-        f"attribute '{column.name}': distance must be equal, ordered, or hierarchical with a hierarchy; "
-        "correct it in the policy"
+        f"attribute '{column.name}': distance must be equal, ordered, or hierarchical with a"
+        " hierarchy; correct it in the policy"
     )
 
 
@@ -71,7 +71,9 @@ class OrderedDistance:
 
     @classmethod
     def of(cls, frequencies: np.ndarray) -> OrderedDistance:
-        occurs = frequencies > 0  # a value that only suppressed records have must not stretch the scale
+        occurs = (
+            frequencies > 0
+        )  # a value that only suppressed records have must not stretch the scale
         place = np.cumsum(occurs) - 1
         frequencies = frequencies[occurs]
         values = len(frequencies)
@@ -87,7 +89,9 @@ class OrderedDistance:
         end = self._ends(start, counts)
         passes = np.clip(self.value_at[-(-level // size) - 1], start, end)
         below, above = self.sums[passes] - self.sums[start], self.sums[end] - self.sums[passes]
-        runs = level.astype(dtype) * (2 * passes - start - end) + size.astype(dtype) * (above - below)
+        runs = level.astype(dtype) * (2 * passes - start - end) + size.astype(dtype) * (
+            above - below
+        )
         occupied = counts.distinct > 0
         first = start[counts.starts[:-1][occupied]]
         before: np.ndarray = np.zeros(counts.classes, dtype=dtype)
@@ -136,7 +140,9 @@ class TreeDistance:
         """Any two different values are equally far apart: a tree of height 1."""
         leaves = len(frequencies)
         level = np.arange(leaves, dtype=np.int32)
-        return cls(int(frequencies.sum()), 1, (level,), np.ones(leaves, dtype=np.int64), frequencies)
+        return cls(
+            int(frequencies.sum()), 1, (level,), np.ones(leaves, dtype=np.int64), frequencies
+        )
 
     @classmethod
     def of(cls, tree: Hierarchy, frequencies: np.ndarray) -> TreeDistance:
@@ -154,7 +160,9 @@ class TreeDistance:
         for level in self.levels:
             below = self._counts_below(counts, level)
             nodes = below.value
-            surplus = below.count.astype(dtype) * self.pairs - size[below.class_of] * self.covered[nodes]
+            surplus = (
+                below.count.astype(dtype) * self.pairs - size[below.class_of] * self.covered[nodes]
+            )
             cost += below.sums(np.maximum(surplus, 0) * self.edge[nodes])
         return cost
 

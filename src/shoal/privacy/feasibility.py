@@ -20,7 +20,7 @@ def nearest_feasible(
     fails in every other way to divide the same people, too. No finding names a value of the data.
     population: how many people each table of a population has, where that is known.
     """
-    everybody = replace(classes, labels=np.where(classes.labels >= 0, 0, -1), count=1, quasi={})
+    whole_table = replace(classes, labels=np.where(classes.labels >= 0, 0, -1), count=1, quasi={})
     findings: list[str] = []
     for model in models:
         if getattr(model, "population", ""):
@@ -29,7 +29,9 @@ def nearest_feasible(
             within = getattr(model, "nearest_among", None)
             findings += within(people) if within is not None and people is not None else []
             continue
-        if model.monotone and not model.holds(everybody)[0]:
-            reasons: list[str] = getattr(model, "nearest", lambda _: [])(everybody)
-            findings += reasons or [f"promise '{model.model}': fails even with everybody in one class; relax it"]
+        if model.monotone and not model.holds(whole_table)[0]:
+            reasons: list[str] = getattr(model, "nearest", lambda _: [])(whole_table)
+            findings += reasons or [
+                f"promise '{model.model}': fails even with everybody in one class; relax it"
+            ]
     return findings

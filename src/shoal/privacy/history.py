@@ -53,9 +53,12 @@ class Finding:
 
     def report(self) -> dict[str, Any]:
         """As a certificate states it."""
-        return {"check": self.check, "releases": list(self.releases), "people": self.people, "breaks": self.breaks} | (
-            self.more
-        )
+        return {
+            "check": self.check,
+            "releases": list(self.releases),
+            "people": self.people,
+            "breaks": self.breaks,
+        } | (self.more)
 
 
 @dataclass(frozen=True)
@@ -140,12 +143,18 @@ class Past:
     def narrow(self, issue: Issue, rows: np.ndarray) -> np.ndarray:
         """Takes in what the classes of these rows show; how many values each row's classes have in common so far."""
         records, labels = issue.records[rows], issue.labels[rows]
-        pairs, which = np.unique(np.stack([self.signature[records], labels]), axis=1, return_inverse=True)
+        pairs, which = np.unique(
+            np.stack([self.signature[records], labels]), axis=1, return_inverse=True
+        )
         at = len(self.sets)
         for before, label in pairs.T.tolist():
-            self.sets.append(issue.shown[label] if before < 0 else self.sets[before] & issue.shown[label])
+            self.sets.append(
+                issue.shown[label] if before < 0 else self.sets[before] & issue.shown[label]
+            )
         self.signature[records] = at + which.reshape(-1)
-        return np.array([len(self.sets[at + i]) for i in range(pairs.shape[1])], dtype=np.int64)[which.reshape(-1)]
+        return np.array([len(self.sets[at + i]) for i in range(pairs.shape[1])], dtype=np.int64)[
+            which.reshape(-1)
+        ]
 
     def _describe(self, issue: Issue) -> None:
         self.rest[issue.records] = issue.rest
@@ -153,7 +162,9 @@ class Past:
             self.people[issue.records] = issue.subjects
 
 
-def compare(past: Past, issue: Issue, hold: Hold, k: int, guards: str, least: int = 1) -> list[Finding]:
+def compare(
+    past: Past, issue: Issue, hold: Hold, k: int, guards: str, least: int = 1
+) -> list[Finding]:
     """What a release of the whole table gives away beside all earlier ones; `past` then includes it.
 
     k: the least people of a cell that people left. guards: what the release rests on; the checks of the other kind
@@ -167,14 +178,19 @@ def compare(past: Past, issue: Issue, hold: Hold, k: int, guards: str, least: in
     span, ever = (issue.release - 1, issue.release), (1, issue.release)
     by_cells = guards == CELLS
 
-    def found(check: str, releases: tuple[int, int], concerned: Any, breaks: bool, **more: Any) -> Finding:
+    def found(
+        check: str, releases: tuple[int, int], concerned: Any, breaks: bool, **more: Any
+    ) -> Finding:
         people = _distinct(concerned, subjects)
         return Finding(check, releases, people, breaks and people > 0, more)
 
     findings = []
     pair, pairs = numbered(before, after)
     finest, cells = numbered(cell, after)
-    for check, releases, number, count in (("cells", span, pair, pairs), ("all cells", ever, finest, cells)):
+    for check, releases, number, count in (
+        ("cells", span, pair, pairs),
+        ("all cells", ever, finest, cells),
+    ):
         labels = np.full(len(issue.labels), -1, dtype=np.int32)
         labels[rows] = number
         small = np.logical_not(hold(labels, count))
@@ -182,11 +198,15 @@ def compare(past: Past, issue: Issue, hold: Hold, k: int, guards: str, least: in
     findings.append(_departures(past, issue, k, by_cells, span))
     old = before >= 0
     leaks = np.zeros((len(rows), issue.lo.shape[1]), dtype=bool)
-    leaks[old] = narrower(past.lo[before[old]], past.hi[before[old]], issue.lo[after[old]], issue.hi[after[old]])
+    leaks[old] = narrower(
+        past.lo[before[old]], past.hi[before[old]], issue.lo[after[old]], issue.hi[after[old]]
+    )
     leaking = leaks.any(axis=1)
     counts = {"cells": int(leaks.sum()), "records": int(leaking.sum())}
     findings.append(found("specificity", span, leaking, by_cells, **counts))
-    findings.append(Finding("nestedness", span, None, False, {"classes": unnested(before[old], after[old])}))
+    findings.append(
+        Finding("nestedness", span, None, False, {"classes": unnested(before[old], after[old])})
+    )
     changed = np.zeros(len(rows), dtype=bool)
     changed[old] = past.rest[records[old]] != issue.rest[rows[old]]
     if issue.changed is not None:
@@ -194,7 +214,13 @@ def compare(past: Past, issue: Issue, hold: Hold, k: int, guards: str, least: in
     findings.append(found("unchanged", span, changed, True))
     in_common = past.narrow(issue, rows)
     findings.append(
-        found("signatures", ever, in_common < least, guards == SIGNATURES, least=int(in_common.min(initial=0)))
+        found(
+            "signatures",
+            ever,
+            in_common < least,
+            guards == SIGNATURES,
+            least=int(in_common.min(initial=0)),
+        )
     )
     findings += _correspondence(past, issue, rows, before, after, k, by_cells, found)
     past.replace(issue, _filled(len(issue.labels), rows, finest), cells)
@@ -239,11 +265,15 @@ def _correspondence(
     old = before >= 0
     meeting = overlapping(past.lo, past.hi, issue.lo, issue.hi)
     # flows need that everybody stayed as they were: then the truth is one of the mappings
-    stayed = len(today) == old.sum() and bool((past.rest[issue.records[rows[old]]] == issue.rest[rows[old]]).all())
+    stayed = len(today) == old.sum() and bool(
+        (past.rest[issue.records[rows[old]]] == issue.rest[rows[old]]).all()
+    )
     stayed &= issue.changed is None or not issue.changed.any()
     is_exact = meeting is not None and len(rows) <= MOST_EXACT and stayed
     mappings = Mappings(first, second, meeting) if is_exact and meeting is not None else None
-    pair, which = np.unique(np.stack([before[old], after[old]], axis=1), axis=0, return_inverse=True)
+    pair, which = np.unique(
+        np.stack([before[old], after[old]], axis=1), axis=0, return_inverse=True
+    )
     shared = shared_values(first, second, pair) if mappings is None else mappings.most_shared(pair)
     concerned = np.zeros(len(rows), dtype=bool)
     concerned[old] = (shared < k)[which.reshape(-1)]
@@ -253,7 +283,11 @@ def _correspondence(
     classes = np.unique(after[~old])
     sizes = np.bincount(after, minlength=issue.classes)[classes]
     few = np.zeros(issue.classes, dtype=bool)
-    cracked = backward(first, second, meeting, classes) if mappings is None else mappings.fewest_old(classes)
+    cracked = (
+        backward(first, second, meeting, classes)
+        if mappings is None
+        else mappings.fewest_old(classes)
+    )
     few[classes] = sizes - cracked < k
     return [*findings, found("backward", span, few[after] & ~old, breaks, exact=is_exact)]
 
@@ -272,7 +306,9 @@ def compare_boxes(past: Past, issue: Issue, k: int) -> list[Finding]:
         second = (issue.labels[rows].astype(np.int64), issue.rest[rows])
         shared = shared_values((past.label[today], past.rest[today]), second, meeting)
         few = (shared > 0) & (shared < k)
-        finding = Finding("boxes", span, int(shared[few].sum()), bool(few.any()), {"pairs": int(few.sum())})
+        finding = Finding(
+            "boxes", span, int(shared[few].sum()), bool(few.any()), {"pairs": int(few.sum())}
+        )
     past.replace(issue, _filled(len(issue.labels), rows, issue.labels[rows]), issue.classes)
     return [finding]
 
@@ -374,7 +410,9 @@ def shared_values(
     length = np.searchsorted(count1[0], pairs[:, 0], side="right") - start
     entry = np.repeat(start - (np.cumsum(length) - length), length) + np.arange(int(length.sum()))
     pair = np.repeat(np.arange(len(pairs)), length)
-    wanted, many = numbered(np.concatenate([count2[0], pairs[pair, 1]]), np.concatenate([count2[1], count1[1][entry]]))
+    wanted, many = numbered(
+        np.concatenate([count2[0], pairs[pair, 1]]), np.concatenate([count2[1], count1[1][entry]])
+    )
     held = np.zeros(many, dtype=np.int64)
     held[wanted[: len(count2[0])]] = count2[2]
     np.add.at(total, pair, np.minimum(count1[2][entry], held[wanted[len(count2[0]) :]]))
@@ -385,13 +423,17 @@ def _counts(classes: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.nda
     """Rows per class and value: class, value, count, ordered by class."""
     order = np.lexsort((values, classes))
     classes, values = classes[order], values[order]
-    first = np.flatnonzero(np.concatenate([[True], (classes[1:] != classes[:-1]) | (values[1:] != values[:-1])]))
+    first = np.flatnonzero(
+        np.concatenate([[True], (classes[1:] != classes[:-1]) | (values[1:] != values[:-1])])
+    )
     if not len(classes):
         first = first[:0]
     return classes[first], values[first], np.diff(np.append(first, len(classes)))
 
 
-def overlapping(lo1: np.ndarray, hi1: np.ndarray, lo2: np.ndarray, hi2: np.ndarray) -> np.ndarray | None:
+def overlapping(
+    lo1: np.ndarray, hi1: np.ndarray, lo2: np.ndarray, hi2: np.ndarray
+) -> np.ndarray | None:
     """Pairs of classes whose boxes meet, (m, 2) int64; None where there are too many classes to compare."""
     if len(lo1) * len(lo2) > MOST_PAIRS:
         return None
@@ -412,7 +454,10 @@ def overlapping(lo1: np.ndarray, hi1: np.ndarray, lo2: np.ndarray, hi2: np.ndarr
 
 
 def backward(
-    first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], pairs: np.ndarray, classes: np.ndarray
+    first: tuple[np.ndarray, np.ndarray],
+    second: tuple[np.ndarray, np.ndarray],
+    pairs: np.ndarray,
+    classes: np.ndarray,
 ) -> np.ndarray:
     """For each of these later classes, how many of its records must be old: B of Fung and others; (len(classes),).
 
@@ -458,7 +503,10 @@ class Mappings:
     """
 
     def __init__(
-        self, first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], pairs: np.ndarray
+        self,
+        first: tuple[np.ndarray, np.ndarray],
+        second: tuple[np.ndarray, np.ndarray],
+        pairs: np.ndarray,
     ) -> None:
         self._rows1, self._rows2 = _by_class_and_value(*first), _by_class_and_value(*second)
         self._meets = _lists(pairs[:, 0], pairs[:, 1])
@@ -472,7 +520,9 @@ class Mappings:
         for value, sent in self._rows1[g1].items():
             sources, room = self._of_value(value)
             for shared in range(min(sent, room.get(g2, 0)), 0, -1):
-                if _all_find_room({**sources, g1: sent - shared}, {**room, g2: room[g2] - shared}, self._meets):
+                if _all_find_room(
+                    {**sources, g1: sent - shared}, {**room, g2: room[g2] - shared}, self._meets
+                ):
                     total += shared
                     break
         return total
@@ -485,7 +535,11 @@ class Mappings:
         total = 0
         for value, here in self._rows2[g2].items():
             sources, room = self._of_value(value)
-            total += next(old for old in range(here + 1) if _all_find_room(sources, {**room, g2: old}, self._meets))
+            total += next(
+                old
+                for old in range(here + 1)
+                if _all_find_room(sources, {**room, g2: old}, self._meets)
+            )
         return total
 
     def _of_value(self, value: int) -> tuple[dict[int, int], dict[int, int]]:
@@ -494,7 +548,9 @@ class Mappings:
         return sent, {g: shown[value] for g, shown in self._rows2.items() if value in shown}
 
 
-def _all_find_room(sources: dict[int, int], room: dict[int, int], meets: dict[int, list[int]]) -> bool:
+def _all_find_room(
+    sources: dict[int, int], room: dict[int, int], meets: dict[int, list[int]]
+) -> bool:
     """Whether all rows that the sources send fit into the room of the classes that they meet: a flow, unit by unit."""
     placed: dict[int, dict[int, int]] = {target: {} for target in room}
     for source, many in sources.items():
@@ -505,7 +561,11 @@ def _all_find_room(sources: dict[int, int], room: dict[int, int], meets: dict[in
 
 
 def _place(
-    source: int, placed: dict[int, dict[int, int]], room: dict[int, int], meets: dict[int, list[int]], tried: set[int]
+    source: int,
+    placed: dict[int, dict[int, int]],
+    room: dict[int, int],
+    meets: dict[int, list[int]],
+    tried: set[int],
 ) -> bool:
     """Puts one row of a source somewhere, moving others on where that makes room."""
     for target in meets.get(source, ()):

@@ -30,14 +30,17 @@ class KAnonymity(Promise):
     model: ClassVar[str] = "k-anonymity"
     source: ClassVar[str] = "Samarati 2001; Sweeney 2002"
     definition: ClassVar[str] = (
-        "Every combination of published quasi-identifiers that occurs is shared by at least k distinct subjects."
+        "Every combination of published quasi-identifiers that occurs is shared by at least k"
+        " distinct subjects."
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = True
     counts_people_only: ClassVar[bool] = True
 
     k: int = field(metadata={"help": "least number of distinct subjects in a class", "low": 2})
-    attributes: tuple[str, ...] = field(default=(), metadata={"help": "quasi-identifiers to combine; none means all"})
+    attributes: tuple[str, ...] = field(
+        default=(), metadata={"help": "quasi-identifiers to combine; none means all"}
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
@@ -61,15 +64,16 @@ class KAnonymity(Promise):
             people = _people_by_cells(classes, self._cells(classes))
         return people.astype(np.float64), people >= self.k
 
-    def nearest(self, everybody: Classes) -> list[str]:
-        return too_few_subjects(self.model, self.k, everybody)
+    def nearest(self, whole_table: Classes) -> list[str]:
+        return too_few_subjects(self.model, self.k, whole_table)
 
     def _cells(self, classes: Classes) -> list[np.ndarray]:
         unknown = [name for name in self.attributes if name not in classes.quasi]
         if unknown:
             raise InputError.from_findings(
                 [
-                    f"promise '{self.model}': attribute '{name}' is no quasi-identifier; correct the policy"
+                    f"promise '{self.model}': attribute '{name}' is no quasi-identifier; correct"
+                    " the policy"
                     for name in unknown
                 ]
             )
@@ -81,13 +85,15 @@ def least_people(classes: Classes) -> int | None:
     return int(classes.people().min()) if classes.count else None
 
 
-def too_few_subjects(model: str, k: int, everybody: Classes) -> list[str]:
+def too_few_subjects(model: str, k: int, whole_table: Classes) -> list[str]:
     """A finding where even the whole table has fewer than k subjects."""
-    people = int(everybody.people()[0])
+    people = int(whole_table.people()[0])
     if people >= k:
         return []
-    way_out = f"the nearest that holds is k = {people}" if people >= 2 else "no k holds for fewer than 2"
-    return [f"promise '{model}': k = {k} asked, {people} subjects in the table; {way_out}"]
+    remedy = (
+        f"the nearest that holds is k = {people}" if people >= 2 else "no k holds for fewer than 2"
+    )
+    return [f"promise '{model}': k = {k} asked, {people} subjects in the table; {remedy}"]
 
 
 def _people_by_cells(classes: Classes, cells: list[np.ndarray]) -> np.ndarray:

@@ -30,11 +30,12 @@ class KLDiversity(Promise):
 
     model: ClassVar[str] = "k-l-diversity"
     source: ClassVar[str] = (
-        "named in Wu, Ye, Xu, Pei (k-means++ t-closeness); its definition is lost, this is our reading"
+        "named in Wu, Ye, Xu, Pei (k-means++ t-closeness); its definition is lost, this is our"
+        " reading"
     )
     definition: ClassVar[str] = (
-        "Every class has at least k distinct subjects and at least l different values of each listed attribute "
-        "(our reading of a model whose definition is lost)."
+        "Every class has at least k distinct subjects and at least l different values of each"
+        " listed attribute (our reading of a model whose definition is lost)."
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = True
@@ -67,6 +68,6 @@ class KLDiversity(Promise):
     def report(self, classes: Classes) -> dict[str, Any]:
         return super().report(classes) | {"k_measured": least_people(classes)}
 
-    def nearest(self, everybody: Classes) -> list[str]:
-        findings = too_few_subjects(self.model, self.k, everybody)
-        return findings + too_few_values(self.model, self.attributes, "l", self.l, everybody)
+    def nearest(self, whole_table: Classes) -> list[str]:
+        findings = too_few_subjects(self.model, self.k, whole_table)
+        return findings + too_few_values(self.model, self.attributes, "l", self.l, whole_table)

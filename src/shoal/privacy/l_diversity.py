@@ -41,16 +41,20 @@ class LDiversity(Promise):
     model: ClassVar[str] = "l-diversity"
     source: ClassVar[str] = "Machanavajjhala et al. 2007"
     definition: ClassVar[str] = (
-        "Every class has at least l different values of the sensitive attribute (distinct), or entropy of "
-        "at least log l (entropy), or its most frequent value occurs less often than c times all values from "
-        "the l-th most frequent on together (recursive)."
+        "Every class has at least l different values of the sensitive attribute (distinct), or"
+        " entropy of at least log l (entropy), or its most frequent value occurs less often than c"
+        " times all values from the l-th most frequent on together (recursive)."
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = True
 
     attribute: str = field(metadata={"help": "sensitive attribute"})
-    l: int = field(metadata={"help": "least number of well represented values in a class", "low": 1})
-    kind: str = field(default="distinct", metadata={"help": "what well represented means", "choices": KINDS})
+    l: int = field(
+        metadata={"help": "least number of well represented values in a class", "low": 1}
+    )
+    kind: str = field(
+        default="distinct", metadata={"help": "what well represented means", "choices": KINDS}
+    )
     c: float | None = field(
         default=None, metadata={"help": "recursive only: how dominant one value may be", "low": 0.0}
     )
@@ -60,7 +64,9 @@ class LDiversity(Promise):
         object.__setattr__(self, "l", whole(self.model, "l", self.l, 1))
         choice(self.model, "kind", self.kind, KINDS)
         if (self.kind == "recursive") != (self.c is not None):
-            raise InputError(f"promise '{self.model}': kind 'recursive', and it alone, takes c; add or remove c")
+            raise InputError(
+                f"promise '{self.model}': kind 'recursive', and it alone, takes c; add or remove c"
+            )
         if self.c is not None:
             object.__setattr__(self, "c", decimal(self.model, "c", self.c, 0.0, inf, above=True))
 
@@ -89,17 +95,23 @@ class LDiversity(Promise):
         counts = value_counts(classes, self.attribute)
         if self.kind == "entropy":
             return _effective_values(counts), _reach_entropy(counts, self.l)
-        measured = counts.distinct if self.c is None else _largest_recursive(counts, as_written(self.c))
+        measured = (
+            counts.distinct if self.c is None else _largest_recursive(counts, as_written(self.c))
+        )
         return measured.astype(np.float64), measured >= self.l
 
-    def nearest(self, everybody: Classes) -> list[str]:
-        measured, holds = self.judge(everybody)
+    def nearest(self, whole_table: Classes) -> list[str]:
+        measured, holds = self.judge(whole_table)
         if holds[0]:
             return []
         most = floor(measured[0])
-        way_out = f"the nearest that holds is l = {most}" if most >= 1 else "no l holds; choose a larger c"
+        remedy = (
+            f"the nearest that holds is l = {most}"
+            if most >= 1
+            else "no l holds; choose a larger c"
+        )
         promise = f"promise '{self.model}' ({self.kind}) on '{self.attribute}'"
-        return [f"{promise}: l = {self.l} asked, more than the whole table has; {way_out}"]
+        return [f"{promise}: l = {self.l} asked, more than the whole table has; {remedy}"]
 
 
 def _effective_values(counts: ValueCounts) -> np.ndarray:

@@ -28,7 +28,8 @@ class PSensitiveKAnonymity(Promise):
     model: ClassVar[str] = "p-sensitive-k-anonymity"
     source: ClassVar[str] = "Truta, Vinay 2006"
     definition: ClassVar[str] = (
-        "Every class has at least k distinct subjects and at least p different values of each listed attribute."
+        "Every class has at least k distinct subjects and at least p different values of each"
+        " listed attribute."
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = True
@@ -68,16 +69,20 @@ class PSensitiveKAnonymity(Promise):
 
 def fewest_values(classes: Classes, attributes: tuple[str, ...]) -> np.ndarray:
     """Different values in every class, of the attribute that has the fewest there; (count,) int64."""
-    fewest: np.ndarray = np.min([value_counts(classes, name).distinct for name in attributes], axis=0)
+    fewest: np.ndarray = np.min(
+        [value_counts(classes, name).distinct for name in attributes], axis=0
+    )
     return fewest
 
 
-def too_few_values(model: str, attributes: tuple[str, ...], letter: str, asked: int, everybody: Classes) -> list[str]:
+def too_few_values(
+    model: str, attributes: tuple[str, ...], letter: str, asked: int, everybody: Classes
+) -> list[str]:
     """A finding for every attribute that has fewer different values in the whole table than asked."""
     distinct = {name: int(value_counts(everybody, name).distinct[0]) for name in attributes}
     return [
-        f"promise '{model}' on '{name}': {letter} = {asked} asked, {most} different values in the table; "
-        f"the nearest that holds is {letter} = {most}"
+        f"promise '{model}' on '{name}': {letter} = {asked} asked, {most} different values in the"
+        f" table; the nearest that holds is {letter} = {most}"
         for name, most in distinct.items()
         if most < asked
     ]

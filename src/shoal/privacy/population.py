@@ -27,8 +27,8 @@ class _AgainstPopulation(Promise):
         """Who fits each class; raises InputError where nobody has counted."""
         if self.population not in classes.population:
             raise InputError(
-                f"promise '{self.model}': its population can't be compared with these classes; give the original, or "
-                "choose the method full-domain"
+                f"promise '{self.model}': its population can't be compared with these classes; give"
+                " the original, or choose the method full-domain"
             )
         return classes.population[self.population]
 
@@ -42,12 +42,18 @@ class KMap(_AgainstPopulation):
 
     model: ClassVar[str] = "k-map"
     source: ClassVar[str] = "Sweeney 2001"
-    definition: ClassVar[str] = "The published cells of every class cover at least k people of the population table."
+    definition: ClassVar[str] = (
+        "The published cells of every class cover at least k people of the population table."
+    )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = True
 
-    k: int = field(metadata={"help": "least number of people of the population who fit a class", "low": 2})
-    population: str = field(metadata={"help": "table of the population, with all quasi-identifiers"})
+    k: int = field(
+        metadata={"help": "least number of people of the population who fit a class", "low": 2}
+    )
+    population: str = field(
+        metadata={"help": "table of the population, with all quasi-identifiers"}
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", whole(self.model, "k", self.k, 2))
@@ -61,8 +67,15 @@ class KMap(_AgainstPopulation):
         """What stands against the promise where the whole population has so many people."""
         if people >= self.k:
             return []
-        way_out = f"the nearest that may hold is k = {people}" if people >= 2 else "no k holds for fewer than 2"
-        return [f"promise '{self.model}': k = {self.k} asked, {people} people in the population; {way_out}"]
+        remedy = (
+            f"the nearest that may hold is k = {people}"
+            if people >= 2
+            else "no k holds for fewer than 2"
+        )
+        return [
+            f"promise '{self.model}': k = {self.k} asked, {people} people in the population;"
+            f" {remedy}"
+        ]
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         people = self.of(classes).people
@@ -79,19 +92,32 @@ class DeltaPresence(_AgainstPopulation):
     model: ClassVar[str] = "delta-presence"
     source: ClassVar[str] = "Nergiz, Atzori, Clifton 2007"
     definition: ClassVar[str] = (
-        "For every person of the population table, the chance to be in the release - people of the class that fits, by "
-        "people of the population who fit it, 0 where none fits - is at least delta_min and at most delta_max."
+        "For every person of the population table, the chance to be in the release - people of the"
+        " class that fits, by people of the population who fit it, 0 where none fits - is at least"
+        " delta_min and at most delta_max."
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = False
 
-    delta_max: float = field(metadata={"help": "greatest chance to be in the release", "low": 0.0, "high": 1.0})
-    population: str = field(metadata={"help": "table of the population, with all quasi-identifiers"})
-    delta_min: float = field(default=0.0, metadata={"help": "least chance", "low": 0.0, "high": 1.0})
+    delta_max: float = field(
+        metadata={"help": "greatest chance to be in the release", "low": 0.0, "high": 1.0}
+    )
+    population: str = field(
+        metadata={"help": "table of the population, with all quasi-identifiers"}
+    )
+    delta_min: float = field(
+        default=0.0, metadata={"help": "least chance", "low": 0.0, "high": 1.0}
+    )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delta_max", decimal(self.model, "delta_max", self.delta_max, 0.0, 1.0, above=True))
-        object.__setattr__(self, "delta_min", decimal(self.model, "delta_min", self.delta_min, 0.0, self.delta_max))
+        object.__setattr__(
+            self,
+            "delta_max",
+            decimal(self.model, "delta_max", self.delta_max, 0.0, 1.0, above=True),
+        )
+        object.__setattr__(
+            self, "delta_min", decimal(self.model, "delta_min", self.delta_min, 0.0, self.delta_max)
+        )
         one_name(self.model, "population", self.population)
 
     @property

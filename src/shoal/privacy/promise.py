@@ -83,7 +83,7 @@ class Promise(ABC):
         """Subjects in every class that are enough for a promise about the whole, for methods that can't ask it."""
         return self.least_subjects(several_records)
 
-    def nearest(self, everybody: Classes) -> list[str]:
+    def nearest(self, whole_table: Classes) -> list[str]:
         """What stands against the promise even with everybody in one class, with what would hold."""
         return []
 

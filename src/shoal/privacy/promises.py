@@ -12,7 +12,7 @@ from shoal.data.classes import Classes, Population
 from shoal.data.closeness import Closeness
 from shoal.privacy.feasibility import nearest_feasible
 from shoal.privacy.promise import Promise
-from shoal.protocols import PrivacyModel, Qid
+from shoal.protocols import AnonymityRequirement, PrivacyModel
 
 __all__ = ["BoundPromises", "nearest_feasible"]
 
@@ -22,7 +22,7 @@ class BoundPromises:
 
     k: the largest number of subjects that some promise can't do without in a class; at least 1.
     template: the table; its labels say which records belong to it at all.
-    beyond_k: whether classes of k records may still break something: another promise than a count of
+    needs_more_than_k: whether classes of k records may still break something: another promise than a count of
         subjects is asked, or subjects have several records each.
 
     What refers to the whole table (the distribution that t-closeness compares with) is taken from
@@ -34,39 +34,56 @@ class BoundPromises:
     def __init__(self, models: Sequence[PrivacyModel], template: Classes) -> None:
         several_records = _have_several_records(template.subjects)
         # the published cells are not known yet, and a subject's number is all that counting needs
-        self.template = replace(template, subjects=template.subjects if several_records else None, quasi={})
+        self.template = replace(
+            template, subjects=template.subjects if several_records else None, quasi={}
+        )
         asked = [model for model in models if model.monotone and not _of_release(model)]
         self._of_release = [model for model in models if not model.monotone or _of_release(model)]
         for model in asked:
             self.template = getattr(model, "extended", _as_it_is)(self.template)
         self._checks = [
-            (getattr(model, "population", ""), getattr(model, "against", lambda _, m=model: m.holds)(self.template))
+            (
+                getattr(model, "population", ""),
+                getattr(model, "against", lambda _, m=model: m.holds)(self.template),
+            )
             for model in asked
         ]
         self.k = max([1, *(_enough_subjects(model, several_records) for model in models)])
         people_only = all(getattr(model, "counts_people_only", False) for model in asked)
-        self.beyond_k = several_records or not people_only
+        self.needs_more_than_k = several_records or not people_only
         self._asked = asked
         self._models = tuple(models)
 
     @cached_property
-    def qids(self) -> tuple[Qid, ...]:
+    def qids(self) -> tuple[AnonymityRequirement, ...]:
         """Every count of people that is asked; no class can do without the people of the last one."""
         asked = [model for model in self._models if getattr(model, "counts_people_only", False)]
-        others = [model for model in self._models if not getattr(model, "counts_people_only", False)]
+        others = [
+            model for model in self._models if not getattr(model, "counts_people_only", False)
+        ]
         several = self.template.subjects is not None
         least = max([1, *(_least_subjects(model, several) for model in others)])
-        counted = [Qid(tuple(getattr(model, "attributes", ())), _least_subjects(model, several)) for model in asked]
-        return (*counted, *([Qid((), least)] if least > 1 or not counted else []))
+        counted = [
+            AnonymityRequirement(
+                tuple(getattr(model, "attributes", ())), _least_subjects(model, several)
+            )
+            for model in asked
+        ]
+        return (*counted, *([AnonymityRequirement((), least)] if least > 1 or not counted else []))
 
     @cached_property
     def relative(self) -> bool:
         """Whether some promise compares a class with all records that are in a class."""
-        return any(hasattr(model, "against") and type(model).against is not Promise.against for model in self._asked)
+        return any(
+            hasattr(model, "against") and type(model).against is not Promise.against
+            for model in self._asked
+        )
 
-    def among(self, kept: np.ndarray) -> BoundPromises:
+    def restricted_to(self, kept: np.ndarray) -> BoundPromises:
         """The same promises with these records for the whole table."""
-        return BoundPromises(self._models, replace(self.template, labels=np.where(kept, self.template.labels, -1)))
+        return BoundPromises(
+            self._models, replace(self.template, labels=np.where(kept, self.template.labels, -1))
+        )
 
     @property
     def about_release(self) -> bool:
@@ -74,7 +91,7 @@ class BoundPromises:
         return bool(self._of_release)
 
     @property
-    def merging_keeps(self) -> bool:
+    def release_checks_are_monotone(self) -> bool:
         """Whether merging classes of a release that holds always gives one that holds."""
         return all(model.monotone for model in self._of_release)
 
@@ -89,7 +106,7 @@ class BoundPromises:
         asked = [model for model in self._asked if hasattr(model, "closeness")]
         return tuple(target for model in asked for target in model.closeness(self.template))
 
-    def hold(
+    def holds(
         self,
         labels: np.ndarray,
         count: int,
@@ -144,6 +161,8 @@ def _labelled(
     if len(kept) == len(labels):
         return replace(table, labels=labels, count=count, quasi=quasi, population=population)
     subjects = None if table.subjects is None else table.subjects[kept]
-    sensitive = {name: replace(column, codes=column.codes[kept]) for name, column in table.sensitive.items()}
+    sensitive = {
+        name: replace(column, codes=column.codes[kept]) for name, column in table.sensitive.items()
+    }
     shown = {name: codes[kept] for name, codes in quasi.items()}
     return Classes(labels[kept], count, subjects, sensitive, shown, population)

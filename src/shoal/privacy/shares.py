@@ -40,7 +40,11 @@ class Shares:
     @classmethod
     def of(cls, classes: Classes, attribute: str, frequencies: np.ndarray) -> Shares:
         counts = value_counts(classes, attribute)
-        size, often, pairs = np.repeat(counts.total(), counts.distinct), frequencies[counts.value], frequencies.sum()
+        size, often, pairs = (
+            np.repeat(counts.total(), counts.distinct),
+            frequencies[counts.value],
+            frequencies.sum(),
+        )
         inside, outside = counts.count * pairs, size * often
         return cls(counts, inside, outside, often, int(pairs), int((frequencies > 0).sum()))
 
@@ -74,7 +78,9 @@ class SharesPromise(Promise):
     def _frequencies(self, table: Classes) -> Mapping[str, np.ndarray]:
         return {name: table_frequencies(table, name) for name in self.attributes}
 
-    def _judge(self, classes: Classes, frequencies: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def _judge(
+        self, classes: Classes, frequencies: Mapping[str, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
         measured, holds = np.zeros(classes.count), np.ones(classes.count, dtype=bool)
         for name in self.attributes:
             shares = Shares.of(classes, name, frequencies[name])

@@ -29,15 +29,25 @@ class SubjectShare(Promise):
 
     model: ClassVar[str] = "subject-share"
     source: ClassVar[str] = "ours"
-    definition: ClassVar[str] = "In every class, no subject owns more than this share of the records."
+    definition: ClassVar[str] = (
+        "In every class, no subject owns more than this share of the records."
+    )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = False
     attributes: ClassVar[tuple[str, ...]] = ()  # type: ignore[misc]
 
-    share: float = field(metadata={"help": "greatest share of a class that one subject owns", "low": 0.0, "high": 1.0})
+    share: float = field(
+        metadata={
+            "help": "greatest share of a class that one subject owns",
+            "low": 0.0,
+            "high": 1.0,
+        }
+    )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "share", decimal(self.model, "share", self.share, 0.0, 1.0, above=True))
+        object.__setattr__(
+            self, "share", decimal(self.model, "share", self.share, 0.0, 1.0, above=True)
+        )
 
     @property
     def asked(self) -> float:
@@ -59,8 +69,8 @@ class SubjectShare(Promise):
             return []
         least = -(-most * 10**6 // records) / 10**6
         return [
-            f"promise '{self.model}': share = {self.share} asked, and somebody owns more of the whole table; the "
-            f"nearest that holds is share = {least}"
+            f"promise '{self.model}': share = {self.share} asked, and somebody owns more of the"
+            f" whole table; the nearest that holds is share = {least}"
         ]
 
 
@@ -70,6 +80,8 @@ def _most(classes: Classes) -> np.ndarray:
     most = np.zeros(classes.count, dtype=np.int64)
     if classes.subjects is None:
         return np.minimum(classes.sizes, 1)
-    pairs, owned = np.unique(classes.labels[kept].astype(np.int64) << 32 | classes.subjects[kept], return_counts=True)
+    pairs, owned = np.unique(
+        classes.labels[kept].astype(np.int64) << 32 | classes.subjects[kept], return_counts=True
+    )
     np.maximum.at(most, pairs >> 32, owned)
     return most

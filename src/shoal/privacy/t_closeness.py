@@ -28,7 +28,12 @@ from shoal.privacy.earth_mover import Distance, distance_to
 from shoal.privacy.exact import NEARLY, ROOM, sign
 from shoal.privacy.parameters import as_written, choice, decimal, names
 from shoal.privacy.promise import Promise
-from shoal.privacy.value_counts import ValueCounts, sensitive_column, table_frequencies, value_counts
+from shoal.privacy.value_counts import (
+    ValueCounts,
+    sensitive_column,
+    table_frequencies,
+    value_counts,
+)
 
 RELEASE, TABLE = "release", "table"
 
@@ -45,19 +50,32 @@ class TCloseness(Promise):
     model: ClassVar[str] = "t-closeness"
     source: ClassVar[str] = "Li, Li, Venkatasubramanian 2007"
     definition: ClassVar[str] = (
-        "In every class and for every listed attribute, the earth mover's distance between the values of the "
-        "class and those of the whole table is at most t; with joint, between their combinations of values."
+        "In every class and for every listed attribute, the earth mover's distance between the"
+        " values of the class and those of the whole table is at most t; with joint, between their"
+        " combinations of values."
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = False
 
     attributes: tuple[str, ...] = field(metadata={"help": "sensitive attributes; the worst counts"})
-    t: float = field(metadata={"help": "greatest distance of a class from the whole table", "low": 0.0, "high": 1.0})
-    joint: bool = field(default=False, metadata={"help": "whether combinations of the attributes' values are compared"})
+    t: float = field(
+        metadata={
+            "help": "greatest distance of a class from the whole table",
+            "low": 0.0,
+            "high": 1.0,
+        }
+    )
+    joint: bool = field(
+        default=False,
+        metadata={"help": "whether combinations of the attributes' values are compared"},
+    )
     reference: str = field(
         default=RELEASE,
         metadata={
-            "help": "in a ledger, what a class is compared with: its release, or the whole published table as of it",
+            "help": (
+                "in a ledger, what a class is compared with: its release, or the whole published"
+                " table as of it"
+            ),
             "choices": (RELEASE, TABLE),
         },
     )
@@ -66,11 +84,15 @@ class TCloseness(Promise):
         object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))
         object.__setattr__(self, "t", decimal(self.model, "t", self.t, 0.0, 1.0))
         if self.joint and len(self.attributes) < 2:
-            raise InputError(f"promise '{self.model}': joint needs two attributes at least; list them, or leave it out")
+            raise InputError(
+                f"promise '{self.model}': joint needs two attributes at least; list them, or leave"
+                " it out"
+            )
         choice(self.model, "reference", self.reference, (RELEASE, TABLE))
         if self.joint and self.reference == TABLE:
             raise InputError(
-                f"promise '{self.model}': joint can't be compared with a whole ledger; leave out joint or reference"
+                f"promise '{self.model}': joint can't be compared with a whole ledger; leave out"
+                " joint or reference"
             )
 
     @property
@@ -79,7 +101,9 @@ class TCloseness(Promise):
 
     @property
     def settings(self) -> dict[str, Any]:
-        return ({"joint": True} if self.joint else {}) | ({"reference": TABLE} if self.reference == TABLE else {})
+        return ({"joint": True} if self.joint else {}) | (
+            {"reference": TABLE} if self.reference == TABLE else {}
+        )
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         classes = self.extended(classes)
@@ -99,12 +123,16 @@ class TCloseness(Promise):
             return table
         columns = [sensitive_column(table, attribute) for attribute in self.attributes]
         name = self.compared[0]
-        return replace(table, sensitive={**table.sensitive, name: joint_column(name, columns, table.labels >= 0)})
+        return replace(
+            table,
+            sensitive={**table.sensitive, name: joint_column(name, columns, table.labels >= 0)},
+        )
 
     def closeness(self, table: Classes) -> tuple[Closeness, ...]:
         """What is asked of each attribute, for methods that build classes towards it."""
         return tuple(
-            Closeness(sensitive_column(table, name), self._frequencies(table, name), self.t) for name in self.compared
+            Closeness(sensitive_column(table, name), self._frequencies(table, name), self.t)
+            for name in self.compared
         )
 
     def _frequencies(self, table: Classes, name: str) -> np.ndarray:
@@ -120,12 +148,19 @@ class TCloseness(Promise):
 
     def _distances(self, table: Classes) -> dict[str, Distance]:
         """To the distribution of every attribute among all records that are in a class."""
-        return {asked.column.name: distance_to(asked.column, asked.frequencies) for asked in self.closeness(table)}
+        return {
+            asked.column.name: distance_to(asked.column, asked.frequencies)
+            for asked in self.closeness(table)
+        }
 
-    def _judge(self, classes: Classes, distances: Mapping[str, Distance]) -> tuple[np.ndarray, np.ndarray]:
+    def _judge(
+        self, classes: Classes, distances: Mapping[str, Distance]
+    ) -> tuple[np.ndarray, np.ndarray]:
         measured, holds = np.zeros(classes.count), np.ones(classes.count, dtype=bool)
         for name in self.compared:
-            distance, close = _compare(value_counts(classes, name), distances[name], as_written(self.t))
+            distance, close = _compare(
+                value_counts(classes, name), distances[name], as_written(self.t)
+            )
             measured, holds = np.maximum(measured, distance), holds & close
         return measured, holds
 

@@ -57,7 +57,9 @@ def pitman(sizes: np.ndarray, counts: np.ndarray, fraction: float) -> float:
 
     def best_theta(alpha: float) -> float:
         """Where the derivative to theta is 0; it falls once, from above to below."""
-        slope = lambda theta: classes_sum(alpha, theta) - (_digamma(n + theta) - _digamma(1 + theta))  # noqa: E731
+        slope = lambda theta: (
+            classes_sum(alpha, theta) - (_digamma(n + theta) - _digamma(1 + theta))
+        )  # noqa: E731
         low = 1e-9 if slope(1e-9) > 0 else -alpha * (1 - 1e-9)
         return _root(slope, low, 1e9 * n)
 
@@ -65,7 +67,9 @@ def pitman(sizes: np.ndarray, counts: np.ndarray, fraction: float) -> float:
         """Derivative of the likelihood to alpha, at the best theta."""
         theta = best_theta(alpha)
         harmonic = np.concatenate(([0.0], np.cumsum(1 / (np.arange(1, int(sizes[-1])) - alpha))))
-        return float((u - 1 - theta * classes_sum(alpha, theta)) / alpha - counts @ harmonic[sizes - 1])
+        return float(
+            (u - 1 - theta * classes_sum(alpha, theta)) / alpha - counts @ harmonic[sizes - 1]
+        )
 
     alpha = _root(slope, 1e-6, 1 - 1e-6)
     theta = best_theta(alpha)
@@ -111,7 +115,10 @@ def snb(sizes: np.ndarray, counts: np.ndarray, fraction: float) -> float:
         """Expected uniques of the sample, less those there are."""
         r, q = fitting_r(p), 1 - p
         none = p / (1 - q * missed)
-        return float(classes_of(r, p) * fraction * (none**r * (1 + missed * r * q / (1 - q * missed))) - alone)
+        return float(
+            classes_of(r, p) * fraction * (none**r * (1 + missed * r * q / (1 - q * missed)))
+            - alone
+        )
 
     grid = np.concatenate((np.geomspace(1e-6, 0.1, 40), np.linspace(0.1, 1 - 1e-6, 60)))
     found = [surplus(p) for p in grid]

@@ -61,7 +61,9 @@ class ValueCounts:
         sizes = self.distinct[chosen]
         starts = np.concatenate(([0], np.cumsum(sizes)))
         cells = np.repeat(self.starts[chosen] - starts[:-1], sizes) + np.arange(starts[-1])
-        return ValueCounts(np.repeat(np.arange(len(chosen)), sizes), self.value[cells], self.count[cells], starts)
+        return ValueCounts(
+            np.repeat(np.arange(len(chosen)), sizes), self.value[cells], self.count[cells], starts
+        )
 
 
 def value_counts(classes: Classes, attribute: str) -> ValueCounts:
@@ -87,7 +89,9 @@ def table_frequencies(table: Classes, attribute: str) -> np.ndarray:
 
 def sensitive_column(classes: Classes, attribute: str) -> SensitiveColumn:
     if attribute not in classes.sensitive:
-        raise InputError(f"attribute '{attribute}': a promise needs it as sensitive; give it that role")
+        raise InputError(
+            f"attribute '{attribute}': a promise needs it as sensitive; give it that role"
+        )
     return classes.sensitive[attribute]
 
 

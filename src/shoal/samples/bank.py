@@ -20,19 +20,27 @@ JOBS = {
 DISTRICTS = {"north": ("n1", "n2", "n3"), "south": ("s1", "s2"), "coast": ("c1", "c2", "c3")}
 SCHOOLING = ("none", "primary", "secondary", "vocational", "bachelor", "master")
 MISSING_SHARE = 0.04
-OWNERS = {"bank": ("salary",), "insurer": ("age", "sex"), "office": ("job", "education", "district")}
+OWNERS = {
+    "bank": ("salary",),
+    "insurer": ("age", "sex"),
+    "office": ("job", "education", "district"),
+}
 
 _ATTRIBUTES = {
     "salary": "{role: quasi, type: number, domain: [0, 200]}",
     "age": "{role: quasi, type: number, domain: [18, 95]}",
     "sex": "{role: quasi, hierarchy: {tree: [female, male]}}",
-    "job": "{role: quasi, hierarchy: {tree: {"
-    + ", ".join(f"{group}: [{', '.join(jobs)}]" for group, jobs in JOBS.items())
-    + "}}}",
+    "job": (
+        "{role: quasi, hierarchy: {tree: {"
+        + ", ".join(f"{group}: [{', '.join(jobs)}]" for group, jobs in JOBS.items())
+        + "}}}"
+    ),
     "education": f"{{role: quasi, type: ordinal, order: [{', '.join(SCHOOLING)}]}}",
-    "district": "{role: quasi, hierarchy: {tree: {"
-    + ", ".join(f"{part}: [{', '.join(names)}]" for part, names in DISTRICTS.items())
-    + "}}}",
+    "district": (
+        "{role: quasi, hierarchy: {tree: {"
+        + ", ".join(f"{part}: [{', '.join(names)}]" for part, names in DISTRICTS.items())
+        + "}}}"
+    ),
 }
 _PROMISES = """\
 promises:                                      # one for each group of columns that somebody could know
@@ -41,8 +49,8 @@ promises:                                      # one for each group of columns t
 """
 
 POLICY = (
-    "# The same people in one table, as only a joiner of all three could see them: what the fusion is compared with.\n"
-    "version: 1\nattributes:\n  customer: {role: identifier}\n"
+    "# The same people in one table, as only a joiner of all three could see them: what the fusion"
+    " is compared with.\nversion: 1\nattributes:\n  customer: {role: identifier}\n"
     + "".join(f"  {name}: {spec}\n" for name, spec in _ATTRIBUTES.items())
     + "  loan: {role: plain}\n"
     + _PROMISES
@@ -53,7 +61,9 @@ POLICY = (
 def generate(n: int, seed: int) -> pl.DataFrame:
     """The customers that all three owners know, of n who were invented; the same seed gives the same table."""
     people, known = _people(n, seed)
-    return people.filter(pl.Series(np.logical_and.reduce(known))).select("customer", *_ATTRIBUTES, "loan")
+    return people.filter(pl.Series(np.logical_and.reduce(known))).select(
+        "customer", *_ATTRIBUTES, "loan"
+    )
 
 
 def generate_parts(n: int, seed: int) -> dict[str, pl.DataFrame]:
@@ -62,7 +72,9 @@ def generate_parts(n: int, seed: int) -> dict[str, pl.DataFrame]:
     rng = np.random.default_rng([seed, 2])
     parts = {}
     for (owner, columns), knows in zip(OWNERS.items(), known, strict=True):
-        kept = people.filter(pl.Series(knows)).select("customer", *columns, *(("loan",) if owner == "bank" else ()))
+        kept = people.filter(pl.Series(knows)).select(
+            "customer", *columns, *(("loan",) if owner == "bank" else ())
+        )
         parts[owner] = kept[rng.permutation(kept.height)]
     return parts
 
@@ -75,7 +87,10 @@ def attributes() -> dict[str, dict[str, Any]]:
 def parties(tables: dict[str, str]) -> str:
     """The agreement of the three owners, whose tables are these files."""
     text = "version: 1\njoin: customer                                 # never published\n"
-    text += "label: {attribute: loan, shared: true}         # all parties come to see it, by this consent\nparties:\n"
+    text += (
+        "label: {attribute: loan, shared: true}         # all parties come to see it, by this"
+        " consent\nparties:\n"
+    )
     for owner, columns in OWNERS.items():
         text += f"  - name: {owner}\n    table: {tables[owner]}\n    attributes:\n"
         text += "".join(f"      {name}: {_ATTRIBUTES[name]}\n" for name in columns)
@@ -92,13 +107,22 @@ def _people(n: int, seed: int) -> tuple[pl.DataFrame, list[np.ndarray]]:
         jobs[int(level // 2)][int(pick * len(jobs[int(level // 2)]))]
         for level, pick in zip(rank, rng.random(n), strict=True)
     ]
-    salary = np.clip(np.exp(rng.normal(3.1 + rank / 6, 0.4, n)) + (age - 18) / 6, 0, 200).round().astype(np.int64)
+    salary = (
+        np.clip(np.exp(rng.normal(3.1 + rank / 6, 0.4, n)) + (age - 18) / 6, 0, 200)
+        .round()
+        .astype(np.int64)
+    )
     district = [name for names in DISTRICTS.values() for name in names]
     odds = (salary - 45) / 15 + (schooling - 3) / 2 - np.abs(age - 45) / 30
     loan = rng.random(n) < 1 / (1 + np.exp(-odds))
     frame = pl.DataFrame(
         {
-            "customer": pl.Series(rng.permutation(n)).cast(pl.String).str.zfill(len(str(n))).str.replace("^", "C"),
+            "customer": (
+                pl.Series(rng.permutation(n))
+                .cast(pl.String)
+                .str.zfill(len(str(n)))
+                .str.replace("^", "C")
+            ),
             "salary": salary,
             "age": age,
             "sex": pl.Series(["female", "male"]).gather(rng.integers(0, 2, n)),

@@ -9,8 +9,38 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-FIRST = ("Ada", "Ben", "Cleo", "Dara", "Emil", "Fay", "Gil", "Hana", "Ivo", "June", "Kai", "Lea", "Milo", "Nia", "Otis")
-LAST = ("Arden", "Birk", "Calder", "Doyle", "Egan", "Frost", "Garner", "Hale", "Ives", "Jarrow", "Keel", "Lund", "Moss")
+FIRST = (
+    "Ada",
+    "Ben",
+    "Cleo",
+    "Dara",
+    "Emil",
+    "Fay",
+    "Gil",
+    "Hana",
+    "Ivo",
+    "June",
+    "Kai",
+    "Lea",
+    "Milo",
+    "Nia",
+    "Otis",
+)
+LAST = (
+    "Arden",
+    "Birk",
+    "Calder",
+    "Doyle",
+    "Egan",
+    "Frost",
+    "Garner",
+    "Hale",
+    "Ives",
+    "Jarrow",
+    "Keel",
+    "Lund",
+    "Moss",
+)
 EDUCATION = ("none", "primary", "secondary", "vocational", "bachelor", "master", "doctorate")
 DISEASES = (
     "influenza", "pneumonia", "asthma", "bronchitis", "gastritis", "ulcer", "colitis",
@@ -74,7 +104,9 @@ def _people(count: int, rng: np.random.Generator) -> dict:
     age = np.clip(rng.gamma(5.0, 9.5, count), 0, 99).astype(np.int64)
     district = rng.integers(0, 12, count)
     schooling = np.clip(rng.normal(2.2 + district / 6, 1.3, count), 0, 6).round().astype(np.int64)
-    schooling = np.minimum(schooling, np.clip((age - 4) // 4, 0, 6))  # nobody graduates before their time
+    schooling = np.minimum(
+        schooling, np.clip((age - 4) // 4, 0, 6)
+    )  # nobody graduates before their time
     names = pl.Series(FIRST).gather(rng.integers(0, len(FIRST), count)) + " "
     return {
         "age": age,

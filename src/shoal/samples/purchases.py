@@ -65,24 +65,37 @@ def generate(n: int, seed: int) -> pl.DataFrame:
     passed = np.arange(n) / max(n - 1, 1)
     age = np.clip(16 + rng.gamma(3.0, 12.0, customers), 16, 95).astype(np.int64)
     home = rng.integers(0, len(ALL_CITIES), customers)
-    income = np.round(np.clip(rng.lognormal(10.3, 0.5, customers) * (0.7 + age / 90), 0, 200_000), -2).astype(np.int64)
+    income = np.round(
+        np.clip(rng.lognormal(10.3, 0.5, customers) * (0.7 + age / 90), 0, 200_000), -2
+    ).astype(np.int64)
     young = rng.random(n) < 0.4 * passed  # new, young customers take the place of others
     age_now = np.where(young, np.minimum(age[who], 16 + age[who] % 20), age[who])
     who_now = np.where(young, customers + who, who)
     away = rng.random(n) < 0.1
     city = np.where(away, rng.integers(0, len(ALL_CITIES), n), home[who])
-    taste = (rng.integers(0, len(ALL_CATEGORIES), n) + (age_now // 15) * (rng.random(n) < 0.5)) % len(ALL_CATEGORIES)
+    taste = (
+        rng.integers(0, len(ALL_CATEGORIES), n) + (age_now // 15) * (rng.random(n) < 0.5)
+    ) % len(ALL_CATEGORIES)
     remote = np.clip(0.2 + 0.5 * passed - age_now / 300, 0.05, 0.9)
-    channel = np.where(rng.random(n) < remote, 2 + (rng.random(n) < passed), (rng.random(n) < 0.1).astype(np.int64))
+    channel = np.where(
+        rng.random(n) < remote, 2 + (rng.random(n) < passed), (rng.random(n) < 0.1).astype(np.int64)
+    )
     amount = np.round(rng.lognormal(3.0, 0.8, n) * (1 + passed) * (1 + (taste >= 7) * 4), 2)
     minutes = np.cumsum(rng.exponential(2.0, n)).astype(np.int64)
     start = pl.datetime(2025, 1, 1)
     return pl.DataFrame(
         {
-            "customer": pl.Series(who_now).cast(pl.String).str.zfill(len(str(2 * customers))).str.replace("^", "C"),
-            "at": pl.select(start + pl.duration(minutes=pl.lit(pl.Series(minutes))))
-            .to_series()
-            .dt.strftime("%Y-%m-%d %H:%M"),
+            "customer": (
+                pl.Series(who_now)
+                .cast(pl.String)
+                .str.zfill(len(str(2 * customers)))
+                .str.replace("^", "C")
+            ),
+            "at": (
+                pl.select(start + pl.duration(minutes=pl.lit(pl.Series(minutes))))
+                .to_series()
+                .dt.strftime("%Y-%m-%d %H:%M")
+            ),
             "age": age_now,
             "income": income[who],
             "city": pl.Series(ALL_CITIES).gather(city),

@@ -56,7 +56,8 @@ class Checkpoint:
             handle = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as failed:
             raise CheckpointError(
-                f"checkpoint '{self.folder}': can't be used ({failed.strerror}); name a folder that is writable"
+                f"checkpoint '{self.folder}': can't be used ({failed.strerror}); name a folder that"
+                " is writable"
             ) from None
         try:
             if fcntl is not None:
@@ -64,7 +65,8 @@ class Checkpoint:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except OSError:
                     raise CheckpointError(
-                        f"checkpoint '{self.folder}': another process works on it; wait for it or stop it"
+                        f"checkpoint '{self.folder}': another process works on it; wait for it or"
+                        " stop it"
                     ) from None
             yield
         finally:
@@ -75,7 +77,10 @@ class Checkpoint:
     def _remove_unbegun(self) -> None:
         """A folder in which nothing was committed and nothing stands but what a first step had begun."""
         found = list(self.folder.iterdir())
-        if all(path.name in ("lock", f"{CURRENT}.tmp") or path.name.startswith("segment-") for path in found):
+        if all(
+            path.name in ("lock", f"{CURRENT}.tmp") or path.name.startswith("segment-")
+            for path in found
+        ):
             for path in found:
                 path.unlink()
             self.folder.rmdir()
@@ -97,7 +102,8 @@ class Checkpoint:
     def damaged(self) -> CheckpointError:
         """What is raised where the snapshot can't be understood."""
         return CheckpointError(
-            f"checkpoint '{self.folder}': is damaged or of another version; begin a new one in another folder"
+            f"checkpoint '{self.folder}': is damaged or of another version; begin a new one in"
+            " another folder"
         )
 
     def commit(self, state: dict[str, Any]) -> None:
@@ -117,7 +123,9 @@ class Checkpoint:
 
     def put(self, path: Path, at: int, content: bytes, is_private: bool = False) -> None:
         """Makes a file end with this content, beginning at byte `at`; the same again changes nothing."""
-        with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o600 if is_private else 0o666), "r+b") as file:
+        with open(
+            os.open(path, os.O_CREAT | os.O_RDWR, 0o600 if is_private else 0o666), "r+b"
+        ) as file:
             file.truncate(at)
             if is_private and not at:
                 path.chmod(0o600)  # somebody else may have made it, so as to read it

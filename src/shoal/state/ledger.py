@@ -114,7 +114,9 @@ class Ledger:
     _last: Step | None = field(default=None, init=False, repr=False, compare=False)
     """Under the lock, the last step: nobody else can append another."""
     _is_locked: bool = field(default=False, init=False, repr=False, compare=False)
-    _runs: dict[int, np.ndarray] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _runs: dict[int, np.ndarray] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def at(cls, path: str | Path) -> Ledger:
@@ -129,10 +131,13 @@ class Ledger:
     def check_place(self) -> None:
         """Raises where no ledger can begin: the folder may exist if it is empty, a private part may not be left."""
         if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise InputError(f"ledger '{self.path}': the folder holds other things; name a new or an empty one")
+            raise InputError(
+                f"ledger '{self.path}': the folder holds other things; name a new or an empty one"
+            )
         if self.steps():
             raise LedgerError(
-                f"ledger '{self.path}': is missing, its private part is there; restore it, or begin another"
+                f"ledger '{self.path}': is missing, its private part is there; restore it, or begin"
+                " another"
             )
 
     def begin(self, terms: Terms) -> None:
@@ -149,7 +154,9 @@ class Ledger:
             _take_place(draft, self.path)
         except OSError as failed:
             why = failed.strerror or "no right"
-            raise InputError(f"ledger '{self.path}': can't begin there ({why}); name a new folder") from None
+            raise InputError(
+                f"ledger '{self.path}': can't begin there ({why}); name a new folder"
+            ) from None
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
@@ -179,7 +186,10 @@ class Ledger:
         """The certificate of a release; raises LedgerError where it can't be read."""
         content = _read_json(self.folder(release) / CERTIFICATE)
         if content is None:
-            raise LedgerError(f"release {release:04d}: its certificate is missing or damaged; restore it from a copy")
+            raise LedgerError(
+                f"release {release:04d}: its certificate is missing or damaged; restore it from a"
+                " copy"
+            )
         return content
 
     def steps(self) -> list[int]:
@@ -190,9 +200,13 @@ class Ledger:
 
     def step(self, number: int) -> Step:
         """A step of the private part; raises LedgerError where it can't be read."""
-        damaged = LedgerError(f"private step {number:06d}: is missing or damaged; restore it from a copy")
+        damaged = LedgerError(
+            f"private step {number:06d}: is missing or damaged; restore it from a copy"
+        )
         content = _read_json(self.step_folder(number) / STATE)
-        if content is None or sha256_of(self.step_folder(number) / STATE) != _sha256_of_text(_json(content)):
+        if content is None or sha256_of(self.step_folder(number) / STATE) != _sha256_of_text(
+            _json(content)
+        ):
             raise damaged
         if content.pop("schema", None) != PRIVATE_SCHEMA:
             raise damaged
@@ -213,16 +227,20 @@ class Ledger:
         if self._last is not None:
             return self._last
         for number in reversed(self.steps()):
-            if self._happened(number):
+            if self._is_committed(number):
                 return self.step(number)
         return Step(head=sha256_of(self.path / GENESIS), inputs=_sha256_of_names(()))
 
     def step_of(self, release: int) -> Path:
         """The folder of the private step that led to a release; raises LedgerError where it is lost."""
         for number in reversed(self.steps()):
-            if (self.step_folder(number) / STATE).is_file() and self.step(number).release == release:
+            if (self.step_folder(number) / STATE).is_file() and self.step(
+                number
+            ).release == release:
                 return self.step_folder(number)
-        raise LedgerError(f"release {release:04d}: its private step is missing; restore the private part")
+        raise LedgerError(
+            f"release {release:04d}: its private step is missing; restore the private part"
+        )
 
     def step_for(self, digest: str) -> Step | None:
         """The step that an increment of this hash led to, None where it is new; raises LedgerError where it is lost."""
@@ -261,7 +279,7 @@ class Ledger:
             finally:
                 self._last, self._is_locked = None, False
                 self._runs.clear()
-                self._leave_nothing_empty()
+                self._remove_empty_folders()
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -270,11 +288,11 @@ class Ledger:
         except OSError as failed:
             why = failed.strerror or "no room or no right"
             raise InputError(
-                f"ledger '{self.path}': reading or writing failed ({why}); make room or mend its rights, then run it "
-                "again: no increment is published twice"
+                f"ledger '{self.path}': reading or writing failed ({why}); make room or mend its"
+                " rights, then run it again: no increment is published twice"
             ) from None
 
-    def _leave_nothing_empty(self) -> None:
+    def _remove_empty_folders(self) -> None:
         if self.exists or self.steps():
             return
         with suppress(OSError):
@@ -296,11 +314,13 @@ class Ledger:
 
     def _opened_lock(self) -> IO[str]:
         if any((folder / GENESIS).is_file() for folder in (self.private, *self.private.parents)):
-            raise InputError(f"ledger '{self.path}': would lie in another ledger; name a folder elsewhere")
+            raise InputError(
+                f"ledger '{self.path}': would lie in another ledger; name a folder elsewhere"
+            )
         if self.releases() and not self.private.exists():
             raise LedgerError(
-                f"ledger '{self.path}': its private part '{self.private}' is missing; put it back, or restore it from "
-                "a copy, nothing was appended"
+                f"ledger '{self.path}': its private part '{self.private}' is missing; put it back,"
+                " or restore it from a copy, nothing was appended"
             )
         made = [path for path in (self.private, *self.private.parents) if not path.exists()]
         try:
@@ -314,7 +334,9 @@ class Ledger:
             raise
         except OSError as failed:
             why = failed.strerror or "no right"
-            raise InputError(f"ledger '{self.path}': can't be written ({why}); name a folder that can") from None
+            raise InputError(
+                f"ledger '{self.path}': can't be written ({why}); name a folder that can"
+            ) from None
 
     def check_end(self) -> None:
         """Raises LedgerError where the last release is not the one that the private part remembers.
@@ -326,7 +348,9 @@ class Ledger:
         findings = [*self._genesis_findings(), *self._key_findings(step)]
         if findings:
             raise LedgerError(*_first_and_rest(findings))
-        whole = _are(self.path, _RELEASE, step.releases) and _are(self.private, _STEP, step.number)
+        whole = _has_exactly(self.path, _RELEASE, step.releases) and _has_exactly(
+            self.private, _STEP, step.number
+        )
         whole = whole and _sha256_of_names(_names(self.private / INPUTS)) == step.inputs
         end = self.folder(step.releases) / CERTIFICATE if step.releases else self.path / GENESIS
         whole = whole and sha256_of(end) == step.head and not self._changed_files(step, step.files)
@@ -334,7 +358,9 @@ class Ledger:
             whole = step.previous == sha256_of(self.step_folder(step.number - 1) / STATE)
         if whole and step.releases:
             links = {1: self.path / GENESIS, step.releases: self._before(step.releases)}
-            links_hold = not any(self._link_findings(release, sha256_of(path)) for release, path in links.items())
+            links_hold = not any(
+                self._link_findings(release, sha256_of(path)) for release, path in links.items()
+            )
             whole = links_hold and not self._data_findings(step.releases)
         if not whole:
             raise LedgerError(*_first_and_rest(self.verify()))
@@ -359,7 +385,10 @@ class Ledger:
 
     def follows(self, head: str) -> bool:
         """Whether the release of this hash, or the beginning, is in the chain."""
-        ends = [self.path / GENESIS, *(self.folder(release) / CERTIFICATE for release in self.releases())]
+        ends = [
+            self.path / GENESIS,
+            *(self.folder(release) / CERTIFICATE for release in self.releases()),
+        ]
         return head in map(sha256_of, ends)
 
     def check_whole(self) -> None:
@@ -373,7 +402,10 @@ class Ledger:
         """Two folders for the next step; removed if they did not take their places."""
         home = self.path if self.exists else self.path.parent
         # named before they are there, so that no signal leaves one
-        published, private = _draft_of(home, f"{self.path.name}.release"), _draft_of(self.private, "step")
+        published, private = (
+            _draft_of(home, f"{self.path.name}.release"),
+            _draft_of(self.private, "step"),
+        )
         try:
             published.mkdir(mode=0o700)
             private.mkdir(mode=0o700)
@@ -399,7 +431,9 @@ class Ledger:
         before = self.last_step()
         release = before.releases + 1 if publishes else None
         head = sha256_of(draft.published / CERTIFICATE) if publishes else before.head
-        previous = sha256_of(self.step_folder(before.number) / STATE) if before.number else before.head
+        previous = (
+            sha256_of(self.step_folder(before.number) / STATE) if before.number else before.head
+        )
         files = {path.name: sha256_of(path) for path in sorted(draft.private.iterdir())}
         stay = [(number, run) for number, run in before.runs if number in runs]
         fresh = [(before.number + 1, files[RUN])] if RUN in files else []
@@ -411,7 +445,7 @@ class Ledger:
         content = json.loads(json.dumps(vars(step)))
         content = {"schema": PRIVATE_SCHEMA, **content, "sha256": _sha256_of_state(content)}
         (draft.private / STATE).write_text(_json(content))
-        with _unstopped():
+        with _signals_deferred():
             _take_place(draft.private, self.step_folder(step.number))
             if release is not None:
                 _open_to_readers(draft.published)
@@ -447,7 +481,7 @@ class Ledger:
             draft.unlink(missing_ok=True)
         _sync(path.parent)
 
-    def _happened(self, number: int) -> bool:
+    def _is_committed(self, number: int) -> bool:
         """Whether a step counts: marked, its increment noted, or its release is there."""
         if (self.step_folder(number) / MARK).exists():
             return True
@@ -460,11 +494,18 @@ class Ledger:
         names = {folder: _names(folder) for folder in (self.path, self.private)}
         drafts = [folder / name for folder in names for name in names[folder] if _is_draft(name)]
         # drafts from before the ledger's folder was there; another ledger's name may begin like this one's
-        own = re.compile(rf"\.{re.escape(self.path.name)}(\.release)?\.[0-9a-f]{{16}}{re.escape(DRAFT)}")
-        for left in (*drafts, *(path for path in self.path.parent.iterdir() if own.fullmatch(path.name))):
+        own = re.compile(
+            rf"\.{re.escape(self.path.name)}(\.release)?\.[0-9a-f]{{16}}{re.escape(DRAFT)}"
+        )
+        for left in (
+            *drafts,
+            *(path for path in self.path.parent.iterdir() if own.fullmatch(path.name)),
+        ):
             _remove(left)
-        last = max((int(name) for name in names[self.private] if _STEP_NAME.fullmatch(name)), default=0)
-        if last and not self._happened(last):
+        last = max(
+            (int(name) for name in names[self.private] if _STEP_NAME.fullmatch(name)), default=0
+        )
+        if last and not self._is_committed(last):
             # renamed first: half a folder must not look like a step
             gone = self.private / f".{last:06d}{DRAFT}"
             os.rename(self.step_folder(last), gone)
@@ -503,8 +544,8 @@ class Ledger:
         if not last or (self.step_folder(last) / MARK).exists():
             return []
         return [
-            f"private step {last:06d}: its mark '{MARK}' is missing: an append is at work or was stopped at its end, "
-            "or somebody removed it; the next append sets it again"
+            f"private step {last:06d}: its mark '{MARK}' is missing: an append is at work or was"
+            " stopped at its end, or somebody removed it; the next append sets it again"
         ]
 
     def _damage(self) -> list[str]:
@@ -521,7 +562,11 @@ class Ledger:
 
     def _genesis_findings(self) -> list[str]:
         genesis = _read_json(self.path / GENESIS)
-        if genesis is None or genesis.get("schema") != SCHEMA or not isinstance(genesis.get("files"), dict):
+        if (
+            genesis is None
+            or genesis.get("schema") != SCHEMA
+            or not isinstance(genesis.get("files"), dict)
+        ):
             return [f"{GENESIS}: is missing or damaged"]
         return [
             f"{name}: is missing or was changed"
@@ -532,7 +577,11 @@ class Ledger:
     def _added(self) -> list[str]:
         """What stands in either folder without being part of the ledger; drafts of an append come and go."""
         terms = _mapping(_read_json(self.path / GENESIS) or {}, "files")
-        published = {GENESIS, *(name.split("/")[0] for name in terms), *map(_RELEASE.format, self.releases())}
+        published = {
+            GENESIS,
+            *(name.split("/")[0] for name in terms),
+            *map(_RELEASE.format, self.releases()),
+        }
         private = {KEY, LOCK, INPUTS, *map(_STEP.format, self.steps())}
         found = [(name, "ledger") for name in _names(self.path) - published]
         found += [(name, "private part") for name in _names(self.private) - private]
@@ -557,7 +606,9 @@ class Ledger:
         stated = content["ledger"].get("release")
         if stated != release:
             return [f"{name}: is out of order, its certificate says release {stated}"]
-        return self._data_findings(release) + ([] if before is None else self._link_findings(release, before))
+        return self._data_findings(release) + (
+            [] if before is None else self._link_findings(release, before)
+        )
 
     def _link_findings(self, release: int, before: str) -> list[str]:
         """Whether a release follows what stands before it, given by its hash."""
@@ -565,24 +616,36 @@ class Ledger:
         if _mapping(content, "ledger").get("previous") == before:
             return []
         what = f"release {release - 1:04d}" if release > 1 else GENESIS
-        return [f"release {release:04d}: does not follow {what} as it is; one of the two was changed or replaced"]
+        return [
+            f"release {release:04d}: does not follow {what} as it is; one of the two was changed or"
+            " replaced"
+        ]
 
     def _data_findings(self, release: int) -> list[str]:
         """What is wrong with a release's files against its certificate."""
         content = _read_json(self.folder(release) / CERTIFICATE) or {}
-        stated = {DATA: _mapping(content, "output").get("sha256"), **_mapping(_mapping(content, "ledger"), "files")}
+        stated = {
+            DATA: _mapping(content, "output").get("sha256"),
+            **_mapping(_mapping(content, "ledger"), "files"),
+        }
         findings = [
             f"release {release:04d}: {name} is missing or was changed"
             for name, digest in stated.items()
             if sha256_of(self.folder(release) / name) != digest
         ]
-        added = sorted(p.name for p in self.folder(release).iterdir() if p.name not in {*stated, CERTIFICATE})
+        added = sorted(
+            p.name for p in self.folder(release).iterdir() if p.name not in {*stated, CERTIFICATE}
+        )
         return findings + [f"release {release:04d}: {name} is no part of it" for name in added]
 
     def _changed_files(self, step: Step, names: Iterable[str]) -> list[str]:
         """Which of these files of a private step are not as they were."""
         folder = self.step_folder(step.number)
-        return [_changed(step.number, name) for name in names if sha256_of(folder / name) != step.files.get(name)]
+        return [
+            _changed(step.number, name)
+            for name in names
+            if sha256_of(folder / name) != step.files.get(name)
+        ]
 
     def _private_findings(self) -> list[str]:
         """What is wrong with the private part: its chain of steps, its files, and what it remembers of releases."""
@@ -593,7 +656,10 @@ class Ledger:
             runs = {number for number, _ in self.last_step().runs}
         except LedgerError:
             runs = set()
-        noted = {name: _whole_number(self.private / INPUTS / name) for name in _names(self.private / INPUTS)}
+        noted = {
+            name: _whole_number(self.private / INPUTS / name)
+            for name in _names(self.private / INPUTS)
+        }
         for number, lacking in _in_turn(steps):
             name = f"private step {number:06d}"
             try:
@@ -603,16 +669,23 @@ class Ledger:
                 findings.append(missing if lacking else f"{name}: is missing or damaged")
                 before = None
                 continue
-            if number == last and not self._happened(number):
+            if number == last and not self._is_committed(number):
                 break
             if before is not None and step.previous != before:
-                findings.append(f"{name}: does not follow the one before; one of the two was changed or replaced")
+                findings.append(
+                    f"{name}: does not follow the one before; one of the two was changed or"
+                    " replaced"
+                )
             before = sha256_of(self.step_folder(number) / STATE)
             is_noted = (self.step_folder(number) / MARK).exists()  # else an append may be about to
-            if (is_noted or number < last) and sha256_of(self.step_folder(number) / MARK) != _sha256_of_text(""):
+            if (is_noted or number < last) and sha256_of(
+                self.step_folder(number) / MARK
+            ) != _sha256_of_text(""):
                 findings.append(f"{name}: {MARK} is missing or was changed")
             if noted.pop(step.input, None if is_noted else number) != number:
-                findings.append(f"{name}: its increment is not noted as it was; it could be published twice")
+                findings.append(
+                    f"{name}: its increment is not noted as it was; it could be published twice"
+                )
             findings += self._key_findings(step) if number == last else []
             kept = [
                 file
@@ -620,13 +693,18 @@ class Ledger:
                 if (number in runs if file == RUN else number == last or file not in step.passing)
             ]
             findings += self._changed_files(step, kept)
-            if step.release is not None and sha256_of(self.folder(step.release) / CERTIFICATE) not in (step.head, ""):
-                findings.append(f"release {step.release:04d}: is not the one that the private part remembers")
+            if step.release is not None and sha256_of(
+                self.folder(step.release) / CERTIFICATE
+            ) not in (step.head, ""):
+                findings.append(
+                    f"release {step.release:04d}: is not the one that the private part remembers"
+                )
         if noted:
             findings.append(f"{INPUTS}: increments are noted that led to no step: {len(noted)}")
         if self._remembered() < max(self.releases(), default=0):
             findings.append(
-                "private part: is older than the ledger, or another one's; restore the one that belongs to it"
+                "private part: is older than the ledger, or another one's; restore the one that"
+                " belongs to it"
             )
         return findings
 
@@ -716,9 +794,11 @@ def _missing(what: str, form: str, first: int, count: int) -> str:
     return f"{what}s {form.format(first)} to {form.format(first + count - 1)}: are missing"
 
 
-def _are(folder: Path, form: str, count: int) -> bool:
+def _has_exactly(folder: Path, form: str, count: int) -> bool:
     """Whether a folder holds the releases or steps up to a number, and nothing else that looks like one."""
-    return {name for name in _names(folder) if name.isdigit()} == set(map(form.format, range(1, count + 1)))
+    return {name for name in _names(folder) if name.isdigit()} == set(
+        map(form.format, range(1, count + 1))
+    )
 
 
 def _whole_number(path: Path) -> int | None:
@@ -774,7 +854,7 @@ def _take_place(draft: Path, place: Path) -> None:
 
 
 @contextmanager
-def _unstopped() -> Iterator[None]:
+def _signals_deferred() -> Iterator[None]:
     """Ctrl-C and SIGTERM do nothing: who was told that nothing was written must not find a release."""
     if threading.current_thread() is not threading.main_thread():
         yield  # where no signal arrives

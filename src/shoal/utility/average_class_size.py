@@ -22,6 +22,6 @@ class AverageClassSize:
     lower_is_better: ClassVar[bool] = True
 
     def score(self, release: Release) -> float | None:
-        if release.asked_k is None or not release.classes.count:
+        if release.required_k is None or not release.classes.count:
             return None
-        return float(release.classes.people().mean()) / release.asked_k
+        return float(release.classes.people().mean()) / release.required_k

@@ -25,7 +25,9 @@ from shoal.errors import MissingExtraError
 TESTED = 1 / 3  # share of the records that is kept for testing
 MOST_NODES = 200  # features of one hierarchy: its widest nodes
 QUERIES = 500
-SANITY = 0.001  # share of the records below which a count's error is not taken relative to the count
+SANITY = (
+    0.001  # share of the records below which a count's error is not taken relative to the count
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,9 @@ class Spans:
     true: np.ndarray
 
 
-def prediction_errors(columns: list[Spans], label: np.ndarray, kept: np.ndarray, seed: int) -> dict[str, Any]:
+def prediction_errors(
+    columns: list[Spans], label: np.ndarray, kept: np.ndarray, seed: int
+) -> dict[str, Any]:
     """Shares of wrong answers on original test records, by model, trained on released and on original ones.
 
     label: (n,) integers to be predicted; kept: (n,) bool, records that are not suppressed. The most frequent
@@ -61,13 +65,19 @@ def prediction_errors(columns: list[Spans], label: np.ndarray, kept: np.ndarray,
     for name, make in models.items():
         with _one_thread():  # the same figures everywhere, and no fight for cores
             found[name] = {
-                "original": wrong(_answers(make, original[~tested], label[~tested], original[tested])),
-                "released": wrong(_answers(make, released[learned], label[learned], original[tested])),
+                "original": wrong(
+                    _answers(make, original[~tested], label[~tested], original[tested])
+                ),
+                "released": wrong(
+                    _answers(make, released[learned], label[learned], original[tested])
+                ),
             }
     return {"tested": int(tested.sum()), "majority": wrong(most), "models": found}
 
 
-def _answers(make: Callable[[], Any], features: np.ndarray, label: np.ndarray, asked: np.ndarray) -> np.ndarray:
+def _answers(
+    make: Callable[[], Any], features: np.ndarray, label: np.ndarray, asked: np.ndarray
+) -> np.ndarray:
     """What a model answers that has learned from these; one label where they know no other, -1 where none."""
     known = np.unique(label)
     if len(known) < 2:
@@ -88,7 +98,9 @@ def _models(seed: int) -> dict[str, Callable[[], Any]]:
         "tree": lambda: DecisionTreeClassifier(
             criterion="entropy", min_samples_leaf=2, ccp_alpha=0.0005, random_state=seed
         ),
-        "logistic regression": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+        "logistic regression": lambda: make_pipeline(
+            StandardScaler(), LogisticRegression(max_iter=1000)
+        ),
         "gradient boosting": lambda: HistGradientBoostingClassifier(random_state=seed),
     }
 
@@ -108,7 +120,9 @@ def _seen(column: Spans, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
         return np.nan_to_num((lo + hi) / 2, nan=least - 1)[:, None]
     nodes = _nodes(tree, column.true)
     # no value lies under no node
-    return ((tree.first[nodes] <= lo[:, None]) & (hi[:, None] <= tree.last[nodes])).astype(np.float64)
+    return ((tree.first[nodes] <= lo[:, None]) & (hi[:, None] <= tree.last[nodes])).astype(
+        np.float64
+    )
 
 
 def _nodes(tree: Hierarchy, true: np.ndarray) -> np.ndarray:
@@ -160,9 +174,14 @@ def query_error(columns: list[Spans], seed: int, queries: int = QUERIES) -> dict
 def _share_inside(column: Spans, low: float, high: float) -> np.ndarray:
     """Which share of each cell's span lies in a range; (n,) float64, 0 for no value."""
     least, greatest = _ends(column)
-    lo, hi = np.where(np.isneginf(column.lo), least, column.lo), np.where(np.isposinf(column.hi), greatest, column.hi)
+    lo, hi = (
+        np.where(np.isneginf(column.lo), least, column.lo),
+        np.where(np.isposinf(column.hi), greatest, column.hi),
+    )
     step = 0.0 if column.attribute.hierarchy is None and column.attribute.order is None else 1.0
     with np.errstate(invalid="ignore", divide="ignore"):
         inside = np.minimum(hi, high) - np.maximum(lo, low) + step
-        share = np.where(hi > lo, np.clip(inside, 0, None) / (hi - lo + step), (low <= lo) & (lo <= high))
+        share = np.where(
+            hi > lo, np.clip(inside, 0, None) / (hi - lo + step), (low <= lo) & (lo <= high)
+        )
     return np.where(np.isnan(lo), 0.0, share)

@@ -42,7 +42,10 @@ class GeneralizedLoss:
         if not release.records:
             return {column.name: None for column in release.columns}
         shown, records = release.shown, release.records
-        return {column.name: _mean_loss(column, shown[column.name], records) for column in release.columns}
+        return {
+            column.name: _mean_loss(column, shown[column.name], records)
+            for column in release.columns
+        }
 
 
 def _mean_loss(column: PublishedColumn, shown: np.ndarray, records: int) -> float | None:

@@ -49,8 +49,13 @@ def masked_ids(ids: Sequence[str], agreement: bytes, secret: bytes) -> bytes:
     points = []
     for identity in ids:
         digest = hashlib.sha512(_HASH + agreement + identity.encode()).digest()
-        halves = nacl.crypto_core_ed25519_from_uniform(digest[:32]), nacl.crypto_core_ed25519_from_uniform(digest[32:])
-        points.append(nacl.crypto_scalarmult_ed25519_noclamp(secret, nacl.crypto_core_ed25519_add(*halves)))
+        halves = (
+            nacl.crypto_core_ed25519_from_uniform(digest[:32]),
+            nacl.crypto_core_ed25519_from_uniform(digest[32:]),
+        )
+        points.append(
+            nacl.crypto_scalarmult_ed25519_noclamp(secret, nacl.crypto_core_ed25519_add(*halves))
+        )
     return b"".join(points)
 
 
@@ -59,21 +64,28 @@ def masked_again(points: bytes, secret: bytes) -> bytes:
     nacl = _nacl()
     try:
         return b"".join(
-            nacl.crypto_scalarmult_ed25519_noclamp(secret, points[i : i + POINT]) for i in range(0, len(points), POINT)
+            nacl.crypto_scalarmult_ed25519_noclamp(secret, points[i : i + POINT])
+            for i in range(0, len(points), POINT)
         )
     except (nacl_errors().CryptoError, ValueError, TypeError):
-        raise PartyError("another party: sent what is no masked id; run the same version everywhere") from None
+        raise PartyError(
+            "another party: sent what is no masked id; run the same version everywhere"
+        ) from None
 
 
 def keyed_ids(ids: Sequence[str], agreement: bytes, key: bytes) -> bytes:
     """The points of the ids under a key that the owners share; 32 bytes each, in order."""
-    return b"".join(hmac.digest(key, _HASH + agreement + identity.encode(), "sha256") for identity in ids)
+    return b"".join(
+        hmac.digest(key, _HASH + agreement + identity.encode(), "sha256") for identity in ids
+    )
 
 
 def points_of(content: bytes | bytearray) -> np.ndarray:
     """The single points of a list; raises PartyError where the last one is not whole."""
     if len(content) % POINT:
-        raise PartyError("another party: sent what are no masked ids; run the same version everywhere")
+        raise PartyError(
+            "another party: sent what are no masked ids; run the same version everywhere"
+        )
     return np.frombuffer(content, dtype=f"S{POINT}")
 
 
@@ -105,14 +117,18 @@ def rows_in_order(own: np.ndarray, common: np.ndarray) -> np.ndarray:
     Raises PartyError where one is not own, or where they don't ascend: then a person could count twice.
     """
     if (common[1:] <= common[:-1]).any():
-        raise PartyError("another party: names people in common twice or in another order; the run ends")
+        raise PartyError(
+            "another party: names people in common twice or in another order; the run ends"
+        )
     order = np.argsort(own)
     rows = np.empty(len(common), dtype=np.int64)
     for start in range(0, len(common), _BLOCK):
         block = common[start : start + _BLOCK]
         places = np.searchsorted(own, block, sorter=order)
         if not len(own) or (own[found := order[np.minimum(places, len(own) - 1)]] != block).any():
-            raise PartyError("another party: claims people in common who are not in this table; the run ends")
+            raise PartyError(
+                "another party: claims people in common who are not in this table; the run ends"
+            )
         rows[start : start + _BLOCK] = found
     return rows
 

@@ -26,13 +26,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.fusion.specialization import (
+from shoal.algorithms.steps.specialization import (
     FINE_UNIT,
     SCORES,
     UNIT,
+    AnonymityRequirement,
     Candidate,
     Candidates,
-    Qid,
     Specialization,
     Step,
     Taken,
@@ -67,7 +67,10 @@ class PartyTds:
 
     score: str = field(
         default="gain-ratio",
-        metadata={"help": "what makes a specialization good: the paper's gain ratio, or gain", "choices": SCORES[:2]},
+        metadata={
+            "help": "what makes a specialization good: the paper's gain ratio, or gain",
+            "choices": SCORES[:2],
+        },
     )
     ahead: int = field(default=8, metadata=_AHEAD)
 
@@ -82,7 +85,10 @@ class PartyTdsLiteral:
 
     score: str = field(
         default="gain-ratio",
-        metadata={"help": "what makes a specialization good: the paper's gain ratio, or gain", "choices": SCORES[:2]},
+        metadata={
+            "help": "what makes a specialization good: the paper's gain ratio, or gain",
+            "choices": SCORES[:2],
+        },
     )
     ahead: int = field(default=8, metadata=_AHEAD)
 
@@ -93,15 +99,18 @@ class PartyTdsStepwise:
 
     name: ClassVar[str] = "party-tds-stepwise"
     paper: ClassVar[str] = (
-        "Mohammed, Fung, Debbabi. Anonymity meets game theory: secure data integration with malicious participants. "
-        "The VLDB Journal 20(4), 2011."
+        "Mohammed, Fung, Debbabi. Anonymity meets game theory: secure data integration with"
+        " malicious participants. The VLDB Journal 20(4), 2011."
     )
     only_new: ClassVar[bool] = False
     ahead: ClassVar[int] = 1
 
     score: str = field(
         default="gain-ratio",
-        metadata={"help": "what makes a specialization good: gain ratio, gain, or gain per loss", "choices": SCORES},
+        metadata={
+            "help": "what makes a specialization good: gain ratio, gain, or gain per loss",
+            "choices": SCORES,
+        },
     )
 
 
@@ -121,7 +130,7 @@ class Party:
         taxonomies: Sequence[Taxonomy],
         own: Mapping[int, np.ndarray],
         classes: np.ndarray,
-        qids: Sequence[Qid],
+        qids: Sequence[AnonymityRequirement],
     ) -> None:
         self._rule, self._own, self._taxonomies = rule, frozenset(own), taxonomies
         codes = [
@@ -129,7 +138,9 @@ class Party:
             for j, t in enumerate(taxonomies)
         ]
         self.state = Specialization(codes, [t.cells for t in taxonomies], qids)
-        self._candidates = Candidates(self.state, {j: taxonomies[j] for j in sorted(own)}, classes, rule.score)
+        self._candidates = Candidates(
+            self.state, {j: taxonomies[j] for j in sorted(own)}, classes, rule.score
+        )
         self._plan: list[Taken] = []
         self.steps: list[Step] = []
 
@@ -174,14 +185,21 @@ class Party:
             codes = unpack(packed[offset : offset + size], len(rows), len(first_cells))
             offset += size
             if len(rows) and int(codes.max()) >= len(first_cells):
-                raise PartyError("another party: sent a code that names no node; run the same version everywhere")
+                raise PartyError(
+                    "another party: sent a code that names no node; run the same version everywhere"
+                )
             self.state.codes[root.attribute][rows] = first_cells[codes]
         if offset != len(packed):
-            raise PartyError("another party: sent a batch of the wrong length; run the same version everywhere")
+            raise PartyError(
+                "another party: sent a batch of the wrong length; run the same version everywhere"
+            )
         for step in steps:
             self._check(step)
             if self.state.step(step) is None:
-                raise PartyError("another party: sent a step that breaks a promise; the run ends, nothing is published")
+                raise PartyError(
+                    "another party: sent a step that breaks a promise; the run ends, nothing is"
+                    " published"
+                )
         self.steps += steps
 
     def _rows_under(self, step: Step) -> np.ndarray:
@@ -191,12 +209,25 @@ class Party:
     def _check(self, step: Step) -> None:
         known = step.attribute < len(self._taxonomies) and step.attribute not in self._own
         if not known or (step.lo, step.hi) not in self.state.rows[step.attribute]:
-            raise PartyError("another party: sent a step on what is not its own; run the same version everywhere")
+            raise PartyError(
+                "another party: sent a step on what is not its own; run the same version everywhere"
+            )
         taxonomy = self._taxonomies[step.attribute]
         children = taxonomy.children.get((step.lo, step.hi))
-        fits = len(step.starts) == 2 and taxonomy.is_number if children is None else step.starts == tuple(children)
-        if not fits or step.starts[0] != step.lo or any(not step.lo < start <= step.hi for start in step.starts[1:]):
-            raise PartyError("another party: sent a step that its taxonomy has not; use the same agreement everywhere")
+        fits = (
+            len(step.starts) == 2 and taxonomy.is_number
+            if children is None
+            else step.starts == tuple(children)
+        )
+        if (
+            not fits
+            or step.starts[0] != step.lo
+            or any(not step.lo < start <= step.hi for start in step.starts[1:])
+        ):
+            raise PartyError(
+                "another party: sent a step that its taxonomy has not; use the same agreement"
+                " everywhere"
+            )
 
     def _keep(self, steps: int) -> None:
         while len(self._plan) > steps:
@@ -219,7 +250,9 @@ def worth_bits(score: str, attributes: int) -> int:
 # then codes
 
 
-def _encoded(steps: Sequence[Step], rows: Mapping[Step, np.ndarray], codes: Sequence[np.ndarray]) -> bytes:
+def _encoded(
+    steps: Sequence[Step], rows: Mapping[Step, np.ndarray], codes: Sequence[np.ndarray]
+) -> bytes:
     numbers = [len(steps)]
     for step in steps:
         numbers += [step.attribute, step.lo, step.hi, len(step.starts), *step.starts]
@@ -227,7 +260,9 @@ def _encoded(steps: Sequence[Step], rows: Mapping[Step, np.ndarray], codes: Sequ
     for root in batch_roots(steps):
         first_cells = final_nodes(root, steps)
         whole = Step(root.attribute, root.lo, root.hi, tuple(first_cells.tolist()))
-        places = specialize.children_of(rows[root], codes[root.attribute], root.lo, child_of_cell(whole))
+        places = specialize.children_of(
+            rows[root], codes[root.attribute], root.lo, child_of_cell(whole)
+        )
         packed.append(pack(places, len(first_cells)))
     return np.array(numbers, dtype="<u4").tobytes() + b"".join(packed)
 
@@ -245,7 +280,9 @@ def decode_steps(batch: bytes) -> tuple[list[Step], bytes]:
             steps.append(Step(attribute, lo, hi, tuple(starts)))
             at += 4 + children
     except (IndexError, ValueError):
-        raise PartyError("another party: sent a batch that can't be read; run the same version everywhere") from None
+        raise PartyError(
+            "another party: sent a batch that can't be read; run the same version everywhere"
+        ) from None
     return steps, batch[4 * at :]
 
 
@@ -257,7 +294,9 @@ def batch_roots(steps: Sequence[Step]) -> list[Step]:
 
 def final_nodes(root: Step, steps: Sequence[Step]) -> np.ndarray:
     """First cells of the nodes that the batch leaves under one of its roots, ascending."""
-    inside = [s for s in steps if s.attribute == root.attribute and root.lo <= s.lo and s.hi <= root.hi]
+    inside = [
+        s for s in steps if s.attribute == root.attribute and root.lo <= s.lo and s.hi <= root.hi
+    ]
     return np.array(sorted({start for step in inside for start in step.starts}))
 
 
@@ -289,7 +328,9 @@ def unpack(packed: bytes | bytearray, rows: int, nodes: int) -> np.ndarray:
     codes = np.zeros(rows, dtype=np.uint16)
     for start in range(0, rows * bool(bits), _BLOCK):
         count = min(_BLOCK, rows - start)
-        block = np.frombuffer(packed, dtype=np.uint8, offset=start * bits // 8, count=packed_size(count, nodes))
+        block = np.frombuffer(
+            packed, dtype=np.uint8, offset=start * bits // 8, count=packed_size(count, nodes)
+        )
         planes = np.unpackbits(block, count=count * bits).reshape(count, bits)
         for bit in range(bits):
             codes[start : start + count] |= planes[:, bit].astype(np.uint16) << bit

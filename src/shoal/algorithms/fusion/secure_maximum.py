@@ -49,8 +49,9 @@ def check_computing(computing: int) -> None:
     """Raises InputError where too few parties compute; MissingExtraError where MPyC is not installed."""
     if computing < LEAST_COMPUTING:
         raise InputError(
-            f"parties: {computing} of them compute the secure maximum, and with two the shares of one are the "
-            "bids of the other; name a helper, which may be the recipient: it puts in nothing and learns nothing"
+            f"parties: {computing} of them compute the secure maximum, and with two the shares of"
+            " one are the bids of the other; name a helper, which may be the recipient: it puts in"
+            " nothing and learns nothing"
         )
     if find_spec("mpyc") is None:
         raise MissingExtraError.of("the secure maximum needs MPyC", "fuse")

@@ -23,11 +23,11 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.algorithms.republication.rebuild import ONE_SHOT
-from shoal.algorithms.table.blocks import BLOCK, rows_of_blocks
-from shoal.algorithms.table.points import points_of
-from shoal.algorithms.table.repair import repair
-from shoal.algorithms.table.segments import costs_of, require_people
-from shoal.algorithms.table.targets import targets_for
+from shoal.algorithms.steps.blocks import BLOCK, rows_of_blocks
+from shoal.algorithms.steps.points import points_of
+from shoal.algorithms.steps.repair import repair
+from shoal.algorithms.steps.segments import costs_of, require_people
+from shoal.algorithms.steps.targets import targets_for
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -44,39 +44,50 @@ class Crp:
 
     name: ClassVar[str] = "crp"
     paper: ClassVar[str] = (
-        "Li, Liu, Cai, Zhou. A wearable data re-dissemination method based on K-anonymity clustering. "
-        "Computer Engineering and Science 38(11), 2016."
+        "Li, Liu, Cai, Zhou. A wearable data re-dissemination method based on K-anonymity"
+        " clustering. Computer Engineering and Science 38(11), 2016."
     )
     covers: ClassVar[str] = "increment"
     needs: ClassVar[str] = "nothing"
     guards: ClassVar[str] = "cells"
     changes: ClassVar[bool] = False
-    way_out: ClassVar[str] = "Leave out the records of people who were published before."
+    remedy: ClassVar[str] = "Leave out the records of people who were published before."
 
     first: str = field(
         default="farthest",
         metadata={
-            "help": "the first centre: the record farthest from the mean, the first one, or one that is drawn",
+            "help": (
+                "the first centre: the record farthest from the mean, the first one, or one that is"
+                " drawn"
+            ),
             "choices": ("farthest", "first", "random"),
         },
     )
     cluster: str = field(
         default=PAPER,
         metadata={
-            "help": "who finds the classes of the increment: the paper's own steps, or a method for tables",
+            "help": (
+                "who finds the classes of the increment: the paper's own steps, or a method for"
+                " tables"
+            ),
             "choices": (PAPER, *ONE_SHOT),
         },
     )
     leftovers: str = field(
         default=NEAREST,
         metadata={
-            "help": "the class that people who are left over join: of the nearest mean, or of least added loss",
+            "help": (
+                "the class that people who are left over join: of the nearest mean, or of least"
+                " added loss"
+            ),
             "choices": (NEAREST, LEAST_LOSS),
         },
     )
     block: int = field(default=1 << 17, metadata=BLOCK)
 
-    def publish(self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator) -> Placement:
+    def publish(
+        self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
+    ) -> Placement:
         """Classes of at least `promises.k` people, every promise kept; all of them new."""
         require_people(increment, promises)
         if self.cluster == PAPER:
@@ -95,7 +106,9 @@ class Crp:
             count += int(own.max()) + 1
         return Partition(labels, count)
 
-    def _classes(self, block: Matrix, points: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+    def _classes(
+        self, block: Matrix, points: np.ndarray, k: int, rng: np.random.Generator
+    ) -> np.ndarray:
         """The class of each record of a block, from 0."""
         who = np.zeros(0, dtype=np.int32) if block.subjects is None else block.subjects
         first = self._first_centre(points, rng)
@@ -110,7 +123,9 @@ class Crp:
         return int(((points - points.mean(axis=1, keepdims=True)) ** 2).sum(axis=0).argmax())
 
 
-def with_leftovers(block: Matrix, points: np.ndarray, labels: np.ndarray, k: int, rule: str) -> np.ndarray:
+def with_leftovers(
+    block: Matrix, points: np.ndarray, labels: np.ndarray, k: int, rule: str
+) -> np.ndarray:
     """Step 8: each record left joins the nearest class, by that rule, that has room below 2k people.
 
     A block of fewer than k people is one class, which the repair merges with its nearest.
@@ -125,7 +140,17 @@ def with_leftovers(block: Matrix, points: np.ndarray, labels: np.ndarray, k: int
     if rule == LEAST_LOSS:
         lo, hi, sizes = nearest_class.boxes(block.codes, labels, count)
         box_growth.join_with_room(
-            block.codes, left, person, labels, lo, hi, sizes, people, is_in, 2 * k - 1, *costs_of(block)
+            block.codes,
+            left,
+            person,
+            labels,
+            lo,
+            hi,
+            sizes,
+            people,
+            is_in,
+            2 * k - 1,
+            *costs_of(block),
         )
     else:
         sizes = np.bincount(labels[kept], minlength=count)
@@ -140,7 +165,11 @@ def _people_in(
     """The person of each record left, how many people each class has, and which of those left are in which class."""
     count = int(labels.max()) + 1
     if who is None:
-        return np.arange(len(left)), np.bincount(labels[kept]), np.zeros((len(left), count), dtype=bool)
+        return (
+            np.arange(len(left)),
+            np.bincount(labels[kept]),
+            np.zeros((len(left), count), dtype=bool),
+        )
     leaving, person = np.unique(who[left], return_inverse=True)
     people = np.bincount(np.unique(np.stack([labels[kept], who[kept]]), axis=1)[0], minlength=count)
     is_in = np.zeros((len(leaving), count), dtype=bool)

@@ -22,9 +22,9 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.algorithms.republication.rebuild import BY, rebuilt
-from shoal.algorithms.table.repair import merge_failing
+from shoal.algorithms.steps.repair import merge_failing
+from shoal.algorithms.steps.segments import costs_of, require_people
 from shoal.algorithms.table.rounded_partition import RoundedPartition
-from shoal.algorithms.table.segments import costs_of, require_people
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -38,26 +38,33 @@ class KPprp:
 
     name: ClassVar[str] = "k-pprp"
     paper: ClassVar[str] = (
-        "Reconstruction of: Wu, Ni, Zhang and others. k-APPRP. Journal of Chinese Computer Systems 30(8), 2009."
+        "Reconstruction of: Wu, Ni, Zhang and others. k-APPRP. Journal of Chinese Computer Systems"
+        " 30(8), 2009."
     )
     covers: ClassVar[str] = "table"
     needs: ClassVar[str] = "boxes"
     guards: ClassVar[str] = "cells"
     changes: ClassVar[bool] = False
-    way_out: ClassVar[str] = (
-        "Nearest safe way: --set arrivals=together, by which at least k new people join a class together."
+    remedy: ClassVar[str] = (
+        "Nearest safe way: --set arrivals=together, by which at least k new people join a class"
+        " together."
     )
 
     arrivals: str = field(
         default="together",
         metadata={
-            "help": "how new people join a published class: at least k together, or any number (which gives them away)",
+            "help": (
+                "how new people join a published class: at least k together, or any number (which"
+                " gives them away)"
+            ),
             "choices": ("together", "any"),
         },
     )
     by: str = field(default=RoundedPartition.name, metadata=BY)
 
-    def publish(self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator) -> Placement:
+    def publish(
+        self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
+    ) -> Placement:
         """A published class for every record; new classes where nothing is published yet."""
         require_people(increment, promises)
         if not view.classes:
@@ -68,7 +75,7 @@ class KPprp:
             labels = box_growth.join_boxes(codes, codes, ones, *boxes, True, *costs_of(increment))
             return Placement(labels, view.classes)
         near = box_growth.join_boxes(codes, codes, ones, *boxes, False, *costs_of(increment))
-        groups = merge_failing(increment, Partition.of(near), promises.hold)
+        groups = merge_failing(increment, Partition.of(near), promises.holds)
         lo, hi, sizes = nearest_class.boxes(codes, groups.labels, groups.count)
         chosen = box_growth.join_boxes(lo, hi, sizes, *boxes, True, *costs_of(increment))
         return Placement(chosen[groups.labels], view.classes)

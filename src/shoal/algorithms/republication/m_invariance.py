@@ -50,17 +50,23 @@ class MInvariance:
 
     name: ClassVar[str] = "m-invariance"
     paper: ClassVar[str] = (
-        "Xiao, Tao. m-invariance: towards privacy preserving re-publication of dynamic datasets. SIGMOD 2007."
+        "Xiao, Tao. m-invariance: towards privacy preserving re-publication of dynamic datasets."
+        " SIGMOD 2007."
     )
     covers: ClassVar[str] = "table"
     needs: ClassVar[str] = "originals"
     guards: ClassVar[str] = "signatures"
     changes: ClassVar[bool] = True
-    way_out: ClassVar[str] = "Nearest safe way: a lower m, or more records."
+    remedy: ClassVar[str] = "Nearest safe way: a lower m, or more records."
 
-    m: int = field(default=2, metadata={"help": "least number of sensitive values that a class shows", "low": 2})
+    m: int = field(
+        default=2,
+        metadata={"help": "least number of sensitive values that a class shows", "low": 2},
+    )
 
-    def publish(self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator) -> Placement:
+    def publish(
+        self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
+    ) -> Placement:
         """Classes by signature; new records that fit nowhere wait. increment: all records of the table."""
         self._check(view)
         rows = -(-promises.k // self.m)  # of each value, so that a class of m values holds k people
@@ -79,18 +85,24 @@ class MInvariance:
         return Placement(labels, count, np.array(invented, dtype=np.int32).reshape(-1, 2))
 
     def _check(self, view: LedgerView) -> None:
-        few = sum(len(view.signatures[s]) < self.m for s in np.unique(view.signature[view.earlier]).tolist())
+        few = sum(
+            len(view.signatures[s]) < self.m
+            for s in np.unique(view.signature[view.earlier]).tolist()
+        )
         if few:
             raise InputError(
-                f"method '{self.name}': classes of the last release that show fewer than m = {self.m} sensitive "
-                f"values: {few}; lower m, or begin another ledger"
+                f"method '{self.name}': classes of the last release that show fewer than m ="
+                f" {self.m} sensitive values: {few}; lower m, or begin another ledger"
             )
         own = [view.signatures[s] for s in view.signature[view.earlier].tolist()]
-        astray = sum(v not in s for v, s in zip(view.sensitive[view.earlier].tolist(), own, strict=True))
+        astray = sum(
+            v not in s for v, s in zip(view.sensitive[view.earlier].tolist(), own, strict=True)
+        )
         if astray:
             raise InputError(
-                f"method '{self.name}': updates of the sensitive value to one that the person's class did not show: "
-                f"{astray}; who compares releases would learn both, leave them out"
+                f"method '{self.name}': updates of the sensitive value to one that the person's"
+                f" class did not show: {astray}; who compares releases would learn both, leave"
+                " them out"
             )
 
 
@@ -101,7 +113,9 @@ def _divided(view: LedgerView, matrix: Matrix) -> dict[tuple[int, ...], Bucket]:
         signature = view.signatures[s]
         members = np.flatnonzero(view.earlier & (view.signature == s))
         by_value = _by_value(view, members, matrix)
-        buckets[signature] = Bucket(signature, {value: by_value.get(value, []) for value in signature})
+        buckets[signature] = Bucket(
+            signature, {value: by_value.get(value, []) for value in signature}
+        )
     return buckets
 
 
@@ -120,13 +134,16 @@ def _balance(bucket: Bucket, waiting: dict[int, list[int]], k: int) -> None:
             return
         if not any(waiting.get(value) for value in bucket.signature):
             raise InfeasibleError(
-                f"m-invariance: of one signature too few stayed, {bucket.people} where k = {k}, and no new record "
-                "can join them; delete them, too, or add records with their sensitive values"
+                f"m-invariance: of one signature too few stayed, {bucket.people} where k = {k}, and"
+                " no new record can join them; delete them, too, or add records with their"
+                " sensitive values"
             )
         rows += 1
 
 
-def _assign(buckets: dict[tuple[int, ...], Bucket], waiting: dict[int, list[int]], m: int, rows: int) -> None:
+def _assign(
+    buckets: dict[tuple[int, ...], Bucket], waiting: dict[int, list[int]], m: int, rows: int
+) -> None:
     """Step 3: new buckets, or more of one, of `rows` records of each of the m most frequent values."""
     while True:
         fitting = [value for value in sorted(waiting) if len(waiting[value]) >= rows]
@@ -167,7 +184,9 @@ def _halves(
     codes = matrix.codes[members].astype(np.int64)
     for j in np.argsort(-_widths(codes, matrix), kind="stable").tolist():
         # invented records have no place: they lie behind all others
-        ordered = {value: sorted(who, key=lambda i: _place(i, j, matrix)) for value, who in part.items()}
+        ordered = {
+            value: sorted(who, key=lambda i: _place(i, j, matrix)) for value, who in part.items()
+        }
         low = {value: who[:half] for value, who in ordered.items()}
         high = {value: who[half:] for value, who in ordered.items()}
         if min(sum(i >= 0 for who in side.values() for i in who) for side in (low, high)) >= k:

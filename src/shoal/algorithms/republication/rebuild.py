@@ -15,11 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.algorithms.steps.repair import repair
 from shoal.algorithms.table.k_member import KMember
 from shoal.algorithms.table.lattice_peeling import LatticePeeling
 from shoal.algorithms.table.mdav import Mdav
 from shoal.algorithms.table.mondrian import Mondrian
-from shoal.algorithms.table.repair import repair
 from shoal.algorithms.table.rounded_partition import RoundedPartition
 from shoal.algorithms.table.tcloseness import TCloseness
 from shoal.algorithms.table.top_down_greedy import TopDownGreedy
@@ -32,8 +32,8 @@ ONE_SHOT: dict[str, type[Partitioner]] = {method.name: method for method in _MET
 
 BY = {"help": "the method for tables that finds the classes", "choices": tuple(ONE_SHOT)}
 PAPER = (
-    "Comparator in Li, Liu, Cai, Zhou. A wearable data re-dissemination method based on K-anonymity clustering. "
-    "Computer Engineering and Science 38(11), 2016."
+    "Comparator in Li, Liu, Cai, Zhou. A wearable data re-dissemination method based on K-anonymity"
+    " clustering. Computer Engineering and Science 38(11), 2016."
 )
 
 
@@ -47,11 +47,13 @@ class Static1:
     needs: ClassVar[str] = "nothing"
     guards: ClassVar[str] = "cells"
     changes: ClassVar[bool] = False
-    way_out: ClassVar[str] = "Leave out the records of people who were published before."
+    remedy: ClassVar[str] = "Leave out the records of people who were published before."
 
     by: str = field(default=RoundedPartition.name, metadata=BY)
 
-    def publish(self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator) -> Placement:
+    def publish(
+        self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
+    ) -> Placement:
         """Classes of at least `promises.k` people, every promise kept; all of them new."""
         return rebuilt(self.by, increment, promises, rng)
 
@@ -66,14 +68,16 @@ class Static2:
     needs: ClassVar[str] = "originals"
     guards: ClassVar[str] = "cells"
     changes: ClassVar[bool] = False
-    way_out: ClassVar[str] = (
-        "Nearest safe way: --method crp, which leaves published rows as they are; --allow-leaks publishes this one all "
-        "the same, and its certificate says so."
+    remedy: ClassVar[str] = (
+        "Nearest safe way: --method crp, which leaves published rows as they are; --allow-leaks"
+        " publishes this one all the same, and its certificate says so."
     )
 
     by: str = field(default=RoundedPartition.name, metadata=BY)
 
-    def publish(self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator) -> Placement:
+    def publish(
+        self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
+    ) -> Placement:
         """Classes of at least `promises.k` people, every promise kept in this release."""
         return rebuilt(self.by, increment, promises, rng)
 

@@ -18,8 +18,8 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.algorithms.stream import castle
+from shoal.algorithms.stream.buffer import SNAP, TICK, with_effective_delay
 from shoal.algorithms.stream.castle import BETA, DELTA, KEEP, LEFTOVERS, MU
-from shoal.algorithms.stream.held import SNAP, TICK, within_delay
 from shoal.data.space import Space
 from shoal.protocols import StreamPromises
 
@@ -30,8 +30,8 @@ class BCastle:
 
     name: ClassVar[str] = "b-castle"
     paper: ClassVar[str] = (
-        "Wang, Lu, Zhao, Yang. B-CASTLE: An efficient publishing algorithm for k-anonymizing data streams. GCIS, 2010. "
-        "A reconstruction."
+        "Wang, Lu, Zhao, Yang. B-CASTLE: An efficient publishing algorithm for k-anonymizing data"
+        " streams. GCIS, 2010. A reconstruction."
     )
 
     delta: int = field(default=10_000, metadata=DELTA)
@@ -39,7 +39,10 @@ class BCastle:
     mu: int = field(default=100, metadata=MU)
     alpha: int = field(
         default=0,
-        metadata={"help": "people in a candidate cluster, 0 for 4 * delta / beta and no less than 2k", "low": 0},
+        metadata={
+            "help": "people in a candidate cluster, 0 for 4 * delta / beta and no less than 2k",
+            "low": 0,
+        },
     )
     keep: int = field(default=1000, metadata=KEEP)
     leftovers: str = field(default="star", metadata=LEFTOVERS)
@@ -48,7 +51,7 @@ class BCastle:
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
         """No cluster yet."""
-        asked = within_delay(self, promises.k)
+        asked = with_effective_delay(self, promises.k)
         return Publisher(asked, space, promises, seed)
 
 
@@ -67,5 +70,7 @@ class Publisher(castle.Publisher):
         costs = self._costs(np.minimum(codes, lo), np.maximum(codes, hi))
         for slot in theirs[np.lexsort((held["seq"][theirs], costs))]:
             self._move(np.array([slot]), cluster)
-            if self._held["size"][cluster] >= self._promises.k and self._is_enough(self._members(cluster)):
+            if self._held["size"][cluster] >= self._promises.k and self._is_enough(
+                self._members(cluster)
+            ):
                 return

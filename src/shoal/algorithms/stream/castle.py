@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.algorithms.stream.held import (
+from shoal.algorithms.stream.buffer import (
     KIND_OF_LEFTOVER,
     SNAP,
     TICK,
@@ -32,7 +32,7 @@ from shoal.algorithms.stream.held import (
     dense,
     emissions,
     mended,
-    within_delay,
+    with_effective_delay,
 )
 from shoal.data.partition import Partition
 from shoal.data.space import UNIT, Space
@@ -44,7 +44,10 @@ DELTA = {"help": "further records that may arrive before one leaves", "low": 2}
 BETA = {"help": "candidate clusters at most", "low": 1}
 MU = {"help": "published clusters whose mean loss decides what is good", "low": 1}
 KEEP = {"help": "good clusters kept for use again, 0 for all as in the paper", "low": 0}
-LEFTOVERS = {"help": "records that fit no cluster: suppressed (star) or dropped", "choices": ("star", "drop")}
+LEFTOVERS = {
+    "help": "records that fit no cluster: suppressed (star) or dropped",
+    "choices": ("star", "drop"),
+}
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ class Castle:
 
     name: ClassVar[str] = "castle"
     paper: ClassVar[str] = (
-        "Cao, Carminati, Ferrari, Tan. CASTLE: Continuously anonymizing data streams. IEEE TDSC 8(3), 2011."
+        "Cao, Carminati, Ferrari, Tan. CASTLE: Continuously anonymizing data streams. IEEE TDSC"
+        " 8(3), 2011."
     )
 
     delta: int = field(default=10_000, metadata=DELTA)
@@ -66,7 +70,7 @@ class Castle:
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
         """No cluster yet."""
-        asked = within_delay(self, promises.k)
+        asked = with_effective_delay(self, promises.k)
         return Publisher(asked, space, promises, seed)
 
 
@@ -124,14 +128,18 @@ class Publisher:
                 arrivals.seq, *state,
             )  # fmt: skip
             self._values[slot[begin:at]] = arrivals.values[begin:at]
-            if at < len(arrivals) and lacking[at] and (at == begin or not self._is_held((slot[at - 1] + 1) % slots)):
+            if (
+                at < len(arrivals)
+                and lacking[at]
+                and (at == begin or not self._is_held((slot[at - 1] + 1) % slots))
+            ):
                 self._now = int(arrivals.seq[at])
                 out.append(self._emitted(arrivals.part(slice(at, at + 1)), SUPPRESS, -1))
                 at += 1
             else:
                 self._now = int(arrivals.seq[at - 1])
             out += self._delay_constraint(int((self._now + 1) % slots))
-            if self._promises.beyond_k or len(out) > MANY:
+            if self._promises.needs_more_than_k or len(out) > MANY:
                 yield from out
                 out = []
         if out:
@@ -155,7 +163,10 @@ class Publisher:
         values = np.nan_to_num(values)
         codes = np.empty(values.shape, np.int32)
         is_tree = np.array([tree is not None for tree in self._space.trees])
-        codes[:, ~is_tree], codes[:, is_tree] = self._space.near(values).T, self._space.leaf(values).T
+        codes[:, ~is_tree], codes[:, is_tree] = (
+            self._space.near(values).T,
+            self._space.leaf(values).T,
+        )
         return codes
 
     @property
@@ -179,7 +190,9 @@ class Publisher:
             return [self._emitted(one, REUSE, int(self._reusable.number[used]))]
         size, alive = self._held["size"], self._held["born"] >= 0
         larger = int((size[alive] > size[cluster]).sum())
-        if larger > alive.sum() / 2 or not self._is_enough(np.flatnonzero(self._held["member"] >= 0)):
+        if larger > alive.sum() / 2 or not self._is_enough(
+            np.flatnonzero(self._held["member"] >= 0)
+        ):
             self._leave(np.array([slot]))
             return [self._emitted(one, self._leftover, -1)]
         self._merge_clusters(cluster)
@@ -187,13 +200,17 @@ class Publisher:
 
     def _is_enough(self, slots: np.ndarray) -> bool:
         """Whether these records could leave together: k people, and every promise."""
-        slots = slots[np.argsort(self._held["seq"][slots])]  # a cap keeps the earliest, as it will when they leave
+        slots = slots[
+            np.argsort(self._held["seq"][slots])
+        ]  # a cap keeps the earliest, as it will when they leave
         people = self._held["people"][slots]
         if len(np.unique(people)) < self._promises.k:
             return False
-        if not self._promises.beyond_k:
+        if not self._promises.needs_more_than_k:
             return True
-        return bool(self._promises.hold(self._records(slots), np.zeros(len(slots), np.int32), 1)[0])
+        return bool(
+            self._promises.holds(self._records(slots), np.zeros(len(slots), np.int32), 1)[0]
+        )
 
     def _covering(self, one: Arrivals) -> int:
         """A random one of the good clusters that cover the record and that it may join; -1 where none."""
@@ -215,7 +232,8 @@ class Publisher:
         others = np.flatnonzero(held["born"] >= 0)
         others = others[others != cluster]
         costs = self._costs(
-            np.minimum(held["lo"][others], held["lo"][cluster]), np.maximum(held["hi"][others], held["hi"][cluster])
+            np.minimum(held["lo"][others], held["lo"][cluster]),
+            np.maximum(held["hi"][others], held["hi"][cluster]),
         )
         return int(others[np.lexsort((held["born"][others], costs))[0]])
 
@@ -241,7 +259,9 @@ class Publisher:
                 self._reusable.add(made[one], lo[one], hi[one], loss[one])
         if self._asked.keep:
             self._reusable.newest(self._asked.keep)
-        leaves = parts.labels >= 0  # whom a cap keeps back stays in the cluster, with all of his delay
+        leaves = (
+            parts.labels >= 0
+        )  # whom a cap keeps back stays in the cluster, with all of his delay
         self._leave(slots[leaves])
         kind = np.full(int(leaves.sum()), NEW)
         return [self._let_out(records.part(leaves), kind, made[parts.labels[leaves]], made, lo, hi)]
@@ -323,9 +343,17 @@ class Publisher:
         return self._let_out(one, np.array([kind]), np.array([cluster]), made, nothing, nothing)
 
     def _let_out(
-        self, records: Arrivals, kind: np.ndarray, cluster: np.ndarray, made: np.ndarray, lo: np.ndarray, hi: np.ndarray
+        self,
+        records: Arrivals,
+        kind: np.ndarray,
+        cluster: np.ndarray,
+        made: np.ndarray,
+        lo: np.ndarray,
+        hi: np.ndarray,
     ) -> Emissions:
-        out = emissions(records, kind, cluster, self._release, self._now, made, lo, hi, self._reusable.number)
+        out = emissions(
+            records, kind, cluster, self._release, self._now, made, lo, hi, self._reusable.number
+        )
         self._release += 1
         return out
 

@@ -28,8 +28,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.stream.castle import KEEP
-from shoal.algorithms.stream.held import (
+from shoal.algorithms.steps.repair import merge_failing
+from shoal.algorithms.stream.buffer import (
     SNAP,
     TICK,
     Buffer,
@@ -39,9 +39,9 @@ from shoal.algorithms.stream.held import (
     matrix_of,
     mended,
     people_of,
-    within_delay,
+    with_effective_delay,
 )
-from shoal.algorithms.table.repair import merge_failing
+from shoal.algorithms.stream.castle import KEEP
 from shoal.data.partition import Partition
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
@@ -58,16 +58,18 @@ class Faanst:
 
     name: ClassVar[str] = "faanst"
     paper: ClassVar[str] = (
-        "Zakerzadeh, Osborn. FAANST: Fast anonymizing algorithm for numerical streaming data. DPM 2010, LNCS 6514. "
-        "A reconstruction."
+        "Zakerzadeh, Osborn. FAANST: Fast anonymizing algorithm for numerical streaming data. DPM"
+        " 2010, LNCS 6514. A reconstruction."
     )
 
     delta: int = field(default=10_000, metadata={"help": "records in a window", "low": 2})
     tau: float = field(
-        default=0.5, metadata={"help": "clusters that lose less are used again", "low": 0.0, "high": 1.0}
+        default=0.5,
+        metadata={"help": "clusters that lose less are used again", "low": 0.0, "high": 1.0},
     )
     delay: str = field(
-        default="passive", metadata={"help": "who is forced out before the next window", "choices": DELAYS}
+        default="passive",
+        metadata={"help": "who is forced out before the next window", "choices": DELAYS},
     )
     rounds: int = field(default=20, metadata={"help": "rounds of k-means at most", "low": 1})
     keep: int = field(default=1000, metadata=KEEP)
@@ -76,7 +78,7 @@ class Faanst:
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
         """An empty window."""
-        asked = within_delay(self, promises.k)
+        asked = with_effective_delay(self, promises.k)
         return Publisher(asked, space, promises, seed)
 
 
@@ -150,7 +152,15 @@ class Publisher:
 
         out = kind >= 0
         decided = emissions(
-            records.part(out), kind[out], cluster[out], self._release, self._now, made, lo, hi, self._reusable.number
+            records.part(out),
+            kind[out],
+            cluster[out],
+            self._release,
+            self._now,
+            made,
+            lo,
+            hi,
+            self._reusable.number,
         )
         self._buffer.keep(~out)
         self._release += 1
@@ -158,16 +168,26 @@ class Publisher:
 
     def _latest_to_force(self) -> int:
         """The last record whose time would be over before the next round."""
-        ahead = {"none": -self._asked.delta, "passive": 1, "proactive": ceil(self._asked.delta / 2)}[self._asked.delay]
+        ahead = {
+            "none": -self._asked.delta,
+            "passive": 1,
+            "proactive": ceil(self._asked.delta / 2),
+        }[self._asked.delay]
         return self._now - self._asked.delta + ahead if self._asked.delay != "none" else -1
 
-    def _cluster(self, records: Arrivals, must_leave: np.ndarray, rng: np.random.Generator) -> Partition:
+    def _cluster(
+        self, records: Arrivals, must_leave: np.ndarray, rng: np.random.Generator
+    ) -> Partition:
         """The clusters of this window: those of k-means that keep every promise, joined by who is forced out."""
         k, n = self._promises.k, len(records)
         people = people_of(records.people, np.zeros(n, np.int64), 1)[0] if n else 0
         if people < k:
             return Partition(np.full(n, -1, np.int32), 0)
-        near, leaf, costs = self._space.near(records.values), self._space.leaf(records.values), self._space.costs
+        near, leaf, costs = (
+            self._space.near(records.values),
+            self._space.leaf(records.values),
+            self._space.costs,
+        )
         starts = np.sort(rng.permutation(n)[: n // k])
         labels = mixed_means.lloyd(near, leaf, starts, self._asked.rounds, *costs)
         found = Partition.of(labels)
@@ -193,15 +213,17 @@ class Publisher:
 
     def _hold(self, records: Arrivals, labels: np.ndarray, count: int) -> np.ndarray:
         holds = people_of(records.people, labels, count) >= self._promises.k
-        if self._promises.beyond_k:
-            holds &= self._promises.hold(records, labels, count)
+        if self._promises.needs_more_than_k:
+            holds &= self._promises.holds(records, labels, count)
         return holds
 
     def _merged(self, records: Arrivals, found: Partition) -> Partition:
         """The clusters with those that are too small merged into their nearest."""
         try:
             merged = merge_failing(
-                matrix_of(self._space, records), found, lambda labels, count: self._hold(records, labels, count)
+                matrix_of(self._space, records),
+                found,
+                lambda labels, count: self._hold(records, labels, count),
             )
         except InfeasibleError:
             return Partition(np.full(len(records), -1, np.int32), 0)

@@ -32,7 +32,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.stream.held import (
+from shoal.algorithms.stream.buffer import (
     KIND_OF_LEFTOVER,
     LEFTOVERS,
     SNAP,
@@ -43,7 +43,7 @@ from shoal.algorithms.stream.held import (
     emissions,
     mended,
     people_of,
-    within_delay,
+    with_effective_delay,
 )
 from shoal.data.space import Space
 from shoal.data.stream import DROP, HOLD, NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
@@ -66,25 +66,37 @@ class Fads:
 
     name: ClassVar[str] = "fads"
     paper: ClassVar[str] = (
-        "Guo, Zhang. Fast clustering-based anonymization algorithm for data streams. Journal of Software 24(8), 2013."
+        "Guo, Zhang. Fast clustering-based anonymization algorithm for data streams. Journal of"
+        " Software 24(8), 2013."
     )
 
-    delta: int = field(default=10_000, metadata={"help": "records that are collected before a release", "low": 2})
-    tau: float = field(
-        default=0.5, metadata={"help": "clusters that lose less are used again", "low": 0.0, "high": 1.0}
+    delta: int = field(
+        default=10_000, metadata={"help": "records that are collected before a release", "low": 2}
     )
-    c0: float = field(default=1.0, metadata={"help": "clusters kept for use again, in units of delta / k", "low": 1.0})
+    tau: float = field(
+        default=0.5,
+        metadata={"help": "clusters that lose less are used again", "low": 0.0, "high": 1.0},
+    )
+    c0: float = field(
+        default=1.0,
+        metadata={"help": "clusters kept for use again, in units of delta / k", "low": 1.0},
+    )
     neighbour: str = field(
         default="near",
         metadata={
-            "help": "a cluster grows by least loss among all (grow), or near its first record and is then divided anew "
-            "with near ones (near), or is the nearest (knn)",
+            "help": (
+                "a cluster grows by least loss among all (grow), or near its first record and is"
+                " then divided anew with near ones (near), or is the nearest (knn)"
+            ),
             "choices": NEIGHBOURS,
         },
     )
-    strict: bool = field(default=True, metadata={"help": "all members of a cluster are different people"})
+    strict: bool = field(
+        default=True, metadata={"help": "all members of a cluster are different people"}
+    )
     strict_release: bool = field(
-        default=False, metadata={"help": "use a cluster again only for k different people in the same release"}
+        default=False,
+        metadata={"help": "use a cluster again only for k different people in the same release"},
     )
     leftovers: str = field(
         default="star",
@@ -95,7 +107,8 @@ class Fads:
     )
     snap: int = field(default=0, metadata=SNAP)
     preset: str = field(
-        default="", metadata={"help": "paper: as printed, members may share people", "choices": ("", "paper")}
+        default="",
+        metadata={"help": "paper: as printed, members may share people", "choices": ("", "paper")},
     )
 
     def __post_init__(self) -> None:
@@ -107,10 +120,11 @@ class Fads:
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
         """An empty buffer."""
-        asked = within_delay(self, promises.k)
+        asked = with_effective_delay(self, promises.k)
         if self.neighbour != "knn" and not self.strict:
             raise InputError(
-                f"method 'fads': neighbour={self.neighbour} takes different people always; set neighbour=knn"
+                f"method 'fads': neighbour={self.neighbour} takes different people always; set"
+                " neighbour=knn"
             )
         return Publisher(asked, space, promises, seed)
 
@@ -166,7 +180,15 @@ class Publisher:
             kind[old], waits[old] = DROP, False
         out = ~waits
         decided = emissions(
-            records.part(out), kind[out], cluster[out], self._release, self._now, made, lo, hi, self._reusable.number
+            records.part(out),
+            kind[out],
+            cluster[out],
+            self._release,
+            self._now,
+            made,
+            lo,
+            hi,
+            self._reusable.number,
         )
         self._buffer.keep(waits)
         self._release += 1
@@ -176,9 +198,11 @@ class Publisher:
         """Procedure 1: the place among the reusable clusters of the one that publishes each record, else -1."""
         # a published cluster already holds k subjects, so one more is safe (section 3.2); NaN is covered by nothing
         used = self._reusable.covering(records.values, draws)
-        while self._promises.beyond_k and (used >= 0).any():
+        while self._promises.needs_more_than_k and (used >= 0).any():
             asked = np.flatnonzero(used >= 0)
-            allowed = self._promises.may_join(records.part(asked), self._reusable.number[used[asked]])
+            allowed = self._promises.may_join(
+                records.part(asked), self._reusable.number[used[asked]]
+            )
             used[asked[~allowed]] = -1
             if not self._drop_few(records.people, used):
                 return used  # those who may join are those who do
@@ -198,7 +222,9 @@ class Publisher:
         self, records: Arrivals, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Procedure 2: the new cluster of each record, else -1; the clusters' numbers and what they publish."""
-        partition = mended(self._space, self._promises, records, *self._greedy_condense(records, rng))
+        partition = mended(
+            self._space, self._promises, records, *self._greedy_condense(records, rng)
+        )
         made = self._made + np.arange(partition.count, dtype=np.int64)
         lo, hi, loss = self._space.frozen(*boxes(records.values, partition.labels, partition.count))
         self._made += partition.count
@@ -207,10 +233,16 @@ class Publisher:
         self._reusable.newest(self._capacity)
         return partition.labels, made, lo, hi
 
-    def _greedy_condense(self, records: Arrivals, rng: np.random.Generator) -> tuple[np.ndarray, int]:
+    def _greedy_condense(
+        self, records: Arrivals, rng: np.random.Generator
+    ) -> tuple[np.ndarray, int]:
         """Function 1: clusters of k people, and everybody left over in the cluster whose loss grows least."""
         near, leaf = self._space.near(records.values), self._space.leaf(records.values)
-        people, picks, costs = dense(records.people), rng.permutation(len(records)), self._space.costs
+        people, picks, costs = (
+            dense(records.people),
+            rng.permutation(len(records)),
+            self._space.costs,
+        )
         k, nobody = self._promises.k, np.zeros(0, np.int32)
         if self._asked.neighbour == "knn":
             rule = condense.BY_NEAREST if self._asked.strict else condense.OWN_ONLY

@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.stream.held import (
+from shoal.algorithms.stream.buffer import (
     KIND_OF_LEFTOVER,
     SNAP,
     TICK,
@@ -30,7 +30,7 @@ from shoal.algorithms.stream.held import (
     boxes,
     dense,
     emissions,
-    within_delay,
+    with_effective_delay,
 )
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
@@ -44,22 +44,27 @@ class FadsTuple:
 
     name: ClassVar[str] = "fads-tuple"
     paper: ClassVar[str] = (
-        "Guo, Zhang. Fast clustering-based anonymization approaches with time constraints for data streams. "
-        "Knowledge-Based Systems 46, 2013."
+        "Guo, Zhang. Fast clustering-based anonymization approaches with time constraints for data"
+        " streams. Knowledge-Based Systems 46, 2013."
     )
 
     delta: int = field(default=2000, metadata={"help": "records that wait at most", "low": 2})
-    lifetime: int = field(default=200, metadata={"help": "records for which a cluster may be used again", "low": 0})
+    lifetime: int = field(
+        default=200, metadata={"help": "records for which a cluster may be used again", "low": 0}
+    )
     leftovers: str = field(
         default="star",
-        metadata={"help": "records that fit no cluster: suppressed (star) or dropped", "choices": ("star", "drop")},
+        metadata={
+            "help": "records that fit no cluster: suppressed (star) or dropped",
+            "choices": ("star", "drop"),
+        },
     )
     snap: int = field(default=0, metadata=SNAP)
     tick: int = field(default=1, metadata=TICK)
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
         """An empty buffer."""
-        asked = within_delay(self, promises.k)
+        asked = with_effective_delay(self, promises.k)
         return Publisher(asked, space, promises, seed)
 
 
@@ -114,7 +119,9 @@ class Publisher:
         members = self._cluster(records)
         if members is None:
             return self._alone(REUSE, used) if used >= 0 else self._alone(self._leftover, -1)
-        lo, hi, loss = self._space.frozen(*boxes(records.values[members], np.zeros(len(members), np.int64), 1))
+        lo, hi, loss = self._space.frozen(
+            *boxes(records.values[members], np.zeros(len(members), np.int64), 1)
+        )
         if used >= 0 and self._reusable.loss[used] < loss[0]:
             return self._alone(REUSE, used)
         made = np.array([self._made], np.int64)
@@ -127,12 +134,19 @@ class Publisher:
         """Places of the oldest record and its k - 1 nearest of other people; None where there are too few."""
         whole = np.flatnonzero(~np.isnan(records.values).any(axis=1))
         part = records.part(whole)
-        near, leaf, people = self._space.near(part.values), self._space.leaf(part.values), dense(part.people)
+        near, leaf, people = (
+            self._space.near(part.values),
+            self._space.leaf(part.values),
+            dense(part.people),
+        )
         have = people.max() + 1 if len(people) else len(part)
         k = self._promises.k
         while k <= have:
             member = condense.around(near, leaf, people, 0, k, *self._space.costs)
-            if not self._promises.beyond_k or self._promises.hold(part, np.where(member, 0, -1).astype(np.int32), 1)[0]:
+            if (
+                not self._promises.needs_more_than_k
+                or self._promises.holds(part, np.where(member, 0, -1).astype(np.int32), 1)[0]
+            ):
                 return whole[member]
             k = min(2 * k, have) if k < have else have + 1
         return None
@@ -140,10 +154,23 @@ class Publisher:
     def _alone(self, kind: int, used: int) -> Emissions:
         nothing = np.zeros((0, self._space.attributes))
         cluster = self._reusable.number[used] if used >= 0 else -1
-        return self._out(np.array([0]), np.array([kind]), np.array([cluster]), np.zeros(0, np.int64), nothing, nothing)
+        return self._out(
+            np.array([0]),
+            np.array([kind]),
+            np.array([cluster]),
+            np.zeros(0, np.int64),
+            nothing,
+            nothing,
+        )
 
     def _out(
-        self, rows: np.ndarray, kind: np.ndarray, cluster: np.ndarray, made: np.ndarray, lo: np.ndarray, hi: np.ndarray
+        self,
+        rows: np.ndarray,
+        kind: np.ndarray,
+        cluster: np.ndarray,
+        made: np.ndarray,
+        lo: np.ndarray,
+        hi: np.ndarray,
     ) -> Emissions:
         out = emissions(
             self._buffer.records.part(rows),

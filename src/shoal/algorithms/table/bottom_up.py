@@ -24,8 +24,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.repair import merge_failing
-from shoal.algorithms.table.segments import (
+from shoal.algorithms.steps.repair import merge_failing
+from shoal.algorithms.steps.segments import (
     costs_of,
     cut_to_end,
     require_people,
@@ -47,19 +47,26 @@ class BottomUp:
     """Bottom-up greedy search of Xu and others."""
 
     name: ClassVar[str] = "bottom-up"
-    paper: ClassVar[str] = "Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006."
+    paper: ClassVar[str] = (
+        "Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006."
+    )
 
     neighbour: str = field(
         default="added",
         metadata={
-            "help": "what a group wants least of in a union: loss added, loss in all, or width of the box",
+            "help": (
+                "what a group wants least of in a union: loss added, loss in all, or width of"
+                " the box"
+            ),
             "choices": tuple(RULES),
         },
     )
     block: int = field(
         default=32768,
         metadata={
-            "help": "records searched together, 4k at least: larger is slower and loses less; 0 is all",
+            "help": (
+                "records searched together, 4k at least: larger is slower and loses less; 0 is all"
+            ),
             "low": 0,
         },
     )
@@ -79,7 +86,9 @@ class BottomUp:
                 break
             labels = _merge_small(matrix, labels, block, small, RULES[self.neighbour])
             labels = _numbered_by_block(_cut_large(matrix, labels, promises), block_of)
-        return merge_failing(matrix, Partition.of(labels), lambda own, count: _people(matrix, own, count) >= k)
+        return merge_failing(
+            matrix, Partition.of(labels), lambda own, count: _people(matrix, own, count) >= k
+        )
 
     def _blocks(self, matrix: Matrix, k: int) -> np.ndarray:
         """The block of every record, (n,) int32."""
@@ -96,7 +105,9 @@ def _people(matrix: Matrix, labels: np.ndarray, count: int) -> np.ndarray:
     return Classes(labels, count, matrix.subjects).people()
 
 
-def _merge_small(matrix: Matrix, labels: np.ndarray, block: np.ndarray, small: np.ndarray, rule: int) -> np.ndarray:
+def _merge_small(
+    matrix: Matrix, labels: np.ndarray, block: np.ndarray, small: np.ndarray, rule: int
+) -> np.ndarray:
     """Every small group merges within its block, the smallest first; the new group of each record."""
     lo, hi, sizes = nearest_class.boxes(matrix.codes, labels, len(block))
     people = _people(matrix, labels, len(block))
@@ -118,7 +129,9 @@ def _cut_large(matrix: Matrix, labels: np.ndarray, promises: Promises) -> np.nda
     ends = np.cumsum(sizes[sizes > 0])
     rows = rows_of(matrix)[order]
     cutter = rule_cutter(matrix, rows, cuts.ROUNDED, promises.k, promises.k)
-    return split_by_level(matrix, rows, promises, cutter, np.concatenate([[0], ends[:-1]]), ends).labels
+    return split_by_level(
+        matrix, rows, promises, cutter, np.concatenate([[0], ends[:-1]]), ends
+    ).labels
 
 
 def _numbered_by_block(labels: np.ndarray, block_of: np.ndarray) -> np.ndarray:

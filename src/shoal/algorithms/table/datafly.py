@@ -18,8 +18,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.lattice import Lattice, account
-from shoal.algorithms.table.segments import require_people
+from shoal.algorithms.steps.lattice import Lattice, account
+from shoal.algorithms.steps.segments import require_people
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
@@ -67,8 +67,11 @@ class Datafly:
             widest = max(range(len(node)), key=lambda j: (node[j] < lattice.high[j], distinct[j]))
             if node[widest] == lattice.high[widest]:
                 raise InfeasibleError(
-                    f"method '{self.name}': fully generalized records break a promise; relax the promises"
+                    f"method '{self.name}': fully generalized records break a promise; relax the"
+                    " promises"
                 )
             node = (*node[:widest], node[widest] + 1, *node[widest + 1 :])
             classes, _ = lattice.rolled_up(classes, node)
-        return Cut.at_levels(matrix, node, lattice.suppressed(node), account=account(lattice, node, judged))
+        return Cut.at_levels(
+            matrix, node, lattice.suppressed(node), account=account(lattice, node, judged)
+        )

@@ -32,8 +32,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.lattice import METRICS, Classes, Judged, Lattice, Node, account, levels_given
-from shoal.algorithms.table.segments import require_people
+from shoal.algorithms.steps.lattice import (
+    METRICS,
+    Classes,
+    Judged,
+    Lattice,
+    Node,
+    account,
+    levels_given,
+)
+from shoal.algorithms.steps.segments import require_people
 from shoal.data.classes import Population
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
@@ -62,23 +70,38 @@ class FullDomain:
 
     metric: str = field(default="loss", metadata={"help": "what is made least", "choices": METRICS})
     suppression: float = field(
-        default=0.0, metadata={"help": "greatest share of records that may be suppressed", "low": 0.0, "high": 1.0}
+        default=0.0,
+        metadata={
+            "help": "greatest share of records that may be suppressed",
+            "low": 0.0,
+            "high": 1.0,
+        },
     )
     rounds: int = field(
-        default=0, metadata={"help": "further searches for what is suppressed, while that saves records", "low": 0}
+        default=0,
+        metadata={
+            "help": "further searches for what is suppressed, while that saves records",
+            "low": 0,
+        },
     )
     minimum: tuple[str, ...] = field(default=(), metadata={"help": "least levels, such as age:1"})
-    maximum: tuple[str, ...] = field(default=(), metadata={"help": "greatest levels, such as age:3"})
+    maximum: tuple[str, ...] = field(
+        default=(), metadata={"help": "greatest levels, such as age:3"}
+    )
     search: str = field(
         default="auto",
         metadata={
-            "help": "optimal looks at every node that may be best; the other two climb or descend step by step; auto "
-            "is optimal, and both of the others where there are more than 2,000,000 nodes",
+            "help": (
+                "optimal looks at every node that may be best; the other two climb or descend step"
+                " by step; auto is optimal, and both of the others where there are more than"
+                " 2,000,000 nodes"
+            ),
             "choices": SEARCHES,
         },
     )
     budget: float | None = field(
-        default=None, metadata={"help": "seconds after which the best that was found is taken", "low": 0.0}
+        default=None,
+        metadata={"help": "seconds after which the best that was found is taken", "low": 0.0},
     )
 
     def cut(
@@ -92,8 +115,8 @@ class FullDomain:
         require_people(matrix, promises)
         if self.rounds and (promises.relative or promises.about_release or matrix.populations):
             raise InputError(
-                f"method '{self.name}': a promise looks at the whole release, which further rounds change; "
-                "leave 'rounds' out"
+                f"method '{self.name}': a promise looks at the whole release, which further rounds"
+                " change; leave 'rounds' out"
             )
         low, high = self._ends(matrix)
         limit = int(Fraction(str(self.suppression)) * matrix.records)
@@ -101,18 +124,29 @@ class FullDomain:
         return self._cut(matrix, promises, low, high, limit, self.rounds, clock)
 
     def _cut(
-        self, matrix: Matrix, promises: Promises, low: Node, high: Node, limit: int, rounds: int, clock: _Clock
+        self,
+        matrix: Matrix,
+        promises: Promises,
+        low: Node,
+        high: Node,
+        limit: int,
+        rounds: int,
+        clock: _Clock,
     ) -> Cut:
         lattice = Lattice(matrix, promises, self.metric, limit, low, high)
         found = _Search(lattice, clock).run(self.search)
         if found.node is None or found.judged is None:
             raise InfeasibleError(_nothing_found(self, lattice))
         suppressed = lattice.suppressed(found.node)
-        told = account(lattice, found.node, found.judged, found.bound == found.score) | {"bound": found.bound}
+        told = account(lattice, found.node, found.judged, found.bound == found.score) | {
+            "bound": found.bound
+        }
         cut = Cut.at_levels(matrix, found.node, suppressed, account=told)
         if not rounds or not suppressed.any():
             return cut
-        return replace(cut, then=self._again(matrix, promises, suppressed, low, high, rounds, clock))
+        return replace(
+            cut, then=self._again(matrix, promises, suppressed, low, high, rounds, clock)
+        )
 
     def _again(
         self,
@@ -134,7 +168,11 @@ class FullDomain:
         except InfeasibleError:
             return None
         # a cut to the roots shows nothing that suppression would not
-        return cut if not cut.suppressed.all() and any(len(starts) > 1 for starts in cut.starts) else None
+        return (
+            cut
+            if not cut.suppressed.all() and any(len(starts) > 1 for starts in cut.starts)
+            else None
+        )
 
     def _ends(self, matrix: Matrix) -> tuple[Node, Node]:
         """Least and greatest level of every attribute."""
@@ -143,7 +181,8 @@ class FullDomain:
         least = tuple(low.get(j, 0) for j in range(matrix.attributes))
         most = tuple(high.get(j, int(matrix.heights[j])) for j in range(matrix.attributes))
         crossed = [
-            f"method '{self.name}': the minimum level of '{matrix.names[j]}' is above its maximum; swap or drop one"
+            f"method '{self.name}': the minimum level of '{matrix.names[j]}' is above its maximum;"
+            " swap or drop one"
             for j in range(matrix.attributes)
             if least[j] > most[j]
         ]
@@ -153,8 +192,15 @@ class FullDomain:
 
 
 def _nothing_found(method: FullDomain, lattice: Lattice) -> str:
-    way_out = "raise 'maximum' or 'suppression'" if method.maximum else "raise 'suppression' or relax the promises"
-    return f"method '{method.name}': no levels keep every promise with what may be suppressed; {way_out}"
+    remedy = (
+        "raise 'maximum' or 'suppression'"
+        if method.maximum
+        else "raise 'suppression' or relax the promises"
+    )
+    return (
+        f"method '{method.name}': no levels keep every promise with what may be suppressed;"
+        f" {remedy}"
+    )
 
 
 class _Clock:
@@ -205,8 +251,8 @@ class _Search:
         large = self.lattice.nodes > LARGEST
         if search == "optimal" and large:
             raise InputError(
-                f"method 'full-domain': {self.lattice.nodes:,} nodes are too many for search 'optimal'; choose 'auto', "
-                "or give 'minimum' and 'maximum' levels"
+                f"method 'full-domain': {self.lattice.nodes:,} nodes are too many for search"
+                " 'optimal'; choose 'auto', or give 'minimum' and 'maximum' levels"
             )
         if search in ("top-down", "bottom-up") or large:
             self._judge(self.top)
@@ -218,7 +264,9 @@ class _Search:
         self._all()
         return self.best
 
-    def _judge(self, place: Place, classes: Classes | None = None, enough: float = np.inf) -> Judged:
+    def _judge(
+        self, place: Place, classes: Classes | None = None, enough: float = np.inf
+    ) -> Judged:
         """Judges a node and keeps it if it is the best so far; one that costs `enough` is not asked everything."""
         node = self.node(place)
         if classes is None:
@@ -242,7 +290,9 @@ class _Search:
         if self.lattice.limit and not self.clock.over:
             self._everywhere()
         left = self._left()
-        self.best = replace(self.best, bound=float(self.bounds[left].min()) if left.any() else self.best.score)
+        self.best = replace(
+            self.best, bound=float(self.bounds[left].min()) if left.any() else self.best.score
+        )
 
     def _left(self) -> np.ndarray:
         """Nodes that may still be best; bool of the lattice's shape."""
@@ -263,7 +313,9 @@ class _Search:
             np.maximum(self.floors[above], judged.floor, out=self.floors[above])
             np.maximum(self.bounds[above], judged.floor, out=self.bounds[above])
         if limit and judged.least and metric != "average-class-size":
-            np.maximum(self.bounds[below], self.floors[below] + judged.least, out=self.bounds[below])
+            np.maximum(
+                self.bounds[below], self.floors[below] + judged.least, out=self.bounds[below]
+            )
         return judged
 
     def _along_paths(self) -> None:
@@ -275,7 +327,9 @@ class _Search:
         while left and not self.clock.over:
             self.clock.tell(self._left, self.lattice.nodes, self.best.score)
             bounds = np.where(self._left(), self.bounds, np.inf)
-            path = self._path(tuple(int(step) for step in np.unravel_index(bounds.argmin(), bounds.shape)))
+            path = self._path(
+                tuple(int(step) for step in np.unravel_index(bounds.argmin(), bounds.shape))
+            )
             if self.lattice.limit:
                 for place in reversed(path):
                     self._look(place)
@@ -317,7 +371,10 @@ class _Search:
                 self._look(place, classes)
             for at in range(turn, len(order)):
                 up = _moved(place, order[at], 1)
-                if up[order[at]] <= self.top[order[at]] and self.floors[up] < self.best.score - ROUNDING:
+                if (
+                    up[order[at]] <= self.top[order[at]]
+                    and self.floors[up] < self.best.score - ROUNDING
+                ):
                     stack.append((up, at, classes))
 
     def _weakest_last(self) -> list[int]:
@@ -337,8 +394,13 @@ class _Search:
         while not self.clock.over:
             self.clock.tell(sum(self.top) - sum(place), sum(self.top), self.best.score)
             ups = list(self._steps(place, 1))
-            steps = [(up, self._judge(up, self.lattice.rolled_up(classes, self.node(up))[0])) for up in ups]
-            if not steps or (here.holds and min(judged.score for _, judged in steps) >= here.score - ROUNDING):
+            steps = [
+                (up, self._judge(up, self.lattice.rolled_up(classes, self.node(up))[0]))
+                for up in ups
+            ]
+            if not steps or (
+                here.holds and min(judged.score for _, judged in steps) >= here.score - ROUNDING
+            ):
                 break
             before = here
             place, here = min(steps, key=lambda step: (_price(before, step[1]), step[0]))
@@ -401,28 +463,34 @@ class _Part:
     """Promises asked about some of the records of a table."""
 
     relative = about_release = False
-    merging_keeps = True
+    release_checks_are_monotone = True
     closeness = ()
 
     def __init__(self, promises: Promises, rows: np.ndarray, records: int) -> None:
-        self.k, self.beyond_k, self.qids = promises.k, promises.beyond_k, promises.qids
+        self.k, self.needs_more_than_k, self.qids = (
+            promises.k,
+            promises.needs_more_than_k,
+            promises.qids,
+        )
         self._promises, self._rows, self._records = promises, rows, records
 
-    def hold(
+    def holds(
         self,
         labels: np.ndarray,
         count: int,
         quasi: Mapping[str, np.ndarray] | None = None,
         population: Mapping[str, Population] | None = None,
     ) -> np.ndarray:
-        return self._promises.hold(
-            self._whole(labels, -1), count, {name: self._whole(codes, 0) for name, codes in (quasi or {}).items()}
+        return self._promises.holds(
+            self._whole(labels, -1),
+            count,
+            {name: self._whole(codes, 0) for name, codes in (quasi or {}).items()},
         )
 
     def release_holds(self, labels: np.ndarray, count: int) -> bool:
         return True
 
-    def among(self, kept: np.ndarray) -> Promises:
+    def restricted_to(self, kept: np.ndarray) -> Promises:
         return self
 
     def _whole(self, values: np.ndarray, rest: int) -> np.ndarray:

@@ -25,8 +25,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.lattice import METRICS, Judged, Lattice, Node, account
-from shoal.algorithms.table.segments import require_people
+from shoal.algorithms.steps.lattice import METRICS, Judged, Lattice, Node, account
+from shoal.algorithms.steps.segments import require_people
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
@@ -46,7 +46,12 @@ class Incognito:
 
     metric: str = field(default="loss", metadata={"help": "what is made least", "choices": METRICS})
     suppression: float = field(
-        default=0.0, metadata={"help": "greatest share of records that may be suppressed", "low": 0.0, "high": 1.0}
+        default=0.0,
+        metadata={
+            "help": "greatest share of records that may be suppressed",
+            "low": 0.0,
+            "high": 1.0,
+        },
     )
 
     def cut(
@@ -61,17 +66,22 @@ class Incognito:
         every = int(np.prod(matrix.heights.astype(float) + 2))
         if every > LARGEST:
             raise InputError(
-                f"method '{self.name}': {every:,} nodes over all sets of attributes are too many; choose 'full-domain'"
+                f"method '{self.name}': {every:,} nodes over all sets of attributes are too many;"
+                " choose 'full-domain'"
             )
         limit = int(Fraction(str(self.suppression)) * matrix.records)
         lattice = Lattice(matrix, promises, self.metric, limit)
         node, judged = _cheapest(lattice, _anonymous(lattice, progress))
         if node is None or judged is None:
             raise InfeasibleError(
-                f"method '{self.name}': no node keeps every promise; raise 'suppression' or relax them"
+                f"method '{self.name}': no node keeps every promise; raise 'suppression' or relax"
+                " them"
             )
         return Cut.at_levels(
-            matrix, node, lattice.suppressed(node), account=account(lattice, node, judged, proven=True)
+            matrix,
+            node,
+            lattice.suppressed(node),
+            account=account(lattice, node, judged, proven=True),
         )
 
 
@@ -81,11 +91,15 @@ def _anonymous(lattice: Lattice, progress: Callable[[str], None]) -> np.ndarray:
     marked: dict[Attributes, np.ndarray] = {(): np.ones((1,) * d, dtype=bool)}
     for size in range(1, d + 1):
         progress(f"looking at sets of {size} of {d} quasi-identifiers")
-        marked = {chosen: _marked(lattice, chosen, marked) for chosen in combinations(range(d), size)}  # step 1
+        marked = {
+            chosen: _marked(lattice, chosen, marked) for chosen in combinations(range(d), size)
+        }  # step 1
     return marked[tuple(range(d))]
 
 
-def _marked(lattice: Lattice, chosen: Attributes, parts: dict[Attributes, np.ndarray]) -> np.ndarray:
+def _marked(
+    lattice: Lattice, chosen: Attributes, parts: dict[Attributes, np.ndarray]
+) -> np.ndarray:
     """Nodes of a set of attributes that keep the counts of people; an axis for each attribute of the table."""
     extent = tuple(n if j in chosen else 1 for j, n in enumerate(lattice.shape))
     candidates = np.ones(extent, dtype=bool)
@@ -105,7 +119,9 @@ def _cheapest(lattice: Lattice, anonymous: np.ndarray) -> tuple[Node | None, Jud
     """Step 3: the node whose score is least among those that keep every promise."""
     floors = lattice.floors()
     best: tuple[Node | None, Judged | None] = (None, None)
-    for place in sorted(map(tuple, np.argwhere(anonymous).tolist()), key=lambda at: (floors[at], at)):
+    for place in sorted(
+        map(tuple, np.argwhere(anonymous).tolist()), key=lambda at: (floors[at], at)
+    ):
         enough = np.inf if best[1] is None else best[1].score
         if floors[place] >= enough:
             break

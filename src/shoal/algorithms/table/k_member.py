@@ -14,10 +14,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.blocks import BLOCK, blocks_of
-from shoal.algorithms.table.points import points_of
-from shoal.algorithms.table.segments import costs_of, require_people
-from shoal.algorithms.table.targets import targets_of
+from shoal.algorithms.steps.blocks import BLOCK, blocks_of
+from shoal.algorithms.steps.points import points_of
+from shoal.algorithms.steps.segments import costs_of, require_people
+from shoal.algorithms.steps.targets import targets_of
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import greedy_clusters
@@ -30,7 +30,8 @@ class KMember:
 
     name: ClassVar[str] = "k-member"
     paper: ClassVar[str] = (
-        "Byun, Kamra, Bertino, Li. Efficient k-anonymization using clustering techniques. DASFAA 2007."
+        "Byun, Kamra, Bertino, Li. Efficient k-anonymization using clustering techniques. DASFAA"
+        " 2007."
     )
 
     block: int = field(default=1 << 13, metadata=BLOCK)
@@ -46,7 +47,9 @@ class KMember:
             if matrix.subjects is not None:
                 who = np.unique(matrix.subjects[rows], return_inverse=True)[1].astype(np.int32)
             codes = np.ascontiguousarray(matrix.codes[rows])
-            own = greedy_clusters.k_member(codes, who, k, int(rng.integers(len(rows))), *costs_of(matrix))
+            own = greedy_clusters.k_member(
+                codes, who, k, int(rng.integers(len(rows))), *costs_of(matrix)
+            )
             labels[rows] = np.maximum(own, 0) + count
             count = int(labels[rows].max()) + 1
         return Partition.of(labels)
@@ -55,4 +58,6 @@ class KMember:
         most = max(self.block, 8 * promises.k)
         if self.block == 0 or matrix.records <= most:
             return [np.arange(matrix.records)]
-        return blocks_of(points_of(matrix, "range"), targets_of(promises, matrix.records), most, promises.k)
+        return blocks_of(
+            points_of(matrix, "range"), targets_of(promises, matrix.records), most, promises.k
+        )

@@ -30,8 +30,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from shoal.algorithms.table.repair import repair
-from shoal.algorithms.table.segments import costs_of, require_people, rows_of, rule_cutter, split_by_level
+from shoal.algorithms.steps.repair import repair
+from shoal.algorithms.steps.segments import (
+    costs_of,
+    require_people,
+    rows_of,
+    rule_cutter,
+    split_by_level,
+)
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InputError
@@ -80,24 +86,33 @@ class LatticePeeling:
     """Parameters of the method."""
 
     name: ClassVar[str] = "lattice-peeling"
-    paper: ClassVar[str] = "ours; related: full-domain generalization repeated on what it suppressed, as in ARX"
+    paper: ClassVar[str] = (
+        "ours; related: full-domain generalization repeated on what it suppressed, as in ARX"
+    )
 
     vectors: int = field(
         default=20_000,
-        metadata={"help": "vectors of levels tried at most: fewer are faster and lose more", "low": 1},
+        metadata={
+            "help": "vectors of levels tried at most: fewer are faster and lose more",
+            "low": 1,
+        },
     )
     refine: str = field(
         default="auto",
         metadata={
-            "help": "exchange records between near classes afterwards: full up to 100,000 records, light up to"
-            " 1,000,000, none above, or one of them always",
+            "help": (
+                "exchange records between near classes afterwards: full up to 100,000 records,"
+                " light up to 1,000,000, none above, or one of them always"
+            ),
             "choices": ("none", "light", "full", "auto"),
         },
     )
 
     def __post_init__(self) -> None:
         if self.refine not in ("none", "light", "full", "auto"):
-            raise InputError(f"method '{self.name}': parameter 'refine' must be one of none, light, full, auto")
+            raise InputError(
+                f"method '{self.name}': parameter 'refine' must be one of none, light, full, auto"
+            )
         if self.vectors < 1:
             raise InputError(f"method '{self.name}': parameter 'vectors' must be at least 1")
 
@@ -105,13 +120,15 @@ class LatticePeeling:
         """Classes of at least `promises.k` people that keep every promise; draws no random number."""
         require_people(matrix, promises)
         if matrix.attributes == 0:
-            raise InputError(f"method '{self.name}': the policy has no quasi-identifier to partition on")
+            raise InputError(
+                f"method '{self.name}': the policy has no quasi-identifier to partition on"
+            )
         units = units_of(matrix)
         levels = [levels_of(matrix, j, values) for j, values in enumerate(units.values)]  # step 1
         vectors = vectors_of(levels, units, self._most_vectors(matrix, units, promises))
         group = _peel(units, levels, vectors, promises)  # step 2
         partition = _with_leftovers(matrix, units, group, promises)  # step 3
-        if matrix.subjects is not None or promises.beyond_k:
+        if matrix.subjects is not None or promises.needs_more_than_k:
             return _cut_where_promises_hold(matrix, partition, promises)
         partition = _side_by_side(matrix, partition)
         rows = rows_of(matrix)[np.lexsort((units.of_record, partition.labels))]
@@ -124,18 +141,26 @@ class LatticePeeling:
 
     def _most_vectors(self, matrix: Matrix, units: Units, promises: Promises) -> int:
         """As many as asked for, fewer on tables where they would take long; the same on any computer."""
-        asked = MOST_ASKED // matrix.records if promises.beyond_k else self.vectors
+        asked = MOST_ASKED // matrix.records if promises.needs_more_than_k else self.vectors
         return max(1, min(self.vectors, MOST_STEPS // len(units.rows), asked))
 
     def _refine(self, rows: np.ndarray, starts: np.ndarray, costs: np.ndarray) -> None:
         """Local search over the finished classes, in place."""
         effort = self.refine
         if effort == "auto":
-            effort = "full" if len(rows) <= FULL_RECORDS else "light" if len(rows) <= LIGHT_RECORDS else "none"
+            effort = (
+                "full"
+                if len(rows) <= FULL_RECORDS
+                else "light"
+                if len(rows) <= LIGHT_RECORDS
+                else "none"
+            )
         if effort == "none" or len(starts) < 3:
             return
         together = 3 if len(costs) > rows.shape[1] - 1 else 2  # as in the rounded partition
-        class_refinement.refine_classes(rows, starts, *REFINEMENTS[effort][:2], together, REFINEMENTS[effort][2], costs)
+        class_refinement.refine_classes(
+            rows, starts, *REFINEMENTS[effort][:2], together, REFINEMENTS[effort][2], costs
+        )
 
 
 def units_of(matrix: Matrix) -> Units:
@@ -155,7 +180,9 @@ def units_of(matrix: Matrix) -> Units:
         of_record[first] = np.arange(n)
         amounts, people = np.ones(n, dtype=np.int64), matrix.subjects[first]
     rows = np.column_stack([ranks[first], np.arange(len(first), dtype=np.int32)])
-    return Units(np.ascontiguousarray(rows, dtype=np.int32), first, amounts, people, of_record, values)
+    return Units(
+        np.ascontiguousarray(rows, dtype=np.int32), first, amounts, people, of_record, values
+    )
 
 
 def levels_of(matrix: Matrix, j: int, values: np.ndarray) -> list[Level]:
@@ -175,7 +202,9 @@ def levels_of(matrix: Matrix, j: int, values: np.ndarray) -> list[Level]:
 def vectors_of(levels: list[list[Level]], units: Units, most: int) -> np.ndarray:
     """At most about `most` vectors of levels by ascending mean loss, the last with everything in one group."""
     means = [
-        np.array([np.bincount(units.rows[:, j], units.amounts) @ level.loss for level in of_attribute])
+        np.array(
+            [np.bincount(units.rows[:, j], units.amounts) @ level.loss for level in of_attribute]
+        )
         for j, of_attribute in enumerate(levels)
     ]
     kept = thinned(means, LARGEST_LATTICE)
@@ -184,10 +213,14 @@ def vectors_of(levels: list[list[Level]], units: Units, most: int) -> np.ndarray
         loss = np.add.outer(loss, mean[chosen]).ravel()
     order = np.argsort(loss, kind="stable")
     if len(order) > most:
-        ranks = (len(order) - 1) * np.linspace(1, 0, most) ** 2  # from the last one, so that it is among them
+        ranks = (len(order) - 1) * np.linspace(
+            1, 0, most
+        ) ** 2  # from the last one, so that it is among them
         order = order[np.unique(ranks.astype(np.int64))]
     places = np.unravel_index(order, [len(chosen) for chosen in kept])
-    return np.stack([np.array(chosen)[place] for chosen, place in zip(kept, places, strict=True)], axis=1)
+    return np.stack(
+        [np.array(chosen)[place] for chosen, place in zip(kept, places, strict=True)], axis=1
+    )
 
 
 def thinned(means: list[np.ndarray], most: int) -> list[list[int]]:
@@ -213,27 +246,41 @@ def thinned(means: list[np.ndarray], most: int) -> list[list[int]]:
     return kept
 
 
-def _peel(units: Units, levels: list[list[Level]], vectors: np.ndarray, promises: Promises) -> np.ndarray:
+def _peel(
+    units: Units, levels: list[list[Level]], vectors: np.ndarray, promises: Promises
+) -> np.ndarray:
     """The group of each unit, (units,) int32; -1 where no vector finds one."""
     parts, place = _key_parts(levels)
     group = np.full(len(units.rows), -1, dtype=np.int32)
-    rows, count, vector, ask = units.rows.copy(), 0, 0, promises.beyond_k
+    rows, count, vector, ask = units.rows.copy(), 0, 0, promises.needs_more_than_k
     while True:
         vector, found = peeling.peel(
-            rows, units.amounts, units.people, parts, place, vectors, vector, promises.k, ask, group, count
+            rows,
+            units.amounts,
+            units.people,
+            parts,
+            place,
+            vectors,
+            vector,
+            promises.k,
+            ask,
+            group,
+            count,
         )
         if not ask or found == count:
             return group
         proposed = group >= count
         number = np.where(proposed, group - count, -1).astype(np.int32)
-        holds = promises.hold(number[units.of_record], found - count)
+        holds = promises.holds(number[units.of_record], found - count)
         renumbered = np.where(holds, count + np.cumsum(holds) - 1, -1)
         group[proposed] = renumbered[number[proposed]]
         count += int(holds.sum())
         rows = rows[group[rows[:, -1]] < 0]
 
 
-def _with_leftovers(matrix: Matrix, units: Units, group: np.ndarray, promises: Promises) -> Partition:
+def _with_leftovers(
+    matrix: Matrix, units: Units, group: np.ndarray, promises: Promises
+) -> Partition:
     """Every unit without a group in its nearest class; classes are numbered in order of their first unit."""
     alone = group < 0
     group[alone] = group.max(initial=-1) + 1 + np.arange(alone.sum(), dtype=np.int32)
@@ -256,14 +303,20 @@ def _key_parts(levels: list[list[Level]]) -> tuple[np.ndarray, np.ndarray]:
         for number, level in enumerate(of_attribute):
             place[j, number] = used
             used += len(level.node)
-            parts.append(level.node.astype(np.uint64) * np.uint64(unit) if exact else _scrambled(j, level.node))
+            parts.append(
+                level.node.astype(np.uint64) * np.uint64(unit)
+                if exact
+                else _scrambled(j, level.node)
+            )
         unit *= radices[j] if exact else 1
     return np.concatenate(parts), place
 
 
 def _scrambled(j: int, node: np.ndarray) -> np.ndarray:
     """A 64-bit number for each node of attribute j (splitmix64: Steele, Lea, Flood, OOPSLA 2014)."""
-    mixed = ((np.uint64(j + 1) << np.uint64(32)) + node.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = ((np.uint64(j + 1) << np.uint64(32)) + node.astype(np.uint64)) * np.uint64(
+        0x9E3779B97F4A7C15
+    )
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))
@@ -329,7 +382,9 @@ def _distinct(ranks: np.ndarray, radices: list[int]) -> tuple[np.ndarray, np.nda
             reach = int(key.max()) + 1
         key = key * radix + ranks[:, j]
         reach *= radix
-    _, first, of_record, amounts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    _, first, of_record, amounts = np.unique(
+        key, return_index=True, return_inverse=True, return_counts=True
+    )
     return first, of_record, amounts
 
 
@@ -340,8 +395,14 @@ def _side_by_side(matrix: Matrix, partition: Partition) -> Partition:
     """
     lo, hi, _ = nearest_class.boxes(matrix.codes, partition.labels, partition.count)
     count, d = lo.shape
-    middles = np.column_stack([lo + (hi.astype(np.int64) - lo) // 2, np.arange(count)]).astype(np.int32)
-    ends, nobody, no_history = np.empty(count, np.int64), np.zeros(0, np.int64), np.zeros((0, d), np.int32)
+    middles = np.column_stack([lo + (hi.astype(np.int64) - lo) // 2, np.arange(count)]).astype(
+        np.int32
+    )
+    ends, nobody, no_history = (
+        np.empty(count, np.int64),
+        np.zeros(0, np.int64),
+        np.zeros((0, d), np.int32),
+    )
     cuts.split_to_end(middles, d, cuts.HALVES, 1, 1, *costs_of(matrix), nobody, no_history, ends)
     number = np.empty(count, dtype=np.int32)
     number[middles[:, d]] = np.arange(count, dtype=np.int32)

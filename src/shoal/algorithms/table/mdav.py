@@ -15,10 +15,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.blocks import BLOCK, Cluster, in_blocks
-from shoal.algorithms.table.points import SCALE, points_of
-from shoal.algorithms.table.segments import require_people
-from shoal.algorithms.table.targets import Targets, targets_for
+from shoal.algorithms.steps.blocks import BLOCK, Cluster, in_blocks
+from shoal.algorithms.steps.points import SCALE, points_of
+from shoal.algorithms.steps.segments import require_people
+from shoal.algorithms.steps.targets import Targets, targets_for
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import close_classes
@@ -31,7 +31,8 @@ class Mdav:
 
     name: ClassVar[str] = "mdav"
     paper: ClassVar[str] = (
-        "Domingo-Ferrer, Mateo-Sanz. Practical data-oriented microaggregation. IEEE TKDE 14(1), 2002."
+        "Domingo-Ferrer, Mateo-Sanz. Practical data-oriented microaggregation. IEEE TKDE 14(1),"
+        " 2002."
     )
 
     scale: str = field(default="deviation", metadata=SCALE)
@@ -42,7 +43,9 @@ class Mdav:
         require_people(matrix, promises)
         points = points_of(matrix, self.scale)
         nothing = targets_for((), matrix.records)
-        return Partition.of(in_blocks(matrix, points, nothing, self.block, promises.k, microaggregation(promises.k)))
+        return Partition.of(
+            in_blocks(matrix, points, nothing, self.block, promises.k, microaggregation(promises.k))
+        )
 
 
 def microaggregation(k: int) -> Cluster:

@@ -22,7 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.segments import cut_by_rule, require_people
+from shoal.algorithms.steps.segments import cut_by_rule, require_people
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import cuts
@@ -34,20 +34,27 @@ class Mondrian:
     """Strict Mondrian. Permuting the records permutes the classes and changes nothing else."""
 
     name: ClassVar[str] = "mondrian"
-    paper: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan. Mondrian multidimensional k-anonymity. ICDE 2006."
+    paper: ClassVar[str] = (
+        "LeFevre, DeWitt, Ramakrishnan. Mondrian multidimensional k-anonymity. ICDE 2006."
+    )
 
     cut: str = field(
         default="median",
         metadata={
-            "help": "where an attribute is cut: at the lower median, the paper's baseline, or at the "
-            "nearest cut to the median that is feasible",
+            "help": (
+                "where an attribute is cut: at the lower median, the paper's baseline, or at the "
+                "nearest cut to the median that is feasible"
+            ),
             "choices": ("median", "nearest"),
         },
     )
     trees: str = field(
         default="order",
         metadata={
-            "help": "how hierarchies are cut: as ordered leaves, or into the children of the covering node",
+            "help": (
+                "how hierarchies are cut: as ordered leaves, or into the children of the covering"
+                " node"
+            ),
             "choices": ("order", "children"),
         },
     )

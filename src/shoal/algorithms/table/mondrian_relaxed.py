@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.segments import cut_by_rule, require_people
+from shoal.algorithms.steps.segments import cut_by_rule, require_people
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import cuts
@@ -31,13 +31,17 @@ class MondrianRelaxed:
     """Relaxed Mondrian: classes of nearly equal size, wherever equal records lie."""
 
     name: ClassVar[str] = "mondrian-relaxed"
-    paper: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan. Mondrian multidimensional k-anonymity. ICDE 2006."
+    paper: ClassVar[str] = (
+        "LeFevre, DeWitt, Ramakrishnan. Mondrian multidimensional k-anonymity. ICDE 2006."
+    )
 
     ties: str = field(
         default="rows",
         metadata={
-            "help": "which records equal to the median go left: the earlier in the order that earlier "
-            "cuts left, or the lower on the other attributes, the widest first",
+            "help": (
+                "which records equal to the median go left: the earlier in the order that earlier "
+                "cuts left, or the lower on the other attributes, the widest first"
+            ),
             "choices": ("rows", "codes"),
         },
     )

@@ -15,10 +15,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.blocks import BLOCK, in_blocks
-from shoal.algorithms.table.points import SCALE, points_of
-from shoal.algorithms.table.segments import require_people
-from shoal.algorithms.table.targets import Targets, targets_of
+from shoal.algorithms.steps.blocks import BLOCK, in_blocks
+from shoal.algorithms.steps.points import SCALE, points_of
+from shoal.algorithms.steps.segments import require_people
+from shoal.algorithms.steps.targets import Targets, targets_of
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import centres
@@ -30,7 +30,9 @@ class Oka:
     """One-pass k-means algorithm."""
 
     name: ClassVar[str] = "oka"
-    paper: ClassVar[str] = "Lin, Wei. An efficient clustering method for k-anonymization. PAIS 2008."
+    paper: ClassVar[str] = (
+        "Lin, Wei. An efficient clustering method for k-anonymization. PAIS 2008."
+    )
 
     scale: str = field(default="range", metadata=SCALE)
     block: int = field(default=1 << 14, metadata=BLOCK)

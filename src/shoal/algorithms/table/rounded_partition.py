@@ -55,7 +55,11 @@ OURS = {
     "rare": "apart",
     "refine": "auto",
 }
-SIZES = {"same": rounded_cut.SAME, "cross": rounded_cut.CROSS, "proportional": rounded_cut.PROPORTIONAL}
+SIZES = {
+    "same": rounded_cut.SAME,
+    "cross": rounded_cut.CROSS,
+    "proportional": rounded_cut.PROPORTIONAL,
+}
 TIES = {"rows": rounded_cut.TIES_BY_ROW, "lexicographic": rounded_cut.TIES_LEXICOGRAPHIC}
 
 EXACT_ROWS = 512  # nodes up to here are priced exactly, larger ones on a sample
@@ -88,50 +92,67 @@ class RoundedPartition:
     preset: str = field(
         default="",
         metadata={
-            "help": "paper: dimension widest, ties rows, sizes same, cut paper, rare mixed, refine none",
+            "help": (
+                "paper: dimension widest, ties rows, sizes same, cut paper, rare mixed, refine none"
+            ),
             "choices": ("", "paper"),
         },
     )
     dimension: str = field(
         default="",
         metadata={
-            "help": "attribute to cut: the widest, or the best (least loss after the cut); default best",
+            "help": (
+                "attribute to cut: the widest, or the best (least loss after the cut); default best"
+            ),
             "choices": ("", "widest", "best"),
         },
     )
     ties: str = field(
         default="",
         metadata={
-            "help": "records tied at a cut: input order, or by the other attributes; default lexicographic",
+            "help": (
+                "records tied at a cut: input order, or by the other attributes; default"
+                " lexicographic"
+            ),
             "choices": ("", "rows", "lexicographic"),
         },
     )
     sizes: str = field(
         default="",
         metadata={
-            "help": "how a cut rounds (same, cross: the paper's; proportional: evenest); default same",
+            "help": (
+                "how a cut rounds (same, cross: the paper's; proportional: evenest); default same"
+            ),
             "choices": ("", "same", "cross", "proportional"),
         },
     )
     cut: str = field(
         default="",
         metadata={
-            "help": "where to cut: the paper's sizes, or the best admissible ones (ours); default admissible",
+            "help": (
+                "where to cut: the paper's sizes, or the best admissible ones (ours); default"
+                " admissible"
+            ),
             "choices": ("", "paper", "admissible"),
         },
     )
     rare: str = field(
         default="",
         metadata={
-            "help": "over hierarchies, records in rare branches: cut apart (ours), or mixed; default apart",
+            "help": (
+                "over hierarchies, records in rare branches: cut apart (ours), or mixed; default"
+                " apart"
+            ),
             "choices": ("", "mixed", "apart"),
         },
     )
     refine: str = field(
         default="",
         metadata={
-            "help": "exchange records between near classes afterwards (ours); default auto: full up to 100,000"
-            " records, light up to 1,000,000, none above",
+            "help": (
+                "exchange records between near classes afterwards (ours); default auto: full up to"
+                " 100,000 records, light up to 1,000,000, none above"
+            ),
             "choices": ("", "none", "light", "full", "auto"),
         },
     )
@@ -141,7 +162,9 @@ class RoundedPartition:
             choices = option.metadata["choices"]
             if getattr(self, option.name) not in choices:
                 known = ", ".join(filter(None, choices))
-                raise InputError(f"method '{self.name}': parameter '{option.name}' must be one of {known}")
+                raise InputError(
+                    f"method '{self.name}': parameter '{option.name}' must be one of {known}"
+                )
         for option_name, value in (PAPER if self.preset == "paper" else OURS).items():
             if not getattr(self, option_name):
                 object.__setattr__(self, option_name, value)
@@ -158,11 +181,13 @@ class RoundedPartition:
                 f"lower k to at most {matrix.people}, or add records"
             )
         if matrix.attributes == 0:
-            raise InputError(f"method '{self.name}': the policy has no quasi-identifier to partition on")
+            raise InputError(
+                f"method '{self.name}': the policy has no quasi-identifier to partition on"
+            )
         columns, costs = self._columns(matrix), _costs(matrix)
         if self.rare == "apart" and (matrix.base >= 0).any():
             columns, costs = _with_oddity(columns, matrix)
-        if matrix.subjects is None and not promises.beyond_k:
+        if matrix.subjects is None and not promises.needs_more_than_k:
             starts = self._cut_all(columns, promises.k, costs)
             numbers = self._refined(columns, starts, matrix)
         else:
@@ -176,7 +201,9 @@ class RoundedPartition:
         numbers = np.arange(matrix.records, dtype=np.int32)
         if self.ties == "lexicographic" and matrix.records <= SORTED_RECORDS:
             numbers = np.lexsort(matrix.codes.T).astype(np.int32)
-        columns[:-1] = (matrix.codes[numbers] if matrix.records <= SORTED_RECORDS else matrix.codes).T
+        columns[:-1] = (
+            matrix.codes[numbers] if matrix.records <= SORTED_RECORDS else matrix.codes
+        ).T
         columns[-1] = numbers
         return columns
 
@@ -199,19 +226,34 @@ class RoundedPartition:
         # nodes of a hierarchy are coarse: a third class often holds the records that make two fit
         together = 3 if (matrix.base >= 0).any() else 2
         rows = np.vstack([columns[: matrix.attributes], columns[-1:]]).T.copy()  # without oddity
-        class_refinement.refine_classes(rows, starts, search.reach, search.neighbours, together, search.rounds, costs)
+        class_refinement.refine_classes(
+            rows, starts, search.reach, search.neighbours, together, search.rounds, costs
+        )
         return rows[:, -1]
 
-    def _cut_by_level(self, columns: np.ndarray, matrix: Matrix, promises: Promises, costs: np.ndarray) -> np.ndarray:
+    def _cut_by_level(
+        self, columns: np.ndarray, matrix: Matrix, promises: Promises, costs: np.ndarray
+    ) -> np.ndarray:
         """Steps 1 to 6 for further promises, a level at a time; a refused cut tries the next best attribute."""
         k = promises.k
-        quota = max(k, k * matrix.records // matrix.people)  # records that k subjects own on average
+        quota = max(
+            k, k * matrix.records // matrix.people
+        )  # records that k subjects own on average
         begin, end = np.array([0]), np.array([matrix.records])
         attempt = np.zeros(1, dtype=np.int32)
         final: list[np.ndarray] = []
         while len(begin):
             low = rounded_cut.cut_once(
-                columns, begin, end, attempt, k, quota, self._rules(), EXACT_ROWS, LEAST_SHARE, costs
+                columns,
+                begin,
+                end,
+                attempt,
+                k,
+                quota,
+                self._rules(),
+                EXACT_ROWS,
+                LEAST_SHARE,
+                costs,
             )
             final.append(begin[low == 0])
             begin, end, attempt, low = (a[low > 0] for a in (begin, end, attempt, low))
@@ -228,7 +270,12 @@ class RoundedPartition:
         return np.append(np.sort(np.concatenate(final)), matrix.records)
 
     def _rules(self) -> tuple[int, bool, bool, int]:
-        return SIZES[self.sizes], self.cut == "admissible", self.dimension == "best", TIES[self.ties]
+        return (
+            SIZES[self.sizes],
+            self.cut == "admissible",
+            self.dimension == "best",
+            TIES[self.ties],
+        )
 
 
 def _costs(matrix: Matrix, oddity: float | None = None) -> np.ndarray:
@@ -257,7 +304,9 @@ def _with_oddity(columns: np.ndarray, matrix: Matrix) -> tuple[np.ndarray, np.nd
         share = records[branch] / matrix.records
         oddity += np.rint(100 * (1 - share)).astype(np.int32)[columns[j]]
     oddity -= oddity.min()
-    return np.insert(columns, matrix.attributes, oddity, axis=0), _costs(matrix, 1 / max(int(oddity.max()), 1))
+    return np.insert(columns, matrix.attributes, oddity, axis=0), _costs(
+        matrix, 1 / max(int(oddity.max()), 1)
+    )
 
 
 def _branches(matrix: Matrix, j: np.intp) -> np.ndarray:
@@ -281,7 +330,7 @@ def _both_hold(
         before = np.cumsum(lengths) - lengths
         place = np.repeat(first - before, lengths) + np.arange(lengths.sum())
         sides[numbers[place]] = np.repeat(2 * np.arange(len(first), dtype=np.int32) + side, lengths)
-    held = promises.hold(sides, 2 * len(begin))
+    held = promises.holds(sides, 2 * len(begin))
     return held[::2] & held[1::2]
 
 

@@ -27,13 +27,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.blocks import BLOCK, blocks_of, in_blocks
+from shoal.algorithms.steps.blocks import BLOCK, blocks_of, in_blocks
+from shoal.algorithms.steps.points import SCALE, points_of, principal
+from shoal.algorithms.steps.repair import repair
+from shoal.algorithms.steps.segments import loss_of, require_people
+from shoal.algorithms.steps.targets import Targets, least_size, targets_of
 from shoal.algorithms.table.lattice_peeling import LatticePeeling
-from shoal.algorithms.table.points import SCALE, points_of, principal
-from shoal.algorithms.table.repair import repair
 from shoal.algorithms.table.rounded_partition import RoundedPartition
-from shoal.algorithms.table.segments import loss_of, require_people
-from shoal.algorithms.table.targets import Targets, least_size, targets_of
 from shoal.algorithms.table.tcloseness_merge import merged
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -53,27 +53,38 @@ class TCloseness:
     """t-closeness by exchange between classes."""
 
     name: ClassVar[str] = "tcloseness"
-    paper: ClassVar[str] = "Shoal's own: t-closeness for several sensitive attributes by exchange between classes."
+    paper: ClassVar[str] = (
+        "Shoal's own: t-closeness for several sensitive attributes by exchange between classes."
+    )
 
     scale: str = field(default="deviation", metadata=SCALE)
     neighbours: int = field(
         default=16,
         metadata={
-            "help": "nearest classes that a class exchanges records with: more is slower and loses less",
+            "help": (
+                "nearest classes that a class exchanges records with: more is slower and loses less"
+            ),
             "low": 1,
         },
     )
     aim: str = field(
         default="means",
         metadata={
-            "help": "what is kept small: squared errors to the means of classes, or the width of published cells, for "
-            "which the table is also cut and the better taken",
+            "help": (
+                "what is kept small: squared errors to the means of classes, or the width of"
+                " published cells, for which the table is also cut and the better taken"
+            ),
             "choices": ("means", "spans"),
         },
     )
     rounds: int = field(
         default=30,
-        metadata={"help": "times that all classes look for exchanges at most, each time anew with near ones", "low": 1},
+        metadata={
+            "help": (
+                "times that all classes look for exchanges at most, each time anew with near ones"
+            ),
+            "low": 1,
+        },
     )
     block: int = field(default=1 << 15, metadata=BLOCK)
 
@@ -85,15 +96,23 @@ class TCloseness:
             return exchanged
         cutting = LatticePeeling() if has_steps(matrix) else RoundedPartition()
         cut = cutting.partition(matrix, promises, rng)
-        return min((repair(matrix, found, promises) for found in (exchanged, cut)), key=lambda p: loss_of(matrix, p))
+        return min(
+            (repair(matrix, found, promises) for found in (exchanged, cut)),
+            key=lambda p: loss_of(matrix, p),
+        )
 
     def _exchanged(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        points, targets = principal(points_of(matrix, self.scale)), targets_of(promises, matrix.records)
+        points, targets = (
+            principal(points_of(matrix, self.scale)),
+            targets_of(promises, matrix.records),
+        )
 
         def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
             return _Search(self, points, who, promises.k, targets, rng).classes()
 
-        return merged(points, in_blocks(matrix, points, targets, self.block, promises.k, cluster), targets)
+        return merged(
+            points, in_blocks(matrix, points, targets, self.block, promises.k, cluster), targets
+        )
 
 
 def has_steps(matrix: Matrix) -> bool:
@@ -114,7 +133,14 @@ class _Search:
         targets: Targets,
         rng: np.random.Generator,
     ) -> None:
-        self.method, self.points, self.who, self.k, self.targets, self.rng = method, points, who, k, targets, rng
+        self.method, self.points, self.who, self.k, self.targets, self.rng = (
+            method,
+            points,
+            who,
+            k,
+            targets,
+            rng,
+        )
         self.rows = np.ascontiguousarray(points.T)
         self.unit = max(float(points.var(axis=1).sum()), 1e-300)
 
@@ -122,7 +148,9 @@ class _Search:
         """The class of each record, numbered from 0; some may still be too far."""
         records = self.points.shape[1]
         if not len(self.targets.limit):
-            labels = close_classes.around_extremes(self.points, self.who, self.k, 0, *self.targets.arrays)
+            labels = close_classes.around_extremes(
+                self.points, self.who, self.k, 0, *self.targets.arrays
+            )
             self._exchange(labels, MUST)
             return labels
         size = least_size(self.targets, self.k, records)
@@ -134,7 +162,9 @@ class _Search:
             failed, size, step = size, min(size + step, max(records // 2, size + 1)), 2 * step
         if labels is None:
             return np.zeros(records, dtype=np.int32)
-        while size - failed > max(1, failed // 16):  # the steps grew: look for a smaller size between the last two
+        while size - failed > max(
+            1, failed // 16
+        ):  # the steps grew: look for a smaller size between the last two
             middle = (failed + size) // 2
             smaller = self._of_size(middle)
             if smaller is None:
@@ -176,7 +206,15 @@ class _Search:
         for _ in range(patience or self.method.rounds):
             near = exchange.near_classes(self.rows, labels, classes, q)
             excess, moved = exchange.exchange(
-                self.rows, self.who, self.k, labels, classes, near, weight * self.unit, 2, *self.targets.arrays
+                self.rows,
+                self.who,
+                self.k,
+                labels,
+                classes,
+                near,
+                weight * self.unit,
+                2,
+                *self.targets.arrays,
             )
             if moved * SETTLED <= self.points.shape[1]:
                 break
@@ -187,7 +225,9 @@ class _Search:
         kept[failing] = False
         number = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
         labels = number[labels]
-        exchange.hand_out(self.rows, labels, int(kept.sum()), MUST * self.unit, *self.targets.arrays)
+        exchange.hand_out(
+            self.rows, labels, int(kept.sum()), MUST * self.unit, *self.targets.arrays
+        )
         return labels
 
 
@@ -202,6 +242,8 @@ def _dealt(place: np.ndarray, classes: int, rng: np.random.Generator) -> np.ndar
     labels = np.empty(records, dtype=np.int32)
     ends = np.cumsum([classes + (spare if run == each // 2 else 0) for run in range(each)])
     for begin, end in zip(np.concatenate(([0], ends[:-1])), ends, strict=True):
-        deal = np.concatenate((rng.permutation(classes), rng.permutation(classes)[: end - begin - classes]))
+        deal = np.concatenate(
+            (rng.permutation(classes), rng.permutation(classes)[: end - begin - classes])
+        )
         labels[order[begin:end]] = rng.permutation(deal)
     return labels

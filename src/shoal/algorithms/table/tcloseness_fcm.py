@@ -18,9 +18,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.blocks import BLOCK
-from shoal.algorithms.table.points import SCALE, sensitive_points
-from shoal.algorithms.table.targets import Targets
+from shoal.algorithms.steps.blocks import BLOCK
+from shoal.algorithms.steps.points import SCALE, sensitive_points
+from shoal.algorithms.steps.targets import Targets
 from shoal.algorithms.table.tcloseness_kmeanspp import with_last_class
 from shoal.algorithms.table.tcloseness_merge import clustered
 from shoal.data.matrix import Matrix
@@ -44,7 +44,11 @@ class TClosenessFcm:
 
     fuzzifier: float = field(
         default=2.0,
-        metadata={"help": "how far records are shared between centres: near 1 hardly", "low": 1.1, "high": 10.0},
+        metadata={
+            "help": "how far records are shared between centres: near 1 hardly",
+            "low": 1.1,
+            "high": 10.0,
+        },
     )
     scale: str = field(default="deviation", metadata=SCALE)
     block: int = field(default=1 << 14, metadata=BLOCK)

@@ -18,16 +18,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.blocks import BLOCK
-from shoal.algorithms.table.points import SCALE
-from shoal.algorithms.table.targets import Targets
+from shoal.algorithms.steps.blocks import BLOCK
+from shoal.algorithms.steps.points import SCALE
+from shoal.algorithms.steps.targets import Targets
 from shoal.algorithms.table.tcloseness_merge import clustered
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import close_classes
 from shoal.protocols import Promises
 
-CANDIDATES = {"help": "nearest records tried to bring a class within t; 0 is all, as printed", "low": 0}
+CANDIDATES = {
+    "help": "nearest records tried to bring a class within t; 0 is all, as printed",
+    "low": 0,
+}
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.blocks import BLOCK, in_blocks
-from shoal.algorithms.table.points import SCALE, points_of, sensitive_points
-from shoal.algorithms.table.segments import require_people
-from shoal.algorithms.table.targets import Targets, targets_of
+from shoal.algorithms.steps.blocks import BLOCK, in_blocks
+from shoal.algorithms.steps.points import SCALE, points_of, sensitive_points
+from shoal.algorithms.steps.segments import require_people
+from shoal.algorithms.steps.targets import Targets, targets_of
 from shoal.algorithms.table.tcloseness_k_first import CANDIDATES
 from shoal.algorithms.table.tcloseness_merge import merged
 from shoal.data.matrix import Matrix
@@ -53,20 +53,26 @@ class TClosenessKMeansPP:
 
     name: ClassVar[str] = "tcloseness-kmeanspp"
     paper: ClassVar[str] = (
-        "Wu, Ye, Xu, Pei. A multi-sensitive-attribute t-closeness algorithm based on k-means++ clustering."
+        "Wu, Ye, Xu, Pei. A multi-sensitive-attribute t-closeness algorithm based on k-means++"
+        " clustering."
     )
 
     preset: str = field(
         default="once",
         metadata={
-            "help": "one run, or as the paper measured: the best of 50 runs, leftovers in a class of their own",
+            "help": (
+                "one run, or as the paper measured: the best of 50 runs, leftovers in a class of"
+                " their own"
+            ),
             "choices": ("once", "paper"),
         },
     )
     leftovers: str = field(
         default="class",
         metadata={
-            "help": "what is left below 2k records: one class, as printed, or spread over the others",
+            "help": (
+                "what is left below 2k records: one class, as printed, or spread over the others"
+            ),
             "choices": ("class", "spread"),
         },
     )
@@ -95,13 +101,24 @@ class TClosenessKMeansPP:
             sensitive = sensitive_points(targets.columns, targets.place)
             group = centres.k_means(sensitive, k, rng.random(k), ROUNDS)  # line 1
             labels = close_classes.from_groups(  # lines 2 to 23
-                points, who, group, k, self.candidates or records, True, rng.random(records // k), *targets.arrays
+                points,
+                who,
+                group,
+                k,
+                self.candidates or records,
+                True,
+                rng.random(records // k),
+                *targets.arrays,
             )
             return self._with_leftovers(points, labels, targets)
 
-        return merged(points, in_blocks(matrix, points, targets, self.block, k, cluster), targets)  # lines 28 to 32
+        return merged(
+            points, in_blocks(matrix, points, targets, self.block, k, cluster), targets
+        )  # lines 28 to 32
 
-    def _with_leftovers(self, points: np.ndarray, labels: np.ndarray, targets: Targets) -> np.ndarray:
+    def _with_leftovers(
+        self, points: np.ndarray, labels: np.ndarray, targets: Targets
+    ) -> np.ndarray:
         """Lines 24 to 27."""
         classes = int(labels.max()) + 1
         if self.leftovers == "spread" and self.preset != "paper" and classes:

@@ -16,11 +16,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.blocks import BLOCK, Cluster, in_blocks
+from shoal.algorithms.steps.blocks import BLOCK, Cluster, in_blocks
+from shoal.algorithms.steps.points import SCALE, points_of
+from shoal.algorithms.steps.segments import require_people
+from shoal.algorithms.steps.targets import Targets, targets_of
 from shoal.algorithms.table.mdav import microaggregation
-from shoal.algorithms.table.points import SCALE, points_of
-from shoal.algorithms.table.segments import require_people
-from shoal.algorithms.table.targets import Targets, targets_of
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import close_classes
@@ -45,7 +45,9 @@ class TClosenessMerge:
         return clustered(matrix, promises, self.scale, self.block, microaggregation(promises.k))
 
 
-def clustered(matrix: Matrix, promises: Promises, scale: str, block: int, cluster: Cluster) -> Partition:
+def clustered(
+    matrix: Matrix, promises: Promises, scale: str, block: int, cluster: Cluster
+) -> Partition:
     """The classes that `cluster` makes of every block, merged where they are too far."""
     require_people(matrix, promises)
     points, targets = points_of(matrix, scale), targets_of(promises, matrix.records)

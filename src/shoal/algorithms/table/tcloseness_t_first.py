@@ -21,9 +21,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.blocks import BLOCK
-from shoal.algorithms.table.points import SCALE
-from shoal.algorithms.table.targets import Targets
+from shoal.algorithms.steps.blocks import BLOCK
+from shoal.algorithms.steps.points import SCALE
+from shoal.algorithms.steps.targets import Targets
 from shoal.algorithms.table.tcloseness_merge import clustered
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -69,7 +69,9 @@ def subsets(records: int, k: int, t: float) -> int:
     """k': the number of runs of sensitive values, which is the size of classes."""
     count = max(k, math.ceil(records / (2 * (records - 1) * t + 1) - 1e-9))
     count += records % count // (records // count)
-    while records % count > records // count:  # the middle run can't hand out more than one to a class
+    while (
+        records % count > records // count
+    ):  # the middle run can't hand out more than one to a class
         count += 1
     return count
 

@@ -19,8 +19,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.fusion.specialization import SCORES, Candidates, Qid, Specialization, Taxonomy
-from shoal.algorithms.table.segments import require_people
+from shoal.algorithms.steps.segments import require_people
+from shoal.algorithms.steps.specialization import (
+    SCORES,
+    AnonymityRequirement,
+    Candidates,
+    Specialization,
+    Taxonomy,
+)
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
@@ -33,7 +39,8 @@ class TopDownSpecialization:
 
     name: ClassVar[str] = "tds"
     paper: ClassVar[str] = (
-        "Fung, Wang, Yu. Anonymizing classification data for privacy preservation. IEEE TKDE 19(5), 2007."
+        "Fung, Wang, Yu. Anonymizing classification data for privacy preservation. IEEE TKDE 19(5),"
+        " 2007."
     )
 
     score: str = field(
@@ -55,17 +62,20 @@ class TopDownSpecialization:
         require_people(matrix, promises)
         if matrix.label is None:
             raise InputError(
-                "method 'tds': keeps a class predictable, and the policy names none; name it under 'label'"
+                "method 'tds': keeps a class predictable, and the policy names none; name it under"
+                " 'label'"
             )
         columns = [_column(matrix, j) for j in _by_name(matrix)]
         state = Specialization(
             [column.codes for column in columns],
             [column.taxonomy.cells for column in columns],
             _qids(matrix, promises),
-            _guard(matrix, promises) if promises.beyond_k else None,
+            _guard(matrix, promises) if promises.needs_more_than_k else None,
         )
         classes = np.unique(matrix.label, return_inverse=True)[1]
-        candidates = Candidates(state, {j: c.taxonomy for j, c in enumerate(columns)}, classes, self.score)
+        candidates = Candidates(
+            state, {j: c.taxonomy for j, c in enumerate(columns)}, classes, self.score
+        )
         steps = 0
         while candidates.take_best() is not None:
             steps += 1
@@ -118,26 +128,35 @@ def _column(matrix: Matrix, j: int) -> _Column:
     first_code = occupied.astype(np.int32)
     first_code[0] = 0
     unseen = -1 if has_missing or occupied[-1] == matrix.missing[j] else int(matrix.missing[j])
-    return _Column(cells.astype(np.int32), Taxonomy(len(occupied), apart, is_number=True), first_code, unseen)
+    return _Column(
+        cells.astype(np.int32), Taxonomy(len(occupied), apart, is_number=True), first_code, unseen
+    )
 
 
 def _tree(matrix: Matrix, j: int) -> Taxonomy:
     begin = int(matrix.base[j])
     later = matrix.base[matrix.base > begin]
     end = int(later.min()) if len(later) else len(matrix.parent)
-    first, last, parent = matrix.first[begin:end], matrix.last[begin:end], matrix.parent[begin:end] - begin
+    first, last, parent = (
+        matrix.first[begin:end],
+        matrix.last[begin:end],
+        matrix.parent[begin:end] - begin,
+    )
     children = {}
     for node in np.unique(parent[matrix.parent[begin:end] >= 0]).tolist():
         children[int(first[node]), int(last[node])] = np.sort(first[parent == node])
     return Taxonomy(int(last.max()) + 1, children)
 
 
-def _qids(matrix: Matrix, promises: Promises) -> list[Qid]:
+def _qids(matrix: Matrix, promises: Promises) -> list[AnonymityRequirement]:
     """The counts that are asked; where more is asked, the classes too."""
     place = {matrix.names[j] if matrix.names else str(j): i for i, j in enumerate(_by_name(matrix))}
     everything = tuple(range(matrix.attributes))
-    asked = [Qid(tuple(place[a] for a in qid.attributes) or everything, qid.k) for qid in promises.qids]
-    return [*asked, Qid(everything, 1)] if promises.beyond_k else asked
+    asked = [
+        AnonymityRequirement(tuple(place[a] for a in qid.attributes) or everything, qid.k)
+        for qid in promises.qids
+    ]
+    return [*asked, AnonymityRequirement(everything, 1)] if promises.needs_more_than_k else asked
 
 
 def _guard(matrix: Matrix, promises: Promises) -> Callable[[Specialization], bool]:
@@ -145,8 +164,10 @@ def _guard(matrix: Matrix, promises: Promises) -> Callable[[Specialization], boo
     names = [matrix.names[j] if matrix.names else str(j) for j in _by_name(matrix)]
 
     def allows(state: Specialization) -> bool:
-        classes = next(groups for groups in state.groups if len(groups.qid.attributes) == matrix.attributes)
+        classes = next(
+            groups for groups in state.groups if len(groups.qid.attributes) == matrix.attributes
+        )
         cells = {name: state.nodes(place) for place, name in enumerate(names)}
-        return bool(promises.hold(classes.labels, classes.count, cells).all())
+        return bool(promises.holds(classes.labels, classes.count, cells).all())
 
     return allows

@@ -24,7 +24,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.table.segments import (
+from shoal.algorithms.steps.segments import (
     Cutter,
     costs_of,
     flat_ends,
@@ -40,7 +40,11 @@ from shoal.kernels import cuts, greedy_split
 from shoal.protocols import Promises
 
 DEPTH = 16
-RULES = {"weighted": greedy_split.WEIGHTED, "penalty": greedy_split.PENALTY, "seeds": greedy_split.SEEDS}
+RULES = {
+    "weighted": greedy_split.WEIGHTED,
+    "penalty": greedy_split.PENALTY,
+    "seeds": greedy_split.SEEDS,
+}
 
 
 @dataclass(frozen=True)
@@ -48,18 +52,26 @@ class TopDownGreedy:
     """Top-down greedy search of Xu and others."""
 
     name: ClassVar[str] = "top-down-greedy"
-    paper: ClassVar[str] = "Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006."
+    paper: ClassVar[str] = (
+        "Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006."
+    )
 
     assignment: str = field(
         default="weighted",
         metadata={
-            "help": "what a record looks at to choose a side: records times box, box alone, or seeds",
+            "help": (
+                "what a record looks at to choose a side: records times box, box alone, or seeds"
+            ),
             "choices": tuple(RULES),
         },
     )
     rounds: int = field(
         default=6,
-        metadata={"help": "searches for the farthest record that make a pair", "low": 1, "high": 100},
+        metadata={
+            "help": "searches for the farthest record that make a pair",
+            "low": 1,
+            "high": 100,
+        },
     )
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
@@ -98,7 +110,9 @@ class TopDownGreedy:
         return cutter
 
 
-def _lopsided(starts: np.ndarray, ends: np.ndarray, parts: np.ndarray, cut_at: np.ndarray) -> np.ndarray:
+def _lopsided(
+    starts: np.ndarray, ends: np.ndarray, parts: np.ndarray, cut_at: np.ndarray
+) -> np.ndarray:
     """Splits that leave less than a sixteenth on one side."""
     left = np.where(parts == 2, cut_at[starts] - starts, 0)
     return np.minimum(left, ends - starts - left) * 16 < ends - starts

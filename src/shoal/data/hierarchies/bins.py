@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.hierarchies.doctor import refuse_misfits
+from shoal.data.hierarchies.diagnostics import refuse_misfits
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.errors import InputError
 
@@ -20,7 +20,8 @@ EXACT = Context(prec=800, rounding=ROUND_FLOOR)
 MOST_DIGITS = 320
 
 TAKES = (
-    "hierarchy maker 'bins' takes ascending bounds, such as [0, 20, 40], or {width: 10, start: 0, factor: 2, levels: 3}"
+    "hierarchy maker 'bins' takes ascending bounds, such as [0, 20, 40], or {width: 10, start: 0,"
+    " factor: 2, levels: 3}"
 )
 
 
@@ -34,12 +35,20 @@ class Bins:
     """
 
     kind: ClassVar[str] = "bins"
-    misfit: ClassVar[str] = "are no numbers or lie outside the bins; widen the bins, or mend the data"
+    unmatched_message: ClassVar[str] = (
+        "are no numbers or lie outside the bins; widen the bins, or mend the data"
+    )
 
-    edges: tuple[Decimal, ...] = field(default=(), metadata={"help": "bounds of the intervals, ascending"})
-    width: Decimal | None = field(default=None, metadata={"help": "width of the narrowest intervals"})
+    edges: tuple[Decimal, ...] = field(
+        default=(), metadata={"help": "bounds of the intervals, ascending"}
+    )
+    width: Decimal | None = field(
+        default=None, metadata={"help": "width of the narrowest intervals"}
+    )
     start: Decimal = field(default=Decimal(0), metadata={"help": "where the first interval begins"})
-    factor: int = field(default=2, metadata={"help": "intervals of one level in one of the next", "low": 2})
+    factor: int = field(
+        default=2, metadata={"help": "intervals of one level in one of the next", "low": 2}
+    )
     levels: int = field(default=1, metadata={"help": "levels of intervals", "low": 1, "high": 64})
 
     @classmethod
@@ -51,7 +60,7 @@ class Bins:
             return _of_mapping(argument)
         raise InputError(TAKES)
 
-    def misfits(self, values: np.ndarray) -> np.ndarray:
+    def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
         """Which values are no numbers or lie outside the bins; (n,) bool."""
         return np.array([not self._holds(_number(value)) for value in values], dtype=bool)
 
@@ -62,7 +71,9 @@ class Bins:
             return Hierarchy.from_paths([["*"]])
         numbers = sorted((Decimal(value), value) for value in set(values))
         with localcontext(EXACT):
-            return Hierarchy.from_paths([value, *self._intervals(number), "*"] for number, value in numbers)
+            return Hierarchy.from_paths(
+                [value, *self._intervals(number), "*"] for number, value in numbers
+            )
 
     def _holds(self, number: Decimal | None) -> bool:
         if number is None:
@@ -83,7 +94,11 @@ class Bins:
 
 
 def _of_mapping(argument: dict[str, Any]) -> Bins:
-    problems = [f"unknown key '{key}'" for key in argument if key not in ("width", "start", "factor", "levels")]
+    problems = [
+        f"unknown key '{key}'"
+        for key in argument
+        if key not in ("width", "start", "factor", "levels")
+    ]
     width, start = _number(argument.get("width")), _number(argument.get("start", 0))
     factor, levels = argument.get("factor", 2), argument.get("levels", 1)
     if width is None or width <= 0:
@@ -122,7 +137,9 @@ def _number(text: Any) -> Decimal | None:
     if not number.is_finite():
         return None
     _, digits, exponent = number.as_tuple()
-    return number if isinstance(exponent, int) and abs(exponent) + len(digits) <= MOST_DIGITS else None
+    return (
+        number if isinstance(exponent, int) and abs(exponent) + len(digits) <= MOST_DIGITS else None
+    )
 
 
 def _interval(low: Decimal, high: Decimal) -> str:

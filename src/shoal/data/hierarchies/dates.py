@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.hierarchies.doctor import refuse_misfits
+from shoal.data.hierarchies.diagnostics import refuse_misfits
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.errors import InputError
 
@@ -32,9 +32,13 @@ class Dates:
     """
 
     kind: ClassVar[str] = "dates"
-    misfit: ClassVar[str] = "are no ISO dates or time stamps; mend them, or list them under 'missing_values'"
+    unmatched_message: ClassVar[str] = (
+        "are no ISO dates or time stamps; mend them, or list them under 'missing_values'"
+    )
 
-    periods: tuple[str, ...] = field(metadata={"help": "calendar periods, finest first", "choices": tuple(PERIODS)})
+    periods: tuple[str, ...] = field(
+        metadata={"help": "calendar periods, finest first", "choices": tuple(PERIODS)}
+    )
 
     @classmethod
     def from_spec(cls, argument: Any) -> Dates:
@@ -45,9 +49,12 @@ class Dates:
             places = [known.index(name) for name in names]
             if places == sorted(set(places)):
                 return cls(tuple(names))
-        raise InputError(f"hierarchy maker 'dates' takes some of {', '.join(known)}, in this order, each at most once")
+        raise InputError(
+            f"hierarchy maker 'dates' takes some of {', '.join(known)}, in this order, each at most"
+            " once"
+        )
 
-    def misfits(self, values: np.ndarray) -> np.ndarray:
+    def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
         """Which values are no ISO dates or time stamps; (n,) bool."""
         return np.array([_time(value) is None for value in values], dtype=bool)
 
@@ -58,7 +65,9 @@ class Dates:
             return Hierarchy.from_paths([["*"]])
         times = sorted((time, value) for value in set(values) if (time := _time(value)) is not None)
         namers = [PERIODS[name] for name in self.periods]
-        return Hierarchy.from_paths([value, *(name(time) for name in namers), "*"] for time, value in times)
+        return Hierarchy.from_paths(
+            [value, *(name(time) for name in namers), "*"] for time, value in times
+        )
 
 
 def _time(text: str) -> datetime | None:

@@ -16,7 +16,7 @@ class Flat:
     """`value -> *`: either the value is published, or nothing of it."""
 
     kind: ClassVar[str] = "flat"
-    misfit: ClassVar[str] = "have no place"
+    unmatched_message: ClassVar[str] = "have no place"
 
     root: str = field(default="*", metadata={"help": "label of the root"})
 
@@ -29,7 +29,7 @@ class Flat:
             return cls()
         raise InputError("hierarchy maker 'flat' takes 'true', or a label for the root")
 
-    def misfits(self, values: np.ndarray) -> np.ndarray:
+    def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
         """Which values it has no place for: none. (n,) bool."""
         return np.zeros(len(values), dtype=bool)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data.hierarchies.doctor import Fault, diagnose
+from shoal.data.hierarchies.diagnostics import Fault, diagnose
 from shoal.data.hierarchies.paths import Paths, Trie
 from shoal.errors import InputError
 
@@ -111,7 +111,9 @@ class Hierarchy:
             node_of[self.labels[node]] = node
         for alias in self.aliases:
             known = node_of.get(alias.label, alias.node)
-            node_of[alias.label] = max(alias.node, known, key=lambda node: self.last[node] - self.first[node])
+            node_of[alias.label] = max(
+                alias.node, known, key=lambda node: self.last[node] - self.first[node]
+            )
         return node_of
 
     def leaf_codes(self, values: pl.Series | np.ndarray | Sequence[str]) -> np.ndarray:
@@ -173,8 +175,14 @@ class Hierarchy:
         For a value that only the whole attribute generalizes, such as a missing one.
         """
         if self.node_of_label(label) not in (-1, self.root) or label in self.labels[: self.leaves]:
-            raise InputError("the label to add names another node of the hierarchy; choose a different one")
-        grown = self if self.root >= self.leaves and not self._root_aliases() else self._with_bare_root()
+            raise InputError(
+                "the label to add names another node of the hierarchy; choose a different one"
+            )
+        grown = (
+            self
+            if self.root >= self.leaves and not self._root_aliases()
+            else self._with_bare_root()
+        )
         return grown._with_last_leaf(label)
 
     def _root_aliases(self) -> tuple[Alias, ...]:
@@ -231,7 +239,8 @@ def _without_chains(trie: Trie, labels: tuple[str, ...]) -> Hierarchy:
     number[kept] = np.arange(len(kept), dtype=np.int32)
     dropped = nodes[1:][lowest[1:] != nodes[1:]]
     aliases = sorted(
-        Alias(int(number[lowest[node]]), int(trie.level[node]), labels[trie.label[node]]) for node in dropped
+        Alias(int(number[lowest[node]]), int(trie.level[node]), labels[trie.label[node]])
+        for node in dropped
     )
     return Hierarchy(
         labels=tuple(labels[code] for code in trie.label[kept].tolist()),

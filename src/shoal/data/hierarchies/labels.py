@@ -19,7 +19,10 @@ def as_label(item: Any, maker: str) -> str:
         return str(item)
     if isinstance(item, date):
         return item.isoformat()
-    raise InputError(f"hierarchy maker '{maker}' takes labels as text, not {_what(item)}; write every label in quotes")
+    raise InputError(
+        f"hierarchy maker '{maker}' takes labels as text, not {_what(item)}; write every label in"
+        " quotes"
+    )
 
 
 def _what(item: Any) -> str:

@@ -7,12 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.hierarchies.doctor import refuse_misfits
+from shoal.data.hierarchies.diagnostics import refuse_misfits
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.labels import as_label
 from shoal.errors import InputError
 
-TAKES = "hierarchy maker 'order' takes the values in order, such as [low, mid, high], or {values: [...], fanout: 2}"
+TAKES = (
+    "hierarchy maker 'order' takes the values in order, such as [low, mid, high], or {values:"
+    " [...], fanout: 2}"
+)
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,9 @@ class Order:
     """
 
     kind: ClassVar[str] = "order"
-    misfit: ClassVar[str] = "are not in the listed order; list them too, or mend the data"
+    unmatched_message: ClassVar[str] = (
+        "are not in the listed order; list them too, or mend the data"
+    )
 
     values: tuple[str, ...] = field(metadata={"help": "all values, in order"})
     fanout: int = field(default=2, metadata={"help": "members of a group", "low": 2})
@@ -43,7 +48,7 @@ class Order:
             raise InputError(f"{TAKES}: {len(labels) - len(set(labels))} values are listed twice")
         return cls(labels, fanout)
 
-    def misfits(self, values: np.ndarray) -> np.ndarray:
+    def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
         """Which values are not in the list; (n,) bool."""
         known = set(self.values)
         return np.array([value not in known for value in values], dtype=bool)
@@ -52,11 +57,17 @@ class Order:
         """All listed values; raises InputError where one of these isn't among them."""
         refuse_misfits(self, values)
         paths = [[value] for value in self.values]
-        spans = [(i, i) for i in range(len(paths))]  # first and last value of each group of the level
+        spans = [
+            (i, i) for i in range(len(paths))
+        ]  # first and last value of each group of the level
         while len(spans) > self.fanout:
             groups = [spans[i : i + self.fanout] for i in range(0, len(spans), self.fanout)]
             spans = [(group[0][0], group[-1][1]) for group in groups]
             for low, high in spans:
                 for path in paths[low : high + 1]:
-                    path.append(self.values[low] if low == high else f"{self.values[low]}..{self.values[high]}")
+                    path.append(
+                        self.values[low]
+                        if low == high
+                        else f"{self.values[low]}..{self.values[high]}"
+                    )
         return Hierarchy.from_paths([*path, "*"] for path in paths)

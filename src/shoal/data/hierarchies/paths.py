@@ -144,7 +144,9 @@ class _Grower:
             first[made] += first[parent[made]]
             start += len(batch)
         label, level = np.concatenate(self.label), np.concatenate(self.level)
-        return Trie(label.astype(np.int32), parent.astype(np.int32), level.astype(np.int32), first, size)
+        return Trie(
+            label.astype(np.int32), parent.astype(np.int32), level.astype(np.int32), first, size
+        )
 
 
 def _without_repeats(paths: Paths) -> tuple[np.ndarray, np.ndarray]:

@@ -22,7 +22,7 @@ class Prefix:
     """
 
     kind: ClassVar[str] = "prefix"
-    misfit: ClassVar[str] = "have no place"
+    unmatched_message: ClassVar[str] = "have no place"
 
     length: int = field(metadata={"help": "characters of a full code", "low": 1, "high": 64})
 
@@ -31,9 +31,11 @@ class Prefix:
         """`{prefix: 5}`."""
         if isinstance(argument, int) and not isinstance(argument, bool) and 1 <= argument <= 64:
             return cls(argument)
-        raise InputError("hierarchy maker 'prefix' takes the number of characters of a full code, from 1 to 64")
+        raise InputError(
+            "hierarchy maker 'prefix' takes the number of characters of a full code, from 1 to 64"
+        )
 
-    def misfits(self, values: np.ndarray) -> np.ndarray:
+    def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
         """Which values it has no place for: none. (n,) bool."""
         return np.zeros(len(values), dtype=bool)
 
@@ -45,4 +47,8 @@ class Prefix:
 
     def _path(self, value: str) -> list[str]:
         kept = range(self.length - 1, 0, -1)
-        return [value, *(value[:p] + "*" * (self.length - p) if len(value) > p else value for p in kept), "*"]
+        return [
+            value,
+            *(value[:p] + "*" * (self.length - p) if len(value) > p else value for p in kept),
+            "*",
+        ]

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shoal.data.hierarchies.doctor import about, diagnose
+from shoal.data.hierarchies.diagnostics import about, diagnose
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.paths import Paths
 from shoal.errors import InputError
@@ -79,7 +79,9 @@ def write_hierarchy(hierarchy: Hierarchy, path: str | Path, separator: str = ";"
 
 def _quoted_cells(text: str) -> tuple[pl.Series, np.ndarray]:
     """All cells behind one another and the cells of each row, as CSV reads them."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator_of(text), skipinitialspace=True)
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=separator_of(text), skipinitialspace=True
+    )
     rows = [row for row in reader if len(row) > 1 or (row and row[0].strip())]
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     return pl.Series(list(chain.from_iterable(rows)), dtype=pl.String), lengths
@@ -110,7 +112,9 @@ def separator_of(text: str) -> str:
 
 def _likeness(text: str, separator: str, strict: bool) -> float:
     try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=strict)
+        reader = csv.reader(
+            io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=strict
+        )
         rows = [row for row in islice(reader, ROWS_TO_JUDGE_BY) if row]
     except csv.Error:
         return _likeness(text, separator, strict=False) / 2 if strict else 0.0
@@ -131,9 +135,14 @@ def _text(path: Path, attribute: str) -> str:
     except OSError as refused:
         why = refused.strerror or "is no gzip file"
         raise InputError(
-            f"{about(attribute)}can't read hierarchy '{path}' ({why}); paths are relative to the policy file"
+            f"{about(attribute)}can't read hierarchy '{path}' ({why}); paths are relative to the"
+            " policy file"
         ) from None
     except (EOFError, zlib.error):
-        raise InputError(f"{about(attribute)}hierarchy '{path}' is cut off; copy it again") from None
+        raise InputError(
+            f"{about(attribute)}hierarchy '{path}' is cut off; copy it again"
+        ) from None
     except UnicodeDecodeError:
-        raise InputError(f"{about(attribute)}hierarchy '{path}' is not UTF-8 text; convert it") from None
+        raise InputError(
+            f"{about(attribute)}hierarchy '{path}' is not UTF-8 text; convert it"
+        ) from None

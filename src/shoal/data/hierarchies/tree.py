@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.hierarchies.doctor import refuse_misfits
+from shoal.data.hierarchies.diagnostics import refuse_misfits
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.labels import as_label
 from shoal.errors import InputError
 
 TAKES = (
-    "hierarchy maker 'tree' takes groups and their members, such as {Europe: [DE, FR], Asia: {East: [JP], South: IN}}"
+    "hierarchy maker 'tree' takes groups and their members, such as {Europe: [DE, FR], Asia: {East:"
+    " [JP], South: IN}}"
 )
 
 
@@ -27,9 +28,11 @@ class Tree:
     """
 
     kind: ClassVar[str] = "tree"
-    misfit: ClassVar[str] = "are no leaves of the tree; add them to it, or mend the data"
+    unmatched_message: ClassVar[str] = "are no leaves of the tree; add them to it, or mend the data"
 
-    paths: tuple[tuple[str, ...], ...] = field(metadata={"help": "labels from each leaf up to the root"})
+    paths: tuple[tuple[str, ...], ...] = field(
+        metadata={"help": "labels from each leaf up to the root"}
+    )
 
     @classmethod
     def from_spec(cls, argument: Any) -> Tree:
@@ -39,7 +42,7 @@ class Tree:
         above = () if isinstance(argument, dict) and len(argument) == 1 else ("*",)
         return cls(tuple(_leaves(argument, above)))
 
-    def misfits(self, values: np.ndarray) -> np.ndarray:
+    def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
         """Which values are no leaves; (n,) bool."""
         known = {path[0] for path in self.paths}
         return np.array([value not in known for value in values], dtype=bool)

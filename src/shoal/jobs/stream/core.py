@@ -19,10 +19,10 @@ from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
-from shoal.jobs.policy import Policy
-from shoal.jobs.pseudonyms import pseudonyms
-from shoal.jobs.stream.measures import Measures
+from shoal.jobs.audit.reference import Measures
+from shoal.jobs.publish.pseudonyms import pseudonyms
 from shoal.jobs.stream.promises import BoundToStream, cells_of
+from shoal.policy.policy import Policy
 
 POSITION, PERSON = "\0position", "\0person"
 """Columns of what is held that no source can name: where a record stood in the source, and whose it is."""
@@ -77,15 +77,25 @@ class StreamCore:
     def __init__(self, policy: Policy, names: list[str], reference: Table | None = None) -> None:
         """Raises InputError with every finding where policy, columns and method don't fit each other."""
         method = policy.build_method(_VERB)
-        schema, findings = policy.bind_stream(names) if reference is None else policy.bind(reference)
+        schema, findings = (
+            policy.bind_stream(names) if reference is None else policy.bind(reference)
+        )
         if schema is None:
-            way_out = " (or name a table that shows them with --reference)" if reference is None else ""
-            raise InputError.from_findings([f"{f}{way_out if 'a stream must know' in f else ''}" for f in findings])
+            remedy = (
+                " (or name a table that shows them with --reference)" if reference is None else ""
+            )
+            raise InputError.from_findings(
+                [f"{f}{remedy if 'a stream must know' in f else ''}" for f in findings]
+            )
         if reference is not None and sorted(reference.names) != sorted(names):
-            raise InputError("reference: has other columns than the stream; give a table of the same kind")
+            raise InputError(
+                "reference: has other columns than the stream; give a table of the same kind"
+            )
         self.policy, self.names = policy, names
         ordered = tuple(schema[name] for name in names)
-        self.schema = Schema(ordered, schema.missing, schema.missing_values, schema.render, schema.label)
+        self.schema = Schema(
+            ordered, schema.missing, schema.missing_values, schema.render, schema.label
+        )
         self.space = Space.of(self.schema, getattr(method, "snap", 0))
         self.measures = Measures(policy.build_promises(), self.schema, reference)
         self._promises = BoundToStream(self.measures, self._sensitive, self.space)
@@ -96,15 +106,24 @@ class StreamCore:
         self._held = _Held()
         self._texts: dict[int, tuple[str | None, ...]] = {}
         self._written_as: dict[str, tuple[str | None, ...]] = {}
-        self._shuffled = "order" not in policy.model.render.model_fields_set or self.schema.render.order != "input"
+        self._shuffled = (
+            "order" not in policy.model.render.model_fields_set
+            or self.schema.render.order != "input"
+        )
         self.arrived = 0
 
     def _written(self) -> list[str]:
         """Quasi-identifiers whose own text may be published: numbers, and missing values that have several texts."""
         several = len(self.schema.missing_values) > 1 or "" not in self.schema.missing_values
-        return [a.name for a, t in zip(self.schema.quasi, self.space.trees, strict=True) if t is None or several]
+        return [
+            a.name
+            for a, t in zip(self.schema.quasi, self.space.trees, strict=True)
+            if t is None or several
+        ]
 
-    def push(self, frame: pl.DataFrame, position: np.ndarray) -> tuple[Batch | None, dict[int, str]]:
+    def push(
+        self, frame: pl.DataFrame, position: np.ndarray
+    ) -> tuple[Batch | None, dict[int, str]]:
         """Takes records in; what that lets out, and why some rows were not taken: row of the frame and reason.
 
         frame: the columns that were named, in any order. position: (n,) int64, where each row stood in the source.
@@ -151,7 +170,7 @@ class StreamCore:
 
     # taking in
 
-    def misfits(self, frame: pl.DataFrame) -> dict[int, str]:
+    def values_without_leaf(self, frame: pl.DataFrame) -> dict[int, str]:
         """Why rows would not be taken."""
         return self._read(frame)[1]
 
@@ -171,7 +190,12 @@ class StreamCore:
         for attribute in self.schema.published:
             # what a quasi-identifier may hold is known: no domain, hierarchy or order has such a character
             if attribute.role is not Role.QUASI and frame[attribute.name].dtype == pl.String:
-                unwritable = frame[attribute.name].str.contains("\0", literal=True).fill_null(False).to_numpy()
+                unwritable = (
+                    frame[attribute.name]
+                    .str.contains("\0", literal=True)
+                    .fill_null(False)
+                    .to_numpy()
+                )
                 found += [(int(row), f"attribute '{attribute.name}': holds a null character, which no table can")
                           for row in np.flatnonzero(unwritable)]  # fmt: skip
         for names, unseen in self.measures.unknown_together(frame):
@@ -181,7 +205,10 @@ class StreamCore:
         for attribute in self.schema.sensitive:
             unknown = self.measures.unknown(attribute.name, frame[attribute.name])
             found += [
-                (int(row), f"attribute '{attribute.name}': a value that the reference does not show")
+                (
+                    int(row),
+                    f"attribute '{attribute.name}': a value that the reference does not show",
+                )
                 for row in np.flatnonzero(unknown)
             ]
             if attribute.hierarchy is None and attribute.kind is Kind.CATEGORY:
@@ -204,7 +231,9 @@ class StreamCore:
         person = as_text(frame[self.schema.subject.name]).str.strip_chars()
         return person.hash(seed=self.policy.model.seed).to_numpy().view(np.int64), person
 
-    def _kept(self, frame: pl.DataFrame, position: np.ndarray, person: pl.Series | None) -> pl.DataFrame:
+    def _kept(
+        self, frame: pl.DataFrame, position: np.ndarray, person: pl.Series | None
+    ) -> pl.DataFrame:
         columns = [
             pseudonyms(frame[a.name]) if a.role is Role.IDENTIFIER else frame[a.name]
             for a in self.schema.published
@@ -243,10 +272,17 @@ class StreamCore:
         self._held.drop(decided.seq)
         live = set(decided.live.tolist())
         self._texts = {number: cells for number, cells in self._texts.items() if number in live}
-        self._written_as = {cell: text for cell, text in self._written_as.items() if self._promises.remembers(cell)}
+        self._written_as = {
+            cell: text for cell, text in self._written_as.items() if self._promises.remembers(cell)
+        }
         person = rows[PERSON] if PERSON in rows.columns else None
         return Batch(
-            frame[order[:published]], decided, row, rows[POSITION].to_numpy(), person, list(self._texts.values())
+            frame[order[:published]],
+            decided,
+            row,
+            rows[POSITION].to_numpy(),
+            person,
+            list(self._texts.values()),
         )
 
     def _ticked(self, decided: Emissions, early: bool) -> Emissions:
@@ -256,9 +292,13 @@ class StreamCore:
         """
         behind = (decided.emitted // self._tick + 1) * self._tick - 1
         leaves = (behind < self.arrived) | early
-        numbers, place = np.unique(np.minimum(behind, self.arrived - 1)[leaves], return_inverse=True)
+        numbers, place = np.unique(
+            np.minimum(behind, self.arrived - 1)[leaves], return_inverse=True
+        )
         now = decided.part(leaves)
-        now = replace(now, release=self._releases + place.reshape(-1), emitted=numbers[place.reshape(-1)])
+        now = replace(
+            now, release=self._releases + place.reshape(-1), emitted=numbers[place.reshape(-1)]
+        )
         self._releases += len(numbers)
         if leaves.all():
             return now
@@ -273,13 +313,20 @@ class StreamCore:
         new = np.flatnonzero(decided.kind == NEW)
         place = np.searchsorted(decided.made, decided.cluster[new])
         columns = [
-            self._cells(j, decided.values[new, j], place, decided.lo[:, j], decided.hi[:, j], rows, new)
+            self._cells(
+                j, decided.values[new, j], place, decided.lo[:, j], decided.hi[:, j], rows, new
+            )
             for j in range(self.space.attributes)
         ]
         texts: list[tuple[str | None, ...]] = list(zip(*columns, strict=True))
-        if self._promises.by_cells:  # judged as one class, so written as one: 1 and 1.0 are one number
+        if (
+            self._promises.by_cells
+        ):  # judged as one class, so written as one: 1 and 1.0 are one number
             shown = cells_of(decided.lo, decided.hi)
-            texts = [self._written_as.setdefault(cell, text) for cell, text in zip(shown, texts, strict=True)]
+            texts = [
+                self._written_as.setdefault(cell, text)
+                for cell, text in zip(shown, texts, strict=True)
+            ]
         self._texts.update(zip(decided.made.tolist(), texts, strict=True))
 
     def _cells(
@@ -287,16 +334,25 @@ class StreamCore:
         new: np.ndarray,
     ) -> list[str | None]:  # fmt: skip
         """What each new cluster publishes on attribute j: the value, the span, or the lowest node."""
-        attribute, tree, mark = self.schema.quasi[j], self.space.trees[j], self.schema.render.suppressed
+        attribute, tree, mark = (
+            self.schema.quasi[j],
+            self.space.trees[j],
+            self.schema.render.suppressed,
+        )
         mixed = (hi >= self.space.beyond[j]) & (lo < hi)
         if tree is not None:
             node = tree.covering(lo.astype(np.int32), hi.astype(np.int32))
-            texts = [mark if m else (tree.labels[n] or None) for m, n in zip(mixed, node.tolist(), strict=True)]
+            texts = [
+                mark if m else (tree.labels[n] or None)
+                for m, n in zip(mixed, node.tolist(), strict=True)
+            ]
             if attribute.name not in rows.columns:
                 return texts
             missing = lo >= self.space.beyond[j]
             members = self._texts_at(lo, values, place, rows[attribute.name], new)
-            return [m if lacks else text for m, lacks, text in zip(members, missing, texts, strict=True)]
+            return [
+                m if lacks else text for m, lacks, text in zip(members, missing, texts, strict=True)
+            ]
         head, middle, tail = self.schema.render.parts
         least = self._texts_at(lo, values, place, rows[attribute.name], new)
         most = self._texts_at(hi, values, place, rows[attribute.name], new)
@@ -307,7 +363,12 @@ class StreamCore:
         ]
 
     def _texts_at(
-        self, bound: np.ndarray, values: np.ndarray, place: np.ndarray, texts: pl.Series, new: np.ndarray
+        self,
+        bound: np.ndarray,
+        values: np.ndarray,
+        place: np.ndarray,
+        texts: pl.Series,
+        new: np.ndarray,
     ) -> list[str | None]:
         """The text of each bound as its earliest member wrote it, or as a plain number where no member has it."""
         at = np.flatnonzero(values == bound[place])[::-1]
@@ -332,7 +393,9 @@ class StreamCore:
                 j += 1
             elif attribute.role is Role.SENSITIVE and suppressed.any():
                 # who lies in no published class is known to be among the few who are suppressed
-                columns.append(_starred(rows[attribute.name], suppressed, self.schema.render.suppressed))
+                columns.append(
+                    _starred(rows[attribute.name], suppressed, self.schema.render.suppressed)
+                )
             else:
                 columns.append(rows[attribute.name])
         return pl.DataFrame(columns)
@@ -358,8 +421,12 @@ class StreamCore:
             "held_seq": self._held.seq,
             "releases": self._releases,
             **(_by_name("due/", Emissions.joined(self._due)) if self._due else {}),
-            "cells": _text_frame(pl.Series("of", list(self._texts), pl.Int64), self._texts.values()),
-            "written_as": _text_frame(pl.Series("of", list(self._written_as), pl.String), self._written_as.values()),
+            "cells": _text_frame(
+                pl.Series("of", list(self._texts), pl.Int64), self._texts.values()
+            ),
+            "written_as": _text_frame(
+                pl.Series("of", list(self._written_as), pl.String), self._written_as.values()
+            ),
             **{f"publisher/{name}": array for name, array in self._publisher.snapshot().items()},
             **{f"promises/{name}": frame for name, frame in self._promises.snapshot().items()},
         }
@@ -378,7 +445,9 @@ class StreamCore:
 
 
 def _below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
-    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+    return {
+        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
+    }
 
 
 def _by_name(prefix: str, emissions: Emissions) -> dict[str, np.ndarray]:
@@ -388,7 +457,9 @@ def _by_name(prefix: str, emissions: Emissions) -> dict[str, np.ndarray]:
 def _text_frame(of: pl.Series, texts: Iterable[tuple[str | None, ...]]) -> pl.DataFrame:
     """Published cells, one row for each cluster, behind what they belong to."""
     columns = zip(*texts, strict=True)
-    return pl.DataFrame([of, *(pl.Series(str(j), column, pl.String) for j, column in enumerate(columns))])
+    return pl.DataFrame(
+        [of, *(pl.Series(str(j), column, pl.String) for j, column in enumerate(columns))]
+    )
 
 
 def plain_number(value: float) -> str:

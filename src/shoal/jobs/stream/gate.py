@@ -18,7 +18,7 @@ from shoal.data.release import is_suppressed, label_classes, read_columns, spans
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import PromiseError
-from shoal.jobs.stream.measures import Measures
+from shoal.jobs.audit.reference import Measures
 
 Cells = tuple[str | None, ...]
 
@@ -54,19 +54,27 @@ class Gate:
         suppressed = is_suppressed(columns, self.schema.render.suppressed)
         for j, column in enumerate(columns):
             covered = spans_cover(column.lo[column.codes], column.hi[column.codes], values[:, j])
-            self._demand(bool(covered[~suppressed].all()), "a published cell does not cover the truth")
+            self._demand(
+                bool(covered[~suppressed].all()), "a published cell does not cover the truth"
+            )
         labels, count = label_classes(columns, suppressed)
         first = np.zeros(count + 1, dtype=np.int64)  # the last place takes the suppressed
         first[labels[::-1]] = np.arange(len(labels))[::-1]
         first = first[:count]
         shown = [c.name for c in columns]
-        cells = list(zip(*(released[name].gather(first).to_list() for name in shown), strict=True)) if count else []
+        cells = (
+            list(zip(*(released[name].gather(first).to_list() for name in shown), strict=True))
+            if count
+            else []
+        )
         fresh = np.array([cell not in self.known for cell in cells], dtype=bool)
         is_fresh = np.append(fresh, False)[labels]
         is_first = is_fresh & (release == np.append(release[first], -1)[labels])
         self._hold(released, people, labels, is_first, self.measures.models)
         shares = [model for model in self.measures.models if not model.counts_people_only]
-        if shares and not np.array_equal(is_first, is_fresh):  # who joined it since can have broken them
+        if shares and not np.array_equal(
+            is_first, is_fresh
+        ):  # who joined it since can have broken them
             self._hold(released, people, labels, is_fresh, shares)
         is_new = new >= 0
         if not np.array_equal(is_first, is_new) or not _one_to_one(labels[is_new], new[is_new]):
@@ -83,14 +91,21 @@ class Gate:
         return loss
 
     def _hold(
-        self, released: pl.DataFrame, people: np.ndarray, labels: np.ndarray, judged: np.ndarray, models: list[Any]
+        self,
+        released: pl.DataFrame,
+        people: np.ndarray,
+        labels: np.ndarray,
+        judged: np.ndarray,
+        models: list[Any],
     ) -> None:
         """These promises on every group of equal labels among the rows that are judged."""
         if not judged.any():
             return
         groups = _dense(labels[judged])
         count = int(groups.max()) + 1
-        classes = self.measures.classes(people[judged], released.filter(pl.Series(judged)), groups, count)
+        classes = self.measures.classes(
+            people[judged], released.filter(pl.Series(judged)), groups, count
+        )
         for model in models:
             holds = self.measures.holds(model, classes)
             self._demand(bool(holds.all()), f"promise '{model.model}' does not hold in a new class")
@@ -104,7 +119,9 @@ class Gate:
     def snapshot(self) -> dict[str, Any]:
         """What is known, as a frame and plain values."""
         names = [str(j) for j in range(len(self.schema.quasi))]
-        known = pl.DataFrame(sorted(self.known, key=repr), schema=dict.fromkeys(names, pl.String), orient="row")
+        known = pl.DataFrame(
+            sorted(self.known, key=repr), schema=dict.fromkeys(names, pl.String), orient="row"
+        )
         return {
             "known": known, "least": self.least, "rows": self.rows, "suppressed": self.suppressed, "loss": self.loss,
         }  # fmt: skip

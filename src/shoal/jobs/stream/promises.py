@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.algorithms.stream.held import boxes
+from shoal.algorithms.stream.buffer import boxes
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, Arrivals, Emissions
-from shoal.jobs.stream.measures import Measures
+from shoal.jobs.audit.reference import Measures
 from shoal.privacy import SubjectShare
 from shoal.privacy.parameters import as_written
 
@@ -47,13 +47,17 @@ class BoundToStream:
         self._measures, self._sensitive, self._space = measures, sensitive, space
         models = self._models = measures.models
         self.k = max([2, *(int(model.least_subjects(True)) for model in models)])
-        self.beyond_k = not all(model.counts_people_only for model in models)
+        self.needs_more_than_k = not all(model.counts_people_only for model in models)
         self._caps = [model for model in models if isinstance(model, SubjectShare)]
-        self._recheck = [model for model in models if not model.counts_people_only and not _only_grows(model)]
+        self._recheck = [
+            model for model in models if not model.counts_people_only and not _only_grows(model)
+        ]
         self.by_cells = measures.has_subject and len(self._recheck) > len(self._caps)
         self._members: dict[str, tuple[np.ndarray, pl.DataFrame]] = {}
         self._live: dict[int, str] = {}
-        self._joined: set[str] = set()  # cells that somebody may join in this release: no new cluster shows them
+        self._joined: set[str] = (
+            set()
+        )  # cells that somebody may join in this release: no new cluster shows them
         self._marks = np.zeros(MARKS // 8 if self.by_cells else 0, np.uint8)
 
     def capped(self, records: Arrivals, labels: np.ndarray) -> np.ndarray:
@@ -70,7 +74,7 @@ class BoundToStream:
             labels[kept[~stays]] = -1
         return labels
 
-    def hold(self, records: Arrivals, labels: np.ndarray, count: int) -> np.ndarray:
+    def holds(self, records: Arrivals, labels: np.ndarray, count: int) -> np.ndarray:
         """For each new cluster, `capped`, whether every promise holds; (count,) bool."""
         labels = self.capped(records, labels)
         kept = labels >= 0
@@ -148,15 +152,19 @@ class BoundToStream:
         published = np.flatnonzero((decided.kind == NEW) | (decided.kind == REUSE))
         order = published[np.argsort(decided.cluster[published], kind="stable")]
         numbers, starts = np.unique(decided.cluster[order], return_index=True)
-        for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=bool(len(numbers))):
+        for number, rows in zip(
+            numbers.tolist(), np.split(order, starts[1:]), strict=bool(len(numbers))
+        ):
             if (cell := shows[number]) in kept:
-                self._remember(cell, decided.people[rows], self._sensitive(decided.seq[rows]))
+                self._write_private_state(
+                    cell, decided.people[rows], self._sensitive(decided.seq[rows])
+                )
 
     def remembers(self, cell: str) -> bool:
         """Whether the members of what shows these cells are known."""
         return cell in self._members
 
-    def _remember(self, cell: str, people: np.ndarray, cells: pl.DataFrame) -> None:
+    def _write_private_state(self, cell: str, people: np.ndarray, cells: pl.DataFrame) -> None:
         if cell in self._members:
             before, known = self._members[cell]
             people, cells = np.concatenate([before, people]), pl.concat([known, cells])
@@ -171,7 +179,12 @@ class BoundToStream:
         return bool(self._marks[place >> 3] >> (place & 7) & 1)
 
     def _hold(
-        self, people: np.ndarray, cells: pl.DataFrame, labels: np.ndarray, count: int, models: list[Any]
+        self,
+        people: np.ndarray,
+        cells: pl.DataFrame,
+        labels: np.ndarray,
+        count: int,
+        models: list[Any],
     ) -> np.ndarray:
         classes = self._measures.classes(people, cells, labels, count)
         result = np.bincount(labels, minlength=count) > 0
@@ -191,17 +204,28 @@ class BoundToStream:
             {"number": list(self._live), "cells": list(self._live.values())},
             schema={"number": pl.Int64, "cells": pl.String},
         )
-        return {"members": pl.concat(parts) if parts else pl.DataFrame(), "live": live, "marks": self._marks.copy()}
+        return {
+            "members": pl.concat(parts) if parts else pl.DataFrame(),
+            "live": live,
+            "marks": self._marks.copy(),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """All of it as it was."""
         if not self._recheck:
             return
-        self._live, self._marks, self._members = dict(state["live"].iter_rows()), state["marks"].copy(), {}
+        self._live, self._marks, self._members = (
+            dict(state["live"].iter_rows()),
+            state["marks"].copy(),
+            {},
+        )
         if state["members"].height:
             parts = state["members"].partition_by("\0cells", as_dict=True, maintain_order=True)
             for (cell,), part in parts.items():
-                self._members[str(cell)] = part["\0person"].to_numpy(), part.drop("\0cells", "\0person")
+                self._members[str(cell)] = (
+                    part["\0person"].to_numpy(),
+                    part.drop("\0cells", "\0person"),
+                )
 
 
 def _place(cell: str) -> int:
@@ -211,10 +235,15 @@ def _place(cell: str) -> int:
 
 def cells_of(lo: np.ndarray, hi: np.ndarray) -> list[str]:
     """A text for what each published box shows; equal for equal boxes. lo, hi: (c, d) float64."""
-    return [" ".join(map(repr, (*a, *b))) for a, b in zip((lo + 0.0).tolist(), (hi + 0.0).tolist(), strict=True)]
+    return [
+        " ".join(map(repr, (*a, *b)))
+        for a, b in zip((lo + 0.0).tolist(), (hi + 0.0).tolist(), strict=True)
+    ]
 
 
-def within_share(share: Fraction, labels: np.ndarray, people: np.ndarray, before: np.ndarray = NOBODY) -> np.ndarray:
+def within_share(
+    share: Fraction, labels: np.ndarray, people: np.ndarray, before: np.ndarray = NOBODY
+) -> np.ndarray:
     """Which records may be in their clusters, so that nobody owns more than a share of any; (n,) bool.
 
     labels: (n,) int, a cluster each. people: (n,) int64, the earliest records first. before: (m,) int64, who
@@ -223,8 +252,13 @@ def within_share(share: Fraction, labels: np.ndarray, people: np.ndarray, before
     cluster in which fewer than 1 / share people are loses all of them.
     """
     everybody = np.unique(np.concatenate([people, before]), return_inverse=True)[1].reshape(-1)
-    who, known = everybody[: len(people)], np.bincount(everybody[len(people) :], minlength=len(everybody) + 1)
-    pairs, pair, asks = np.unique(labels.astype(np.int64) << 32 | who, return_inverse=True, return_counts=True)
+    who, known = (
+        everybody[: len(people)],
+        np.bincount(everybody[len(people) :], minlength=len(everybody) + 1),
+    )
+    pairs, pair, asks = np.unique(
+        labels.astype(np.int64) << 32 | who, return_inverse=True, return_counts=True
+    )
     cluster = pairs >> 32
     clusters = int(cluster.max(initial=-1)) + 1
     owned = np.where(cluster == 0, known[pairs & 0xFFFFFFFF], 0)
@@ -235,8 +269,13 @@ def within_share(share: Fraction, labels: np.ndarray, people: np.ndarray, before
         """Records that are let in of each pair where nobody may own more than so many of the cluster."""
         return np.clip(most[cluster] - owned, 0, asks)
 
-    fits, over = np.zeros(clusters, np.int64), np.full(clusters, int((owned + asks).max(initial=0)) + 1)
-    while (fits + 1 < over).any():  # the more each may own the larger the cluster, but never faster: halving finds it
+    fits, over = (
+        np.zeros(clusters, np.int64),
+        np.full(clusters, int((owned + asks).max(initial=0)) + 1),
+    )
+    while (
+        fits + 1 < over
+    ).any():  # the more each may own the larger the cluster, but never faster: halving finds it
         middle = (fits + over) // 2
         size = stands + np.bincount(cluster, added(middle), clusters).astype(np.int64)
         good = middle * share.denominator <= share.numerator * size

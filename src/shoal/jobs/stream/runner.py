@@ -31,16 +31,16 @@ from pydantic import TypeAdapter
 
 from shoal.connectors import files, kafka
 from shoal.connectors.feeds import RECORD_LINES, Feed, Piece, feed_of
+from shoal.connectors.outputs import remove_uncommitted_certificate
 from shoal.data.certificate import Certificate
 from shoal.data.schema import Role
 from shoal.data.stream import KINDS, NEW
 from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError, PromiseError
-from shoal.jobs.audit import measure
-from shoal.jobs.policy import Policy
-from shoal.jobs.publish import unproved_removed
+from shoal.jobs.audit.audit import measure
 from shoal.jobs.stream.core import Batch, StreamCore
 from shoal.jobs.stream.gate import Gate
+from shoal.policy.policy import Policy
 from shoal.state.checkpoint import UNFIT, Checkpoint
 from shoal.version import VERSION
 
@@ -81,7 +81,7 @@ class Order:
 
 
 @dataclass
-class Tally:
+class StreamCounters:
     """Counts since the beginning of the stream, over all runs."""
 
     read: int = 0
@@ -114,7 +114,7 @@ def stream_file(
             feed = feed_of(order.source, order.follow, order.record_lines)
         stack.callback(feed.close)
         run = stack.enter_context(_run(order, policy, feed, clock))
-        run.to_the_end(progress)
+        run.run_to_end(progress)
         return run.close(progress), run.history
 
 
@@ -128,8 +128,9 @@ def _told(order: Order) -> Iterator[None]:
     except OSError as failed:
         goes_on = "; the same command goes on, and nothing is published twice"
         raise InputError(
-            f"stream: reading or writing failed ({failed.strerror or 'no room or no right'}); make room or mend the "
-            f"rights, then run it again{goes_on if order.checkpoint is not None else ''}"
+            f"stream: reading or writing failed ({failed.strerror or 'no room or no right'}); make"
+            " room or mend the rights, then run it"
+            f" again{goes_on if order.checkpoint is not None else ''}"
         ) from None
 
 
@@ -138,26 +139,42 @@ def _check(order: Order) -> None:
     read = _paths_of(order.source, order.reference)
     findings = []
     if kafka.is_topic(order.sink) and order.checkpoint is None:
-        findings.append(f"output '{order.sink}': a topic can't be taken back; give --checkpoint, so that rows go once")
+        findings.append(
+            f"output '{order.sink}': a topic can't be taken back; give --checkpoint, so that rows"
+            " go once"
+        )
     if len(set(named)) < len(named) or set(named) & set(read):
-        findings.append("outputs: one file is named twice, or is also read; give every one a file of its own")
+        findings.append(
+            "outputs: one file is named twice, or is also read; give every one a file of its own"
+        )
     if order.sink == files.STANDARD and order.checkpoint is not None:
         findings.append("output '-': what went to standard output can't be taken up again; write to a file, "
                         "or leave out --checkpoint")  # fmt: skip
     if order.follow and order.checkpoint is None:
-        findings.append("--follow: a stream without end needs --checkpoint, so that it can be stopped and go on")
+        findings.append(
+            "--follow: a stream without end needs --checkpoint, so that it can be stopped and go on"
+        )
     if order.deadline is not None and not 0 <= order.deadline < math.inf:
-        findings.append("--deadline: is no number of seconds; give one of 0 or more, or leave it out")
+        findings.append(
+            "--deadline: is no number of seconds; give one of 0 or more, or leave it out"
+        )
     for path in named:
         if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-            findings.append(f"output '{path}': can't be written; name a file in a folder that exists and is writable")
+            findings.append(
+                f"output '{path}': can't be written; name a file in a folder that exists and is"
+                " writable"
+            )
     if findings:
         raise InputError.from_findings(findings)
     _format_of(order.sink)
 
 
 def _paths_of(*names: str | None) -> list[Path]:
-    return [Path(n).resolve() for n in names if n not in (None, files.STANDARD) and not kafka.is_topic(str(n))]
+    return [
+        Path(n).resolve()
+        for n in names
+        if n not in (None, files.STANDARD) and not kafka.is_topic(str(n))
+    ]
 
 
 def _format_of(sink: str) -> str:
@@ -175,7 +192,9 @@ class Output:
 
 
 @contextmanager
-def _run(order: Order, policy: Policy, feed: Feed | kafka.TopicFeed, clock: Callable[[], float]) -> Iterator[Run]:
+def _run(
+    order: Order, policy: Policy, feed: Feed | kafka.TopicFeed, clock: Callable[[], float]
+) -> Iterator[Run]:
     """The run at its beginning or where the checkpoint stopped; without a checkpoint, outputs appear at the end."""
     with ExitStack() as stack:
         if order.checkpoint is not None:
@@ -187,18 +206,22 @@ def _run(order: Order, policy: Policy, feed: Feed | kafka.TopicFeed, clock: Call
             try:
                 yield run
             except (KeyboardInterrupt, SystemError) as stop:
-                if isinstance(stop, SystemError) and not isinstance(stop.__cause__, KeyboardInterrupt):
+                if isinstance(stop, SystemError) and not isinstance(
+                    stop.__cause__, KeyboardInterrupt
+                ):
                     raise
-                run.break_off()
+                run.interrupt()
                 raise KeyboardInterrupt from None  # which compiled code gives back in its own words
             return
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shoal-stream-")))
-        stack.enter_context(unproved_removed(order.sink))
+        stack.enter_context(remove_uncommitted_certificate(order.sink))
         run = Run(order, policy, feed, Checkpoint(folder, durable=False), clock)
         for name in ("sink", "trace"):
             output = run.outputs.get(name)
             if output is not None and output.path.parent != folder and order.sink != files.STANDARD:
-                output.path = stack.enter_context(files.written_whole(str(output.path), output.is_private))
+                output.path = stack.enter_context(
+                    files.atomic_write(str(output.path), output.is_private)
+                )
         yield run
 
 
@@ -206,7 +229,11 @@ def _require_columns(order: Order, checkpoint: Checkpoint, names: list[str]) -> 
     """Raises CheckpointError where the source does not begin as the one that the checkpoint was made with."""
     state = checkpoint.load()
     if state is not None and state.get("columns") not in (None, names):
-        again = "feed it again from its beginning" if order.source == files.STANDARD else "give the same source"
+        again = (
+            "feed it again from its beginning"
+            if order.source == files.STANDARD
+            else "give the same source"
+        )
         raise CheckpointError(f"source '{order.source}': does not begin with the columns that the checkpoint was made "
                               f"with; {again}, or begin a new checkpoint")  # fmt: skip
 
@@ -222,13 +249,19 @@ class Run:
         checkpoint: Checkpoint,
         clock: Callable[[], float],
     ) -> None:
-        self._order, self._policy, self._feed, self._checkpoint, self._clock = order, policy, feed, checkpoint, clock
+        self._order, self._policy, self._feed, self._checkpoint, self._clock = (
+            order,
+            policy,
+            feed,
+            checkpoint,
+            clock,
+        )
         named = order.reference or policy.reference
         self._reference = None if named is None else files.read(named)
         table = None if self._reference is None else Table(self._reference.frame)
         self.core = StreamCore(policy, feed.names, table)
         self._gate = Gate(self.core.schema, self.core.measures)
-        self._tally = Tally()
+        self._tally = StreamCounters()
         self._kind = _format_of(order.sink)
         self._topic: kafka.TopicSink | None = None
         self._identity = secrets.token_hex(8)
@@ -270,8 +303,9 @@ class Run:
             return
         if state.get("policy") != self._fixed:
             raise CheckpointError(
-                f"checkpoint '{self._checkpoint.folder}': was made under another policy, or for other columns, outputs "
-                "or versions; run with what it was begun with, or begin a new one in another folder"
+                f"checkpoint '{self._checkpoint.folder}': was made under another policy, or for"
+                " other columns, outputs or versions; run with what it was begun with, or begin a"
+                " new one in another folder"
             )
         try:
             self._take_up(state)
@@ -294,8 +328,8 @@ class Run:
     def _recall(self, state: dict[str, Any]) -> None:
         self.core.restore(_below("core/", state))
         self._gate.restore(_below("gate/", state))
-        TypeAdapter(Tally).validate_json(json.dumps(state["tally"]), strict=True)
-        self._tally = Tally(**state["tally"])
+        TypeAdapter(StreamCounters).validate_json(json.dumps(state["tally"]), strict=True)
+        self._tally = StreamCounters(**state["tally"])
         self._step = int(state["step"])
         self._read_before = self._tally.read
         for name, length in state["lengths"].items():
@@ -323,7 +357,7 @@ class Run:
 
     # working
 
-    def to_the_end(self, progress: Progress) -> None:
+    def run_to_end(self, progress: Progress) -> None:
         """Steps until the source ends."""
         if self._tally.closed:
             self._require_no_more()
@@ -354,8 +388,9 @@ class Run:
         more = self._feed.read()
         if len(more.position) or more.bad:
             raise CheckpointError(
-                f"checkpoint '{self._checkpoint.folder}': its stream has ended, and the source has grown since; begin "
-                "a new one for what came, and use --follow for a source that grows"
+                f"checkpoint '{self._checkpoint.folder}': its stream has ended, and the source has"
+                " grown since; begin a new one for what came, and use --follow for a source that"
+                " grows"
             )
 
     def _took_in(self, piece: Piece) -> Batch | None:
@@ -396,7 +431,9 @@ class Run:
         losses = np.zeros(0)
         if batch.frame.height:
             back, true = self._read_back(content), self.core.true_values(batch)
-            losses = self._gate.measure(back, batch.people, true, batch.release, batch.new, batch.live)
+            losses = self._gate.measure(
+                back, batch.people, true, batch.release, batch.new, batch.live
+            )
         self._add_sink(content)
         if "people" in self.outputs:
             self.outputs["people"].pending += batch.people.tobytes()
@@ -410,23 +447,30 @@ class Run:
         delay = decided.emitted - decided.seq
         tally.longest = max(tally.longest, int(delay.max()))
         tally.waited += int(delay.sum())
-        self._remember(batch, losses)
+        self._write_private_state(batch, losses)
 
-    def _remember(self, batch: Batch, losses: np.ndarray) -> None:
+    def _write_private_state(self, batch: Batch, losses: np.ndarray) -> None:
         """Some stretches of history for each batch; neighbours are joined as they become many."""
         decided, history = batch.decided, self._tally.history
         stretches = min(len(decided), STRETCHES)
         stretch = np.arange(len(decided)) * stretches // len(decided)
         loss = np.append(losses, 0.0)[batch.row]
         delay = decided.emitted - decided.seq
-        kinds = [np.bincount(stretch, decided.kind == kind, minlength=stretches) for kind in range(len(KINDS))]
+        kinds = [
+            np.bincount(stretch, decided.kind == kind, minlength=stretches)
+            for kind in range(len(KINDS))
+        ]
         first = np.isin(decided.cluster, decided.made) & (decided.kind == NEW)
-        made = np.bincount(stretch[first][np.unique(decided.cluster[first], return_index=True)[1]], minlength=stretches)
+        made = np.bincount(
+            stretch[first][np.unique(decided.cluster[first], return_index=True)[1]],
+            minlength=stretches,
+        )
         sums = [np.bincount(stretch, weights, minlength=stretches) for weights in (loss, delay)]
         history += np.stack([*kinds, *sums, made], axis=1).tolist()
         while len(history) > MOST_HISTORY:
             paired = [
-                [a + b for a, b in zip(*two, strict=True)] for two in zip(history[::2], history[1::2], strict=False)
+                [a + b for a, b in zip(*two, strict=True)]
+                for two in zip(history[::2], history[1::2], strict=False)
             ]
             history[:] = paired + history[2 * len(paired) :]
 
@@ -434,7 +478,10 @@ class Run:
         sink = self.outputs["sink"]
         if not sink.length and not sink.pending and not self._in_parts and self._kind != ".jsonl":
             names = [a.name for a in self.core.schema.published]
-            content = self._packed(pl.DataFrame(schema=dict.fromkeys(names, pl.String)), header=True) + content
+            content = (
+                self._packed(pl.DataFrame(schema=dict.fromkeys(names, pl.String)), header=True)
+                + content
+            )
         sink.pending += content
 
     def _as_bytes(self, frame: pl.DataFrame) -> bytes:
@@ -449,7 +496,9 @@ class Run:
         else:
             frame.write_csv(buffer, include_header=header, separator=self._separator)
         if self._order.sink.endswith(".gz"):
-            return gzip.compress(buffer.getvalue(), compresslevel=6, mtime=0)  # members follow one another
+            return gzip.compress(
+                buffer.getvalue(), compresslevel=6, mtime=0
+            )  # members follow one another
         return buffer.getvalue()
 
     @property
@@ -465,9 +514,16 @@ class Run:
         if self._kind == ".jsonl":
             return pl.read_ndjson(io.BytesIO(content))
         # few distinct cells: text is held once per value, and counted by it
-        schema = {a.name: pl.Categorical if a.role is Role.QUASI else pl.String for a in self.core.schema.published}
+        schema = {
+            a.name: pl.Categorical if a.role is Role.QUASI else pl.String
+            for a in self.core.schema.published
+        }
         return pl.read_csv(
-            io.BytesIO(content), has_header=False, infer_schema=False, separator=self._separator, schema=schema
+            io.BytesIO(content),
+            has_header=False,
+            infer_schema=False,
+            separator=self._separator,
+            schema=schema,
         )
 
     def _traced(self, batch: Batch) -> bytes:
@@ -516,7 +572,9 @@ class Run:
             **{f"core/{name}": value for name, value in self.core.snapshot().items()},
             **{f"gate/{name}": value for name, value in self._gate.snapshot().items()},
         }
-        self._checkpoint.write(self._segment(self._step), b"".join(o.pending for o in self.outputs.values()))
+        self._checkpoint.write(
+            self._segment(self._step), b"".join(o.pending for o in self.outputs.values())
+        )
         self._checkpoint.commit(state)
         for name in self.outputs:
             self._put(name)
@@ -531,7 +589,8 @@ class Run:
             content, at = self._segment(self._step).read_bytes(), 0
         except FileNotFoundError:
             raise CheckpointError(
-                f"checkpoint '{self._checkpoint.folder}': lacks a file that it had written; begin a new one"
+                f"checkpoint '{self._checkpoint.folder}': lacks a file that it had written; begin a"
+                " new one"
             ) from None
         for name, size in state["sizes"].items():
             output = self.outputs[name]
@@ -539,7 +598,8 @@ class Run:
             elsewhere = name == "sink" and (self._in_parts or self._topic is not None)
             if not elsewhere and not output.length <= stands <= output.length + size:
                 raise CheckpointError(
-                    f"output '{output.path}': is not as the stream left it; put it back, or begin a new checkpoint"
+                    f"output '{output.path}': is not as the stream left it; put it back, or begin a"
+                    " new checkpoint"
                 )
             output.pending = content[at : at + size]
             at += size
@@ -569,21 +629,22 @@ class Run:
         whole = self._order.whole and is_file and self._tally.published
         with ExitStack() as stack:
             if self._in_parts:
-                stack.enter_context(unproved_removed(self._order.sink))
-                self._whole = stack.enter_context(files.written_whole(self._order.sink))
+                stack.enter_context(remove_uncommitted_certificate(self._order.sink))
+                self._whole = stack.enter_context(files.atomic_write(self._order.sink))
                 self._assemble(self._whole)
             certificate = self._measured(progress) if whole else self.so_far()
             if self._order.checkpoint is None and not certificate.holds:
                 raise PromiseError(
-                    "the whole of what was published breaks a promise; it is withheld, nothing was written"
+                    "the whole of what was published breaks a promise; it is withheld, nothing was"
+                    " written"
                 )
             if self._order.checkpoint is None and self._tally.bad:
-                with files.written_whole(str(self._order.bad_records)) as draft:
+                with files.atomic_write(str(self._order.bad_records)) as draft:
                     shutil.copyfile(self.outputs["dead_letters"].path, draft)
             self._certify(certificate)
         return certificate
 
-    def break_off(self) -> None:
+    def interrupt(self) -> None:
         """The certificate of what is committed, none where nothing shows yet; what was begun since does not count."""
         state = self._checkpoint.load()
         if state is None or self._in_parts:
@@ -599,7 +660,7 @@ class Run:
     def _certify(self, certificate: Certificate) -> None:
         """Writes the certificate beside the sink."""
         if self._order.sink != files.STANDARD:
-            with files.written_whole(self.certificate_path) as draft:
+            with files.atomic_write(self.certificate_path) as draft:
                 draft.write_text(certificate.to_json())
 
     @property
@@ -611,7 +672,11 @@ class Run:
 
     def _assemble(self, draft: Path) -> None:
         """One table of all parts, read and written piece by piece."""
-        parts = sorted(self.outputs["sink"].path.glob("*.parquet")) if self.outputs["sink"].path.exists() else []
+        parts = (
+            sorted(self.outputs["sink"].path.glob("*.parquet"))
+            if self.outputs["sink"].path.exists()
+            else []
+        )
         rows = pl.scan_parquet(parts) if parts else self.core.nothing.lazy()
         try:
             rows.sink_parquet(draft) if self._kind == ".parquet" else rows.sink_ipc(draft)
@@ -625,14 +690,16 @@ class Run:
     def _measured(self, progress: Progress) -> Certificate:
         """What an audit of the whole published file finds, people counted."""
         progress("reading what was published")
-        written = files.read_as(self._published, self._kind, self._policy.measured)
+        written = files.read_as(self._published, self._kind, self._policy.audited_columns)
         released = written.frame
         if "people" in self.outputs:
             people = np.fromfile(self.outputs["people"].path, dtype=np.int64)
             subject = self.core.schema.subject
             assert subject is not None
             released = released.with_columns(pl.Series(subject.name, people).cast(pl.String))
-        certificate, _ = measure(Table(released), self.core.schema, self._policy, None, progress, self.core.measures)
+        certificate, _ = measure(
+            Table(released), self.core.schema, self._policy, None, progress, self.core.measures
+        )
         return self._complete({**certificate, "measured": "whole"}, written.sha256)
 
     def so_far(self) -> Certificate:
@@ -704,11 +771,14 @@ class Run:
         decided = max(sum(tally.kinds.values()), 1)
         loss = self._gate.loss / max(self._gate.rows, 1)
         progress(
-            f"{tally.read} records, {rate:.0f} a second, {self.core.waiting} waiting; mean delay "
-            f"{tally.waited / decided:.0f} records, {100 * tally.kinds['reuse'] / decided:.0f} % by earlier clusters, "
-            f"{tally.kinds['suppress']} suppressed, {tally.bad} set aside, loss {loss:.3f}"
+            f"{tally.read} records, {rate:.0f} a second, {self.core.waiting} waiting; mean delay"
+            f" {tally.waited / decided:.0f} records, {100 * tally.kinds['reuse'] / decided:.0f} %"
+            f" by earlier clusters, {tally.kinds['suppress']} suppressed, {tally.bad} set aside,"
+            f" loss {loss:.3f}"
         )
 
 
 def _below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
-    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+    return {
+        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
+    }

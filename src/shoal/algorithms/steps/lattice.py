@@ -1,0 +1,479 @@
+"""The lattice of full-domain generalizations: a level for each attribute, and what a node of it costs.
+
+Samarati. IEEE TKDE 13(6):1010-1027, 2001; LeFevre, DeWitt, Ramakrishnan. SIGMOD 2005.
+A node's classes are made from those of a finer node, not from the records (`rolled up`). Costs follow
+`METRICS`; each gives, beside a node's score, what it would be if nothing were suppressed (`floor`). The floor
+never falls on the way up, and a floor never exceeds its score, so it bounds all coarser nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shoal.data.classes import Population
+from shoal.data.matrix import Matrix
+from shoal.errors import InputError
+from shoal.kernels import lattice as kernel
+from shoal.protocols import Promises
+
+METRICS = (
+    "loss",
+    "discernibility",
+    "discernibility-star",
+    "average-class-size",
+    "height",
+    "precision",
+    "entropy",
+    "ambiguity",
+)
+_EXACT = 1 << 63
+
+Node = tuple[int, ...]
+
+
+class Classes(NamedTuple):
+    """The classes of a node. first: (c,) int32 a record of each; size: (c,) int32 its records."""
+
+    first: np.ndarray
+    size: np.ndarray
+
+
+class Judged(NamedTuple):
+    """A node, measured. failing: (c,) bool, classes that are suppressed; suppressed: their records.
+
+    penalty: by how much suppression raises the score above the floor. counted, least: suppressed records
+    and penalty if nothing but people were counted. holds: whether the node may be published, as far as was
+    asked; fails_below: whether no finer node may.
+    """
+
+    classes: Classes
+    failing: np.ndarray
+    suppressed: int
+    floor: float
+    penalty: float
+    counted: int
+    least: float
+    holds: bool
+    fails_below: bool
+
+    @property
+    def score(self) -> float:
+        return self.floor + self.penalty
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Every level of every attribute, as tables over codes.
+
+    codes: (n, d) int32 of the records and then of all populations, dense enough to index tables.
+    span: groups of each code; that of code c of attribute j at a level is span[place[j][level] + c].
+    groups: how many there are, by attribute and level.
+    values: for each attribute, the matrix's code behind each code; present: how many records have it.
+    """
+
+    codes: np.ndarray
+    span: np.ndarray
+    place: tuple[np.ndarray, ...]
+    groups: tuple[np.ndarray, ...]
+    values: tuple[np.ndarray, ...]
+    present: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(cls, matrix: Matrix) -> Levels:
+        codes, values = _dense(matrix)
+        records = codes[: matrix.records]
+        spans, place, groups, present = [], [], [], []
+        room = 0
+        for j in range(matrix.attributes):
+            starts = [matrix.starts_at(j, level) for level in range(int(matrix.heights[j]) + 1)]
+            spans += [np.searchsorted(s, values[j], side="right") - 1 for s in starts]
+            place.append(room + len(values[j]) * np.arange(len(starts)))
+            groups.append(np.array([len(s) for s in starts]))
+            present.append(np.bincount(records[:, j], minlength=len(values[j])))
+            room += len(values[j]) * len(starts)
+        flat = np.concatenate(spans).astype(np.int32) if spans else np.zeros(0, np.int32)
+        return cls(codes, flat, tuple(place), tuple(groups), tuple(values), tuple(present))
+
+    def at(self, j: int, level: int) -> np.ndarray:
+        """The group of each code of attribute j at a level."""
+        start = self.place[j][level]
+        return self.span[start : start + len(self.present[j])]
+
+
+def _dense(matrix: Matrix) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Codes that index short tables, and for each attribute the matrix's code behind each of them."""
+    given = matrix.codes
+    if matrix.populations:
+        given = np.concatenate([given, *matrix.populations.values()])
+    codes, values = given, []
+    for j in range(matrix.attributes):
+        whole = int(given[:, j].max(initial=0)) + 1
+        if whole <= 2 * matrix.records + (1 << 17):
+            values.append(np.arange(whole))
+            continue
+        distinct, ranks = np.unique(given[:, j], return_inverse=True)
+        codes = codes.copy() if codes is given else codes
+        codes[:, j] = ranks
+        values.append(distinct)
+    return codes, values
+
+
+class Lattice:
+    """Nodes of a matrix between two levels of each attribute, judged by promises and a metric.
+
+    limit: records that may be suppressed.
+    """
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        promises: Promises,
+        metric: str = "loss",
+        limit: int = 0,
+        low: Node = (),
+        high: Node = (),
+    ) -> None:
+        self.matrix, self.promises, self.metric, self.limit = matrix, promises, metric, limit
+        self.low = low or (0,) * matrix.attributes
+        self.high = high or tuple(int(h) for h in matrix.heights)
+        self.shape = tuple(high - low + 1 for low, high in zip(self.low, self.high, strict=True))
+        self.levels = Levels.of(matrix)
+        self.judged = 0
+        self._costs = _Costs(matrix, self.levels, metric, promises.k)
+        n = matrix.records
+        whole = Classes(np.arange(n, dtype=np.int32), np.ones(n, dtype=np.int32))
+        self.bottom, self._bottom_of = self.rolled_up(whole, self.low)
+        self._asks = promises.needs_more_than_k or promises.about_release
+        self._people, at = {}, n
+        for name, people in matrix.populations.items():
+            rows = np.arange(at, at + len(people), dtype=np.int32)
+            self._people[name], _ = self.rolled_up(
+                Classes(rows, np.ones(len(rows), dtype=np.int32)), self.low
+            )
+            at += len(people)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return prod(self.shape)
+
+    def floors(self) -> np.ndarray:
+        """A bound from below for the score of every node, known before any is looked at; float64 of `shape`."""
+        floors = np.zeros(self.shape)
+        for j, costs in enumerate(self._costs.means):
+            ends = [1] * len(self.shape)
+            ends[j] = self.shape[j]
+            floors += costs[self.low[j] : self.high[j] + 1].reshape(ends)
+        return floors
+
+    def rolled_up(
+        self, classes: Classes, node: Node, attributes: np.ndarray | None = None
+    ) -> tuple[Classes, np.ndarray]:
+        """The classes of a node from those of a finer one, and which of them each becomes.
+
+        attributes: (d,) bool, those that tell classes apart; None for all.
+        """
+        levels = self.levels
+        place = np.array([levels.place[j][level] for j, level in enumerate(node)], dtype=np.int64)
+        groups = [int(levels.groups[j][level]) for j, level in enumerate(node)]
+        if attributes is not None:
+            groups = [g if used else 1 for g, used in zip(groups, attributes, strict=True)]
+        stride, room = np.zeros(len(node), dtype=np.uint64), 1
+        for j, g in enumerate(groups):
+            if g > 1:
+                stride[j] = room % (1 << 64) | (
+                    room >= _EXACT
+                )  # beyond 64 bits any odd factor will do
+                room *= g
+        first, size, class_of = kernel.coarsened(
+            levels.codes, classes.first, classes.size, levels.span, place, stride, room < _EXACT
+        )
+        return Classes(first, size), class_of
+
+    def judge(self, classes: Classes, node: Node, enough: float = np.inf) -> Judged:
+        """A node with its classes, measured.
+
+        Where counting people alone shows that it suppresses too many, or costs at least `enough`, no other
+        promise is asked and what is returned counts people alone.
+        """
+        self.judged += 1
+        failing = self._too_few(classes, node)
+        counted, floor, least = self._measured(classes, node, failing)
+        suppressed, penalty, together = counted, least, True
+        fails_below = counted > self.limit
+        if self._asks and not fails_below and floor + least < enough:
+            failing, together = self._failing(classes, node, failing)
+            suppressed, floor, penalty = self._measured(classes, node, failing)
+            # with suppression a class that holds may be joined by one that doesn't, so nothing follows
+            fails_below = not self.limit and (
+                suppressed > 0 or (not together and self.promises.release_checks_are_monotone)
+            )
+        holds = suppressed <= self.limit and together and not failing.all()
+        return Judged(
+            classes, failing, suppressed, floor, penalty, counted, least, holds, fails_below
+        )
+
+    def too_small(self, node: Node, attributes: tuple[int, ...]) -> int:
+        """Records in classes that are too small for the counts over these attributes alone, or over some of them."""
+        self.judged += 1
+        used = np.isin(np.arange(len(node)), attributes)
+        classes, _ = self.rolled_up(self.bottom, node, used)
+        return int(classes.size[self._too_few(classes, node, used)].sum())
+
+    def suppressed(self, node: Node) -> np.ndarray:
+        """Who is suppressed at a node; (n,) bool."""
+        classes, class_of = self.rolled_up(self.bottom, node)
+        return self.judge(classes, node).failing[class_of[self._bottom_of]]
+
+    def labels(self, node: Node) -> tuple[np.ndarray, int]:
+        """Class of each record at a node, and how many there are."""
+        classes, class_of = self.rolled_up(self.bottom, node)
+        return class_of[self._bottom_of], len(classes.first)
+
+    def cells(self, node: Node) -> dict[str, np.ndarray]:
+        """Cells of each quasi-identifier at a node, by name; (n,) int32."""
+        codes = self.levels.codes[: self.matrix.records]
+        return {
+            name: self.levels.at(j, node[j])[codes[:, j]]
+            for j, name in enumerate(self.matrix.names)
+        }
+
+    def _measured(
+        self, classes: Classes, node: Node, failing: np.ndarray
+    ) -> tuple[int, float, float]:
+        """Suppressed records, floor and penalty."""
+        suppressed = int(classes.size[failing].sum())
+        return suppressed, *self._costs.of(classes, node, failing, suppressed)
+
+    def _too_few(self, classes: Classes, node: Node, used: np.ndarray | None = None) -> np.ndarray:
+        """Classes without enough records for some count of people; (c,) bool.
+
+        Who is suppressed is missing in the counts over other attributes, so those are taken again. used: (d,)
+        bool, attributes that tell the classes apart; counts over others are not asked, except over all.
+        """
+        over_all = max(
+            (q.k for q in self.promises.qids if len(q.attributes) in (0, len(node))), default=1
+        )
+        failing = classes.size < over_all
+        over = {q: np.isin(self.matrix.names, q.attributes) for q in self.promises.qids}
+        parts = [
+            q
+            for q in over
+            if over[q].any() and not over[q].all() and (used is None or used[over[q]].all())
+        ]
+        groups = [self.rolled_up(classes, node, over[q])[1] for q in parts]
+        while parts:
+            before = int(failing.sum())
+            for qid, group in zip(parts, groups, strict=True):
+                sizes = np.bincount(group, weights=np.where(failing, 0, classes.size))
+                failing |= sizes[group] < qid.k
+            if int(failing.sum()) == before:
+                break
+        return failing
+
+    def _failing(
+        self, classes: Classes, node: Node, failing: np.ndarray
+    ) -> tuple[np.ndarray, bool]:
+        """Classes that have to go, (c,) bool, and whether the rest keeps all promises about the release.
+
+        The whole table is what is left. While a promise about the release breaks, the smallest classes go.
+        """
+        # classes are numbered by their first record, from whatever finer ones they were made
+        _, class_of = self.rolled_up(self.bottom, node)
+        of_record, promises = class_of[self._bottom_of], self.promises
+        cells = self.cells(node) if any(qid.attributes for qid in promises.qids) else None
+        people = self.population(classes, node)
+        gone = failing.copy()
+        while not gone.all() and int(classes.size[gone].sum()) <= self.limit:
+            kept = np.flatnonzero(~gone)
+            number = np.full(len(gone), -1, dtype=np.int32)
+            number[kept] = np.arange(len(kept), dtype=np.int32)
+            labels = number[of_record]
+            if promises.relative and gone.any():
+                promises = self.promises.restricted_to(labels >= 0)
+            fits = {
+                name: Population(p.people[kept], p.outside + int(p.people[gone].sum()))
+                for name, p in people.items()
+            }
+            broken = ~promises.holds(labels, len(kept), cells, fits)
+            if not broken.any():
+                if not promises.about_release or promises.release_holds(labels, len(kept)):
+                    return gone, True
+                if not self.limit:
+                    return gone, False
+                broken = classes.size[kept] == classes.size[kept].min()
+            gone[kept[broken]] = True
+        return gone, not gone.all()
+
+    def population(self, classes: Classes, node: Node) -> dict[str, Population]:
+        """Who of each population fits each class of a node."""
+        found = {}
+        for name, people in self._people.items():
+            both = Classes(*(np.concatenate(parts) for parts in zip(classes, people, strict=True)))
+            fits = self.rolled_up(both, node)[1][len(classes.first) :]
+            inside = fits < len(classes.first)
+            counts = np.bincount(
+                fits[inside], weights=people.size[inside], minlength=len(classes.first)
+            )
+            found[name] = Population(counts.astype(np.int64), int(people.size[~inside].sum()))
+        return found
+
+
+class _Costs:
+    """A metric, made ready for the nodes of one lattice.
+
+    means: for each attribute, the part of a node's floor that its level alone tells; (levels,).
+    """
+
+    def __init__(self, matrix: Matrix, levels: Levels, metric: str, k: int) -> None:
+        if metric not in METRICS:
+            raise InputError(f"metric must be one of {', '.join(METRICS)}")
+        self.metric, self.levels, self.records, self.k = metric, levels, max(matrix.records, 1), k
+        self.means: list[np.ndarray] = []
+        self.values = np.zeros(0)
+        tables, tops = [], []
+        for j in range(matrix.attributes):
+            table = _TABLES[metric](matrix, levels, j) if metric in _TABLES else None
+            if table is None:
+                self.means.append(
+                    np.arange(len(levels.place[j]), dtype=np.float64) * (metric == "height")
+                )
+                continue
+            tables.append(table)
+            tops.append(table[-1, levels.present[j] > 0].max(initial=0.0))
+        if metric == "ambiguity":
+            self.values, self.top = (
+                np.concatenate([t.ravel() for t in tables]),
+                float(np.prod(tops)),
+            )
+            self.means = [np.zeros(len(place)) for place in levels.place]
+        elif tables:
+            self._additive(matrix, tables)
+
+    def _additive(self, matrix: Matrix, tables: list[np.ndarray]) -> None:
+        """Costs that add up over the cells: each level has a mean, a suppressed cell costs what the root would."""
+        weights = [count / self.records for count in self.levels.present]
+        whole = (
+            sum(float(table[-1] @ weight) for table, weight in zip(tables, weights, strict=True))
+            or 1.0
+        )
+        self.means = [table @ weight / whole for table, weight in zip(tables, weights, strict=True)]
+        drops = [(table[-1] - table).ravel() for table in tables]
+        self.values = np.concatenate(drops) / whole / self.records
+
+    def of(
+        self, classes: Classes, node: Node, failing: np.ndarray, suppressed: int
+    ) -> tuple[float, float]:
+        """Floor and penalty of a node."""
+        levels, n = self.levels, self.records
+        size = classes.size.astype(np.float64)
+        if self.metric == "average-class-size":
+            kept = len(size) - int(failing.sum()) + (suppressed > 0)
+            floor = n / len(size) / self.k
+            return floor, n / max(kept, 1) / self.k - floor
+        if self.metric.startswith("discernibility"):
+            penalty = float((size[failing] * (n - size[failing])).sum())
+            return float(size @ size), penalty if self.metric == "discernibility" else 0.0
+        place = np.array([levels.place[j][level] for j, level in enumerate(node)], dtype=np.int64)
+        if self.metric == "ambiguity":
+            total, failed = kernel.multiplied(levels.codes, *classes, failing, self.values, place)
+            return total / n, (suppressed * self.top - failed) / n
+        floor = sum(float(means[level]) for means, level in zip(self.means, node, strict=True))
+        if self.metric == "height" or not suppressed:
+            return floor, 0.0
+        return floor, float(kernel.summed(levels.codes, *classes, failing, self.values, place))
+
+
+def _weight(matrix: Matrix, j: int) -> float:
+    """The weight of an attribute; 0 where there is nothing to lose."""
+    if not matrix.is_tree(j):
+        return float(matrix.scale[j] * matrix.reach[j])
+    return float(matrix.width[matrix.nodes_at(j, int(matrix.heights[j]))[0]])
+
+
+def _losses(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
+    """Normalised width of every code's span, (levels, codes)."""
+    if not matrix.is_tree(j):
+        return np.array([[0.0], [_weight(matrix, j)]]) * np.ones(len(levels.present[j]))
+    return matrix.width[_nodes(matrix, levels, j)]
+
+
+def _precision(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
+    """Level over height (Sweeney 2002), (levels, codes)."""
+    height = int(matrix.heights[j])
+    steps = np.arange(height + 1) / max(height, 1) * _weight(matrix, j)
+    return steps[:, None] * np.ones(len(levels.present[j]))
+
+
+def _entropies(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
+    """Bits lost by telling only the span (Gionis, Tassa 2009), by how often values occur in the column."""
+    present = levels.present[j].astype(np.float64)
+    counts = []
+    for level in range(int(matrix.heights[j]) + 1):
+        group = levels.at(j, level)
+        counts.append(np.bincount(group, weights=present)[group])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bits = np.log2(np.array(counts)) - np.log2(present)
+    return np.where(present > 0, bits, 0.0) * _weight(matrix, j)
+
+
+def _breadths(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
+    """Values that a cell may stand for (Goldberger, Tassa 2010), (levels, codes)."""
+    if not matrix.is_tree(j):
+        whole = max(matrix.reach[j] + 1, len(np.unique(matrix.codes[:, j])))
+        return np.array([[1.0], [whole]]) * np.ones(len(levels.present[j]))
+    nodes = _nodes(matrix, levels, j)
+    return matrix.last[nodes] - matrix.first[nodes] + 1.0
+
+
+def _nodes(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
+    """The node of every code of a tree at every level, (levels, codes)."""
+    return np.array(
+        [matrix.nodes_at(j, level)[levels.values[j]] for level in range(int(matrix.heights[j]) + 1)]
+    )
+
+
+_TABLES = {"loss": _losses, "precision": _precision, "entropy": _entropies, "ambiguity": _breadths}
+
+
+def account(lattice: Lattice, node: Node, judged: Judged, proven: bool = False) -> dict[str, Any]:
+    """What a search says about the node it chose. proven: whether no other scores less."""
+    return {
+        "levels": dict(zip(lattice.matrix.names, node, strict=True)),
+        "metric": lattice.metric,
+        "score": judged.score,
+        "suppressed": judged.suppressed,
+        "proven": proven,
+        "nodes": lattice.nodes,
+        "judged": lattice.judged,
+    }
+
+
+def levels_given(
+    method: str, parameter: str, given: tuple[str, ...], matrix: Matrix
+) -> Mapping[int, int]:
+    """Levels by attribute from `name:level` texts; raises InputError with every one that doesn't fit."""
+    found, findings = {}, []
+    for text in given:
+        name, _, level = text.rpartition(":")
+        if name not in matrix.names or not level.strip().isdecimal():
+            findings.append(
+                f"method '{method}': parameter '{parameter}' must list quasi-identifier:level, such"
+                " as age:2"
+            )
+            continue
+        j = matrix.names.index(name)
+        if int(level) > matrix.heights[j]:
+            findings.append(
+                f"method '{method}': parameter '{parameter}' asks level {int(level)} of '{name}', "
+                f"which has {int(matrix.heights[j])}; choose a lower one"
+            )
+        found[j] = int(level)
+    if findings:
+        raise InputError.from_findings(findings)
+    return found

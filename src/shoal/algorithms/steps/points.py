@@ -1,0 +1,135 @@
+"""Records as points, for the methods that measure distances between records and means of classes.
+
+A linear attribute is one coordinate. A hierarchy gets a coordinate for every node below its root:
+half of what the squared width falls from the parent to the node, its root taken. So the squared
+distance between two leaves is the squared width of the lowest node over both, the same as for a
+number that is as far apart, and a mean of such points is a mean of shares.
+Reading: hierarchies with more than `MOST` nodes keep the coordinates of largest variance.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.data.classes import SensitiveColumn
+from shoal.data.matrix import Matrix
+
+MOST = 32
+"""Coordinates of one hierarchy at most."""
+
+FEW, HELD = 16, 0.98
+"""Points of more coordinates than this go to principal axes; the share of their variance that these hold."""
+
+SCALE = {
+    "help": (
+        "how attributes are made comparable: each by its standard deviation, or by domain and"
+        " weight as losses are"
+    ),
+    "choices": ("deviation", "range"),
+}
+
+
+def points_of(matrix: Matrix, scale: str) -> np.ndarray:
+    """The quasi-identifiers as points, (coordinates, n) float64, C-contiguous.
+
+    deviation: every attribute that costs anything has variance 1 in all. range: distances are losses.
+    """
+    blocks = []
+    for j in range(matrix.attributes):
+        codes = matrix.codes[:, j]
+        if matrix.base[j] < 0:
+            block = codes[None, :] * matrix.scale[j]
+        else:
+            # nodes of all hierarchies share three arrays, each hierarchy in one run of them
+            first = int(matrix.base[j])
+            later = matrix.base[matrix.base > first]
+            nodes = slice(first, int(later.min()) if len(later) else len(matrix.parent))
+            parent = np.where(matrix.parent[nodes] < 0, -1, matrix.parent[nodes] - first)
+            block = tree_coordinates(codes, parent, matrix.width[nodes])
+        blocks.append(_standardised(block) if scale == "deviation" else block)
+    return np.ascontiguousarray(np.concatenate(blocks))
+
+
+def principal(points: np.ndarray) -> np.ndarray:
+    """The points on the fewest principal axes that hold `HELD` of their variance; as they are where that saves little.
+
+    Hierarchies have a coordinate for every node, many of which hardly vary: fewer make every distance cheaper.
+    """
+    coordinates, records = points.shape
+    if coordinates <= FEW:
+        return points
+    centred = points - points.mean(axis=1, keepdims=True)
+    variance, axes = np.linalg.eigh(centred @ centred.T / max(records, 1))
+    held = np.cumsum(variance[::-1]) / max(float(variance.sum()), 1e-300)
+    kept = max(int(np.searchsorted(held, HELD)) + 1, 1)
+    if 2 * kept > coordinates:
+        return points
+    # rounded, so that what is equal up to the last bits is equal on any computer
+    return np.ascontiguousarray(np.round(axes[:, ::-1][:, :kept].T @ centred, 9))
+
+
+def sensitive_points(columns: tuple[SensitiveColumn, ...], place: np.ndarray) -> np.ndarray:
+    """The sensitive attributes as points, (coordinates, n) float64; each has variance 1 in all.
+
+    place: (n, attributes), the value of each record. Numbers are themselves, ordinals their places;
+    hierarchies and plain categories as trees.
+    """
+    blocks = [np.zeros((1, len(place)))]
+    for s, column in enumerate(columns):
+        if column.distance == "ordered":
+            block = _numbers_of(column)[place[:, s]][None, :]
+        elif column.distance == "hierarchical" and column.hierarchy is not None:
+            tree = column.hierarchy
+            block = tree_coordinates(place[:, s], tree.parent, tree.levels / max(tree.height, 1))
+        else:
+            parent = np.append(np.full(column.values, column.values), -1)
+            block = tree_coordinates(place[:, s], parent, np.append(np.zeros(column.values), 1.0))
+        blocks.append(_standardised(block))
+    return np.ascontiguousarray(np.concatenate(blocks[1:] or blocks))
+
+
+def tree_coordinates(codes: np.ndarray, parent: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """Coordinates of leaves: squared distances are the squared width of the lowest common node.
+
+    codes: (n,) leaves. parent: (nodes,) -1 at the root. width: (nodes,) rising towards the root.
+    """
+    ways = _ways_up(codes, parent)
+    share = sum(np.bincount(nodes[nodes >= 0], minlength=len(parent)) for nodes in ways) / max(
+        len(codes), 1
+    )
+    falling = np.zeros(len(parent))
+    below = np.flatnonzero(parent >= 0)
+    falling[below] = np.maximum(width[parent[below]] ** 2 - width[below] ** 2, 0.0) / 2
+    kept = np.argsort(-share * (1 - share) * falling, kind="stable")[:MOST]
+    kept = np.sort(kept[(share * (1 - share) * falling)[kept] > 0])
+    coordinate = np.full(len(parent), -1)
+    coordinate[kept] = np.arange(len(kept))
+    points = np.zeros((max(len(kept), 1), len(codes)))
+    for nodes in ways:
+        rows = np.flatnonzero((nodes >= 0) & (coordinate[nodes] >= 0))
+        points[coordinate[nodes[rows]], rows] = np.sqrt(falling[nodes[rows]])
+    return points
+
+
+def _ways_up(codes: np.ndarray, parent: np.ndarray) -> list[np.ndarray]:
+    """The node of each record at every step from its leaf up to the root, -1 beyond; (n,) each."""
+    ways = [codes.astype(np.int64)]
+    while (ways[-1] >= 0).any():
+        ways.append(np.where(ways[-1] >= 0, parent[ways[-1]], -1))
+    return ways[:-1]
+
+
+def _standardised(block: np.ndarray) -> np.ndarray:
+    """The same with variance 1 summed over the coordinates; zeros where nothing varies."""
+    centred = block - block.mean(axis=1, keepdims=True) if block.shape[1] else block
+    variance = float((centred**2).sum()) / max(block.shape[1], 1)
+    return centred / np.sqrt(variance) if variance > 0 else np.zeros_like(block)
+
+
+def _numbers_of(column: SensitiveColumn) -> np.ndarray:
+    """The number behind each place; missing values lie beyond the greatest by the range of all."""
+    if column.numbers is None:
+        return np.arange(column.values, dtype=np.float64)
+    known = column.numbers[np.isfinite(column.numbers)]
+    beyond = 2 * known.max() - known.min() if len(known) else 0.0
+    return np.where(np.isfinite(column.numbers), column.numbers, beyond)

@@ -1,0 +1,129 @@
+"""What t-closeness asks, in the arrays that the kernels of the clustering methods take.
+
+Whole numbers throughout: a class of `size` records has cost = distance * pairs * size * span, as the
+auditor computes it, but here records are counted and not (subject, value) pairs. So where subjects
+have several records a class that looks close enough may fail; `Promises.hold` has the last word.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shoal.data.classes import SensitiveColumn
+from shoal.data.closeness import Closeness
+from shoal.protocols import Promises
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Distances to the whole table on S sensitive attributes, and how far is allowed.
+
+    place: (n, S) int32, value of each record.
+    shape: (S, 6) int64: 1 for a tree, 0 for ordered values; where the attribute starts in `table`;
+        its values or nodes; where it starts in `step`; pairs in the whole table; greatest distance.
+    table: int64. Ordered: m + 1 prefix sums of the cumulative counts of the table. Tree: records below
+        each node, then the length of the edge above each node.
+    step: int32. Ordered: value of the i-th pair in ascending order. Tree: parent of each node.
+    limit: (S,) float64, the greatest distance allowed, each t.
+    """
+
+    columns: tuple[SensitiveColumn, ...]
+    place: np.ndarray
+    shape: np.ndarray
+    table: np.ndarray
+    step: np.ndarray
+    limit: np.ndarray
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """As every kernel takes them."""
+        return self.place, self.shape, self.table, self.step, self.limit
+
+    def at(self, rows: np.ndarray) -> Targets:
+        """The same for some of the records."""
+        return replace(self, place=np.ascontiguousarray(self.place[rows]))
+
+
+def targets_of(promises: Promises, records: int) -> Targets:
+    """What the promises ask; those that know nothing of closeness may leave it out."""
+    return targets_for(tuple(getattr(promises, "closeness", ())), records)
+
+
+def targets_for(asked: tuple[Closeness, ...], records: int) -> Targets:
+    """The arrays for these attributes; for none, nothing is ever too far."""
+    shapes, tables, steps = [], [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int32)]
+    at_table = at_step = 0
+    for target in asked:
+        tree, values, table, step, span = _arrays_of(target)
+        shapes.append([tree, at_table, values, at_step, int(target.frequencies.sum()), span])
+        tables.append(table.astype(np.int64))
+        steps.append(step.astype(np.int32))
+        at_table, at_step = at_table + len(table), at_step + len(step)
+    place = np.zeros((records, len(asked)), dtype=np.int32)
+    for s, target in enumerate(asked):
+        place[:, s] = target.column.codes
+    return Targets(
+        tuple(target.column for target in asked),
+        place,
+        np.array(shapes, dtype=np.int64).reshape(len(asked), 6),
+        np.concatenate(tables),
+        np.concatenate(steps),
+        np.array([target.t for target in asked], dtype=np.float64),
+    )
+
+
+def _arrays_of(target: Closeness) -> tuple[int, int, np.ndarray, np.ndarray, int]:
+    """Whether a tree, values or nodes, `table`, `step` and the greatest distance."""
+    frequencies, column = target.frequencies, target.column
+    values = len(frequencies)
+    if column.distance == "ordered":
+        sums = np.concatenate(([0], np.cumsum(np.cumsum(frequencies))))
+        return 0, values, sums, np.repeat(np.arange(values), frequencies), max(values - 1, 1)
+    if column.distance == "hierarchical" and column.hierarchy is not None:
+        tree = column.hierarchy
+        running = np.concatenate(([0], np.cumsum(frequencies)))
+        covered = running[tree.last + 1] - running[tree.first]
+        edge = np.where(tree.parent >= 0, tree.levels[tree.parent] - tree.levels, 0)
+        return (
+            1,
+            len(tree.parent),
+            np.concatenate((covered, edge)),
+            tree.parent,
+            max(tree.height, 1),
+        )
+    covered = np.append(frequencies, frequencies.sum())
+    edge = np.append(np.ones(values), 0)
+    return 1, values + 1, np.concatenate((covered, edge)), np.append(np.full(values, values), -1), 1
+
+
+def least_size(targets: Targets, k: int, records: int) -> int:
+    """The least size from k on at which no attribute excludes that a class is close enough.
+
+    In a class of g records every share is a multiple of 1/g. So its distance is at least the sum of
+    what each cumulative share of the table (ordered) or share below a node (tree) lies from the
+    nearest multiple; for ordered values that are all different it is (n + g)(n - g) / (4n(n - 1)g) and
+    somewhat more where n is no multiple of g (Soria-Comas and others 2015, proposition 1).
+    """
+    size = max(k, 1)
+    while size < records:
+        if all(
+            _least_distance(targets, s, size) <= targets.limit[s] for s in range(len(targets.limit))
+        ):
+            return size
+        size += max(1, size // 32)
+    return records
+
+
+def _least_distance(targets: Targets, s: int, size: int) -> float:
+    tree, first, values, _, pairs, span = targets.shape[s].tolist()
+    if tree:
+        share = targets.table[first : first + values] * size / pairs
+        apart = (
+            np.abs(share - np.rint(share)) * targets.table[first + values : first + 2 * values] / 2
+        )
+    else:
+        share = np.diff(targets.table[first : first + values + 1]) * size / pairs
+        apart = np.abs(share - np.rint(share))
+    return max(float(apart.sum()) / (size * span) - 1e-9, 0.0)

@@ -1,0 +1,294 @@
+"""What is wrong with a hierarchy, all at once and before anything is built from it.
+
+Messages name the attribute, counts and rules. The labels and values concerned are kept apart in
+`Finding.values`: a message may be shown to anybody, they only to the owner of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+import numpy as np
+
+from shoal.data.hierarchies.paths import Paths
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.data.hierarchies.hierarchy import Hierarchy
+
+MOST_PLACES = 5  # named in a message
+
+
+class Fault(StrEnum):
+    """What can be wrong with a hierarchy."""
+
+    NO_ROWS = "no rows"
+    EMPTY_LABELS = "empty labels"
+    UNEVEN_ROWS = "uneven rows"
+    SEVERAL_ROOTS = "several roots"
+    DUPLICATE_LEAVES = "duplicate leaves"
+    TWO_PARENTS = "two parents"
+    TWO_NODES = "label names two nodes"
+    GAP = "gap"
+    POLICY = "policy"
+    MISFIT = "misfit"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fault of one hierarchy.
+
+    count: how many labels, rows or records it concerns, as the message says.
+    values: the labels or values concerned; for the owner's eyes only, and never in the message.
+    """
+
+    kind: Fault
+    attribute: str
+    count: int
+    message: str
+    values: tuple[str, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def diagnose(rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> list[Finding]:
+    """Everything wrong with the rows of a hierarchy, leaf first; empty when it can be built.
+
+    Uneven rows are a fault of tables only; trees written as paths may well have leaves at different depths.
+    """
+    paths = rows if isinstance(rows, Paths) else Paths.of(rows)
+    report = _Report(attribute)
+    if not len(paths):
+        report.add(Fault.NO_ROWS, 0, "has no rows; give one row for each value, the value first")
+        return report.findings
+    _check_labels(paths, report)
+    _check_row_lengths(paths, report)
+    if not (paths.lengths == 0).any():
+        _check_roots(paths, report)
+        _check_leaves(paths, report)
+        _check_nodes(paths, report)
+    return report.findings
+
+
+def gaps(
+    hierarchy: Hierarchy, attribute: str, values: Sequence[str], counts: np.ndarray
+) -> list[Finding]:
+    """The values of the data that the hierarchy has no leaf for; at most one finding.
+
+    values: distinct texts of the column, missing ones left out. counts: records that hold each.
+    """
+    texts = np.array(values, dtype=object)
+    absent = hierarchy.leaf_codes(texts) < 0
+    if not absent.any():
+        return []
+    records = int(np.asarray(counts)[absent].sum())
+    lost = tuple(texts[absent])
+    inner = sum(hierarchy.node_of_label(value) >= 0 for value in lost)
+    aside = f", {inner} of them the label of a group rather than of a value" if inner else ""
+    return [
+        Finding(
+            Fault.GAP,
+            attribute,
+            records,
+            f"{about(attribute)}{_counted(records, 'record lies', 'records lie')} outside the"
+            f" hierarchy ({_counted(len(lost), 'distinct value', 'distinct values')}{aside}); add"
+            " them as leaves, or list them under 'missing_values'",
+            lost,
+        )
+    ]
+
+
+class Rule(Protocol):
+    """What a maker says about values it has no place for."""
+
+    kind: ClassVar[str]
+    unmatched_message: ClassVar[str]
+    """What is wrong with them and a way out, worded to follow `3 distinct values `."""
+
+    def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
+        """Which values it has no place for; (n,) bool."""
+
+
+def values_without_leaf(
+    rule: Rule, attribute: str, values: np.ndarray, counts: np.ndarray | None = None
+) -> list[Finding]:
+    """The values that a maker has no place for; at most one finding.
+
+    values: distinct texts of the column, missing ones left out. counts: records that hold each, if known.
+    """
+    unfit = rule.values_without_leaf(values)
+    if not unfit.any():
+        return []
+    distinct = _counted(int(unfit.sum()), "distinct value", "distinct values")
+    if counts is None:
+        places = [str(place + 1) for place in np.flatnonzero(unfit)]
+        listed = ", ".join(places[:MOST_PLACES]) + (", ..." if len(places) > MOST_PLACES else "")
+        count, who = int(unfit.sum()), f"{distinct} of {len(values)} (number {listed})"
+    else:
+        count = int(np.asarray(counts)[unfit].sum())
+        who = f"{_counted(count, 'record', 'records')} with {distinct}"
+    lost = tuple(np.asarray(values, dtype=object)[unfit])
+    return [
+        Finding(
+            Fault.MISFIT,
+            attribute,
+            count,
+            f"{about(attribute)}{who} {rule.unmatched_message}",
+            lost,
+        )
+    ]
+
+
+def refuse_misfits(rule: Rule, values: np.ndarray) -> None:
+    """Raises InputError where a maker has no place for some of the values."""
+    found = values_without_leaf(rule, "", values)
+    if found:
+        raise InputError.from_findings([finding.message for finding in found])
+
+
+class _Report:
+    """Collects findings about one attribute."""
+
+    def __init__(self, attribute: str) -> None:
+        self.attribute = attribute
+        self.findings: list[Finding] = []
+
+    def add(self, kind: Fault, count: int, text: str, values: Iterable[str] = ()) -> None:
+        message = f"{about(self.attribute)}the hierarchy {text}"
+        self.findings.append(Finding(kind, self.attribute, count, message, tuple(values)))
+
+
+def about(attribute: str) -> str:
+    """How a message about an attribute begins."""
+    return f"attribute '{attribute}': " if attribute else ""
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
+def _labels(paths: Paths, codes: np.ndarray) -> list[str]:
+    return [paths.labels[code] for code in codes]
+
+
+def _empty_code(paths: Paths) -> int:
+    return paths.labels.index("") if "" in paths.labels else -2
+
+
+def _check_labels(paths: Paths, report: _Report) -> None:
+    empty = paths.codes == _empty_code(paths)
+    count = int(empty.sum()) + int((paths.lengths == 0).sum())
+    if count:
+        rows = int((empty.any(axis=1) | (paths.lengths == 0)).sum())
+        report.add(
+            Fault.EMPTY_LABELS,
+            count,
+            f"has {_counted(count, 'empty label', 'empty labels')} in"
+            f" {_counted(rows, 'row', 'rows')}; name every level, and end no row in a separator",
+        )
+
+
+def _check_row_lengths(paths: Paths, report: _Report) -> None:
+    lengths, rows = np.unique(paths.lengths, return_counts=True)
+    if len(lengths) > 1:
+        shares = ", ".join(
+            f"{_counted(int(many), 'row has', 'rows have')} {length}"
+            for length, many in zip(lengths, rows, strict=True)
+        )
+        report.add(
+            Fault.UNEVEN_ROWS,
+            int(rows.sum() - rows.max()),
+            f"has rows of unequal length in columns ({shares}); fill the shorter ones by repeating"
+            " a label",
+        )
+
+
+def _check_roots(paths: Paths, report: _Report) -> None:
+    roots = np.unique(paths.root_codes)
+    if len(roots) > 1:
+        report.add(
+            Fault.SEVERAL_ROOTS,
+            len(roots),
+            f"has {len(roots)} roots; end every row in the same label, such as '*'",
+            _labels(paths, roots),
+        )
+
+
+def _check_leaves(paths: Paths, report: _Report) -> None:
+    listed = np.bincount(paths.leaf_codes, minlength=len(paths.labels))
+    often = np.setdiff1d(np.flatnonzero(listed > 1), [_empty_code(paths)])
+    if len(often):
+        report.add(
+            Fault.DUPLICATE_LEAVES,
+            len(often),
+            f"lists {_counted(len(often), 'value', 'values')} more than once"
+            f" ({int(listed[often].sum())} rows); list every value once",
+            _labels(paths, often),
+        )
+
+
+def _check_nodes(paths: Paths, report: _Report) -> None:
+    """Labels of several nodes that do not lie on one line from a leaf to the root."""
+    unrelated = np.setdiff1d(_labels_of_unrelated_nodes(paths), [_empty_code(paths)])
+    if not len(unrelated):
+        return
+    torn = np.intersect1d(unrelated, _labels_with_two_parents(paths))
+    if len(torn):
+        report.add(
+            Fault.TWO_PARENTS,
+            len(torn),
+            f"puts {_counted(len(torn), 'label', 'labels')} under two different labels of the next"
+            " level; give every label one parent",
+            _labels(paths, torn),
+        )
+    twice = np.setdiff1d(unrelated, np.concatenate([torn, _consequences(paths, unrelated)]))
+    if len(twice):
+        report.add(
+            Fault.TWO_NODES,
+            len(twice),
+            f"uses {_counted(len(twice), 'label', 'labels')} for two groups of which neither"
+            " contains the other; give them different labels",
+            _labels(paths, twice),
+        )
+
+
+def _labels_of_unrelated_nodes(paths: Paths) -> np.ndarray:
+    """Spans of one label's nodes, widest first at each start: each must lie inside the one before it."""
+    trie = paths.trie
+    order = np.lexsort((-trie.size, trie.first, trie.label))
+    same = trie.label[order][1:] == trie.label[order][:-1]
+    end = (trie.first + trie.size)[order]
+    return np.unique(trie.label[order][1:][same & (end[1:] > end[:-1])])
+
+
+def _labels_with_two_parents(paths: Paths) -> np.ndarray:
+    """Labels that have different next labels above them within one column."""
+    above = np.full(len(paths), -1, dtype=np.int32)
+    torn = []
+    for column in range(paths.codes.shape[1] - 2, -1, -1):
+        cell, upper = paths.codes[:, column], paths.codes[:, column + 1]
+        above = np.where(upper == cell, above, upper)
+        used = (cell >= 0) & (above >= 0)
+        pairs = np.unique(cell[used].astype(np.int64) * len(paths.labels) + above[used])
+        labels, parents = np.unique(pairs // len(paths.labels), return_counts=True)
+        torn.append(labels[parents > 1])
+    return np.unique(np.concatenate(torn)) if torn else np.zeros(0, dtype=np.int64)
+
+
+def _consequences(paths: Paths, unrelated: np.ndarray) -> np.ndarray:
+    """Labels that are in two places only because the one label above them is, or because roots differ."""
+    trie = paths.trie
+    roots = np.unique(paths.root_codes)
+    to_blame = np.union1d(unrelated, roots) if len(roots) > 1 else unrelated
+    above = trie.label[trie.parent[1:]]
+    least = np.full(len(paths.labels), len(paths.labels), dtype=np.int64)
+    most = np.full(len(paths.labels), -1, dtype=np.int64)
+    np.minimum.at(least, trie.label[1:], above)
+    np.maximum.at(most, trie.label[1:], above)
+    under_one = (least == most)[unrelated] & np.isin(least[unrelated], to_blame)
+    is_torn_root = (len(roots) > 1) & np.isin(unrelated, roots)
+    return unrelated[under_one | is_torn_root]

@@ -1,0 +1,126 @@
+"""Check: the doctor for policies and hierarchies, before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.binding.table import bind
+from shoal.connectors import files
+from shoal.connectors.frames import table_of
+from shoal.data.hierarchies import MAKERS
+from shoal.data.hierarchies.diagnostics import Fault, Finding, diagnose, values_without_leaf
+from shoal.data.hierarchies.table import read_paths
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.jobs.republish import terms
+from shoal.jobs.stream.core import StreamCore
+from shoal.policy import registry
+from shoal.policy.policy import Policy
+from shoal.privacy.promises import nearest_feasible
+
+
+def check_files(policy_path: Path, data_path: str | None) -> list[Finding]:
+    """Every finding about a policy file and, if given, its data. Values stand apart from messages."""
+    try:
+        policy = Policy.load(policy_path)
+        _check_method(policy)
+    except InputError as unfit:
+        return _plain([str(unfit.args[0]), *unfit.findings])
+    table = None
+    if data_path is not None:
+        try:
+            table = Table(files.read(data_path).frame)
+        except InputError as unfit:
+            return _plain([str(unfit.args[0]), *unfit.findings])
+    return _findings(policy, table)
+
+
+def check(policy: Policy | str | Path | dict[str, Any], frame: Any = None) -> list[Finding]:
+    """Every finding: columns, hierarchy tables, values outside them, numbers, domains, people, and what can't hold.
+
+    Empty where the policy is sound and, if given, fits the frame. Raises InputError for what is no policy.
+    """
+    policy = Policy.of(policy)
+    _check_method(policy)
+    return _findings(policy, None if frame is None else table_of(frame))
+
+
+def _check_method(policy: Policy) -> None:
+    """Raises InputError where the method does not fit the policy, whichever verb it serves."""
+    known = registry.methods().get(policy.method_name)
+    method = policy.build_method("publish" if known is None else known.verb)
+    if known is not None and known.verb == "republish":
+        terms.check(policy, method)
+
+
+def _stream_findings(policy: Policy, table: Table) -> list[str]:
+    """What a stream of such records would be refused for, the table being its reference."""
+    known = registry.methods().get(policy.method_name)
+    if known is None or known.verb != "stream":
+        return []
+    try:
+        StreamCore(policy, table.names, table)
+    except InputError as unfit:
+        return [str(unfit.args[0]), *unfit.findings]
+    return []
+
+
+def _findings(policy: Policy, table: Table | None) -> list[Finding]:
+    findings = _plain([] if table is None else policy.check_columns(table.names))
+    broken = _table_findings(policy)
+    findings += broken
+    if table is None or findings:
+        return findings
+    findings = _maker_findings(policy, table)
+    if findings:
+        return findings
+    fitting, found = bind(table, policy)
+    if fitting is None:
+        return [
+            finding if isinstance(finding, Finding) else _plain([finding])[0] for finding in found
+        ]
+    whole_table = fitting.published(fitting.encoded.matrix().subjects)
+    people = {name: len(codes) for name, codes in fitting.populations.items()}
+    return _plain(
+        nearest_feasible(policy.build_promises(), whole_table, people)
+        + _stream_findings(policy, table)
+    )
+
+
+def _table_findings(policy: Policy) -> list[Finding]:
+    """What is wrong with the hierarchy files themselves."""
+    findings: list[Finding] = []
+    for name, attribute in policy.model.attributes.items():
+        if isinstance(attribute.hierarchy, str):
+            try:
+                findings += diagnose(read_paths(policy.base / attribute.hierarchy, name), name)
+            except InputError as unfit:
+                findings += _plain([str(unfit.args[0]), *unfit.findings])
+    return findings
+
+
+def _maker_findings(policy: Policy, table: Table) -> list[Finding]:
+    """Values that the rule of a made hierarchy has no place for."""
+    findings: list[Finding] = []
+    for name, attribute in policy.model.attributes.items():
+        if isinstance(attribute.hierarchy, dict) and name in table.names:
+            ((kind, argument),) = attribute.hierarchy.items()
+            column = table.column(name)
+            present = [i for i, cell in enumerate(column.cells) if policy.is_value(cell)]
+            values = np.array([column.cells[i] for i in present], dtype=object)
+            try:
+                findings += values_without_leaf(
+                    MAKERS[kind].from_spec(argument), name, values, column.counts()[present]
+                )
+            except InputError as unfit:
+                findings += _plain(
+                    [f"attribute '{name}': {text}" for text in (unfit.args[0], *unfit.findings)]
+                )
+    return findings
+
+
+def _plain(messages: list[str]) -> list[Finding]:
+    return [Finding(Fault.POLICY, "", 1, message) for message in messages]

@@ -1,0 +1,77 @@
+"""Downstream utility of an audited release: what models learn from it, and how well it answers counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.data.release import Release
+from shoal.data.schema import Schema
+from shoal.errors import InputError
+from shoal.utility.downstream import Spans, prediction_errors, query_error
+
+if TYPE_CHECKING:
+    from shoal.jobs.audit.truth import Truth
+
+MOST_RECORDS = 100_000  # of a larger table that many are drawn
+
+
+def downstream(release: Release, schema: Schema, truth: Truth | None, seed: int) -> dict[str, Any]:
+    """What a certificate says about it under `downstream`; raises InputError without the original's records.
+
+    Raises MissingExtraError without scikit-learn.
+    """
+    if truth is None:
+        raise InputError(
+            "downstream utility: compares records of the release with the original's; give"
+            " --original, and leave rows unshuffled"
+        )
+    chosen = _chosen(release.records, seed)
+    columns = _spans(release, schema, truth, chosen)
+    told: dict[str, Any] = {"records": len(chosen), "query_error": query_error(columns, seed)}
+    if schema.label is not None:
+        label = truth.aligned(truth.original.column(schema.label).codes)[chosen].astype(np.int64)
+        kept = release.classes.labels[chosen] >= 0
+        told |= {"label": schema.label, **prediction_errors(columns, label, kept, seed)}
+    return told
+
+
+def as_lines(told: dict[str, Any]) -> list[str]:
+    """The same in sentences."""
+    lines = []
+    if "models" in told:
+        lines.append(
+            f"predicting '{told['label']}' of {told['tested']} original records, wrong answers: "
+            f"{100 * told['majority']:.2f} % by the most frequent answer"
+        )
+        lines += [
+            f"  {name}: {100 * errors['original']:.2f} % trained on the original, "
+            f"{100 * errors['released']:.2f} % trained on the release"
+            for name, errors in told["models"].items()
+        ]
+    median, mean = (100 * told["query_error"][key] for key in ("median", "mean"))
+    return [
+        *lines,
+        f"counts over random ranges: off by {median:.1f} % (median), {mean:.1f} % (mean)",
+    ]
+
+
+def _chosen(records: int, seed: int) -> np.ndarray:
+    if records <= MOST_RECORDS:
+        return np.arange(records)
+    return np.sort(np.random.default_rng([seed, 4]).permutation(records)[:MOST_RECORDS])
+
+
+def _spans(release: Release, schema: Schema, truth: Truth, chosen: np.ndarray) -> list[Spans]:
+    return [
+        Spans(
+            attribute,
+            published.lo[published.codes[chosen]],
+            published.hi[published.codes[chosen]],
+            truth.values(encoded)[chosen],
+        )
+        for attribute, published, encoded in zip(
+            schema.quasi, release.columns, truth.encoded.attributes, strict=True
+        )
+    ]

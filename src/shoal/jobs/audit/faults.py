@@ -1,0 +1,61 @@
+"""Published records that do not fit the original."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.data.classes import Classes
+from shoal.data.encoding import EncodedAttribute, mean_decimals
+from shoal.data.release import PublishedColumn, Release, covers
+from shoal.data.schema import Attribute, Role, Schema
+from shoal.data.table import Table, as_text
+from shoal.jobs.audit.truth import Truth
+
+
+def cells_match_original(published: PublishedColumn, encoded: EncodedAttribute, truth: Truth, classes: Classes) -> np.ndarray:
+    """Whether each record's cell covers its true value and, where it shows a mean, is that of its class; (n,) bool."""
+    covered = covers(published, encoded.value_of_code(), truth.aligned(encoded.codes))
+    if published.means is None:
+        return covered
+    shown, values = published.means[published.codes], truth.values(encoded)
+    places = np.where(classes.labels >= 0, classes.labels, classes.count)
+    sizes = np.maximum(np.bincount(places, minlength=classes.count + 1), 1)
+    means = (np.bincount(places, weights=values, minlength=classes.count + 1) / sizes)[places]
+    # half a unit of the last decimal that a mean is written with, and what floats add to it
+    rounding = 0.5000001 * 10.0 ** -mean_decimals(encoded.texts[: encoded.present]) + 1e-12 * np.abs(means)
+    is_mean = np.abs(shown - means) <= rounding
+    if published.behind is None:
+        return covered & (is_mean | np.isnan(shown))
+    return np.where(np.isnan(shown), covered, is_mean)
+
+
+
+def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> dict[str, int]:
+    """Records whose published row does not fit the original; all zero for an honest release."""
+    uncovered = np.zeros(release.records, dtype=bool)
+    for published, encoded in zip(release.columns, truth.encoded.attributes, strict=True):
+        uncovered |= ~cells_match_original(published, encoded, truth, release.classes)
+    changed = np.zeros(release.records, dtype=bool)
+    for attribute in schema.published:
+        if attribute.role in (Role.SENSITIVE, Role.PLAIN):
+            differs = _differing(attribute, released, truth)
+            if differs.any():
+                shown = released.column(attribute.name)
+                star = np.array([cell in (schema.render.suppressed, "") for cell in shown.cells])
+                # a suppressed record may withhold its sensitive values, too
+                changed |= differs & ~(star[shown.codes] & (release.classes.labels < 0))
+    return {"uncovered": int(uncovered.sum()), "changed": int(changed.sum())}
+
+
+
+def _differing(attribute: Attribute, released: Table, truth: Truth) -> np.ndarray:
+    """Which records show another value than the original has; (n,) bool."""
+    if attribute.role is Role.SENSITIVE:  # both are encoded already, for the promises
+        shown, kept = released.column(attribute.name), truth.original.column(attribute.name)
+        place = {cell: code for code, cell in enumerate(shown.cells)}
+        expected = np.array([place.get(cell, -1) for cell in kept.cells], dtype=np.int64)
+        return shown.codes != expected[truth.aligned(kept.codes)]
+    text = as_text(truth.original.frame[attribute.name])
+    if truth.rows is not None:
+        text = text.gather(truth.rows)
+    return (as_text(released.frame[attribute.name]) != text).to_numpy()

@@ -1,0 +1,263 @@
+"""The join of a fusion: which of a party's rows are people whom all tables have, in the order that all agree on.
+
+Ids pass in chunks, each journaled by the channel before it counts as sent or heard, so that a party that was killed
+masks no chunk twice; as many processes as there are cores do the masking. Nothing is held but the party's own points,
+at the collector one other party's at a time, and a few chunks on their way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing import connection, get_context, parent_process
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.algorithms.fusion import joining
+from shoal.connectors.journal import Journal
+from shoal.connectors.party_link import Kind, PartyLink
+from shoal.data.progress import Progress
+from shoal.data.table import as_text
+from shoal.errors import InfeasibleError, InputError, PartyError
+from shoal.policy.agreement import Agreement
+
+_MANY_IDS = 20_000  # from here on, more processes pay
+_TOLD = 10  # parts of a set after each of which progress is told
+Work = Callable[[Any], bytes]
+
+
+def checked_ids(column: pl.Series, party: str) -> pl.Series:
+    """The ids as they are compared: Unicode's compatibility form, no blanks around.
+
+    Raises InputError where somebody has none, or two records.
+    """
+    ids = as_text(column).str.normalize("NFKC").str.strip_chars()
+    empty, repeated = int((ids == "").sum()), ids.len() - ids.n_unique()
+    findings = []
+    if empty:
+        findings.append(
+            f"party '{party}': column '{column.name}' names nobody in {empty} records; every record"
+            " needs its id"
+        )
+    if repeated:
+        findings.append(
+            f"party '{party}': column '{column.name}' repeats {repeated} ids; a fused table has one"
+            " record to a person"
+        )
+    if findings:
+        raise InputError.from_findings(findings)
+    return ids
+
+
+class IdJoin:
+    """One party's part in the join."""
+
+    def __init__(
+        self, name: str, agreement: Agreement, link: PartyLink, journal: Journal, progress: Progress
+    ) -> None:
+        self._name, self._agreement, self._link, self._journal = name, agreement, link, journal
+        self._progress = progress
+        self._owners = agreement.owners
+        self._others = [owner for owner in self._owners if owner != name]
+
+    def rows(self, ids: pl.Series, sizes: Mapping[str, int]) -> np.ndarray:
+        """The row of the own table behind every row of the joint one, (people,) int64.
+
+        sizes: how many records each owner has. Raises InfeasibleError where too few people are in common.
+        """
+        secret = self._secret()
+        rng = np.random.default_rng(list(hashlib.sha256(b"order" + secret).digest()))
+        own_order = rng.permutation(len(ids))
+        chunks = _Chunks(ids, own_order)
+        with _workers(sum(sizes.values())) as workers:
+            if self._agreement.model.joining.name == "keyed":
+                points = self._keyed(chunks, workers)
+            else:
+                points = self._through_all(chunks, sizes, secret, workers)
+        self._progress("joining: comparing")
+        common = self._common(points, sizes)
+        if len(common) < self._agreement.least_common:
+            raise InfeasibleError(
+                f"the tables have fewer than {self._agreement.least_common} people in common; lower"
+                " k or 'minimum' if the agreement allows, or bring tables about the same people"
+            )
+        return own_order[joining.rows_in_order(points, common)]
+
+    def help(self) -> None:
+        """The helper's part where ids are keyed: it compares what it can't read."""
+        self._compare(points for points in map(self._gathered, self._owners))
+
+    def _secret(self) -> bytes:
+        """A number that is this party's alone, and the same after a break."""
+        return self._kept(b"K", joining.fresh_secret)
+
+    def _kept(self, what: bytes, make: Callable[[], bytes]) -> bytes:
+        if (known := self._journal.get(what)) is None:
+            self._journal.append(what, known := make())
+        return known
+
+    def _keyed(self, chunks: _Chunks, workers: Executor | None) -> np.ndarray:
+        """Own ids under the key of all owners, which the first one makes."""
+        self._progress("joining: keying the ids")
+        if self._name == self._owners[0]:
+            key = self._kept(b"H", lambda: os.urandom(32))
+            for other in self._others:
+                self._link.send(other, Kind.KEY, key)
+        else:
+            key = self._link.receive(self._owners[0], Kind.KEY)
+            if len(key) != joining.POINT:
+                raise PartyError(
+                    f"party '{self._owners[0]}': sent no key for the ids; run the same version"
+                    " everywhere"
+                )
+        work = partial(joining.keyed_ids, agreement=self._agreement.hash, key=key)
+        return joining.points_of(b"".join(_each(work, chunks, workers)))
+
+    def _through_all(
+        self, own: _Chunks, sizes: Mapping[str, int], secret: bytes, workers: Executor | None
+    ) -> np.ndarray:
+        """Own ids masked by everybody; meanwhile those of the others pass through and are masked here."""
+        place = self._owners.index(self._name)
+        before, after = self._owners[place - 1], self._owners[(place + 1) % len(self._owners)]
+        work = partial(joining.masked_ids, agreement=self._agreement.hash, secret=secret)
+        if not self._others:
+            return joining.points_of(b"".join(_each(work, own, workers)))
+        self._pass_on(after, work, own, "masking the ids", workers)
+        again = partial(joining.masked_again, secret=secret)
+        for hop in range(1, len(self._owners)):
+            told = f"masking again what {before} sent (set {hop} of {len(self._owners) - 1})"
+            passing = _Passing(self._link, before, sizes[self._owners[place - hop]])
+            self._pass_on(after, again, passing, told, workers)
+        points = np.empty(len(own.order), dtype=f"S{joining.POINT}")
+        for i, chunk in enumerate(_Passing(self._link, before, len(points))):
+            points[i * joining.CHUNK : (i + 1) * joining.CHUNK] = joining.points_of(chunk)
+        return points
+
+    def _pass_on(
+        self, to: str, work: Work, chunks: _Chunks | _Passing, told: str, workers: Executor | None
+    ) -> None:
+        """Sends every chunk as `work` makes it; those that were sent in an earlier run are not made again."""
+        first = min(self._link.sent_before(to), len(chunks))
+        fresh = _each(work, chunks.after(first), workers)
+        for i in range(len(chunks)):
+            if i * _TOLD // len(chunks) != (i - 1) * _TOLD // len(chunks):
+                self._progress(f"joining: {told}, {i * _TOLD // len(chunks) * 100 // _TOLD} %")
+            self._link.send(to, Kind.MASKED, b"" if i < first else next(fresh))
+        next(fresh, None)  # where all were sent before, what they came from still counts as heard
+
+    def _common(self, points: np.ndarray, sizes: Mapping[str, int]) -> np.ndarray:
+        """The points that all owners have, as the collector finds them: the first owner, or the helper of keyed ids."""
+        collector = self._agreement.collector
+        if self._name == collector:
+            return self._compare(
+                points if owner == self._name else self._gathered(owner, sizes[owner])
+                for owner in self._owners
+            )
+        self._link.send_long(collector, Kind.GATHERED, points.view(np.uint8).data)
+        most = len(points) * joining.POINT
+        return joining.points_of(self._link.receive_long(collector, Kind.COMMON, most))
+
+    def _gathered(self, owner: str, records: int | None = None) -> np.ndarray:
+        points = joining.points_of(self._link.receive_long(owner, Kind.GATHERED))
+        if records is not None and len(points) != records:
+            raise PartyError(
+                f"party '{owner}': gathered another number of ids than it has records; the run ends"
+            )
+        return points
+
+    def _compare(self, sets: Iterable[np.ndarray]) -> np.ndarray:
+        """What all sets have, told to the owners; nothing where that is nobody's business."""
+        common = joining.common_points(sets)
+        if len(common) < self._agreement.least_common:
+            common = common[:0]
+        for owner in self._owners:
+            if owner != self._name:
+                self._link.send_long(owner, Kind.COMMON, common.view(np.uint8).data)
+        return common
+
+
+class _Chunks:
+    """Ids in an order, so many at a time."""
+
+    def __init__(self, ids: pl.Series, order: np.ndarray) -> None:
+        self._ids, self.order = ids, order
+
+    def __len__(self) -> int:
+        return -(-len(self.order) // joining.CHUNK)
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self.after(0)
+
+    def after(self, first: int) -> Iterator[list[str]]:
+        """All but the first ones."""
+        for start in range(first * joining.CHUNK, len(self.order), joining.CHUNK):
+            yield self._ids.gather(self.order[start : start + joining.CHUNK]).to_list()
+
+
+class _Passing:
+    """Chunks of so many points as they come from a party; raises PartyError where one has another length."""
+
+    def __init__(self, link: PartyLink, sender: str, points: int) -> None:
+        self._link, self._sender, self._points = link, sender, points
+
+    def __len__(self) -> int:
+        return -(-self._points // joining.CHUNK)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self.after(0)
+
+    def after(self, first: int) -> Iterator[bytes]:
+        """All but the first ones, which are heard, too."""
+        for i in range(len(self)):
+            chunk = self._link.receive(self._sender, Kind.MASKED)
+            if len(chunk) != joining.POINT * min(joining.CHUNK, self._points - i * joining.CHUNK):
+                raise PartyError(
+                    f"party '{self._sender}': sent another number of ids than agreed; the run ends"
+                )
+            if i >= first:
+                yield chunk
+
+
+def _each(work: Work, chunks: Iterable[Any], workers: Executor | None) -> Iterator[bytes]:
+    """`work` of every chunk, in order; with workers, few chunks ahead of what is asked for."""
+    if workers is None:
+        yield from map(work, chunks)
+        return
+    waiting: deque[Future[bytes]] = deque()
+    for chunk in chunks:
+        waiting.append(workers.submit(work, chunk))
+        if len(waiting) > 2 * _cores():
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _workers(ids: int) -> Iterator[Executor | None]:
+    """Processes for masking, where there are many ids and several cores."""
+    if ids < _MANY_IDS or _cores() == 1:
+        yield None
+        return
+    with ProcessPoolExecutor(
+        _cores(), mp_context=get_context("spawn"), initializer=_die_with_party
+    ) as workers:
+        yield workers
+
+
+def _die_with_party() -> None:
+    """Ends this process when the party's is killed, which could not tell it."""
+    party = parent_process()
+    if party is not None:
+        Thread(target=lambda: (connection.wait([party.sentinel]), os._exit(1)), daemon=True).start()

@@ -1,0 +1,124 @@
+"""How the winner of a round is found: by MPyC over the parties' channels, or, in tests, in the clear."""
+
+from __future__ import annotations
+
+import json
+import queue
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import BinaryIO, cast
+
+from shoal.algorithms.fusion import secure_maximum
+from shoal.connectors.party_link import Kind, PartyLink
+from shoal.errors import PartyError
+
+_SHARE = struct.Struct("<cq")  # what, and MPyC's program counter
+_POLL = 0.2
+
+
+class MpycRounds:
+    """MPyC in a process of its own, its messages carried by the link; one for each session.
+
+    computing: all who compute, the owners first. bits: what every bid and its sign fit into.
+    """
+
+    def __init__(
+        self, link: PartyLink, me: str, computing: Sequence[str], owners: int, bits: int
+    ) -> None:
+        self._link, self._computing = link, list(computing)
+        self._results: queue.SimpleQueue[list[int]] = queue.SimpleQueue()
+        self._writing, self._opened = threading.Lock(), threading.Event()
+        command = [sys.executable, "-m", secure_maximum.__name__]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._to, self._from = (
+            cast(BinaryIO, self._process.stdin),
+            cast(BinaryIO, self._process.stdout),
+        )
+        place = {
+            "number": self._computing.index(me),
+            "computing": len(computing),
+            "owners": owners,
+            "bits": bits,
+        }
+        self._write(secure_maximum.BIDS, 0, 0, json.dumps(place).encode())
+        link.on_shares = self._arrived
+        threading.Thread(target=self._forward, daemon=True).start()
+
+    def open(self) -> None:
+        """The session stands: what MPyC has to say is sent from here on."""
+        self._opened.set()
+
+    def maximum(
+        self, bids: Sequence[int], unless: Callable[[], bool] = lambda: False
+    ) -> tuple[int, int]:
+        """The winner's number and its steps, 0 at the end; a helper hears nothing and gets (0, 0).
+
+        unless: whether to stop waiting, for a helper that does not know which round is the last.
+        """
+        self._write(secure_maximum.BIDS, 0, 0, json.dumps(list(bids)).encode())
+        while True:
+            self._link.check()
+            try:
+                steps = self._results.get(timeout=_POLL)
+            except queue.Empty:
+                if unless():
+                    return 0, 0
+                if self._process.poll() is not None:
+                    raise PartyError(
+                        "the secure maximum: its process ended; run again, what is done is kept"
+                    ) from None
+                continue
+            most = max(steps, default=0)
+            return (steps.index(most) if most else 0), most
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._link.on_shares = lambda sender, content: None
+        self._opened.set()
+        self._process.kill()
+        self._process.wait()
+
+    def _arrived(self, sender: str, content: bytes) -> None:
+        what, counter = _SHARE.unpack_from(content)
+        self._write(what, self._computing.index(sender), counter, content[_SHARE.size :])
+
+    def _write(self, what: bytes, peer: int, counter: int, payload: bytes) -> None:
+        with self._writing:
+            try:
+                secure_maximum.write_frame(self._to, what, peer, counter, payload)
+            except (BrokenPipeError, ValueError):
+                return  # the session is over; whoever waits for the result is told
+
+    def _forward(self) -> None:
+        while (frame := secure_maximum.read_frame(self._from)) is not None:
+            what, peer, counter, payload = frame
+            self._opened.wait()
+            if what == secure_maximum.RESULT:
+                self._results.put(json.loads(payload))
+            else:
+                self._link.send_shares(self._computing[peer], _SHARE.pack(what, counter) + payload)
+
+
+class ClearRounds:
+    """Every bid to every owner, in the clear: for tests, which need no secrets."""
+
+    def __init__(self, link: PartyLink, me: str, owners: Sequence[str]) -> None:
+        self._link, self._me, self._owners = link, me, list(owners)
+
+    def maximum(self, bids: Sequence[int]) -> tuple[int, int]:
+        """The winner's number and its steps, 0 at the end."""
+        others = [owner for owner in self._owners if owner != self._me]
+        for owner in others:
+            self._link.send(owner, Kind.BIDS, json.dumps(list(bids)).encode())
+        heard = {owner: json.loads(self._link.receive(owner, Kind.BIDS)) for owner in others}
+        heard[self._me] = list(bids)
+        return secure_maximum.plain_maximum([heard[owner] for owner in self._owners])
+
+    def open(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """Nothing is open."""

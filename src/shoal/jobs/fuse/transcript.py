@@ -1,0 +1,320 @@
+"""The transcript of a fusion: every message that left a party, and the proof that none says more than is published.
+
+The check reads the messages with full knowledge - the agreement and the finished table by row - and turns each into
+facts: this row has this node of this attribute. Every fact must be implied by the finished table, every byte must be
+accounted for, and only kinds of messages on the closed list may occur. It shares no code with the parties.
+
+What it can't turn into facts is random to whoever receives it, as far as the cryptography holds: masked ids, and
+shares of secure rounds. Their lengths follow from public counts.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import polars as pl
+
+from shoal.connectors.journal import Journal
+from shoal.connectors.party_link import FRAME_HEAD, Kind
+from shoal.errors import InputError
+from shoal.policy.agreement import Agreement, Domain, PartyModel, with_places
+
+_MESSAGE = struct.Struct("<16sBI")  # receiver, kind, length
+_LENGTH = struct.Struct("<Q")
+_POINT = 32
+
+
+class Recorder:
+    """Writes down what one party sends. What needs no journal is recorded at once, the rest at the end."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder, self._name = folder, name
+        self._shares = open(folder / f"{name}.shares", "ab")  # noqa: SIM115
+
+    def record(self, receiver: str, content: bytes) -> None:
+        """A message of a secure round."""
+        _write(self._shares, receiver, Kind.SHARES, content)
+
+    def close(self, journal: Journal, agreement: Agreement, rows: pl.DataFrame | None) -> None:
+        """All other messages; the agreement; and the table by row, which they are compared with, for an owner."""
+        self._shares.close()
+        with open(self._folder / f"{self._name}.messages", "wb") as file:
+            for receiver in agreement.everybody:
+                for number in range(journal.count(b"S", receiver)):
+                    frame = journal.get(b"S", receiver, number) or b""
+                    _write(file, receiver, Kind(frame[FRAME_HEAD - 5]), frame[FRAME_HEAD:])
+        places = dict.fromkeys(agreement.everybody, ("", ""))
+        (self._folder / "agreement.json").write_text(json.dumps(with_places(agreement, places, {})))
+        if rows is not None:
+            rows.write_csv(self._folder / f"{self._name}.rows.csv")
+
+
+def _write(file: BinaryIO, receiver: str, kind: Kind, content: bytes) -> None:
+    file.write(_MESSAGE.pack(receiver.encode(), kind, len(content)) + content)
+    file.flush()
+
+
+@dataclass
+class Containment:
+    """What was found: messages and bytes by kind, facts, and whatever is wrong; `holds` if nothing is."""
+
+    messages: Counter[str] = field(default_factory=Counter)
+    bytes: Counter[str] = field(default_factory=Counter)
+    facts: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        return not self.wrong
+
+
+def check_transcript(folder: Path) -> Containment:
+    """Whether every message of a fusion says no more than its table; raises InputError where it is not whole."""
+    if not (folder / "agreement.json").is_file():
+        raise InputError(
+            f"transcript '{folder}': holds no finished fusion; name the folder given to 'fuse"
+            " --transcript'"
+        )
+    try:
+        content = json.loads((folder / "agreement.json").read_text())
+        for party in [*content["parties"], *([content["helper"]] if content.get("helper") else [])]:
+            del party["address"], party["certificate"]
+    except (ValueError, KeyError, TypeError):
+        raise InputError(
+            f"transcript '{folder}': 'agreement.json' is damaged; gather the folders again"
+        ) from None
+    agreement = Agreement.from_dict(content)
+    found = Containment()
+    tables = {owner: _table(folder, owner) for owner in agreement.owners}
+    table = tables[agreement.owners[0]]
+    if not all(other.equals(table) for other in tables.values()):
+        found.wrong.append("the parties' tables differ")
+    _check_counts(agreement, table, found)
+    for sender in agreement.everybody:
+        _check_sender(agreement, folder, sender, table, found)
+    return found
+
+
+def _table(folder: Path, owner: str) -> pl.DataFrame:
+    path = folder / f"{owner}.rows.csv"
+    if not path.is_file():
+        raise InputError(
+            f"transcript '{folder}': lacks '{path.name}'; gather the folders of all parties in one"
+        )
+    try:
+        return pl.read_csv(path, infer_schema=False)
+    except pl.exceptions.PolarsError:
+        raise InputError(
+            f"transcript '{folder}': '{path.name}' is damaged; gather the folders again"
+        ) from None
+
+
+def _check_counts(agreement: Agreement, table: pl.DataFrame, found: Containment) -> None:
+    for promise in agreement.policy.build_promises():
+        attributes = list(promise.attributes) or agreement.quasi
+        least = table.group_by(attributes).len()["len"].min()
+        if not isinstance(least, int) or least < promise.k:
+            found.wrong.append(
+                f"{', '.join(attributes)}: fewer than {promise.k} people share a combination"
+            )
+
+
+def _messages(path: Path) -> Iterator[tuple[str, int, bytes]]:
+    content = path.read_bytes()
+    at = 0
+    while at < len(content):
+        receiver, kind, length = _MESSAGE.unpack_from(content, at)
+        at += _MESSAGE.size + length
+        yield receiver.rstrip(b"\0").decode(), kind, content[at - length : at]
+
+
+def _check_sender(
+    agreement: Agreement, folder: Path, sender: str, table: pl.DataFrame, found: Containment
+) -> None:
+    """All that one party sent, receiver by receiver."""
+    by_receiver: dict[str, list[tuple[int, bytes]]] = {}
+    for name in (f"{sender}.messages", f"{sender}.shares"):
+        if not (folder / name).is_file():
+            raise InputError(
+                f"transcript '{folder}': lacks '{name}'; gather the folders of all parties in one"
+            )
+        for receiver, kind, content in _messages(folder / name):
+            if kind not in set(Kind):
+                found.wrong.append(f"{sender} to {receiver}: a message of an unknown kind")
+                continue
+            found.messages[Kind(kind).name.lower()] += 1
+            found.bytes[Kind(kind).name.lower()] += len(content)
+            by_receiver.setdefault(receiver, []).append((kind, content))
+    for receiver in {*by_receiver, *agreement.owners} - {sender}:
+        messages = by_receiver.get(receiver, [])
+        if any(kind == Kind.KEY for kind, _ in messages) and receiver not in agreement.owners:
+            found.wrong.append(f"{sender} to {receiver}: the key of the ids, which is the owners'")
+        try:
+            reader = _Reader(agreement, sender, table, found)
+            reader.read(messages)
+            if receiver in agreement.owners and not reader.said_all():
+                found.wrong.append(
+                    f"{sender} to {receiver}: less than the table shows, so messages are missing"
+                )
+        except (ValueError, IndexError, KeyError, TypeError, struct.error) as failed:
+            found.wrong.append(
+                f"{sender} to {receiver}: a message that can't be read ({type(failed).__name__})"
+            )
+
+
+class _Reader:
+    """Turns what one party sent to one other into facts, and compares them with the table."""
+
+    def __init__(
+        self, agreement: Agreement, sender: str, table: pl.DataFrame, found: Containment
+    ) -> None:
+        self._agreement, self._sender, self._table, self._found = agreement, sender, table, found
+        self._rows = {
+            (j, 0, domain.cells - 1): np.arange(table.height)
+            for j, domain in enumerate(agreement.domains)
+        }
+        self._final = [_spans(domain, table[domain.name]) for domain in agreement.domains]
+        party = agreement.party(sender)
+        owned = party.attributes if isinstance(party, PartyModel) else {}
+        self._plain = [name for name, attribute in owned.items() if attribute.role == "plain"]
+
+    def read(self, messages: list[tuple[int, bytes]]) -> None:
+        """All messages in order."""
+        queue = list(messages)
+        while queue:
+            kind, content = queue.pop(0)
+            if kind in (Kind.GATHERED, Kind.COMMON, Kind.LABEL, Kind.PLAIN):
+                length = _LENGTH.unpack_from(content)[0] + _LENGTH.size
+                while len(content) < length:
+                    following, more = queue.pop(0)
+                    self._demand(following == kind, "a long message is broken")
+                    content += more
+                self._demand(len(content) == length, "a long message is broken")
+                content = content[_LENGTH.size :]
+            self._one(kind, content)
+
+    def said_all(self) -> bool:
+        """Whether the nodes of the sender's own attributes, as it said them, are those of the table."""
+        own = [
+            j
+            for j, d in enumerate(self._agreement.domains)
+            if self._agreement.owner_of(d.name) == self._sender
+        ]
+        said = [
+            (self._final[j][rows] == (lo, hi)).all()
+            for (j, lo, hi), rows in self._rows.items()
+            if j in own
+        ]
+        return all(said) and not self._plain
+
+    def _one(self, kind: int, content: bytes) -> None:
+        if kind in (Kind.MASKED, Kind.GATHERED, Kind.COMMON):
+            self._demand(len(content) % _POINT == 0, "masked ids of a wrong length")
+        elif kind == Kind.ROLL:
+            self._demand(
+                set(json.loads(content)) == {"records", "label"},
+                "a roll that says more than it may",
+            )
+        elif kind == Kind.LABEL:
+            self._column(content, "", self._agreement.model.label.attribute)
+        elif kind == Kind.PLAIN:
+            self._column(content, self._plain.pop(0))
+        elif kind == Kind.BATCH:
+            self._batch(content)
+        elif kind == Kind.KEY:
+            self._demand(
+                len(content) == 32 and self._agreement.model.joining.name == "keyed",
+                "a key that none needs",
+            )
+        elif kind == Kind.SEAL:
+            self._demand(len(content) == 32, "a seal of a wrong length")
+        elif kind == Kind.END:
+            self._demand(not content, "an end that says something")
+        elif kind == Kind.BIDS:
+            self._demand(self._agreement.model.maximum.name == "clear", "bids in the clear")
+
+    def _column(self, content: bytes, told: str, name: str | None = None) -> None:
+        """The published values of a column, row by row."""
+        end = _LENGTH.size + _LENGTH.unpack_from(content)[0]
+        head, texts = json.loads(content[_LENGTH.size : end])
+        codes = _unpacked(content[end:], self._table.height, len(texts))
+        shown = pl.Series(texts, dtype=pl.String).gather(codes)
+        published = self._table[name or told].fill_null("")
+        self._demand(
+            head == told and bool((shown == published).all()), "a column that is not published so"
+        )
+        self._found.facts += self._table.height
+
+    def _batch(self, content: bytes) -> None:
+        numbers = np.frombuffer(content[: len(content) // 4 * 4], dtype="<u4").tolist()
+        steps, at = [], 1
+        for _ in range(numbers[0]):
+            attribute, lo, hi, children = numbers[at : at + 4]
+            steps.append((attribute, lo, hi, numbers[at + 4 : at + 4 + children]))
+            at += 4 + children
+        content = content[4 * at :]
+        made = {(j, *span) for j, lo, hi, starts in steps for span in _children(hi, starts)}
+        for attribute, lo, hi, _ in [step for step in steps if step[:3] not in made]:
+            domain = self._agreement.domains[attribute]
+            self._demand(
+                self._agreement.owner_of(domain.name) == self._sender,
+                "a step on another party's attribute",
+            )
+            rows = self._rows.pop((attribute, lo, hi))
+            inside = [s for s in steps if s[0] == attribute and lo <= s[1] and s[2] <= hi]
+            starts = sorted({start for step in inside for start in step[3]})
+            spans = _children(hi, starts)
+            size = -(-len(rows) * max(len(spans) - 1, 0).bit_length() // 8)
+            codes = _unpacked(content[:size], len(rows), len(spans))
+            content = content[size:]
+            nodes = np.array(spans)[codes]
+            final = self._final[attribute][rows]
+            contained = (nodes[:, 0] <= final[:, 0]) & (final[:, 1] <= nodes[:, 1])
+            self._demand(
+                bool(contained.all()),
+                f"{int((~contained).sum())} rows of '{domain.name}' more than is published",
+            )
+            self._found.facts += len(rows)
+            for c, span in enumerate(spans):
+                self._rows[attribute, span[0], span[1]] = rows[codes == c]
+        self._demand(not content, "bytes behind a batch")
+
+    def _demand(self, holds: bool, what: str) -> None:
+        if not holds:
+            self._found.wrong.append(f"{self._sender}: sent {what}")
+
+
+def _children(hi: int, starts: list[int]) -> list[tuple[int, int]]:
+    return [(lo, end - 1) for lo, end in zip(starts, [*starts[1:], hi + 1], strict=True)]
+
+
+def _unpacked(packed: bytes, rows: int, values: int) -> np.ndarray:
+    """Codes of as few bits as `values` need; ValueError where the length is another."""
+    bits = max(values - 1, 0).bit_length()
+    if values > 1 << 16:
+        codes = np.frombuffer(packed, dtype="<u4").astype(np.int64)
+    elif len(packed) != -(-rows * bits // 8):
+        raise ValueError("length")
+    else:
+        planes = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=rows * bits).reshape(
+            rows, bits
+        )
+        codes = (planes.astype(np.int64) << np.arange(bits)).sum(axis=1)
+    if len(codes) != rows or (rows and int(codes.max()) >= values):
+        raise ValueError("codes")
+    return codes
+
+
+def _spans(domain: Domain, column: pl.Series) -> np.ndarray:
+    """First and last cell of every published text; (n, 2)."""
+    texts = column.unique().to_list()
+    spans = {text: domain.span(text) for text in texts}
+    return np.array([spans[text] for text in column.to_list()]).reshape(-1, 2)

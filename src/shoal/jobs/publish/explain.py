@@ -1,0 +1,252 @@
+"""Why a release of global recoding suppresses and generalizes what it does, and what would be cheaper.
+
+Every figure is measured by taking the same table again under one change. Nothing here names a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shoal.algorithms.steps.lattice import Lattice, Node
+from shoal.data.classes import Classes
+from shoal.data.cut import Cut
+from shoal.data.matrix import Matrix
+from shoal.errors import InfeasibleError, InputError
+from shoal.policy.policy import Policy
+from shoal.privacy.promises import BoundPromises
+
+Search = Callable[[Matrix, Classes, Policy], Cut]
+
+
+def explain(
+    matrix: Matrix, whole_table: Classes, cut: Cut, policy: Policy, search: Search
+) -> dict[str, Any]:
+    """Why records are suppressed and columns fully generalized, and the nearest cheaper settings.
+
+    everybody: the matrix's records in one class. search: finds the cut of another matrix or policy.
+    """
+    told: dict[str, Any] = {"suppressed": None, "generalized": [], "looser": [], "cheaper": []}
+    if cut.levels is not None:
+        bound = BoundPromises(policy.build_promises(), whole_table)
+        lattice = Lattice(
+            matrix, bound, policy.method_parameters.get("metric", "loss"), matrix.records
+        )
+        if cut.suppressed.any():
+            told["suppressed"] = _suppressed(lattice, cut, whole_table, policy)
+        told["generalized"] = [
+            _lower(lattice, cut.levels, j, whole_table, policy) for j in _full(lattice, cut.levels)
+        ]
+        told["looser"] = _looser(lattice, cut)
+    changes = _changed(matrix, whole_table, cut, policy, search)
+    told["cheaper"] = [change for change in changes if _is_cheaper(change)]
+    return told
+
+
+def as_lines(told: dict[str, Any]) -> Iterator[str]:
+    """The same in sentences."""
+    why = told["suppressed"]
+    if why is not None:
+        yield (
+            f"{why['records']} records are suppressed. With nothing suppressed, records in classes"
+            " that break"
+        )
+        yield from (f"  {promise}: {count}" for promise, count in why["promises"].items())
+        yield "of them would stay if this column were one level higher, or left out:"
+        yield from (
+            f"  {c['attribute']}: {c['one_level_higher']}, {c['left_out']}" for c in why["columns"]
+        )
+    for column in told["generalized"]:
+        broken = ", ".join(
+            f"{promise} for {count} records"
+            for promise, count in column["promises"].items()
+            if count
+        )
+        yield (
+            f"'{column['attribute']}' is fully generalized; one level lower breaks"
+            f" {broken or 'no promise'}"
+        )
+    for step in told["looser"]:
+        yield (
+            f"'{step['attribute']}' one level higher: {step['suppressed']} suppressed, score"
+            f" {step['score']:.6g}"
+        )
+    if not told["cheaper"]:
+        yield "nothing cheaper was found: neither one less of a k or l, nor a column left out"
+    for change in told["cheaper"]:
+        now = change["now"]
+        known = change["score"] is not None and now["score"] is not None
+        score = f", score {change['score']:.6g} for {now['score']:.6g}" if known else ""
+        yield (
+            f"cheaper: {change['setting']}: {change['suppressed']} suppressed for"
+            f" {now['suppressed']}{score}"
+        )
+
+
+def _suppressed(lattice: Lattice, cut: Cut, whole_table: Classes, policy: Policy) -> dict[str, Any]:
+    """Which promises the suppressed records would break, and which columns set them apart."""
+    assert cut.levels is not None
+    records = int(cut.suppressed.sum())
+    columns = []
+    for j, name in enumerate(lattice.matrix.names):
+        raised = [
+            _raised(lattice, cut.levels, j, to) for to in (cut.levels[j] + 1, lattice.high[j])
+        ]
+        saved = [max(records - int(lattice.suppressed(node).sum()), 0) for node in raised]
+        columns.append({"attribute": name, "one_level_higher": saved[0], "left_out": saved[1]})
+    return {
+        "records": records,
+        "promises": _broken(lattice, cut.levels, whole_table, policy),
+        "columns": columns,
+    }
+
+
+def _full(lattice: Lattice, levels: Node) -> list[int]:
+    """Attributes that show nothing."""
+    return [j for j, level in enumerate(levels) if level == lattice.high[j] and level > 0]
+
+
+def _lower(
+    lattice: Lattice, levels: Node, j: int, whole_table: Classes, policy: Policy
+) -> dict[str, Any]:
+    """What breaks if a fully generalized attribute goes one level down."""
+    node = _raised(lattice, levels, j, levels[j] - 1)
+    return {
+        "attribute": lattice.matrix.names[j],
+        "promises": _broken(lattice, node, whole_table, policy),
+    }
+
+
+def _raised(lattice: Lattice, levels: Node, j: int, to: int) -> Node:
+    return (*levels[:j], min(to, lattice.high[j]), *levels[j + 1 :])
+
+
+def _broken(lattice: Lattice, node: Node, whole_table: Classes, policy: Policy) -> dict[str, int]:
+    """Records in classes that break each promise at a node where nothing is suppressed."""
+    classes, _ = lattice.rolled_up(lattice.bottom, node)
+    labels, count = lattice.labels(node)
+    found = {}
+    for model in policy.build_promises():
+        bound = BoundPromises([model], whole_table)
+        holds = bound.holds(labels, count, lattice.cells(node), lattice.population(classes, node))
+        if not bound.release_holds(labels, count):
+            holds[:] = False
+        title = model.model + (f" of {', '.join(model.attributes)}" if model.attributes else "")
+        found[title] = int((~holds[labels]).sum())
+    return found
+
+
+def _looser(lattice: Lattice, cut: Cut) -> list[dict[str, Any]]:
+    """The node above along each attribute: what it suppresses and scores."""
+    assert cut.levels is not None
+    steps = []
+    for j, name in enumerate(lattice.matrix.names):
+        node = _raised(lattice, cut.levels, j, cut.levels[j] + 1)
+        if node != cut.levels:
+            judged = lattice.judge(lattice.rolled_up(lattice.bottom, node)[0], node)
+            steps.append(
+                {"attribute": name, "suppressed": judged.suppressed, "score": judged.score}
+            )
+    return steps
+
+
+def _changed(
+    matrix: Matrix, whole_table: Classes, cut: Cut, policy: Policy, search: Search
+) -> Iterator[dict[str, Any]]:
+    """What comes of one less of what a promise asks, and of one quasi-identifier left out; beside it, what is now."""
+    for setting, changed in _eased(policy):
+        if (found := _tried(search, matrix, whole_table, changed)) is not None:
+            yield _outcome(found) | {"setting": setting, "now": _outcome(cut)}
+    for j, name in enumerate(matrix.names):
+        fewer = _without(policy, name) if len(matrix.names) > 1 else None
+        narrowed = _narrowed(matrix, j) if fewer is not None else matrix
+        if (
+            fewer is not None
+            and (found := _tried(search, narrowed, whole_table, fewer)) is not None
+        ):
+            now = _now_without(narrowed, whole_table, cut, fewer, j)
+            yield _outcome(found) | {"setting": f"without '{name}'", "now": now}
+
+
+def _outcome(cut: Cut) -> dict[str, Any]:
+    return {"suppressed": int((cut.round_of_record() < 0).sum()), "score": cut.account.get("score")}
+
+
+def _now_without(
+    narrowed: Matrix, whole_table: Classes, cut: Cut, policy: Policy, left_out: int
+) -> dict[str, Any]:
+    """The present levels, judged on the columns that stay: scores of fewer columns compare with nothing else."""
+    if cut.levels is None:
+        return {"suppressed": _outcome(cut)["suppressed"], "score": None}
+    bound = BoundPromises(policy.build_promises(), whole_table)
+    lattice = Lattice(
+        narrowed, bound, policy.method_parameters.get("metric", "loss"), narrowed.records
+    )
+    node = (*cut.levels[:left_out], *cut.levels[left_out + 1 :])
+    judged = lattice.judge(lattice.rolled_up(lattice.bottom, node)[0], node)
+    return {"suppressed": judged.suppressed, "score": judged.score}
+
+
+def _is_cheaper(change: dict[str, Any]) -> bool:
+    """Whether less is suppressed, or as much at a lower score."""
+    now = change["now"]
+    if change["score"] is None or now["score"] is None:
+        return change["suppressed"] < now["suppressed"]
+    return change["score"] < now["score"] or change["suppressed"] < now["suppressed"]
+
+
+def _tried(search: Search, matrix: Matrix, whole_table: Classes, policy: Policy) -> Cut | None:
+    try:
+        return search(matrix, whole_table, policy)
+    except (InfeasibleError, InputError):
+        return None
+
+
+def _eased(policy: Policy) -> Iterator[tuple[str, Policy]]:
+    """The policy with one less of each k and l."""
+    for i, promise in enumerate(policy.model.promises):
+        for key in ("k", "l"):
+            if isinstance(promise.get(key), int) and promise[key] > 2:
+                promises = [dict(p) for p in policy.model.promises]
+                promises[i][key] -= 1
+                yield (
+                    f"{promise['model']} with {key} = {promises[i][key]}",
+                    policy.with_promises(promises),
+                )
+
+
+def _without(policy: Policy, name: str) -> Policy | None:
+    """The policy whose promises and levels leave one quasi-identifier out; None where a promise is about it alone."""
+    promises = []
+    for promise in policy.model.promises:
+        about = promise.get("attributes")
+        left = [other for other in about if other != name] if isinstance(about, list) else about
+        if about and not left:
+            return None
+        promises.append(dict(promise) | ({"attributes": left} if about else {}))
+    settings = dict(policy.method_settings)
+    for key in ("minimum", "maximum"):
+        if key in settings:
+            settings[key] = [
+                level for level in settings[key] if not str(level).startswith(f"{name}:")
+            ]
+    return policy.with_promises(promises).with_method(policy.method_name, settings)
+
+
+def _narrowed(matrix: Matrix, left_out: int) -> Matrix:
+    """The matrix without one attribute; nodes of its tree stay and are not used."""
+    kept = np.arange(matrix.attributes) != left_out
+    return replace(
+        matrix,
+        codes=np.ascontiguousarray(matrix.codes[:, kept]),
+        scale=matrix.scale[kept],
+        base=matrix.base[kept],
+        heights=matrix.heights[kept],
+        reach=matrix.reach[kept],
+        missing=matrix.missing[kept],
+        names=tuple(name for name, stays in zip(matrix.names, kept, strict=True) if stays),
+        populations={name: codes[:, kept] for name, codes in matrix.populations.items()},
+    )

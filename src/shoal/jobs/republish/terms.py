@@ -1,0 +1,116 @@
+"""The policy of a ledger: fixed when it begins, kept in it, the same for every release."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from shoal.data.schema import Kind
+from shoal.errors import InputError
+from shoal.policy.policy import Policy
+from shoal.state.ledger import HIERARCHIES, POLICY, Ledger, Terms
+
+FREE = ("method", "seed")
+"""What may differ from release to release."""
+
+
+def check(policy: Policy, method: Any) -> None:
+    """Raises InputError with everything that keeps a policy from governing a ledger."""
+    findings = [
+        f"attribute '{name}': a series of releases needs one fixed domain; declare 'domain: [least,"
+        " greatest]'"
+        for name, a in policy.model.attributes.items()
+        if a.role == "quasi" and a.kind is Kind.NUMBER and a.domain is None and a.hierarchy is None
+    ]
+    findings += [
+        f"attribute '{name}': an order by what occurs differs from release to release; list its"
+        " labels"
+        for name, a in policy.model.attributes.items()
+        if a.role == "quasi" and isinstance(a.order, str)
+    ]
+    if method.covers == "table":
+        findings += [
+            f"attribute '{name}': its hierarchy is made from the data, so that cells of two"
+            f" releases can't be compared; '{method.name}' needs a table or a tree"
+            for name, a in policy.model.attributes.items()
+            if a.role == "quasi" and a.follows_the_data and not isinstance(a.order, str)
+        ]
+    if (
+        method.needs == "boxes" or method.guards == "signatures"
+    ) and policy.model.missing == "suppress":
+        findings.append(
+            f"method '{method.name}': can't suppress records; declare 'missing: value' or 'reject'"
+        )
+    if policy.operation is not None and policy.subject is None:
+        findings.append(
+            "policy: 'operation' needs a 'subject': nobody can leave or change who has no name"
+        )
+    if method.covers == "table" and any(
+        a.pseudonym is not None for a in policy.model.attributes.values()
+    ):
+        findings.append(
+            f"method '{method.name}': a pseudonym would link the rows of two releases; publish"
+            " increments, or drop it"
+        )
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+def terms(policy: Policy) -> Terms:
+    """The policy as JSON text, and the hierarchy tables that it then refers to by name."""
+    content = policy.model.model_dump(mode="json", exclude_unset=True)
+    tables: dict[str, bytes] = {}
+    for attribute in content["attributes"].values():
+        if isinstance(attribute.get("hierarchy"), str):
+            path = policy.base / attribute["hierarchy"]
+            name = f"{HIERARCHIES}/{len(tables) + 1:02d}-{path.name}"
+            tables[name] = _bytes(path)
+            attribute["hierarchy"] = name
+    text = json.dumps({key: content[key] for key in content if key not in FREE}, indent=1) + "\n"
+    return Terms({POLICY: text.encode(), **tables})
+
+
+def of(ledger: Ledger) -> Policy:
+    """The policy that a ledger was begun under."""
+    return Policy.load(ledger.path / POLICY)
+
+
+def check_same(policy: Policy, ledger: Ledger) -> None:
+    """Raises InputError with everything in which a policy differs from the ledger's own."""
+    ours, theirs = _terms(policy), _terms(of(ledger))
+    differing = [key for key in sorted({*ours, *theirs}) if ours.get(key) != theirs.get(key)]
+    if "attributes" in differing:
+        differing.remove("attributes")
+        mine, its = ours["attributes"], theirs["attributes"]
+        differing += [
+            f"attribute '{name}'"
+            for name in sorted({*mine, *its})
+            if mine.get(name) != its.get(name)
+        ]
+    if differing:
+        raise InputError(
+            f"ledger '{ledger.path}': was begun under a policy with other {', '.join(differing)}; "
+            f"its own is {ledger.path / POLICY}, use that, or begin another ledger"
+        )
+
+
+def _terms(policy: Policy) -> dict[str, Any]:
+    """What must not differ, hierarchies by what their tables hold."""
+    content = policy.model.model_dump(mode="json")
+    for attribute in content["attributes"].values():
+        if isinstance(attribute["hierarchy"], str):
+            attribute["hierarchy"] = hashlib.sha256(
+                _bytes(policy.base / attribute["hierarchy"])
+            ).hexdigest()
+    return {key: value for key, value in content.items() if key not in FREE}
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as failed:
+        raise InputError(
+            f"hierarchy '{path}': can't be read ({failed.strerror}); check its name"
+        ) from None

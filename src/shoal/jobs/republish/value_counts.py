@@ -1,0 +1,70 @@
+"""How often sensitive values count in the published table of a ledger, for promises that compare with all of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from shoal.connectors import files
+from shoal.jobs.republish.export import parts_of
+from shoal.jobs.republish.identities import Identities
+from shoal.policy.policy import Policy
+from shoal.privacy.t_closeness import TABLE
+from shoal.state.ledger import DATA, Ledger
+
+Values = Mapping[str, Counter[str]]
+"""By attribute, how many people each text counts."""
+
+
+def compared(policy: Policy) -> tuple[str, ...]:
+    """The sensitive attributes that some promise compares with the whole table."""
+    asked = [
+        model for model in policy.build_promises() if getattr(model, "reference", None) == TABLE
+    ]
+    return tuple(sorted({name for model in asked for name in model.attributes}))
+
+
+def with_table(policy: Policy, ledger: Ledger, method: Any) -> Policy:
+    """The policy for the next release: for an increment, with the values of the table that it joins."""
+    names = compared(policy) if method.covers == "increment" and ledger.exists else ()
+    releases = ledger.releases() if names else []
+    if not releases:
+        return policy
+    table: Values = {name: Counter() for name in names}
+    for part in parts_of(ledger, releases[-1]):
+        frame = files.read_as(ledger.folder(part) / DATA, ".csv").frame
+        table = joined(table, values_of(frame, Identities.read(ledger.step_of(part)), policy))
+    return replace(policy, earlier=table)
+
+
+def values_of(frame: pl.DataFrame, identities: Identities | None, policy: Policy) -> Values:
+    """Of one release, who is suppressed left out; a person counts once for each value, where the person is known."""
+    names = compared(policy)
+    if not names:
+        return {}
+    quasi = [name for name, a in policy.model.attributes.items() if a.role == "quasi"]
+    if policy.model.missing == "suppress":
+        everywhere = pl.all_horizontal(
+            pl.col(quasi).cast(pl.String) == policy.model.render.suppressed
+        )
+        kept = ~frame.select(everywhere).to_series()
+    else:
+        kept = pl.repeat(True, frame.height, eager=True)
+    people = pl.arange(frame.height, eager=True)
+    if identities is not None and identities.subjects is not None:
+        people = pl.Series(identities.subjects)
+    found = {}
+    for name in names:
+        values = frame[name].cast(pl.String).fill_null("")
+        pairs = pl.DataFrame({"value": values, "person": people}).filter(kept).unique()
+        found[name] = Counter(dict(pairs.group_by("value").len().iter_rows()))
+    return found
+
+
+def joined(table: Values, more: Values) -> Values:
+    """The values of two parts of a table that share no people."""
+    return {name: table[name] + more[name] for name in table}

@@ -1,0 +1,144 @@
+"""The keys of a policy file, and what each of them may hold."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from shoal.data.encoding import FARTHEST
+from shoal.data.hierarchies import MAKERS
+from shoal.data.schema import Kind
+from shoal.policy import registry
+
+ORDERS = ("frequency", "alphabetical")
+
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+
+class AttributePolicy(_Strict):
+    """What one column is for."""
+
+    role: Literal["identifier", "subject", "quasi", "sensitive", "plain", "time", "operation", "drop"]
+    type: Literal["number", "ordinal", "category"] | None = Field(
+        None, description="How values relate; by default number where a domain, ordinal where an order is given."
+    )
+    domain: tuple[float, float] | None = Field(None, description="Least and greatest value of a number.")
+    order: list[str] | str | None = Field(
+        None, description="Labels of an ordinal, least first; or 'frequency' (most frequent first) or 'alphabetical'."
+    )
+    hierarchy: str | dict[str, Any] | None = Field(
+        None, description="An ARX hierarchy table, or one maker: prefix, bins, dates, order, tree."
+    )
+    weight: float = Field(1.0, gt=0, description="How much the loss of this attribute matters to the method.")
+    render: Literal["range", "mean", "both"] = Field(
+        "range", description="What a class publishes of a number: its range, its mean, or its mean and its range."
+    )
+    pseudonym: Literal["keyed"] | None = Field(None, description="Replace an identifier by a keyed pseudonym.")
+
+    @field_validator("order", mode="before")
+    @classmethod
+    def _labels_are_text(cls, order: Any) -> Any:
+        if isinstance(order, list):
+            if any(isinstance(label, bool) for label in order):
+                raise ValueError("a label was read as true or false; put yes, no, on and off in quotes")
+            return [str(label) if isinstance(label, (int, float)) else label for label in order]
+        return order
+
+    @model_validator(mode="after")
+    def _check_consistency(self) -> AttributePolicy:
+        problems = []
+        if isinstance(self.order, str) and self.order not in ORDERS:
+            problems.append(f"order must be a list of labels or one of {', '.join(ORDERS)}")
+        if isinstance(self.order, list) and len(set(self.order)) < len(self.order):
+            problems.append("order names a label twice")
+        if self.type == "ordinal" and self.order is None and self.hierarchy is None:
+            problems.append("an ordinal needs 'order'")
+        if self.order is not None and self.type in ("number", "category"):
+            problems.append(f"'order' belongs to an ordinal, not to a {self.type}")
+        if self.domain is not None and self.type in ("ordinal", "category"):
+            problems.append(f"'domain' belongs to a number, not to a {self.type}")
+        if self.domain is not None and not self.domain[0] < self.domain[1]:
+            problems.append("domain must be [least, greatest] with least below greatest")
+        if self.domain is not None and max(map(abs, self.domain)) > FARTHEST:
+            problems.append(f"domain must lie within {FARTHEST:g} of 0")
+        if isinstance(self.hierarchy, dict) and len(self.hierarchy) != 1:
+            problems.append(f"a made hierarchy names exactly one maker of {', '.join(sorted(MAKERS))}")
+        if isinstance(self.hierarchy, dict) and len(self.hierarchy) == 1 and next(iter(self.hierarchy)) not in MAKERS:
+            problems.append(f"unknown hierarchy maker; choose one of {', '.join(sorted(MAKERS))}")
+        if self.render != "range" and not (self.role == "quasi" and self.kind is Kind.NUMBER and not self.hierarchy):
+            problems.append(f"'render: {self.render}' belongs to a quasi-identifier of type number without a hierarchy")
+        if self.pseudonym is not None and self.role != "identifier":
+            problems.append("only an identifier gets a pseudonym")
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    @property
+    def follows_the_data(self) -> bool:
+        """Whether its hierarchy or order is only known with the original data at hand."""
+        made = isinstance(self.hierarchy, dict) and next(iter(self.hierarchy)) not in ("tree", "order")
+        return made or isinstance(self.order, str)
+
+    @property
+    def kind(self) -> Kind:
+        if self.type is not None:
+            return Kind(self.type)
+        if self.order is not None:
+            return Kind.ORDINAL
+        return Kind.NUMBER if self.domain is not None else Kind.CATEGORY
+
+
+
+class RenderPolicy(_Strict):
+    """How published cells are written."""
+
+    intervals: str = "[{lo}, {hi}]"
+    suppressed: str = Field("*", min_length=1)
+    order: Literal["input", "shuffled"] = "input"
+
+    @field_validator("intervals")
+    @classmethod
+    def _has_both_ends(cls, text: str) -> str:
+        if text.count("{lo}") != 1 or text.count("{hi}") != 1 or text.index("{lo}") > text.index("{hi}"):
+            raise ValueError("must hold {lo} and then {hi}, once each")
+        if not text[text.index("{lo}") + 4 : text.index("{hi}")]:
+            raise ValueError("must part {lo} from {hi} by some text")
+        return text
+
+
+
+class PolicyModel(_Strict):
+    """A policy file."""
+
+    version: Literal[1]
+    attributes: dict[str, AttributePolicy]
+    promises: list[dict[str, Any]] = Field(min_length=1)
+    method: dict[str, Any] | None = Field(None, description="The method's name and its parameters.")
+    missing: Literal["value", "suppress", "reject"] = "value"
+    missing_values: list[str] = Field([""], description="Texts that stand for no value.")
+    other: Literal["plain", "drop"] | None = Field(None, description="Role of columns that are not named here.")
+    label: str | None = Field(None, description="The attribute that the classification metric predicts.")
+    reference: str | None = Field(
+        None, description="Of a stream: a table that shows open domains and values, and what t-closeness compares with."
+    )
+    render: RenderPolicy = Field(default_factory=lambda: RenderPolicy.model_validate({}))
+    seed: int = Field(0, ge=0)
+
+    @field_validator("promises")
+    @classmethod
+    def _promises_are_named(cls, promises: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        if any(not isinstance(promise.get("model"), str) for promise in promises):
+            raise ValueError(f"each promise needs a 'model'; one of {', '.join(registry.models())}")
+        return promises
+
+    @field_validator("method")
+    @classmethod
+    def _method_is_named(cls, method: dict[str, Any] | None) -> dict[str, Any] | None:
+        if method is not None and not isinstance(method.get("name"), str):
+            raise ValueError("needs a 'name'")
+        return method

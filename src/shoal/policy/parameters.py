@@ -1,0 +1,142 @@
+"""Parameters of methods and promises: the fields of a frozen dataclass, checked and coerced."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from shoal.errors import InputError
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a method or promise, as the command line and the docs show it."""
+
+    name: str
+    kind: type
+    default: Any
+    help: str
+    choices: tuple[Any, ...] | None = None
+    low: float | None = None
+    high: float | None = None
+    required: bool = False
+
+
+
+def build(implementation: type, label: str, given: dict[str, Any]) -> Any:
+    """The frozen dataclass with these parameters; raises InputError with every unknown or unfit one."""
+    known = {p.name: p for p in parameters_of(implementation)}
+    findings = [
+        f"{label}: unknown parameter '{name}'; {suggestion(name, known)}it takes {', '.join(known) or 'none'}"
+        for name in given
+        if name not in known
+    ]
+    findings += [
+        f"{label}: parameter '{p.name}' is missing" for p in known.values() if p.required and p.name not in given
+    ]
+    values = {}
+    for name, value in given.items():
+        if name not in known:
+            continue
+        try:
+            values[name] = coerce_parameter(known[name], value)
+        except ValueError as unfit:
+            findings.append(f"{label}: parameter '{name}' {unfit}")
+    if findings:
+        raise InputError.from_findings(findings)
+    return implementation(**values)
+
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The known name that is nearest to a misspelt one, as a question; nothing where none is near."""
+    return f"did you mean '{near}'? " if (near := nearest(name, known)) else ""
+
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is nearest to a misspelt one, in whatever case; None where none is near."""
+    known = list(known)
+    alike = [other for other in known if other.casefold() == name.casefold()]
+    return next(iter(alike or get_close_matches(name, known, n=1)), None)
+
+
+
+def coerce_parameter(parameter: Parameter, value: Any) -> Any:
+    """The value in the parameter's type and range; text is read as that type. Raises ValueError."""
+    kind = parameter.kind
+    if kind is bool:
+        value = _as_bool(value)
+    elif kind is int:
+        value = _as_int(value)
+    elif kind is float:
+        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+            raise ValueError("must be a number")
+        try:
+            value = float(value)
+        except ValueError:
+            raise ValueError("must be a number") from None
+    elif kind is str and not isinstance(value, str):
+        raise ValueError("must be text")
+    elif kind is tuple:
+        value = tuple(value.split(",")) if isinstance(value, str) else tuple(value)
+    if parameter.choices is not None and value not in parameter.choices:
+        raise ValueError(f"must be one of {', '.join(str(c) for c in parameter.choices if c != '')}")
+    if parameter.low is not None and not value >= parameter.low:
+        raise ValueError(f"must be at least {parameter.low:g}")
+    if parameter.high is not None and not value <= parameter.high:
+        raise ValueError(f"must be at most {parameter.high:g}")
+    return value
+
+
+
+def _as_bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("true", "yes", "on", "1", "false", "no", "off", "0"):
+        return value.lower() in ("true", "yes", "on", "1")
+    raise ValueError("must be true or false")
+
+
+
+def _as_int(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError("must be a whole number")
+    try:
+        return int(value)
+    except ValueError:
+        raise ValueError("must be a whole number") from None
+
+
+
+@cache
+def parameters_of(implementation: Any) -> tuple[Parameter, ...]:
+    hints = typing.get_type_hints(implementation)
+    found = []
+    for field in dataclasses.fields(implementation):
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        default = None if field.default is dataclasses.MISSING else field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        kind = hints[field.name]
+        options = [option for option in typing.get_args(kind) if option is not type(None)]
+        if type(None) in typing.get_args(kind) and options:
+            kind = options[0]
+        found.append(
+            Parameter(
+                field.name,
+                typing.get_origin(kind) or kind,
+                default,
+                field.metadata.get("help", ""),
+                field.metadata.get("choices"),
+                field.metadata.get("low"),
+                field.metadata.get("high"),
+                required,
+            )
+        )
+    return tuple(found)

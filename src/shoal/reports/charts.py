@@ -1,0 +1,280 @@
+"""Charts as inline SVG: no font, script or file from elsewhere, the same bytes for the same figures.
+
+Colours are CSS variables of the page, so that charts follow it into dark mode and print. Before and
+after differ in lightness as well as in hue.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from io import BytesIO
+from itertools import pairwise
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from markupsafe import Markup, escape
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+WIDTH = 4.7
+MOST_LETTERS = 24
+# what is drawn in this colour takes the page's variable of that name
+INK, MUTED, GRID, BEFORE, AFTER, MARK = (
+    "#101112",
+    "#606162",
+    "#d0d1d2",
+    "#a0a9b2",
+    "#0b62a4",
+    "#b3450a",
+)
+VARIABLES = {
+    INK: "ink",
+    MUTED: "muted",
+    GRID: "grid",
+    BEFORE: "before",
+    AFTER: "after",
+    MARK: "mark",
+}
+SETTINGS: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "shoal",
+    "text.parse_math": False,
+    "font.size": 9,
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": MUTED,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "text.color": INK,
+    "xtick.color": GRID,
+    "ytick.color": GRID,
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": INK,
+    "legend.frameon": False,
+}
+
+
+def class_sizes_chart(
+    key: str, sizes: np.ndarray, counts: np.ndarray, asked: int | None, unit: str
+) -> Markup:
+    """How many classes have how many people. sizes, counts: (m,) as of `class_sizes`; unit: what is counted."""
+    most = _usual_size(sizes, counts)
+    usual = sizes <= most
+    edges, heights = _grouped(sizes[usual], counts[usual])
+    larger = int(counts[~usual].sum())
+
+    def draw(axes: Axes) -> None:
+        axes.bar(edges[:-1], heights, np.diff(edges) * 0.9, align="edge", color=AFTER)
+        if asked is not None:  # a class left of the line would have too few
+            axes.axvline(asked - 0.6, color=MARK, linewidth=1.4, linestyle=(0, (4, 2)))
+            axes.text(
+                asked - 0.6,
+                axes.get_ylim()[1],
+                f"k = {asked} asked",
+                color=MARK,
+                va="bottom",
+                ha="left",
+            )
+            axes.set_xlim(
+                left=min(asked - 0.6, float(edges[0])) - 0.02 * float(edges[-1] - edges[0])
+            )
+        if larger:
+            axes.text(
+                1,
+                1,
+                f"{larger:,} larger, up to {sizes.max():,}",
+                transform=axes.transAxes,
+                va="bottom",
+                ha="right",
+            )
+        axes.set_xlabel(f"{unit} in a class")
+        axes.set_ylabel("classes")
+        axes.grid(axis="y")
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
+        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+    told = f"{int(counts.sum()):,} classes of {int(sizes.min()):,} to {int(sizes.max()):,} {unit}"
+    return drawn(key, "Class sizes", told, 2.5, draw)
+
+
+def _usual_size(sizes: np.ndarray, counts: np.ndarray) -> int:
+    """The greatest size to draw: all of them, unless a few classes are far larger than the others."""
+    usual = max(
+        int(sizes[np.searchsorted(np.cumsum(counts), 0.98 * counts.sum())]), 2 * int(sizes.min())
+    )
+    return usual if sizes.max() > 3 * usual else int(sizes.max())
+
+
+def _grouped(
+    sizes: np.ndarray, counts: np.ndarray, most: int = 40
+) -> tuple[np.ndarray, np.ndarray]:
+    """One bar per size, or per as many neighbouring sizes as keep it to `most` bars."""
+    step = -(-int(sizes.max() - sizes.min() + 1) // most)
+    edges = np.arange(sizes.min(), sizes.max() + step + 1, step).astype(np.float64) - 0.45
+    return edges, np.histogram(sizes, edges, weights=counts)[0]
+
+
+def losses_chart(key: str, losses: dict[str, float | None]) -> Markup:
+    """Loss of every quasi-identifier in percent, one bar each."""
+
+    def draw(axes: Axes) -> None:
+        places = np.arange(len(losses), dtype=np.float64)
+        shares = np.array([100 * (loss or 0.0) for loss in losses.values()])
+        axes.barh(places, shares, 0.62, color=AFTER)
+        for place, share, loss in zip(places, shares, losses.values(), strict=True):
+            text = "not known" if loss is None else f"{share:.1f} %"
+            axes.text(share + 1.2, place, text, va="center", ha="left", color=INK)
+        axes.set_xlim(0, 112)
+        axes.set_xticks([0, 25, 50, 75, 100])
+        axes.set_xlabel("% of the detail lost")
+        _name_rows(axes, list(losses))
+        axes.grid(axis="x")
+
+    known = [f"{name} {100 * loss:.1f} %" for name, loss in losses.items() if loss is not None]
+    return drawn(key, "Loss per attribute", "; ".join(known), 0.75 + 0.27 * len(losses), draw)
+
+
+def labels_chart(
+    key: str, title: str, labels: Sequence[str], before: np.ndarray | None, after: np.ndarray
+) -> Markup:
+    """Two bars per label, in percent of the records. before: NaN where nothing is shown."""
+
+    def draw(axes: Axes) -> None:
+        places = np.arange(len(labels), dtype=np.float64)
+        if before is None:
+            axes.barh(places, after, 0.6, color=AFTER)
+        else:
+            axes.barh(places - 0.2, np.nan_to_num(before), 0.36, color=BEFORE, label="original")
+            axes.barh(places + 0.2, after, 0.36, color=AFTER, label="release")
+            _legend(axes)
+        _name_rows(axes, labels)
+        axes.set_xlim(left=0)
+        axes.set_xlabel("% of the records")
+        axes.grid(axis="x")
+
+    return drawn(key, title, _told(labels, before, after), 0.85 + 0.29 * len(labels), draw)
+
+
+def intervals_chart(
+    key: str, title: str, edges: np.ndarray, before: np.ndarray | None, after: np.ndarray
+) -> Markup:
+    """Two stepped outlines over intervals of different widths, the area being percent of the records.
+
+    edges: (m + 1,). before, after: (m,) percent in each interval; before is NaN where nothing is shown.
+    """
+    step = float(np.diff(edges).min())
+
+    def draw(axes: Axes) -> None:
+        per_step = step / np.diff(edges)
+        if before is not None:
+            axes.stairs(
+                np.nan_to_num(before) * per_step, edges, fill=True, color=BEFORE, label="original"
+            )
+        axes.stairs(
+            after * per_step, edges, color=AFTER, linewidth=1.7, baseline=None, label="release"
+        )
+        if before is not None:
+            _legend(axes)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel(title)
+        axes.set_ylabel("% of the records" if step == 1 else f"% of the records per {step:,.6g}")
+        axes.xaxis.set_major_locator(MaxNLocator(7))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+        axes.grid(axis="y")
+
+    labels = [f"{low:,.6g} to {high:,.6g}" for low, high in pairwise(edges)]
+    return drawn(key, title, _told(labels, before, after), 2.5, draw)
+
+
+def _told(labels: Sequence[str], before: np.ndarray | None, after: np.ndarray) -> str:
+    """The chart in words: the three largest bars, before and after."""
+    parts = []
+    for i in np.argsort(-after, kind="stable")[:3]:
+        was = "" if before is None or np.isnan(before[i]) else f"original {before[i]:.1f} %, "
+        parts.append(f"{shortened(labels[i])}: {was}release {after[i]:.1f} %")
+    return "; ".join(parts)
+
+
+def _name_rows(axes: Axes, names: Sequence[str]) -> None:
+    """Names at the left, the first at the top."""
+    axes.set_yticks(np.arange(len(names)), [shortened(name) for name in names])
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+
+
+def _legend(axes: Axes) -> None:
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 1.0),
+        ncols=2,
+        borderaxespad=0,
+        borderpad=0.2,
+        handlelength=1.3,
+        labelcolor=INK,
+    )
+
+
+def shortened(text: str) -> str:
+    """The text on one line of bounded length, without what can't be printed."""
+    clean = "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
+    return clean if len(clean) <= MOST_LETTERS else clean[: MOST_LETTERS - 1] + "…"
+
+
+def drawn(key: str, title: str, told: str, height: float, draw: Callable[[Axes], None]) -> Markup:
+    """The drawing as an element of a page. key: makes its ids unlike those of other charts."""
+    with warnings.catch_warnings(), mpl.rc_context():
+        warnings.simplefilter(
+            "ignore"
+        )  # a letter that our own font lacks is the reader's font's business
+        mpl.rcdefaults()
+        mpl.rcParams.update(SETTINGS)
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        canvas = FigureCanvasSVG(figure)
+        figure.patch.set_alpha(0.0)
+        axes = figure.subplots()
+        axes.patch.set_alpha(0.0)
+        draw(axes)
+        drawn = BytesIO()
+        nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        canvas.print_svg(drawn, metadata=nothing)
+    return _inlined(drawn.getvalue().decode(), key, title, told)
+
+
+def _inlined(svg: str, key: str, title: str, told: str) -> Markup:
+    body = svg[svg.index("<svg") :]
+    view = re.search(r'viewBox="([^"]+)"', body)
+    assert view is not None
+    body = body[body.index(">") + 1 :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<!--.*?-->", "", body, flags=re.DOTALL)
+    body = re.sub(r"<[^>]*>", lambda tag: _adapted(tag[0], key), body)
+    body = re.sub(r"\n\s*", "\n", body)
+    head = (
+        f'<svg viewBox="{view[1]}" role="img" aria-labelledby="{key}-title {key}-told"><title'
+        f' id="{key}-title">{escape(title)}</title><desc id="{key}-told">{escape(told)}</desc>'
+    )
+    return Markup(head + body.strip())
+
+
+def _adapted(tag: str, key: str) -> str:
+    """A tag with ids of its own and the page's colours."""
+    tag = re.sub(r'\bid="', f'id="{key}-', tag)
+    tag = tag.replace("url(#", f"url(#{key}-").replace('xlink:href="#', f'href="#{key}-')
+    return re.sub(r"#[0-9a-f]{6}\b", lambda found: _variable(found[0]), tag)
+
+
+def _variable(colour: str) -> str:
+    return f"var(--{VARIABLES[colour]}, {colour})" if colour in VARIABLES else colour

@@ -1,0 +1,245 @@
+"""A comparison as rows of text, for the screen and for the page: one row per method and k."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.jobs.advise.compare import Comparison, Row
+
+NONE = "-"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One figure of every release. text: the figure of a row that has a release."""
+
+    title: str
+    means: str
+    text: Callable[[Row], str]
+
+
+def columns(comparison: Comparison) -> list[Column]:
+    """The figures that some release has and that tell something, every promise included."""
+    releases = comparison.releases
+    loss, risk, others = (
+        [
+            _measure(*known)
+            for known in group
+            if any(row.score(known[1]) is not None for row in releases)
+        ]
+        for group in (LOSS, RISK, OTHERS)
+    )
+    suppressed = (
+        [SUPPRESSED] if any(SUPPRESSED.text(row) not in ("0", NONE) for row in releases) else []
+    )
+    return [*loss, *_promises(comparison), *risk, *SIZES, *suppressed, *others, SECONDS]
+
+
+def reasons(comparison: Comparison) -> list[str]:
+    """Why there is no release, once for all methods of a k that say the same."""
+    found: dict[tuple[int, str], list[str]] = {}
+    for row in comparison.rows:
+        if row.reason is not None:
+            found.setdefault((row.k, row.reason), []).append(row.label)
+    everyone = len(comparison.methods)
+    return [
+        f"k={k}, {'every method' if len(labels) == everyone else ', '.join(labels)}: {reason}"
+        for (k, reason), labels in found.items()
+    ]
+
+
+def faults(comparison: Comparison) -> list[str]:
+    """Every promise that a release breaks, and every record that does not fit the original."""
+    found = []
+    for row in comparison.broken:
+        assert row.certificate is not None
+        found += [
+            f"k={row.k}, {row.label}: {_title(p)} does not hold: asked {_figure(p['asked'])}, "
+            f"measured {_figure(p['measured'])}"
+            for p in row.certificate["promises"]
+            if not p["holds"]
+        ]
+        found += [
+            f"k={row.k}, {row.label}: {count} records are {fault} against the original"
+            for fault, count in row.certificate["faults"].items()
+            if count
+        ]
+    return found
+
+
+def least_loss(comparison: Comparison) -> list[str]:
+    """The method that loses least at every k, among those that keep every promise."""
+    best = [(k, ranked[0]) for k in comparison.ks if (ranked := comparison.ranked(k))]
+    return [f"k={k}: {row.label} {percent(row.score('gcp'))}" for k, row in best]
+
+
+def as_text(comparison: Comparison) -> str:
+    """The table in aligned columns, and below it what loses least, what is broken and what can't be reached."""
+    shown = columns(comparison)
+    lines = [["method", "k", *(column.title for column in shown)]]
+    for row in comparison.rows:
+        figures = [NONE if row.certificate is None else column.text(row) for column in shown]
+        lines.append([row.label, str(row.k), *figures])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    table = [
+        "  ".join(
+            [
+                line[0].ljust(widths[0]),
+                *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True)),
+            ]
+        ).rstrip()
+        for line in lines
+    ]
+    best = least_loss(comparison)
+    notes = ["least loss (gcp) " + "; ".join(best)] if best else []
+    notes += [f"BROKEN {fault}" for fault in faults(comparison)]
+    notes += [f"no release at {reason}" for reason in reasons(comparison)]
+    return "\n".join([*table, "", *notes]) + "\n"
+
+
+# Figures in words
+
+
+def percent(share: float | None) -> str:
+    return NONE if share is None else f"{100 * share:.2f}%"
+
+
+def _whole(value: float | None) -> str:
+    return NONE if value is None else f"{value:,.0f}"
+
+
+def _figure(value: float | None) -> str:
+    return NONE if value is None else f"{value:.4g}" if isinstance(value, float) else f"{value:,}"
+
+
+def _ratio(value: float | None) -> str:
+    return NONE if value is None else f"{value:,.3f}"
+
+
+def _seconds(row: Row) -> str:
+    return (
+        NONE
+        if row.seconds is None
+        else f"{row.seconds:.3f}"
+        if row.seconds < 100
+        else f"{row.seconds:,.0f}"
+    )
+
+
+def _measure(title: str, name: str, show: Callable[[float | None], str], means: str) -> Column:
+    return Column(title, means, lambda row: show(row.score(name)))
+
+
+def _size(key: str) -> Callable[[Row], str]:
+    return lambda row: _whole(None if row.certificate is None else row.certificate["classes"][key])
+
+
+def _promises(comparison: Comparison) -> list[Column]:
+    """One column per promise of the policy; they come in the same order in every certificate."""
+    first = next(
+        (row.certificate for row in comparison.releases if row.certificate is not None), None
+    )
+    asked: list[dict[str, Any]] = [] if first is None else first["promises"]
+    return [_promise(i, _title(promise)) for i, promise in enumerate(asked)]
+
+
+def _promise(place: int, title: str) -> Column:
+    def text(row: Row) -> str:
+        if row.certificate is None:
+            return NONE
+        promise = row.certificate["promises"][place]
+        return _figure(promise["measured"]) + ("" if promise["holds"] else " BROKEN")
+
+    return Column(
+        title, f"What was measured of the promise of {title}, in the class where it is worst.", text
+    )
+
+
+def _title(promise: dict[str, Any]) -> str:
+    over = promise["attributes"]
+    return promise["model"] + (f"({','.join(over)})" if over else "")
+
+
+Measure = tuple[str, str, Callable[[float | None], str], str]
+"""Title, name, how it is shown, and what it means."""
+
+LOSS: tuple[Measure, ...] = (
+    (
+        "gcp",
+        "gcp",
+        percent,
+        (
+            "Global certainty penalty: how much of its attribute's domain a published cell leaves"
+            " open, on average. 0 % is the original, 100 % is nothing."
+        ),
+    ),
+    (
+        "loss",
+        "generalized_loss",
+        percent,
+        "Generalized loss: the same, against the range that occurs in the release.",
+    ),
+)
+RISK: tuple[Measure, ...] = (
+    (
+        "max risk",
+        "prosecutor_max",
+        percent,
+        "The prosecutor's greatest chance to pick a person's record.",
+    ),
+    (
+        "mean risk",
+        "prosecutor_mean",
+        percent,
+        "The same on average over all people; the marketer's risk, too.",
+    ),
+)
+OTHERS: tuple[Measure, ...] = (
+    (
+        "avg size",
+        "average_class_size",
+        _ratio,
+        "Mean class size, divided by the k asked for. 1 is the best possible.",
+    ),
+    (
+        "discernibility",
+        "discernibility",
+        _whole,
+        (
+            "Every record counts as many as can't be told apart from it; suppressed ones count the"
+            " whole table."
+        ),
+    ),
+    (
+        "classif.",
+        "classification",
+        _whole,
+        (
+            "Records that don't have the most frequent value of their class in the column to be"
+            " predicted."
+        ),
+    ),
+    (
+        "sq. error",
+        "squared_error",
+        _whole,
+        (
+            "Sum of squares that is lost when every numeric quasi-identifier is replaced by the"
+            " mean of its class."
+        ),
+    ),
+)
+SIZES = (
+    Column("classes", "Classes of people who look alike.", _size("count")),
+    Column("largest", "People in the largest class.", _size("max")),
+)
+SUPPRESSED = Column(
+    "suppr.",
+    "Records that show the suppression mark in every quasi-identifier.",
+    lambda row: _whole(
+        None if row.certificate is None else row.certificate["records"]["suppressed"]
+    ),
+)
+SECONDS = Column("CPU s", "CPU seconds of the method alone, in one run, compiled before.", _seconds)

@@ -1,0 +1,408 @@
+"""Before and after: how a quasi-identifier is distributed in the original and in the release.
+
+A report is a publication, too, so what it may show of the original follows one rule:
+
+1. What the release says is public: published cells are counted as they are, each spread evenly over
+   the span that it covers.
+2. The original is shown in bars that each stand for at least `least` people (the largest k that the
+   policy asks, never below FEWEST). Neighbouring intervals with fewer are merged, rare labels are
+   folded into one bar, and what is still below is not shown. The bar's records are rounded to a
+   multiple of `least`, so that no difference of two figures counts a single person.
+3. A label is shown where it is schema, that is, where the policy or a hierarchy file names it. A
+   label that comes from the data - flat categories, made hierarchies, orders by frequency - is shown
+   only where the release shows it, or a value below it.
+4. The ends of an axis are round numbers about what is published, never the original's extremes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from shoal.data.encoding import EncodedAttribute
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.release import PublishedColumn, Release
+from shoal.data.schema import Attribute, Kind
+from shoal.jobs.audit.truth import Truth
+from shoal.policy.model import AttributePolicy
+from shoal.policy.policy import Policy
+
+FEWEST = 5
+MOST_LABELS = 12
+MOST_INTERVALS = 24
+ENOUGH = 0.9
+SINGLE = 0.01
+SCHEMA_MAKERS = ("tree", "order")
+OTHERS = "(all others)"
+NO_VALUE = "(no value)"
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One quasi-identifier before and after, safe to show.
+
+    labels: text of every bar. edges: (bars + 1,) float64 ends of the intervals, None for labels.
+    before: (bars,) float64 records of the original, NaN where fewer than `least` people stand behind
+        them; None where the original is not at hand.
+    after: (bars,) float64 records of the release, spread over what they cover.
+    hidden: published records, suppressed ones apart, that show the mark and are in no bar.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    edges: np.ndarray | None
+    before: np.ndarray | None
+    after: np.ndarray
+    hidden: int = 0
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The original by distinct value, (values,) each; the last place counts records without a value.
+
+    values: numbers, places of an order or leaves. people: no person is counted twice, so that sums
+    over values are at most the people behind them.
+    """
+
+    values: np.ndarray
+    records: np.ndarray
+    people: np.ndarray
+
+    @classmethod
+    def of(cls, encoded: EncodedAttribute, owners: np.ndarray | None) -> Counts:
+        """owners: one record of every person; None where every record is its own person."""
+        records = _by_value(encoded, encoded.ranks)
+        people = records if owners is None else _by_value(encoded, encoded.ranks[owners])
+        return cls(encoded.values, records, people)
+
+
+def _by_value(encoded: EncodedAttribute, ranks: np.ndarray) -> np.ndarray:
+    counts = np.bincount(ranks, minlength=len(encoded.texts)).astype(np.float64)
+    return np.append(counts[: encoded.present], counts[encoded.present :].sum())
+
+
+def least_shown(policy: Policy) -> int:
+    """How many people stand behind every figure of the original."""
+    asked = [getattr(promise, "k", None) for promise in policy.build_promises()]
+    return max([FEWEST, *(k for k in asked if isinstance(k, int))])
+
+
+def distributions(
+    release: Release, attributes: tuple[Attribute, ...], policy: Policy, truth: Truth | None
+) -> tuple[Distribution, ...]:
+    """Every quasi-identifier before and after; what can't be shown safely is left out of it."""
+    least = least_shown(policy)
+    counts: list[Counts | None] = [None] * len(attributes)
+    if truth is not None:
+        owners = _owners(truth.encoded.subjects)
+        counts = [Counts.of(encoded, owners) for encoded in truth.encoded.attributes]
+    kept = release.classes.labels >= 0
+    found = []
+    for attribute, column, count in zip(attributes, release.columns, counts, strict=True):
+        shown = np.bincount(column.codes[kept], minlength=len(column.cells)).astype(np.float64)
+        occurs = shown > 0
+        column = replace(
+            column,
+            cells=tuple(cell for cell, there in zip(column.cells, occurs, strict=True) if there),
+            lo=column.lo[occurs],
+            hi=column.hi[occurs],
+            widths=column.widths[occurs],
+        )
+        safe = _Safe(column, shown[occurs], count, least)
+        found.append(safe.distribution(attribute, policy.model.attributes[attribute.name]))
+    return tuple(found)
+
+
+def _owners(subjects: np.ndarray | None) -> np.ndarray | None:
+    """The first record of every person."""
+    if subjects is None:
+        return None
+    first = np.full(int(subjects.max()) + 1, -1, dtype=np.int64)
+    first[subjects[::-1]] = np.arange(len(subjects) - 1, -1, -1)
+    return first[first >= 0]
+
+
+@dataclass(frozen=True)
+class _Safe:
+    """One quasi-identifier, to be shown by the rule of this file.
+
+    column: its published cells, those that occur outside suppressed records. shown: records that
+    show each. original: None where it is not at hand.
+    """
+
+    column: PublishedColumn
+    shown: np.ndarray
+    original: Counts | None
+    least: int
+
+    def distribution(self, attribute: Attribute, declared: AttributePolicy) -> Distribution:
+        tree = attribute.hierarchy
+        if attribute.opaque or (tree is None and attribute.kind is Kind.CATEGORY):
+            return self._cells()
+        if tree is not None:
+            named = isinstance(declared.hierarchy, str) or (
+                isinstance(declared.hierarchy, dict)
+                and next(iter(declared.hierarchy)) in SCHEMA_MAKERS
+            )
+            levels = _tree_levels(tree, None if named else _public_labels(tree, self.column.cells))
+            return self._labels(levels, tree.leaves, by_size=declared.hierarchy is None)
+        if attribute.kind is Kind.ORDINAL:
+            order = attribute.order or ()
+            ends = np.concatenate([self.column.lo, self.column.hi])
+            public = np.isin(np.arange(len(order)), ends) | isinstance(declared.order, list)
+            level = _Level(np.arange(len(order)), np.array(order, dtype=object), public)
+            return self._labels(iter([level]), len(order), by_size=False)
+        return self._numbers()
+
+    # Labels
+
+    def _cells(self) -> Distribution:
+        """The most frequent published cells as they are: what they cover is not known."""
+        mark = np.isneginf(self.column.lo)
+        size = np.where(mark, 0.0, self.shown)
+        top = [i for i in np.lexsort((np.arange(len(size)), -size)) if size[i]][:MOST_LABELS]
+        labels = [self.column.cells[i] or NO_VALUE for i in top]
+        after = [size[i] for i in top]
+        if size.sum() > sum(after):
+            labels.append(OTHERS)
+            after.append(size.sum() - sum(after))
+        hidden = int(self.shown[mark].sum())
+        return Distribution(self.column.name, tuple(labels), None, None, np.array(after), hidden)
+
+    def _labels(self, levels: Iterator[_Level], leaves: int, by_size: bool) -> Distribution:
+        """Bars at the finest level that shows nearly everything."""
+        after = self._spread_over_leaves(leaves)
+        records, people = self._by_leaf(leaves)
+        best = max(
+            (self._bars(level, after, records, people) for level in levels),
+            key=lambda bars: bars.coverage,
+        )
+        shown = best.order_by_size() if by_size else best
+        others = np.setdiff1d(
+            np.arange(leaves), np.concatenate([*shown.leaves, np.zeros(0, dtype=np.int64)])
+        )
+        labels, bars = list(shown.labels), list(shown.leaves)
+        if after[others].sum() > 0 or people[others].sum() >= self.least:
+            labels.append(OTHERS)
+            bars.append(others)
+        heights = [after[members].sum() for members in bars]
+        before = [self._rounded(records[members].sum(), people[members].sum()) for members in bars]
+        no_value, lacking = self._without_value()
+        if no_value or lacking > 0:
+            labels.append(NO_VALUE)
+            heights.append(no_value)
+            before.append(lacking)
+        known = None if self.original is None else np.array(before, dtype=np.float64)
+        return Distribution(
+            self.column.name, tuple(labels), None, known, np.array(heights, dtype=np.float64)
+        )
+
+    def _bars(
+        self, level: _Level, after: np.ndarray, records: np.ndarray, people: np.ndarray
+    ) -> _Bars:
+        """The largest nodes of a level that may be shown, in the order of the level."""
+        nodes, first, of_leaf = np.unique(level.node, return_index=True, return_inverse=True)
+        size = np.bincount(
+            of_leaf, weights=after if self.original is None else records, minlength=len(nodes)
+        )
+        behind = np.bincount(of_leaf, weights=people, minlength=len(nodes))
+        may = level.public[first] & ((self.original is None) | (behind >= self.least)) & (size > 0)
+        top = [i for i in np.lexsort((first, -size)) if may[i]][:MOST_LABELS]
+        top.sort(key=lambda i: first[i])
+        coverage = float(size[top].sum() / size.sum()) if size.sum() else 0.0
+        members = tuple(np.flatnonzero(of_leaf == i) for i in top)
+        # a single bar tells little: only where there is nothing better
+        coverage = min(coverage, ENOUGH) if len(top) > 1 else coverage * SINGLE
+        return _Bars(
+            tuple(level.labels[first[i]] for i in top),
+            members,
+            tuple(float(size[i]) for i in top),
+            coverage,
+        )
+
+    def _spread_over_leaves(self, leaves: int) -> np.ndarray:
+        """Records of the release, each spread evenly over the leaves its cell covers; (leaves,) float64."""
+        valued = ~np.isnan(self.column.lo)
+        lo = np.clip(self.column.lo[valued], 0, leaves - 1).astype(np.int64)
+        hi = np.clip(self.column.hi[valued], 0, leaves - 1).astype(np.int64)
+        each = self.shown[valued] / (hi - lo + 1)
+        # exact at the leaves that nothing covers: narrow cells one by one, then the sum of wide ones
+        spread = np.zeros(leaves)
+        np.add.at(spread, lo[lo == hi], each[lo == hi])
+        wide = np.flatnonzero(lo < hi)
+        spans, which = np.unique(lo[wide] * leaves + hi[wide], return_inverse=True)
+        weights = np.bincount(which, weights=each[wide], minlength=len(spans))
+        for span, weight in zip(spans, weights, strict=True):
+            spread[span // leaves : span % leaves + 1] += weight
+        return spread
+
+    def _by_leaf(self, leaves: int) -> tuple[np.ndarray, np.ndarray]:
+        if self.original is None:
+            return np.zeros(leaves), np.zeros(leaves)
+        where = self.original.values.astype(np.int64)
+        return (
+            np.bincount(where, weights=self.original.records[:-1], minlength=leaves),
+            np.bincount(where, weights=self.original.people[:-1], minlength=leaves),
+        )
+
+    # Numbers
+
+    def _numbers(self) -> Distribution:
+        spans = np.isfinite(self.column.lo)
+        hidden = int(self.shown[np.isneginf(self.column.lo)].sum())
+        if not spans.any():
+            return Distribution(self.column.name, (), np.zeros(0), None, np.zeros(0), hidden)
+        lo, hi, weights = self.column.lo[spans], self.column.hi[spans], self.shown[spans]
+        whole = bool(
+            (lo == np.rint(lo)).all() and (hi == np.rint(hi)).all() and np.abs(hi).max() < 2**52
+        )
+        edges = round_edges(float(lo.min()), float(hi.max()), whole)
+        records, people = self._by_interval(edges)
+        edges, bins = self._merged(edges, people)
+        after = spread_over_intervals(lo, hi + whole, weights, edges)
+        before = [self._rounded(records[part].sum(), people[part].sum()) for part in bins]
+        labels = [interval_text(low, high, whole) for low, high in pairwise(edges)]
+        no_value, lacking = self._without_value()
+        if no_value or lacking > 0:
+            labels.append(NO_VALUE)
+            before.append(lacking)
+            after = np.append(after, no_value)
+        known = None if self.original is None else np.array(before, dtype=np.float64)
+        return Distribution(self.column.name, tuple(labels), edges, known, after, hidden)
+
+    def _by_interval(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Records and people of the original in every interval; what lies outside counts to the ends."""
+        count = len(edges) - 1
+        if self.original is None:
+            return np.zeros(count), np.zeros(count)
+        place = np.clip(
+            np.searchsorted(edges, self.original.values, side="right") - 1, 0, count - 1
+        )
+        return (
+            np.bincount(place, weights=self.original.records[:-1], minlength=count),
+            np.bincount(place, weights=self.original.people[:-1], minlength=count),
+        )
+
+    def _merged(self, edges: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, list[slice]]:
+        """Neighbouring intervals with too few people as one, as few of them as it takes.
+
+        A run that has too few people altogether is one interval, too; nothing is shown for it.
+        """
+        if self.original is None:
+            return edges, [slice(i, i + 1) for i in range(len(people))]
+        starts = [0]
+        for i in range(1, len(people)):
+            behind = people[starts[-1] : i].sum()
+            if people[i] >= self.least or behind >= self.least:
+                starts.append(i)
+        ends = [*starts[1:], len(people)]
+        return edges[[*starts, len(people)]], [
+            slice(a, b) for a, b in zip(starts, ends, strict=True)
+        ]
+
+    # Both
+
+    def _rounded(self, records: float, people: float) -> float:
+        return float(np.rint(records / self.least) * self.least) if people >= self.least else np.nan
+
+    def _without_value(self) -> tuple[float, float]:
+        """Records without a value in the release, and in the original as they may be shown."""
+        after = float(self.shown[np.isnan(self.column.lo)].sum())
+        if self.original is None:
+            return after, np.nan
+        return after, self._rounded(
+            float(self.original.records[-1]), float(self.original.people[-1])
+        )
+
+
+@dataclass(frozen=True)
+class _Level:
+    """One way to group leaves: node, label and whether that label is public, of each leaf."""
+
+    node: np.ndarray
+    labels: np.ndarray
+    public: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Bars:
+    """Nodes to draw; coverage: the share of records they stand for, as far as more is better."""
+
+    labels: tuple[str, ...]
+    leaves: tuple[np.ndarray, ...]
+    sizes: tuple[float, ...]
+    coverage: float
+
+    def order_by_size(self) -> _Bars:
+        order = sorted(range(len(self.sizes)), key=lambda i: -self.sizes[i])
+        return replace(
+            self,
+            labels=tuple(self.labels[i] for i in order),
+            leaves=tuple(self.leaves[i] for i in order),
+        )
+
+
+def _tree_levels(tree: Hierarchy, public: set[str] | None) -> Iterator[_Level]:
+    """The levels below the root, finest first; every label is public where `public` is None."""
+    for level in range(max(tree.height, 1)):
+        labels = tree.labels_at(level)
+        may = (
+            np.ones(len(labels), dtype=bool)
+            if public is None
+            else np.array([label in public for label in labels])
+        )
+        yield _Level(tree.ancestors_at(level), labels, may)
+
+
+def _public_labels(tree: Hierarchy, cells: tuple[str, ...]) -> set[str]:
+    """What the release shows of a tree that was made from the data: published labels and all above them."""
+    public = set(cells)
+    above = set()
+    for cell in cells:
+        node = tree.node_of_label(cell)
+        while node >= 0 and (node := int(tree.parent[node])) >= 0 and node not in above:
+            above.add(node)
+    public |= {tree.labels[node] for node in above}
+    return public | {
+        alias.label
+        for alias in tree.aliases
+        if alias.node in above or tree.labels[alias.node] in cells
+    }
+
+
+def round_edges(lo: float, hi: float, whole: bool) -> np.ndarray:
+    """Ends of at most about MOST_INTERVALS equal intervals at round numbers that cover lo..hi; (m + 1,) float64.
+
+    whole: an interval a..b holds the whole numbers a to b - 1.
+    """
+    wide = (hi - lo + 1) if whole else (hi - lo) or max(abs(lo), 1.0)
+    rough = wide / MOST_INTERVALS
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    if whole:
+        step = max(1.0, float(np.rint(step)))
+    first, last = int(np.floor(lo / step)), int(np.floor(hi / step))
+    return np.arange(first, last + 2) * step
+
+
+def spread_over_intervals(
+    lo: np.ndarray, hi: np.ndarray, weights: np.ndarray, edges: np.ndarray
+) -> np.ndarray:
+    """The weights of spans lo..hi, each spread evenly over its width, by interval; (len(edges) - 1,) float64."""
+    width = hi - lo
+    below = np.empty(len(edges))
+    for i, edge in enumerate(edges):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(width > 0, np.clip((edge - lo) / width, 0.0, 1.0), lo < edge)
+        below[i] = np.dot(share, weights)
+    return np.diff(below)
+
+
+def interval_text(lo: float, hi: float, whole: bool) -> str:
+    """What an interval between two edges holds, in words."""
+    if whole and hi - lo == 1:
+        return f"{lo:,.0f}"
+    return f"{lo:,.0f} to {hi - 1:,.0f}" if whole else f"{lo:,.10g} to under {hi:,.10g}"

@@ -1,0 +1,117 @@
+"""The history of a ledger as a page that can be handed on: growth, loss, classes, and every finding.
+
+As every report it needs nothing but itself and shows no value of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from shoal.jobs.republish.history import LedgerAudit, ReleaseAudit
+from shoal.reports import charts, pages
+from shoal.version import VERSION
+
+CHECKS = {
+    "known people": "Nobody of an increment is in an earlier release.",
+    "cells": "Whoever shares both classes of two releases: k people who keep every promise.",
+    "all cells": "Whoever shares all classes so far: k people who keep every promise.",
+    "departures": "Whoever left a class together: k people.",
+    "specificity": "No cell is narrower than it was (the paper's measure of a leak).",
+    "nestedness": (
+        "Classes that lie in no single earlier class (safe refinement would have none; breaks"
+        " nothing)."
+    ),
+    "unchanged": "A record that is no update shows what it showed before.",
+    "signatures": "All classes of a person have at least m sensitive values in common.",
+    "frequencies": "No sensitive value has more than one row in m of a class.",
+    "forward and cross": "Two classes of a person have at least k records in common.",
+    "backward": "At least k records of a new person's class can be new.",
+    "boxes": "Without knowing who is who: classes that meet share no or at least k records.",
+}
+
+
+def write_history_report(found: LedgerAudit, path: Path) -> None:
+    """The page, written whole or not at all."""
+    pages.write_page(pages.filled("history.html.j2", _content(found)), path)
+
+
+def _content(found: LedgerAudit) -> dict[str, Any]:
+    checks = {finding.check for release in found.releases for finding in release.findings}
+    return {
+        "shoal": VERSION,
+        "found": found,
+        "unit": "people" if found.knows_people else "rows",
+        "releases": [_release(release) for release in found.releases],
+        "checks": {check: CHECKS[check] for check in CHECKS if check in checks},
+        "broken": [told for release in found.releases for told in release.told],
+        "charts": list(_charts(found.releases)) if len(found.releases) > 1 else [],
+    }
+
+
+def _release(release: ReleaseAudit) -> dict[str, Any]:
+    c = release.certificate
+    loss = c["utility"]["gcp"]
+    return {
+        "number": f"{release.number:04d}",
+        "covers": c["covers"],
+        "records": c["records"]["out"],
+        "came_again": release.came_again,
+        "classes": c["classes"],
+        "loss": "–" if loss is None else f"{100 * loss:.2f} %",
+        "promises": c["promises"],
+        "findings": {finding.check: finding for finding in release.findings},
+    }
+
+
+def _charts(releases: Sequence[ReleaseAudit]) -> list[tuple[str, Markup]]:
+    """Growth, loss and classes over the releases."""
+    table: list[int] = []
+    for release in releases:
+        own = release.certificate["records"]["out"]
+        table.append(
+            own if release.certificate["covers"] == "table" or not table else table[-1] + own
+        )
+    losses = [release.certificate["utility"]["gcp"] for release in releases]
+    sizes = [release.certificate["classes"]["mean"] for release in releases]
+    drawn = [
+        ("growth", "Records of the whole table", table),
+        ("size", "People in a class, on average", sizes),
+    ]
+    if all(loss is not None for loss in losses):
+        drawn.insert(
+            1, ("loss", "Detail lost in each release (gcp), %", [100 * loss for loss in losses])
+        )
+    return [
+        (title, _chart(key, title, [r.number for r in releases], values))
+        for key, title, values in drawn
+    ]
+
+
+def _chart(key: str, title: str, numbers: Sequence[int], values: Sequence[float]) -> Markup:
+    def draw(axes: Axes) -> None:
+        axes.plot(
+            numbers,
+            values,
+            color=charts.AFTER,
+            marker="o",
+            linewidth=1.5,
+            markersize=4.5,
+            clip_on=False,
+        )
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("release")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+        axes.grid(axis="y")
+
+    told = (
+        f"{title}: {values[0]:,.4g} in release {numbers[0]}, {values[-1]:,.4g} in release"
+        f" {numbers[-1]}"
+    )
+    return charts.drawn(key, title, told, 2.4, draw)

@@ -1,0 +1,35 @@
+"""Pages for people: a template filled, and written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from shoal.connectors import files
+
+
+def filled(
+    template: str,
+    content: Mapping[str, Any],
+    filters: Mapping[str, Callable[..., Any]] | None = None,
+) -> str:
+    """The page; the same for the same content. Whatever is put in is escaped, and nothing may be missing."""
+    environment = Environment(
+        loader=PackageLoader("shoal.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= dict(filters or {})
+    return environment.get_template(template).render(content)
+
+
+def write_page(page: str, path: Path) -> None:
+    """The page as a file."""
+    with files.atomic_write(str(path)) as draft:
+        draft.write_text(page, encoding="utf-8")

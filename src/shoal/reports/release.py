@@ -1,0 +1,542 @@
+"""Report: what a release promises, keeps and costs, on one page that can be handed on.
+
+The page needs nothing but itself: charts are drawn into it, and it loads no font, script or image.
+It says nothing of any single person beyond what is published: figures come from the certificate and
+the release, and what is shown of the original keeps the rule of `distributions`. The policy is shown
+as its author wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from shoal.data.certificate import Certificate
+from shoal.data.release import PublishedColumn, Release
+from shoal.data.schema import Attribute, Kind, Missing, Role, Schema, Shown
+from shoal.jobs.audit.audit import AuditResult
+from shoal.jobs.audit.downstream import as_lines as downstream_lines
+from shoal.jobs.audit.truth import Truth
+from shoal.jobs.publish.explain import as_lines
+from shoal.jobs.publish.publish import Outcome
+from shoal.policy import registry
+from shoal.policy.policy import Policy
+from shoal.reports import charts
+from shoal.reports.distributions import Distribution, distributions, least_shown
+from shoal.reports.pages import filled, write_page
+from shoal.utility.class_sizes import class_sizes
+from shoal.utility.generalized_loss import GeneralizedLoss
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All that a report says: one release under one policy. truth: None where the original is not at hand.
+
+    reasons: why records are suppressed, with how many.
+    """
+
+    certificate: Certificate
+    release: Release
+    schema: Schema
+    policy: Policy
+    truth: Truth | None
+    reasons: dict[str, int]
+
+    @property
+    def unit(self) -> str:
+        """What classes are counted in."""
+        return "people" if self.certificate["counted"] == "subjects" else "records"
+
+
+def write_report(outcome: Outcome, policy: Policy, path: Path) -> None:
+    """The report of a published file, written whole or not at all."""
+    draft = outcome.draft
+    _write(
+        Measured(
+            outcome.certificate, outcome.release, draft.schema, policy, draft.truth, draft.reasons
+        ),
+        path,
+    )
+
+
+def write_audit_report(found: AuditResult, policy: Policy, path: Path) -> None:
+    """The same report of any audited file; without its original there is no before to compare with."""
+    _write(Measured(found.certificate, found.release, found.schema, policy, found.truth, {}), path)
+
+
+def _write(measured: Measured, path: Path) -> None:
+    write_page(render(measured), path)
+
+
+def render(measured: Measured) -> str:
+    """The page; the same for the same measures."""
+    filters: dict[str, Callable[..., Any]] = {
+        "number": number_text,
+        "percent": percent_text,
+        "plain": charts.shortened,
+    }
+    return filled("report.html.j2", _content(measured), filters)
+
+
+def _content(measured: Measured) -> dict[str, Any]:
+    certificate, schema = measured.certificate, measured.schema
+    sizes, counts = class_sizes(measured.release)
+    faults = certificate.get("faults", {})
+    return {
+        "certificate": certificate,
+        "schema": schema,
+        "unit": measured.unit,
+        "holds": certificate.holds,
+        "promises": [_promise(promise) for promise in certificate["promises"]],
+        "faults": faults if "uncovered" in faults else None,
+        "kept": faults.get("not_removed", 0),
+        "quasi": [a.name for a in schema.quasi],
+        "sizes": (
+            charts.class_sizes_chart(
+                "sizes", sizes, counts, measured.release.required_k, measured.unit
+            )
+            if len(sizes)
+            else None
+        ),
+        "attackers": _attackers(certificate),
+        "losses": charts.losses_chart("losses", _losses(measured)),
+        "attributes": [
+            _attribute(measured, a, c)
+            for a, c in zip(schema.quasi, measured.release.columns, strict=True)
+        ],
+        "utility": [_measure(name, score) for name, score in certificate["utility"].items()],
+        "downstream": (
+            downstream_lines(certificate["downstream"]) if "downstream" in certificate else []
+        ),
+        "comparisons": [
+            _comparison(measured, i, d) for i, d in enumerate(_distributions(measured))
+        ],
+        "least": least_shown(measured.policy),
+        "columns": [_column(a, measured.policy) for a in schema.attributes],
+        "suppressions": _suppressions(measured),
+        "explanation": (
+            list(as_lines(certificate["explanation"])) if "explanation" in certificate else []
+        ),
+        "limits": list(_limits(measured)),
+        "command": _command(measured),
+        "policy": policy_text(measured.policy),
+        "method": _method(certificate),
+        "certificate_text": certificate.to_json(),
+    }
+
+
+# Promises and risk
+
+
+def _promise(promise: dict[str, Any]) -> dict[str, Any]:
+    model: Any = registry.models()[promise["model"]]
+    known = ("model", "attributes", "asked", "measured", "holds")
+    return {
+        **{key: promise[key] for key in known},
+        "bound": "at least" if model.higher_is_better else "at most",
+        "title": (
+            promise["model"]
+            + (f" of {', '.join(promise['attributes'])}" if promise["attributes"] else "")
+        ),
+        "settings": [
+            f"{key.replace('_', ' ')}: {number_text(promise[key])}"
+            for key in promise
+            if key not in known
+        ],
+        "definition": model.definition,
+        "source": model.source,
+    }
+
+
+def _attackers(certificate: Certificate) -> list[dict[str, Any]]:
+    risk = certificate["risk"]
+    return [
+        {
+            "name": "Prosecutor",
+            "knows": (
+                "Knows that a certain person is in the release, and all of that person's"
+                " quasi-identifiers."
+            ),
+            "means": "The chance to pick that person's record out of its class.",
+            "figures": [
+                ("at most", risk["prosecutor_max"]),
+                ("on average", risk["prosecutor_mean"]),
+            ],
+        },
+        {
+            "name": "Journalist",
+            "knows": "Wants to name anybody at all, and does not know who is in the release.",
+            "means": (
+                "Taken to be as well off as the prosecutor: no table of the whole population was"
+                " compared, so this is the most it can be."
+            ),
+            "figures": [("at most", risk["journalist_max"])],
+        },
+        {
+            "name": "Marketer",
+            "knows": (
+                "Has a list of everybody with their quasi-identifiers, and links as many as"
+                " possible."
+            ),
+            "means": (
+                "The share of people in the release whom such a list is expected to name rightly."
+            ),
+            "figures": [("expected", risk["marketer"])],
+        },
+    ]
+
+
+# What it cost
+
+
+MEASURES = {
+    "gcp": (
+        "Global certainty penalty: how much of its attribute's domain a published cell leaves open,"
+        " on average. 0 % is the original, 100 % is nothing."
+    ),
+    "generalized_loss": (
+        "The same, against the range that occurs in the release instead of the declared domain."
+    ),
+    "discernibility": (
+        "Every record counts as many as can't be told apart from it; suppressed ones count the"
+        " whole table. Lower is better."
+    ),
+    "average_class_size": "Mean class size, divided by the k asked for. 1 is the best possible.",
+    "classification": (
+        "Records that don't have the most frequent value of their class in the column to be"
+        " predicted. Lower is better."
+    ),
+    "squared_error": (
+        "Sum of squares that is lost when every numeric quasi-identifier is replaced by the mean of"
+        " its class. Lower is better."
+    ),
+    "squared_error_normalised": (
+        "The same per record, each attribute divided by its standard deviation."
+    ),
+    "information_loss_percent": (
+        "The same in percent of what is lost when the whole table is one class."
+    ),
+}
+SHARES = ("gcp", "generalized_loss")
+
+
+def _measure(name: str, score: float | None) -> dict[str, Any]:
+    known = registry.metrics().get(name)
+    explained = (
+        MEASURES.get(name) or ((known.__doc__ if known else None) or "").strip().split("\n")[0]
+    )
+    text = percent_text(score) if name in SHARES else number_text(score)
+    return {"name": name, "text": "does not apply" if score is None else text, "means": explained}
+
+
+def _losses(measured: Measured) -> dict[str, float | None]:
+    return GeneralizedLoss().per_attribute(measured.release)
+
+
+def _attribute(measured: Measured, attribute: Attribute, column: PublishedColumn) -> dict[str, Any]:
+    """One quasi-identifier in the table of losses."""
+    kept = measured.release.classes.labels >= 0
+    shown = np.bincount(column.codes[kept], minlength=len(column.cells))
+    records = max(measured.release.records, 1)
+    mark = np.isneginf(column.lo)
+    return {
+        "name": attribute.name,
+        "loss": _losses(measured)[attribute.name],
+        "exact": float(shown[column.widths == 0].sum() / records),
+        "hidden": float((shown[mark].sum() + measured.release.suppressed) / records),
+        "cells": int((shown > 0).sum()),
+    }
+
+
+# Before and after
+
+
+def _distributions(measured: Measured) -> tuple[Distribution, ...]:
+    return distributions(measured.release, measured.schema.quasi, measured.policy, measured.truth)
+
+
+def _comparison(measured: Measured, index: int, found: Distribution) -> dict[str, Any]:
+    """One chart, the figures behind it, and what it can't show."""
+    records = max(measured.release.records, 1)
+    after = 100 * found.after / records
+    before = None if found.before is None else 100 * found.before / records
+    key, chart = f"attribute{index}", None
+    if found.edges is not None and len(found.edges) > 1:
+        count = len(found.edges) - 1
+        chart = charts.intervals_chart(
+            key, found.name, found.edges, None if before is None else before[:count], after[:count]
+        )
+    elif len(found.labels):
+        chart = charts.labels_chart(key, found.name, found.labels, before, after)
+    rows = [
+        {
+            "label": label,
+            "before": None if before is None or np.isnan(before[i]) else before[i] / 100,
+            "after": after[i] / 100,
+        }
+        for i, label in enumerate(found.labels)
+    ]
+    return {
+        "name": found.name,
+        "chart": chart,
+        "rows": rows,
+        "hidden": found.hidden,
+        "both": before is not None,
+    }
+
+
+# Columns and suppression
+
+FATES = {
+    Role.IDENTIFIER: "names people directly: removed",
+    Role.SUBJECT: "tells who a record belongs to: counted, then removed",
+    Role.QUASI: "quasi-identifier: generalized",
+    Role.SENSITIVE: "sensitive: published as it is",
+    Role.PLAIN: "passes through: published as it is",
+    Role.TIME: "arrival: removed",
+    Role.DROP: "removed",
+}
+
+
+NUMBERS = {
+    Shown.RANGE: "to intervals",
+    Shown.MEAN: "to the means of classes",
+    Shown.BOTH: "to means and intervals",
+}
+
+
+def _column(attribute: Attribute, policy: Policy) -> dict[str, str]:
+    fate = FATES[attribute.role]
+    if attribute.pseudonym is not None:
+        fate = "names people directly: replaced by a keyed pseudonym"
+    if attribute.role is Role.QUASI:
+        fate += f" {_how(attribute, policy.model.attributes[attribute.name].hierarchy)}"
+    return {"name": attribute.name, "fate": fate}
+
+
+def _how(attribute: Attribute, declared: str | dict[str, Any] | None) -> str:
+    """What the cells of a quasi-identifier are generalized to."""
+    if declared is not None:
+        made = "" if isinstance(declared, str) else f", made by {next(iter(declared))}"
+        return f"to the nodes of a hierarchy{made}"
+    return {
+        Kind.NUMBER: NUMBERS[attribute.shown],
+        Kind.ORDINAL: "to spans of its order",
+        Kind.CATEGORY: "to the value or nothing of it",
+    }[attribute.kind]
+
+
+def _suppressions(measured: Measured) -> list[dict[str, Any]]:
+    """Why records are suppressed, with how many."""
+    suppressed = measured.certificate["records"]["suppressed"]
+    explained = {
+        "missing quasi-identifier": (
+            "lack a quasi-identifier, and the policy says 'missing: suppress'"
+        ),
+        "suppressed by the method": (
+            "were in a class that broke a promise; the method may suppress that many"
+        ),
+        "not covered by the plan": "have a value that the plan does not cover",
+    }
+    rows = [
+        {"count": count, "why": explained.get(why, why)} for why, count in measured.reasons.items()
+    ]
+    rest = suppressed - sum(measured.reasons.values())
+    if rest > 0:
+        rows.append({"count": rest, "why": "show the suppression mark in every quasi-identifier"})
+    return rows
+
+
+# What it does not promise
+
+
+ORDERS = {
+    "input": (
+        "Rows stand in the order of the input. Whoever knows that order, such as an alphabetical"
+        " list, can tell who is who; 'render: {order: shuffled}' in the policy mixes them."
+    ),
+    "shuffled": (
+        "Rows were mixed. Their order follows from what they show and the seed alone, so it tells"
+        " nothing about the order of the input, even to those who have the seed."
+    ),
+}
+
+
+def _limits(measured: Measured) -> Iterator[dict[str, str]]:
+    schema, certificate = measured.schema, measured.certificate
+    if certificate["counted"] == "rows":
+        yield {
+            "what": "Rows were counted, not people.",
+            "why": (
+                "The file does not say who a record belongs to. A person with several records hides"
+                " among fewer others than the figures say."
+            ),
+        }
+    yield from _sensitive_limits(measured)
+    yield {
+        "what": "Several releases.",
+        "why": (
+            "Whoever holds another release about the same people can intersect the two. This report"
+            " looks at this one alone."
+        ),
+    }
+    yield {
+        "what": "Other knowledge.",
+        "why": (
+            "The promises hold against somebody who knows"
+            f" {', '.join(a.name for a in schema.quasi)}. They say nothing about an attacker who"
+            " knows more: a sensitive value of somebody, or one that somebody can't have."
+        ),
+    }
+    means = [a.name for a in schema.quasi if a.shown is not Shown.RANGE]
+    if means:
+        yield {
+            "what": f"Means of {', '.join(means)}.",
+            "why": (
+                "Whoever knows all values of a class but one can work out that one. Without a range"
+                " beside it, a mean does not tell how far values lie from it."
+            ),
+        }
+    plain = [a.name for a in schema.with_role(Role.PLAIN)]
+    if plain:
+        yield {
+            "what": "Columns that pass through.",
+            "why": (
+                f"{', '.join(plain)}: published as they are, on the word of the policy that nobody"
+                " can be recognised by them."
+            ),
+        }
+    if schema.with_role(Role.IDENTIFIER) and any(a.pseudonym for a in schema.attributes):
+        yield {
+            "what": "Pseudonyms.",
+            "why": "Records of one person carry one pseudonym and can be put side by side.",
+        }
+    yield {"what": "The order of the rows.", "why": ORDERS[schema.render.order]}
+    if schema.missing is Missing.SUPPRESS and certificate["records"]["suppressed"]:
+        yield {
+            "what": "Suppressed records.",
+            "why": (
+                "They are in no class and count in no promise; their other columns are still"
+                " published where the policy allows it."
+            ),
+        }
+    yield {
+        "what": "Statistics about groups.",
+        "why": (
+            "The release is meant to be learned from. What is true of most people of an age or a"
+            " place is true of those who are not in it, too; this is no differential privacy."
+        ),
+    }
+
+
+def _sensitive_limits(measured: Measured) -> Iterator[dict[str, str]]:
+    """How far sensitive values are protected, attribute by attribute."""
+    sensitive = {p: set(p.sensitive) for p in measured.policy.build_promises()}
+    agreed = _agreeing_classes(measured.release)
+    classes = measured.release.classes.count
+    for attribute in measured.schema.sensitive:
+        models = sorted({p.model for p, names in sensitive.items() if attribute.name in names})
+        found = (
+            f"In {agreed[attribute.name]:,} of {classes:,} classes all records agree on it, so"
+            " whoever is known to be in such a class has that value."
+        )
+        if not models:
+            yield {
+                "what": f"Sensitive values of {attribute.name}.",
+                "why": (
+                    "No promise was asked for it, so a class hides who has which value, but not"
+                    f" which values there are. {found}"
+                ),
+            }
+        elif "t-closeness" not in models:
+            yield {
+                "what": f"Good guesses about {attribute.name}.",
+                "why": (
+                    f"{' and '.join(models)} keeps several values possible, but some may be far"
+                    " likelier in a class than in the whole table; t-closeness bounds that."
+                ),
+            }
+
+
+def _agreeing_classes(release: Release) -> dict[str, int]:
+    """Classes in which every record has the same value, by sensitive attribute."""
+    kept = np.flatnonzero(release.classes.labels >= 0)
+    labels = release.classes.labels[kept]
+    found = {}
+    for name, column in release.classes.sensitive.items():
+        codes = column.codes[kept]
+        one = np.zeros(release.classes.count, dtype=np.int64)
+        one[labels] = codes
+        differ = np.bincount(labels[codes != one[labels]], minlength=release.classes.count)
+        found[name] = int((differ == 0).sum())
+    return found
+
+
+# How to repeat it
+
+
+def _method(certificate: Certificate) -> list[tuple[str, str]]:
+    method = certificate["method"]
+    if method is None:
+        return []
+    given = [
+        (name, number_text(value) if value != "" else "not set")
+        for name, value in method["parameters"].items()
+    ]
+    account = {
+        key: value
+        for key, value in method.get("account", {}).items()
+        if not isinstance(value, (dict, list))
+    }
+    found = [(f"found: {name}", number_text(value)) for name, value in account.items()]
+    levels = [
+        (f"level of {name}", number_text(level))
+        for name, level in method.get("account", {}).get("levels", {}).items()
+    ]
+    return [*given, *found, *levels]
+
+
+def _command(measured: Measured) -> str:
+    certificate = measured.certificate
+    if certificate["verb"] == "audit":
+        return "shoal audit RELEASED -p policy.yaml" + (
+            " --original ORIGINAL" if measured.truth is not None else ""
+        )
+    return (
+        f"shoal {certificate['verb']} INPUT -p policy.yaml -o OUTPUT "
+        f"--method {certificate['method']['name']} --seed {certificate['seed']}"
+    )
+
+
+def policy_text(policy: Policy) -> str:
+    """The policy as YAML that can be used again, overrides of the command line included."""
+    content = policy.model.model_dump(mode="json", exclude_unset=True)
+    return yaml.safe_dump(
+        content, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100
+    )
+
+
+# Figures in words
+
+
+def number_text(value: object) -> str:
+    """A figure with separators and at most six digits behind what matters; other things as they are."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, int) or value.is_integer():
+        return f"{int(value):,}"
+    return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
+
+
+def percent_text(share: float | None) -> str:
+    """A share in percent with one digit, two below one percent."""
+    if share is None:
+        return "not known"
+    return f"{100 * share:.1f} %" if share == 0 or abs(share) >= 0.01 else f"{100 * share:.2g} %"

@@ -1,0 +1,270 @@
+"""Measures one fusion: real parties as processes over mutual TLS, from agreed ids to the finished table."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.data.table import Table, encode_text
+from shoal.errors import MissingExtraError, PartyError
+from shoal.policy.agreement import Agreement, Domain
+from shoal.reproduce.data_sets import adult, adult_test, data_file
+from shoal.reproduce.paper import DataSet, Setting
+from shoal.samples import bank
+
+NUMBERS = {
+    "age": [17, 90],
+    "education-num": [1, 16],
+    "capital-gain": [0, 99999],
+    "hours-per-week": [1, 99],
+}
+TOP5 = ("age", "education-num", "marital-status", "relationship", "capital-gain")
+TOP7 = (*TOP5, "sex", "hours-per-week")
+PAIRS = (
+    ("age", "education-num"), ("marital-status", "relationship"), ("capital-gain", "age"),
+    ("education-num", "relationship"), ("capital-gain", "marital-status"), ("age", "relationship"),
+)  # fmt: skip
+OWNERS = {
+    2: (
+        ("age", "education-num", "capital-gain", "hours-per-week"),
+        ("marital-status", "relationship", "sex"),
+    ),
+    3: (
+        ("age", "capital-gain", "hours-per-week"),
+        ("education-num", "marital-status"),
+        ("relationship", "sex"),
+    ),
+}
+NAMES = ("bank", "office", "state")
+PATIENCE = 120
+_CONTEXT: Any = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
+
+
+@dataclass(frozen=True)
+class Joint:
+    """The joint table that the parties hold parts of, and another one to test a classifier on."""
+
+    train: pl.DataFrame
+    test: pl.DataFrame
+    label: str
+    attributes: Mapping[str, dict[str, Any]]
+    owners: Mapping[int, Sequence[Sequence[str]]]
+    qids: Mapping[str, Sequence[Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class FusionBench:
+    """Runs the parties of a setting, and reads what their table is good for."""
+
+    joint: Joint
+    data: DataSet
+
+    def measure(self, setting: Setting) -> dict[str, Any]:
+        """Seconds by phase, rounds, steps, bytes, groups and the classifier's error of one run."""
+        if setting["method"] == "original":
+            return {"error": round(100 * self._error(None, setting["qids"]), 2)}
+        with tempfile.TemporaryDirectory() as folder:
+            content = self.prepare(Path(folder), setting)
+            told, table = _run(Path(folder), content, float(setting["delay"]))
+        agreement = Agreement.from_dict(_without_places(content))
+        spent = {
+            phase: told["seconds"].get(phase, 0.0)
+            for phase in ("scoring", "secure rounds", "instructions")
+        }
+        groups = table.select(agreement.quasi).n_unique()
+        return {
+            "seconds": round(sum(told["seconds"].values()) - told["seconds"]["join"], 3),
+            **{phase.replace(" ", "_"): round(seconds, 3) for phase, seconds in spent.items()},
+            "rounds": told["rounds"], "steps": told["steps"], "touched": told["touched"], "groups": groups,
+            "batch_bytes": told["bytes"].get("batch", 0), "shares_bytes": told["bytes"].get("shares", 0),
+            "error": round(100 * self._error((agreement, table), setting["qids"]), 2),
+        }  # fmt: skip
+
+    def prepare(self, folder: Path, setting: Setting) -> dict[str, Any]:
+        """Tables, keys and the agreement; everybody's rows in the same order, as if ids were joined."""
+        from shoal.jobs.fuse.fuse import free_ports
+        from shoal.jobs.fuse.keys import Keys
+
+        joint = self.joint
+        asked = {name for qid in joint.qids[setting["qids"]] for name in qid}
+        parties = []
+        for name, owned in zip(NAMES, joint.owners[setting["parties"]], strict=False):
+            mine = [attribute for attribute in owned if attribute in asked]
+            joint.train.with_row_index("id").select("id", *mine, joint.label).write_csv(
+                folder / f"{name}.csv"
+            )
+            parties.append(
+                {
+                    "name": name, "table": str(folder / f"{name}.csv"), "certificate": str(folder / f"{name}.crt"),
+                    "attributes": {attribute: joint.attributes[attribute] for attribute in mine},
+                }
+            )  # fmt: skip
+        promises = [
+            {"model": "k-anonymity", "attributes": list(qid), "k": setting["k"]}
+            for qid in joint.qids[setting["qids"]]
+        ]
+        content: dict[str, Any] = {
+            "version": 1, "join": "id", "label": {"attribute": joint.label, "shared": True}, "parties": parties,
+            "promises": promises, "method": {"name": setting["method"]},
+        }  # fmt: skip
+        if len(parties) == 2:
+            content["helper"] = {"name": "helper", "certificate": str(folder / "helper.crt")}
+        whole_table = [*parties, *([content["helper"]] if "helper" in content else [])]
+        for party, port in zip(whole_table, free_ports(len(whole_table)), strict=True):
+            Keys.of(party["name"], folder).make(party["name"])
+            party["address"] = f"127.0.0.1:{port}"
+        (folder / "parties.json").write_text(json.dumps(content))
+        return content
+
+    def _error(self, found: tuple[Agreement, pl.DataFrame] | None, qids: str) -> float:
+        """Share of the test records that a decision tree, learned on the masked table, gets wrong."""
+        try:
+            from sklearn.preprocessing import OneHotEncoder
+            from sklearn.tree import DecisionTreeClassifier
+        except ImportError:
+            raise MissingExtraError.of("the classifier needs scikit-learn", "ml") from None
+        joint = self.joint
+        train, test = joint.train, joint.test
+        if found is not None:
+            agreement, table = found
+            for domain in agreement.domains:
+                spans = sorted(domain.span(text) for text in table[domain.name].unique().to_list())
+                train, test = (_masked(part, domain, spans) for part in (train, test))
+        numbers = [name for name, dtype in train.schema.items() if dtype.is_numeric()]
+        texts = [name for name in train.columns if name not in (*numbers, joint.label)]
+        encoder = OneHotEncoder(handle_unknown="ignore").fit(train.select(texts).to_numpy())
+
+        def features(part: pl.DataFrame) -> np.ndarray:
+            shown = encoder.transform(part.select(texts).to_numpy()).toarray()
+            return np.column_stack([shown, *(part[name].to_numpy() for name in numbers)])
+
+        tree = DecisionTreeClassifier(
+            criterion="entropy", min_samples_leaf=2, ccp_alpha=0.0005, random_state=0
+        )
+        tree.fit(features(train), train[joint.label].to_numpy())
+        return float((tree.predict(features(test)) != test[joint.label].to_numpy()).mean())
+
+
+def _masked(part: pl.DataFrame, domain: Domain, spans: list[tuple[int, int]]) -> pl.DataFrame:
+    """The column as the cut of the fused table shows it."""
+    cells, _ = domain.cells_of(encode_text(part[domain.name].cast(pl.String)), "test")
+    places = np.searchsorted([lo for lo, _ in spans], cells, side="right") - 1
+    return part.with_columns(
+        pl.Series(domain.name, [domain.text(*span) for span in spans]).gather(places)
+    )
+
+
+def _without_places(content: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in content.items() if key not in ("parties", "helper")}
+    bare = [
+        {k: v for k, v in party.items() if k not in ("certificate", "address")}
+        for party in content["parties"]
+    ]
+    return (
+        kept | {"parties": bare} | ({"helper": {"name": "helper"}} if "helper" in content else {})
+    )
+
+
+def _run(
+    folder: Path, content: dict[str, Any], delay: float
+) -> tuple[dict[str, Any], pl.DataFrame]:
+    """All parties to their end; what the first one tells, and its table."""
+    names = [
+        party["name"]
+        for party in [*content["parties"], *([content["helper"]] if "helper" in content else [])]
+    ]
+    if hasattr(_CONTEXT, "set_forkserver_preload"):
+        _CONTEXT.set_forkserver_preload(
+            [__name__, "shoal.jobs.fuse.party", "shoal.jobs.fuse.fuse"]
+        )  # imported once for all
+    running = [
+        _CONTEXT.Process(target=_take_part, args=(str(folder), name, delay / 1000))
+        for name in names
+    ]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join()
+    if any(process.exitcode for process in running):
+        raise PartyError("a party of the experiment ended early; run again, finished rows are kept")
+    told = json.loads((folder / f"{names[0]}.told.json").read_text())
+    return told, pl.read_csv(folder / f"{names[0]}.table.csv", infer_schema=False)
+
+
+def _take_part(folder: str, name: str, delay: float) -> None:
+    """One party in its process."""
+    from shoal.connectors import files
+    from shoal.jobs.fuse.keys import Keys
+    from shoal.jobs.fuse.party import PartyInput, run_party
+
+    place = Path(folder)
+    agreement = Agreement.load(place / "parties.json")
+    me = agreement.peer(name)
+    identity = Keys.of(name, place).identity(name, me.address, me.certificate)
+    holdings, joined = None, None
+    if name in agreement.owners:
+        holdings = PartyInput.read(
+            agreement, name, Table(files.read(str(place / f"{name}.csv")).frame)
+        )
+        joined = np.arange(len(holdings.ids))
+    fused = run_party(
+        name,
+        agreement,
+        identity,
+        place / f"{name}.journal",
+        holdings,
+        joined=joined,
+        patience=PATIENCE,
+        delay=delay,
+    )
+    if fused is not None:
+        (place / f"{name}.told.json").write_text(json.dumps(fused.account))
+        fused.published.write_csv(place / f"{name}.table.csv")
+
+
+def _adult(folder: Path | None) -> FusionBench:
+    frame, told = adult(folder)
+    train, test = (_typed(part) for part in (frame, adult_test(folder)))
+    attributes: dict[str, dict[str, Any]] = {}
+    for name in TOP7:
+        if name in NUMBERS:
+            attributes[name] = {"role": "quasi", "type": "number", "domain": NUMBERS[name]}
+        else:
+            tree = data_file(folder, f"adult/taxonomy_tds/{name}.csv")
+            attributes[name] = {"role": "quasi", "hierarchy": str(tree.resolve())}
+    qids: dict[str, Sequence[Sequence[str]]] = {"QID5": [TOP5], "QID7": [TOP7], "six pairs": PAIRS}
+    return FusionBench(Joint(train, test, "income", attributes, OWNERS, qids), told)
+
+
+def _typed(frame: pl.DataFrame) -> pl.DataFrame:
+    numbers = [*NUMBERS, "capital-loss", "fnlwgt"]
+    return frame.with_columns(pl.col(name).cast(pl.Int64) for name in numbers)
+
+
+def bench(folder: Path | None, quick: bool) -> FusionBench:
+    """Adult, or invented customers of a bank where it must be quick."""
+    if not quick:
+        return _adult(folder)
+    train, test = bank.generate(700, 1).drop("customer"), bank.generate(300, 2).drop("customer")
+    attributes = bank.attributes()
+    owners = {
+        2: (("salary", "age", "education"), ("sex", "job", "district")),
+        3: (("salary", "education"), ("age", "sex"), ("job", "district")),
+    }
+    five = ("salary", "age", "sex", "job", "education")
+    qids: dict[str, Sequence[Sequence[str]]] = {
+        "QID5": [five],
+        "QID7": [(*five, "district")],
+        "six pairs": [five[:2], five[2:4], five[3:]],
+    }
+    told = DataSet("invented customers (sample bank)", train.height, "made with seed 1")
+    return FusionBench(Joint(train, test, "loan", attributes, owners, qids), told)

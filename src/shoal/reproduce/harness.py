@@ -1,0 +1,128 @@
+"""Runs a paper's grid, one row after the other, and writes down what came out.
+
+Each row is on disk before the next one starts. A run that was interrupted or killed goes on where
+it stopped; rows that other settings, another version, other code or other data gave are left alone
+and measured anew under their own fingerprint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from shoal.connectors.files import atomic_write
+from shoal.errors import InputError
+from shoal.reproduce import account
+from shoal.reproduce.account import Provenance
+from shoal.reproduce.drawing import draw
+from shoal.reproduce.paper import Bench, Paper, Row, Setting
+from shoal.reproduce.rows import ROWS, RowFile, as_csv, fingerprint
+from shoal.version import VERSION
+
+Progress = Callable[[str], None]
+
+
+def run(
+    paper: Paper, out: Path, *, quick: bool, data: Path | None, fresh: bool, progress: Progress
+) -> list[Path]:
+    """Measures what is not measured yet, and writes tables, figures and verdicts into `out`."""
+    progress(f"{paper.name}: reading the data")
+    bench = paper.bench(data, quick)
+    provenance = Provenance(VERSION, _commit(), source_hash(paper.code), bench.data, quick)
+    _make_folder(out)
+    file = RowFile(out / ROWS)
+    if fresh:
+        file.clear()
+    rows = _measured(paper.grid(quick), bench, file, provenance, _named(progress, paper.name))
+    progress(f"{paper.name}: judging and drawing")
+    return [file.path, *_written(out, paper, provenance, rows)]
+
+
+def _measured(
+    grid: Sequence[Setting], bench: Bench, file: RowFile, provenance: Provenance, progress: Progress
+) -> list[Row]:
+    """A row for every setting, in the order of the grid."""
+    finished = file.load()
+    surroundings = {
+        "shoal": provenance.shoal,
+        "source": provenance.source,
+        "data": provenance.data.sha256,
+    }
+    surroundings["records"] = str(provenance.data.records)
+    marks = [fingerprint(setting, surroundings) for setting in grid]
+    missing = sum(mark not in finished for mark in marks)
+    if finished:
+        progress(f"{len(grid) - missing} of {len(grid)} runs are finished already")
+    for i, (mark, setting) in enumerate(zip(marks, grid, strict=True)):
+        if mark not in finished:
+            progress(f"run {i + 1} of {len(grid)}: {_words(setting)}")
+            finished[mark] = {**setting, **bench.measure(setting)}
+            file.append(mark, finished[mark])
+    return [finished[mark] for mark in marks]
+
+
+def _words(setting: Setting) -> str:
+    """The setting on one line: texts speak for themselves, numbers need their name."""
+    words = (
+        value if isinstance(value, str) else f"{name} = {value}" for name, value in setting.items()
+    )
+    return ", ".join(word for word in words if word)
+
+
+def _written(
+    out: Path, paper: Paper, provenance: Provenance, rows: Sequence[Row]
+) -> Iterator[Path]:
+    judged = account.judge(paper, rows)
+    yield _whole(out / "results.csv", as_csv(rows))
+    yield _whole(out / "results.json", account.as_json(paper, provenance, rows, judged))
+    for figure in paper.figures:
+        yield _whole(out / f"{figure.name}.svg", draw(figure, judged[0].view, provenance.note))
+    yield _whole(out / "verdicts.md", account.as_markdown(paper, provenance, judged))
+
+
+def _whole(path: Path, text: str) -> Path:
+    with atomic_write(str(path)) as draft:
+        draft.write_text(text, encoding="utf-8")
+    return path
+
+
+def _make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as failed:
+        raise InputError(
+            f"output '{out}': no folder can be made there ({failed.strerror}); name another one"
+        ) from None
+
+
+def _named(progress: Progress, name: str) -> Progress:
+    return lambda stage: progress(f"{name}: {stage}")
+
+
+def source_hash(names: Sequence[str]) -> str:
+    """Hash of the source of these packages and modules."""
+    digest = hashlib.sha256()
+    for name in names:
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:
+            raise ModuleNotFoundError(name)
+        place = Path(spec.origin)
+        files = sorted(place.parent.rglob("*.py")) if place.name == "__init__.py" else [place]
+        for file in files:
+            digest.update(f"{name}/{file.name}\0".encode() + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _commit() -> str | None:
+    """The last commit that changed this package, None outside a checkout."""
+    command = ["git", "-C", str(Path(__file__).parents[2]), "log", "-1", "--format=%h", "--", "."]
+    try:
+        said = subprocess.run(
+            command, capture_output=True, text=True, timeout=10, check=True
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return said or None

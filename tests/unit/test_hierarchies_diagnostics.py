@@ -1,0 +1,161 @@
+"""Every fault that is put into a sound hierarchy is found, and no message tells a label."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_hierarchies import trees
+
+from shoal.data.hierarchies.diagnostics import Fault, Finding, diagnose, gaps, values_without_leaf
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.order import Order
+
+SOUND = [
+    ["<leaf a>", "<group x>", "<area p>", "<root>"],
+    ["<leaf b>", "<group x>", "<area p>", "<root>"],
+    ["<leaf c>", "<group y>", "<area p>", "<root>"],
+    ["<leaf d>", "<group z>", "<area q>", "<root>"],
+    ["<leaf e>", "<group z>", "<area q>", "<root>"],
+]
+
+
+def found(rows) -> dict[Fault, Finding]:
+    findings = diagnose(rows, "job")
+    assert len({finding.kind for finding in findings}) == len(findings)
+    return {finding.kind: finding for finding in findings}
+
+
+def planted(row: int, column: int, label: str) -> list[list[str]]:
+    rows = [list(labels) for labels in SOUND]
+    rows[row][column] = label
+    return rows
+
+
+@given(trees())
+def test_a_sound_hierarchy_has_no_fault_but_uneven_rows(rows):
+    assert {finding.kind for finding in diagnose(rows)} <= {Fault.UNEVEN_ROWS}
+
+
+def test_a_leaf_listed_twice_is_found():
+    faults = found([*SOUND, SOUND[0]])
+    assert set(faults) == {Fault.DUPLICATE_LEAVES}
+    assert faults[Fault.DUPLICATE_LEAVES].values == ("<leaf a>",)
+
+
+def test_a_leaf_in_two_groups_is_found_as_listed_twice_and_as_having_two_parents():
+    faults = found([*SOUND, ["<leaf a>", *SOUND[3][1:]]])
+    assert set(faults) == {Fault.DUPLICATE_LEAVES, Fault.TWO_PARENTS}
+
+
+def test_a_group_with_two_parents_is_found():
+    faults = found(planted(1, 2, "<area q>"))
+    assert set(faults) == {Fault.TWO_PARENTS}
+    assert faults[Fault.TWO_PARENTS].values == ("<group x>",)
+
+
+def test_only_the_label_that_is_torn_is_blamed_and_not_those_below_it():
+    rows = [[row[0], f"<ward of {row[1]}>", *row[1:]] for row in planted(1, 2, "<area q>")]
+    assert found(rows)[Fault.TWO_PARENTS].values == ("<group x>",)
+    assert Fault.TWO_NODES not in found(rows)
+
+
+def test_rows_of_unequal_length_are_counted():
+    faults = found([*SOUND, ["<leaf f>", "<root>"], ["<leaf g>", "<group x>", "<area p>", "<root>", "<root>"]])
+    assert set(faults) == {Fault.UNEVEN_ROWS}
+    assert faults[Fault.UNEVEN_ROWS].count == 2
+    assert "(1 row has 2, 5 rows have 4, 1 row has 5)" in faults[Fault.UNEVEN_ROWS].message
+
+
+def test_several_roots_are_found_once():
+    faults = found(planted(3, 3, "<other root>"))
+    assert faults[Fault.SEVERAL_ROOTS].count == 2
+    assert faults[Fault.SEVERAL_ROOTS].values == ("<root>", "<other root>")
+
+
+def test_a_row_that_ends_too_early_has_another_root():
+    faults = found([*SOUND, ["<leaf f>", "<group x>"]])
+    assert set(faults) == {Fault.SEVERAL_ROOTS, Fault.UNEVEN_ROWS}
+
+
+@pytest.mark.parametrize("column", range(4))
+def test_an_empty_label_is_found_in_any_column(column):
+    faults = found(planted(2, column, ""))
+    assert faults[Fault.EMPTY_LABELS].count == 1
+
+
+def test_a_separator_at_the_end_of_every_row_is_an_empty_label_in_each():
+    faults = found([[*row, ""] for row in SOUND])
+    assert set(faults) == {Fault.EMPTY_LABELS}
+    assert faults[Fault.EMPTY_LABELS].count == len(SOUND)
+
+
+@pytest.mark.parametrize(("row", "column", "label"), [(4, 0, "<group x>"), (2, 1, "<leaf d>"), (0, 0, "<area q>")])
+def test_a_label_for_two_unrelated_groups_is_found(row, column, label):
+    faults = found(planted(row, column, label))
+    assert set(faults) == {Fault.TWO_NODES}
+    assert faults[Fault.TWO_NODES].values == (label,)
+
+
+@pytest.mark.parametrize("label", ["<group x>", "<area p>", "<root>"])
+def test_a_leaf_may_bear_the_name_of_a_group_it_is_in(label):
+    assert found(planted(0, 0, label)) == {}
+
+
+def test_a_table_without_rows_is_a_fault():
+    assert set(found([])) == {Fault.NO_ROWS}
+    assert Fault.EMPTY_LABELS in found([[], ["a", "*"]])
+
+
+def test_all_faults_are_told_at_once_and_no_message_tells_a_label():
+    rows = [
+        *SOUND,
+        SOUND[0],
+        ["<leaf f>", "<group x>", "<area q>", "<root>"],
+        ["<leaf g>", "", "<area q>", "<root>"],
+        ["<leaf h>", "<area p>", "<area q>", "<root>"],
+        ["<leaf i>", "<other root>"],
+    ]
+    findings = diagnose(rows, "job")
+    assert {finding.kind for finding in findings} == set(Fault) - {Fault.POLICY} - {
+        Fault.NO_ROWS,
+        Fault.GAP,
+        Fault.MISFIT,
+    }
+    for finding in findings:
+        assert not any(value in repr(finding) for value in finding.values)
+        assert "<" not in finding.message
+        assert finding.message.startswith("attribute 'job': ")
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            finding.count = 0
+
+
+@given(trees(), st.data())
+def test_gaps_count_values_and_records_outside_the_leaves(rows, data):
+    hierarchy = Hierarchy.from_paths(rows)
+    pool = [*{label for row in rows for label in row}, "stranger", "n", "N0"]
+    values = data.draw(st.lists(st.sampled_from(pool), unique=True))
+    counts = np.array(data.draw(st.lists(st.integers(1, 9), min_size=len(values), max_size=len(values))), dtype=int)
+    leaves = set(hierarchy.labels[: hierarchy.leaves])
+    absent = [value not in leaves for value in values]
+    findings = gaps(hierarchy, "job", values, counts)
+    assert [f.count for f in findings] == ([int(counts[absent].sum())] if any(absent) else [])
+    assert [f.values for f in findings] == ([tuple(v for v in values if v not in leaves)] if any(absent) else [])
+
+
+def test_a_gap_says_when_values_are_labels_of_groups():
+    hierarchy = Hierarchy.from_paths(SOUND)
+    (gap,) = gaps(hierarchy, "job", ["<leaf a>", "<group x>", "<leaf z>"], np.array([5, 2, 1]))
+    assert gap.message.startswith("attribute 'job': 3 records lie outside the hierarchy (2 distinct values, 1 of them")
+    assert gap.values == ("<group x>", "<leaf z>")
+
+
+def test_misfits_count_records_where_they_are_known():
+    values = np.array(["low", "<odd>", "<even>"], dtype=object)
+    (finding,) = values_without_leaf(Order(("low", "high")), "grade", values, np.array([1, 2, 3]))
+    assert finding.count == 5
+    assert finding.message.startswith("attribute 'grade': 5 records with 2 distinct values are not in the listed order")
+    assert finding.values == ("<odd>", "<even>")
