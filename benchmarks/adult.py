@@ -1,4 +1,6 @@
-"""Adult for the benchmarks: the complete records, and as many more as wanted by resampling with jitter."""
+"""Adult for the benchmarks: the complete records, and as many more as wanted by resampling with
+jitter.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def policy(quasi: tuple[str, ...], k: int, **more: object) -> dict:
 
 
 def declared(policy: dict, frame: pl.DataFrame) -> dict:
-    """The same policy with every order and domain spelled out, so that a release can be read without the original."""
+    """The same policy with every order and domain spelled out, so that a release can be read
+    without the original.
+    """
     attributes = {name: dict(attribute) for name, attribute in policy["attributes"].items()}
     for name, attribute in attributes.items():
         if attribute.get("order") == "frequency":
@@ -87,7 +91,9 @@ def declared(policy: dict, frame: pl.DataFrame) -> dict:
 
 
 def over_hierarchies(k: int) -> dict:
-    """All eight over the hierarchies that ARX ships, `education` for its number; paths are relative to `DATA`."""
+    """All eight over the hierarchies that ARX ships, `education` for its number; paths are relative
+    to `DATA`.
+    """
     names = [name.removesuffix("-num") for name in EIGHT]
     attributes: dict = {
         n: {"role": "quasi", "hierarchy": f"adult/hierarchies_arx/{n}.csv"} for n in names

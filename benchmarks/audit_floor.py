@@ -1,4 +1,5 @@
-"""The floor under an audit: Polars reads the release and counts classes, values in classes, and records of each.
+"""The floor under an audit: Polars reads the release and counts classes, values in classes, and
+records of each.
 
 python audit_floor.py RELEASED.csv SENSITIVE QUASI,...
 """

@@ -1,4 +1,5 @@
-"""Full-domain search beside ARX's published times: Adult and Cup with ARX's hierarchies, and 1.2 million records.
+"""Full-domain search beside ARX's published times: Adult and Cup with ARX's hierarchies, and 1.2
+million records.
 
 python full_domain.py RECORDS FILE            Adult resampled, encoded, into a file
 python full_domain.py FILE SUPPRESSION        one search on it, in a process of its own

@@ -1,4 +1,5 @@
-"""Fusion: what a step costs per record that it touches, what is said, and how long real parties take.
+"""Fusion: what a step costs per record that it touches, what is said, and how long real parties
+take.
 
 python fusion.py steps ROWS REPEATS          measures the steps in a process of its own and prints JSON
 python fusion.py rounds FOLDER NAME COUNT    takes part in secure rounds and prints what each took
@@ -155,7 +156,9 @@ def _said() -> dict[str, dict[str, float]]:
 
 
 def _random_settings() -> tuple[int, int, int, int]:
-    """Rounds step by step, by the literal rule and in batches; and how often batches take more than that rule."""
+    """Rounds step by step, by the literal rule and in batches; and how often batches take more than
+    that rule.
+    """
     from shoal.algorithms.fusion.party_tds import PartyTds, PartyTdsLiteral, PartyTdsStepwise
     from shoal.algorithms.steps.specialization import AnonymityRequirement
 

@@ -1,4 +1,5 @@
-"""Fusion at size: every party a process of its own, from its file to the release, ids joined, all audited.
+"""Fusion at size: every party a process of its own, from its file to the release, ids joined, all
+audited.
 
 python fusion_scale.py FOLDER ROWS K JOINING     writes the owners' tables, keys and the agreement
 """

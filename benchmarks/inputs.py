@@ -1,4 +1,5 @@
-"""Big inputs, made in a process of their own: the one that measures stays small, and nothing big is committed.
+"""Big inputs, made in a process of their own: the one that measures stays small, and nothing big is
+committed.
 
 python inputs.py table OUT.csv ROWS COLUMN,...     records of Adult, resampled where ROWS is not 0
 python inputs.py codes OUT.npz ROWS                the six quasi-identifiers as the matrix that methods see

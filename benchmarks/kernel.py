@@ -1,4 +1,5 @@
-"""Kernel: what the method costs over a bare median split of the same rows, in one process, turn by turn.
+"""Kernel: what the method costs over a bare median split of the same rows, in one process, turn by
+turn.
 
 python kernel.py CODES.npz REPEATS K     measures in a process of its own and prints JSON
 """

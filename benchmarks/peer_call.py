@@ -2,7 +2,8 @@
 
 python peer_call.py NAME TABLE.csv GROUPS.json K SENSITIVE NUMBERS,... CATEGORIES,...
 
-Writes the published groups as [{"cells": {attribute: text}, "records": n}] and prints the CPU seconds of the call.
+Writes the published groups as [{"cells": {attribute: text}, "records": n}] and prints the CPU
+seconds of the call.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def anonypy(
 def polarfrost(
     path: str, k: int, sensitive: str, numbers: list[str], categories: list[str]
 ) -> tuple[float, list[Any]]:
-    # it imports PySpark's pandas_udf always and uses it for Spark tables only: empty modules stand in
+    # it imports PySpark's pandas_udf always and uses it for Spark tables only: empty modules stand
+    # in
     for name in ("pyspark", "pyspark.sql", "pyspark.sql.functions"):
         sys.modules[name] = types.ModuleType(name)
     functions: Any = sys.modules["pyspark.sql.functions"]

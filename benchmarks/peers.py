@@ -1,4 +1,6 @@
-"""Peers: anonypy and polarfrost on Adult, each in an environment of its own, and one million records."""
+"""Peers: anonypy and polarfrost on Adult, each in an environment of its own, and one million
+records.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ BEYOND_START = 2.0
 
 @dataclass(frozen=True)
 class Peer:
-    """needs: what its own requirements leave out. larger: whether it is also tried on the larger table."""
+    """needs: what its own requirements leave out. larger: whether it is also tried on the larger
+    table.
+    """
 
     name: str
     pinned: str
@@ -238,7 +242,9 @@ def _call(peer: Peer, python: str, table: Path, out: Path) -> float:
 
 
 def as_release(groups: list[dict[str, Any]], policy: dict[str, Any]) -> pl.DataFrame:
-    """What a peer published as a table of ours, a row per record: 17-25 and sets of labels become spans."""
+    """What a peer published as a table of ours, a row per record: 17-25 and sets of labels become
+    spans.
+    """
     orders = {name: policy["attributes"][name]["order"] for name in CATEGORIES}
     columns: dict[str, list[str]] = {name: [] for name in adult.EIGHT}
     for group in groups:

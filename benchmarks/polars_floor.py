@@ -1,9 +1,11 @@
-"""The floor under a whole `shoal publish`: Polars reads the same input and writes the same output, nothing else.
+"""The floor under a whole `shoal publish`: Polars reads the same input and writes the same output,
+nothing else.
 
 python polars_floor.py INPUT.csv PUBLISHED.arrow OUT.csv
 
-Reads the input with types guessed as Polars does, holds it, and writes the published table as text columns. How that
-table came to be in memory is not counted as CPU: the seconds of loading it are reported, to be taken off.
+Reads the input with types guessed as Polars does, holds it, and writes the published table as text
+columns. How that table came to be in memory is not counted as CPU: the seconds of loading it are
+reported, to be taken off.
 """
 
 from __future__ import annotations

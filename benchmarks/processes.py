@@ -1,6 +1,8 @@
-"""Processes that are measured: CPU seconds and peak memory, as the system counted them for that process alone.
+"""Processes that are measured: CPU seconds and peak memory, as the system counted them for that
+process alone.
 
-A process inherits the peak memory of the one that started it, so a launcher of a few megabytes stands between.
+A process inherits the peak memory of the one that started it, so a launcher of a few megabytes
+stands between.
 """
 
 from __future__ import annotations
@@ -51,10 +53,13 @@ _INHERITED = {
 def run(
     command: Sequence[str], *, env: Mapping[str, str] | None = None, timeout: float | None = None
 ) -> Usage:
-    """Runs a command to its end; raises RuntimeError with its last words where it fails or takes too long."""
+    """Runs a command to its end; raises RuntimeError with its last words where it fails or takes
+    too long.
+    """
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as folder:
         report = Path(folder) / "usage"
-        # -E: variables that are meant for the child, such as an empty cache, must not meet the launcher
+        # -E: variables that are meant for the child, such as an empty cache, must not meet the
+        # launcher
         launched = subprocess.Popen(
             [sys.executable, "-S", "-E", "-c", _LAUNCHER, str(report), *command],
             stdout=subprocess.PIPE,

@@ -1,4 +1,6 @@
-"""Quality: what each method loses on Adult, over ordered values and over the hierarchies that ARX ships."""
+"""Quality: what each method loses on Adult, over ordered values and over the hierarchies that ARX
+ships.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ CLUSTERING = {
 }  # and those that aim at t-closeness take minutes each: measured for one k
 CLUSTERING_K = 10
 VALUES = {"ordered": lambda k: adult.policy(adult.EIGHT, k), "hierarchies": adult.over_hierarchies}
-# ARX 3.9.2, best local recoding on this table and over these hierarchies: figures of this project, not of this run
+# ARX 3.9.2, best local recoding on this table and over these hierarchies: figures of this project,
+# not of this run
 ARX = {5: 6.09, 10: 8.43, 50: 15.77, 100: 20.06}
 # best partitioner known to us before (DESIGN's anchors), and the figures below all published ones
 ORDERED_TARGETS = {10: 5.55, 50: 12.6}
@@ -54,7 +57,9 @@ class Contender:
 
 
 def contenders() -> Iterator[Contender]:
-    """Every table method with its defaults, and with the paper's settings where it has a preset for them."""
+    """Every table method with its defaults, and with the paper's settings where it has a preset for
+    them.
+    """
     for method in registry.methods().values():
         if method.verb != "publish" or method.recodes_globally:
             continue

@@ -1,4 +1,6 @@
-"""Re-publication: what the next release of a growing table costs and loses, and what its history's audit costs."""
+"""Re-publication: what the next release of a growing table costs and loses, and what its history's
+audit costs.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def measure(asked: Asked) -> Result:
 
 
 def _series(found: Result, policy: Path, asked: Asked) -> None:
-    """CRP's own setting, again and again: the cost of an increment must grow by little more than hashing its people."""
+    """CRP's own setting, again and again: the cost of an increment must grow by little more than
+    hashing its people.
+    """
     releases = MOST if asked.rows is None else 20
     asked.say(f"republish: {releases} increments of {SMALL}, crp; 12 by static-2")
     runs = [_call("series", policy, "crp", SMALL, releases) for _ in range(asked.repeats)]

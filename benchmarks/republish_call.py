@@ -43,7 +43,9 @@ def series(policy: str, method: str, records: str, releases: str, grown: str | N
 
 
 def kills(policy: str, ledger: str, count: str) -> dict:
-    """Appends in new processes that are killed at random instants; each increment is tried until it is in."""
+    """Appends in new processes that are killed at random instants; each increment is tried until it
+    is in.
+    """
     place, rng = Path(ledger), random.Random(3)
     place.parent.mkdir(exist_ok=True)
     source = place.with_name("killed.csv")

@@ -1,7 +1,8 @@
-"""The floor under the rounded partition: a bare median split of whole rows, in place, in compiled code.
+"""The floor under the rounded partition: a bare median split of whole rows, in place, in compiled
+code.
 
-Widest attribute, quickselect of int32 rows, no tie order, no options. A method can't be expected to be
-faster than this by much; its time is quoted as a multiple of this one, measured in the same run.
+Widest attribute, quickselect of int32 rows, no tie order, no options. A method can't be expected to
+be faster than this by much; its time is quoted as a multiple of this one, measured in the same run.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from numba import njit
 
 @njit(nogil=True, cache=True)
 def median_split(rows, scale, least):
-    """Splits rows (n, d + 1) int32 in place at medians down to nodes under 2 * least; returns the starts."""
+    """Splits rows (n, d + 1) int32 in place at medians down to nodes under 2 * least; returns the
+    starts.
+    """
     n, columns = rows.shape
     d = columns - 1
     starts = np.empty(n // least + 1, dtype=np.int64)

@@ -1,10 +1,12 @@
-"""make bench: measures what the docs claim, side by side with a floor or a peer, and writes it down.
+"""make bench: measures what the docs claim, side by side with a floor or a peer, and writes it
+down.
 
 python benchmarks/run.py [--only NAME] [--rows N] [--repeats R]
 
-Every benchmark leaves benchmarks/results/<name>.json; the page docs/_generated/benchmarks.md is drawn from all of them.
-The whole takes about an hour and 8 GB of memory on two cores. `--rows N` tries it on smaller tables: then name other
-places with --results and --page, so that committed figures stay.
+Every benchmark leaves benchmarks/results/<name>.json; the page docs/_generated/benchmarks.md is
+drawn from all of them. The whole takes about an hour and 8 GB of memory on two cores. `--rows N`
+tries it on smaller tables: then name other places with --results and --page, so that committed
+figures stay.
 """
 
 from __future__ import annotations

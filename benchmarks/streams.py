@@ -198,7 +198,9 @@ def _floor(space: Any, values: np.ndarray, k: int) -> float:
 
 
 def _whole(asked: Any, rows: int) -> list[Any]:
-    """CSV to CSV with a checkpoint, all CPU seconds of the process; and Polars reading and writing the same file."""
+    """CSV to CSV with a checkpoint, all CPU seconds of the process; and Polars reading and writing
+    the same file.
+    """
     import processes
     from measure import ONE_THREAD, Figure, ratios
 
@@ -300,7 +302,9 @@ def _resident() -> int:
 
 
 def _kills(asked: Any, kills: int) -> Any:
-    """The command killed at random instants until it is through, again and again; every output compared."""
+    """The command killed at random instants until it is through, again and again; every output
+    compared.
+    """
     from measure import Figure
 
     same = 0.0

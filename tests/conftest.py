@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, settings
 from shoal.cli.main import status_of
 from shoal.samples import patients
 
-# how long an example takes says nothing: machines are shared, and kernels compile on their first call
-# new examples at every run, but for what decides whether a change lands: that must not fail for what it did not change
+# how long an example takes says nothing: machines are shared, and kernels compile on their first
+# call new examples at every run, but for what decides whether a change lands: that must not fail
+# for what it did not change
 SAME_EXAMPLES = os.environ.get("SHOAL_SAME_EXAMPLES") == "1"
 settings.register_profile(
     "shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=SAME_EXAMPLES
@@ -72,7 +73,9 @@ def workplace(tmp_path, sample_table, monkeypatch) -> Path:
 
 @pytest.fixture
 def shoal(capfd):
-    """Runs one command in this process: `shoal("publish", ...)` gives its exit status and what it printed."""
+    """Runs one command in this process: `shoal("publish", ...)` gives its exit status and what it
+    printed.
+    """
 
     class Result:
         def __init__(self, status: int, out: str, err: str) -> None:

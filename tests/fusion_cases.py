@@ -1,4 +1,6 @@
-"""Joint tables for the tests of fusion: the paper's own, random ones, and a way to run all parties in one process."""
+"""Joint tables for the tests of fusion: the paper's own, random ones, and a way to run all parties
+in one process.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ class Case:
         return state, steps
 
     def together(self, rule, owners):
-        """All parties' runs in one process; owners: attribute numbers by party. The parties, batches and rounds."""
+        """All parties' runs in one process; owners: attribute numbers by party. The parties,
+        batches and rounds.
+        """
         parties = [
             Party(rule, self.taxonomies, {j: self.codes[j] for j in own}, self.classes, self.qids)
             for own in owners

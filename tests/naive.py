@@ -51,7 +51,9 @@ def k_measured(labels, subjects, which):
 
 
 def k_measured_on_cells(labels, subjects, cells, which):
-    """People who share the cells of this class; `cells[i]` is a tuple. The least, if it shows several."""
+    """People who share the cells of this class; `cells[i]` is a tuple. The least, if it shows
+    several.
+    """
     counts = []
     for shown in {cells[i] for i in records_of(labels, which)}:
         sharing = {
@@ -107,7 +109,9 @@ def fewest_distinct(labels, subjects, columns, which):
 
 
 def ratios(labels, subjects, values, which):
-    """Share in the class / share in the table, of every value of the table; None for an empty class."""
+    """Share in the class / share in the table, of every value of the table; None for an empty
+    class.
+    """
     mine, table = (
         pairs_in(labels, subjects, values, which),
         pairs_of_table(labels, subjects, values),
@@ -156,7 +160,9 @@ def equal_ground(places):
 
 
 def ordered_ground(places, occurring):
-    """Steps between two values among those that occur in some class; others are nobody's and no step."""
+    """Steps between two values among those that occur in some class; others are nobody's and no
+    step.
+    """
     rank = {place: i for i, place in enumerate(sorted(occurring))}
     whole = max(len(rank) - 1, 1)
     return [
@@ -166,7 +172,9 @@ def ordered_ground(places, occurring):
 
 
 def halved_ground(places, occurring):
-    """The shortest of 1, 2, 4, ... nearly equal runs of the occurring values that holds both: how long, at most."""
+    """The shortest of 1, 2, 4, ... nearly equal runs of the occurring values that holds both: how
+    long, at most.
+    """
     rank = {place: i for i, place in enumerate(sorted(occurring))}
     values = len(rank)
 
@@ -185,7 +193,9 @@ def halved_ground(places, occurring):
 
 
 def joint_ground(grounds, units):
-    """Between two combinations, the greatest of the distances of their parts, rounded up to 1 / units."""
+    """Between two combinations, the greatest of the distances of their parts, rounded up to 1 /
+    units.
+    """
 
     def between(one, other):
         farthest = max(ground[i][j] for ground, i, j in zip(grounds, one, other, strict=True))

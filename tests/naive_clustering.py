@@ -13,7 +13,9 @@ Records = list[int]
 
 @dataclass(frozen=True)
 class Asked:
-    """One sensitive attribute: value of each record, its values, the limit; a parent list for trees."""
+    """One sensitive attribute: value of each record, its values, the limit; a parent list for
+    trees.
+    """
 
     values: list[int]
     count: int
@@ -24,7 +26,9 @@ class Asked:
 
 
 def distance_to_table(asked: Asked, members: Records) -> Fraction:
-    """Earth mover's distance between the members and all records, from the definition of each ground distance."""
+    """Earth mover's distance between the members and all records, from the definition of each
+    ground distance.
+    """
     shares = [
         Fraction(sum(asked.values[r] == v for r in members), len(members))
         - Fraction(asked.values.count(v), len(asked.values))

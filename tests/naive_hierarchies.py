@@ -1,4 +1,6 @@
-"""Plain truth for hierarchies: nodes are the label paths from the root, with the set of leaves below each."""
+"""Plain truth for hierarchies: nodes are the label paths from the root, with the set of leaves
+below each.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from dataclasses import dataclass
 class NaiveTree:
     """A tree before chains become one node.
 
-    lines: for each leaf label, its nodes from the leaf up; a node is the tuple of labels down to it.
+    lines: for each leaf label, its nodes from the leaf up; a node is the tuple of labels down to
+    it.
     covers: the leaf labels below each node. levels: cells from each node down to its deepest leaf.
     """
 
@@ -41,7 +44,9 @@ class NaiveTree:
         return max(self.levels.values())
 
     def moving_cost(self, difference: dict[str, int]) -> float:
-        """Hierarchical earth mover's distance times mass: at each inner node, level/height * min(surplus, deficit)."""
+        """Hierarchical earth mover's distance times mass: at each inner node, level/height *
+        min(surplus, deficit).
+        """
         cost = 0.0
         for node in self.covers:
             below = [
@@ -82,7 +87,9 @@ def _without_repeats(row: list[str]) -> list[str]:
 
 
 def _places(row: list[str], line: list[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
-    """Where the row first names each of its nodes; a group that shares its leaf's cells says nothing more."""
+    """Where the row first names each of its nodes; a group that shares its leaf's cells says
+    nothing more.
+    """
     starts = [i for i, label in enumerate(row) if i == 0 or label != row[i - 1]]
     if len(line) > len(starts):
         starts = [0, *starts]

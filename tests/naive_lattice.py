@@ -1,4 +1,6 @@
-"""Every node of a small lattice, one by one, in plain Python: what full-domain searches are compared with."""
+"""Every node of a small lattice, one by one, in plain Python: what full-domain searches are
+compared with.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def cells(columns, node):
 
 
 def suppressed(columns, node, models, subjects=None, sensitive=None, share=1.0):
-    """Who is suppressed: first classes of too few people, then all that fail, until none that is left does."""
+    """Who is suppressed: first classes of too few people, then all that fail, until none that is
+    left does.
+    """
     gone = np.zeros(len(columns[0].values), dtype=bool)
     counts = [model for model in models if model.model == "k-anonymity"]
     single = [model for model in models if not model.whole_table]
@@ -159,7 +163,9 @@ def score(columns, node, gone, metric, k):
 
 
 def optimum(columns, models, metric, share, k, low=None, high=None, **more):
-    """The least score of all nodes that suppress no more than the share and keep somebody; None where there is none."""
+    """The least score of all nodes that suppress no more than the share and keep somebody; None
+    where there is none.
+    """
     best = None
     n = len(columns[0].values)
     for node in nodes(columns, low, high):

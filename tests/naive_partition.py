@@ -57,7 +57,8 @@ def paper_classes(matrix: Matrix, k: int) -> list[list[int]]:
 
 
 def cheapest_cut_in_two(matrix: Matrix, k: int) -> float:
-    """Least total loss over all admissible cuts of the whole table on any attribute that costs anything.
+    """Least total loss over all admissible cuts of the whole table on any attribute that costs
+    anything.
 
     Tied records go by the other attributes, the widest first, the earlier where equally wide.
     """

@@ -1,4 +1,6 @@
-"""Plain-Python truth for lattice peeling: dictionaries of cells, one vector of levels after another."""
+"""Plain-Python truth for lattice peeling: dictionaries of cells, one vector of levels after
+another.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ Cells = list[list[int]]
 
 
 def cells(matrix: Matrix, j: int) -> Cells:
-    """Every level of attribute j that tells some records apart that a coarser one doesn't, and the coarsest."""
+    """Every level of attribute j that tells some records apart that a coarser one doesn't, and the
+    coarsest.
+    """
     codes = [int(code) for code in matrix.codes[:, j]]
     if matrix.base[j] >= 0:
         top = max(height(matrix, node) for node in range(len(matrix.parent)))
@@ -47,7 +51,9 @@ def ancestor(matrix: Matrix, node: int, level: int) -> int:
 
 
 def mean_loss(matrix: Matrix, j: int, level: list[int]) -> float:
-    """What the records lose that publish these cells: a node's width, or the reach of what lies in a bin."""
+    """What the records lose that publish these cells: a node's width, or the reach of what lies in
+    a bin.
+    """
     if matrix.base[j] >= 0:
         return sum(float(matrix.width[node]) for node in level) / len(level)
     members = defaultdict(list)

@@ -17,7 +17,9 @@ Holds = Callable[[list[Records]], list[bool]]
 
 
 class JustK:
-    """k people in every class; `needs_more_than_k` sends a method down the path that asks for each cut."""
+    """k people in every class; `needs_more_than_k` sends a method down the path that asks for each
+    cut.
+    """
 
     def __init__(self, matrix: Matrix, k: int, needs_more_than_k: bool = False) -> None:
         self.matrix, self.k, self.needs_more_than_k = matrix, k, needs_more_than_k

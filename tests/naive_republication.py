@@ -1,4 +1,6 @@
-"""Plain twins of what re-publication does: slow, from the papers' words, sharing no code with the source."""
+"""Plain twins of what re-publication does: slow, from the papers' words, sharing no code with the
+source.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def crp_classes(points: np.ndarray, who: list[int], k: int, first: int) -> list[
 
 
 def with_leftovers(points: np.ndarray, who: list[int], labels: list[int], k: int) -> list[int]:
-    """Step 8: the nearest mean of the classes as they were, while fewer than 2k - 1 people are in, or the same one."""
+    """Step 8: the nearest mean of the classes as they were, while fewer than 2k - 1 people are in,
+    or the same one.
+    """
     labels = list(labels)
     count = max(labels) + 1
     means = [
@@ -45,7 +49,9 @@ def with_leftovers(points: np.ndarray, who: list[int], labels: list[int], k: int
 
 
 def with_leftovers_by_loss(columns, who: list[int], labels: list[int], k: int, costs) -> list[int]:
-    """Step 8, the variant: the class whose whole loss grows least. columns: (n, d) codes; costs: of a code."""
+    """Step 8, the variant: the class whose whole loss grows least. columns: (n, d) codes; costs: of
+    a code.
+    """
 
     def loss(members: list[int]) -> float:
         spans = ([columns[i][j] for i in members] for j in range(len(costs)))
@@ -66,7 +72,9 @@ def with_leftovers_by_loss(columns, who: list[int], labels: list[int], k: int, c
 
 
 def cells(histories: list[dict[int, int]]) -> dict[tuple, set[int]]:
-    """Records by all the classes that they were ever in; a history is record -> class, absent ones left out."""
+    """Records by all the classes that they were ever in; a history is record -> class, absent ones
+    left out.
+    """
     whole_table = set().union(*histories)
     found: dict[tuple, set[int]] = {}
     for record in whole_table:
@@ -75,7 +83,8 @@ def cells(histories: list[dict[int, int]]) -> dict[tuple, set[int]]:
 
 
 def mappings(first: list[tuple], second: list[tuple]):
-    """Every way in which the rows of the first release can be rows of the second: equal values, boxes that meet.
+    """Every way in which the rows of the first release can be rows of the second: equal values,
+    boxes that meet.
 
     A row is (class, box, value); a box is a tuple of (lo, hi).
     """
@@ -97,7 +106,9 @@ def mappings(first: list[tuple], second: list[tuple]):
 
 
 def forward_and_cross(first: list[tuple], second: list[tuple], g1: int, g2: int) -> int:
-    """The most records that two classes can share in any mapping: |g1| - F at best, |g2| - C at best."""
+    """The most records that two classes can share in any mapping: |g1| - F at best, |g2| - C at
+    best.
+    """
     return max(
         sum(row[0] == g1 and second[j][0] == g2 for row, j in zip(first, mapping, strict=True))
         for mapping in mappings(first, second)

@@ -1,4 +1,6 @@
-"""Top-down specialization in plain Python: every candidate and every group computed anew at every step."""
+"""Top-down specialization in plain Python: every candidate and every group computed anew at every
+step.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ def entropy(counts) -> float:
 
 
 class NaiveTds:
-    """rows: tuples of cells, one for each attribute. trees: by attribute span -> child spans, None for a number."""
+    """rows: tuples of cells, one for each attribute. trees: by attribute span -> child spans, None
+    for a number.
+    """
 
     def __init__(self, rows, classes, trees, cells, qids, score="gain-ratio"):
         self.rows, self.classes, self.trees, self.qids, self.score = (
@@ -35,7 +39,9 @@ class NaiveTds:
 
     @staticmethod
     def implies(qids, j, i) -> bool:
-        """Whether QID j holds wherever QID i must; of two that are the same, the later one implies the earlier."""
+        """Whether QID j holds wherever QID i must; of two that are the same, the later one implies
+        the earlier.
+        """
         holds = set(qids[i][0]) <= set(qids[j][0]) and qids[i][1] <= qids[j][1]
         same = set(qids[i][0]) == set(qids[j][0]) and qids[i][1] == qids[j][1]
         return j != i and holds and (not same or j > i)

@@ -1,4 +1,5 @@
-"""FADS, FADS by single records and FAANST in plain Python, records as lists of numbers; promises k alone.
+"""FADS, FADS by single records and FAANST in plain Python, records as lists of numbers; promises k
+alone.
 
 What merges clusters that are too small is the repair of all methods, which has its own twin.
 """
@@ -24,7 +25,9 @@ def box(own, values, members):
 
 
 def least_covering(clusters, row, draw):
-    """The cluster of least loss that covers a record, of equals one by draw; None where there is none."""
+    """The cluster of least loss that covers a record, of equals one by draw; None where there is
+    none.
+    """
     fits = [
         c
         for c in clusters
@@ -35,7 +38,9 @@ def least_covering(clusters, row, draw):
 
 
 def fads(own, values, people, k, delta, tau, c0, strict_release, leftovers, seed):
-    """What becomes of each record with neighbour=knn: (record, kind, members of its cluster), in order of leaving."""
+    """What becomes of each record with neighbour=knn: (record, kind, members of its cluster), in
+    order of leaving.
+    """
     held, clusters, out, release = [], [], [], 0
     most = ceil(c0 * delta / k)
 
@@ -87,7 +92,9 @@ def fads(own, values, people, k, delta, tau, c0, strict_release, leftovers, seed
 
 
 def fads_tuple(own, values, people, k, delta, lifetime, seed):
-    """What becomes of each record: (record, kind, members of its cluster or None), in order of leaving."""
+    """What becomes of each record: (record, kind, members of its cluster or None), in order of
+    leaving.
+    """
     costs = Costs(own.near(values), own.leaf(values), *own.costs)
     held, clusters, out = [], [], []
 
@@ -129,7 +136,9 @@ def fads_tuple(own, values, people, k, delta, lifetime, seed):
 
 
 def faanst(own, values, people, k, delta, tau, delay, rounds, keep, seed):
-    """What becomes of each record: (record, kind, members of its cluster or None), in order of leaving."""
+    """What becomes of each record: (record, kind, members of its cluster or None), in order of
+    leaving.
+    """
     near, leaf = own.near(values), own.leaf(values)
     costs = Costs(near, leaf, *own.costs)
     held, clusters, out, release = [], [], [], 0
@@ -171,7 +180,8 @@ def faanst(own, values, people, k, delta, tau, delay, rounds, keep, seed):
         waiting = [i for c in found if not enough(c) for i in c]
         if len(waiting) > delta // 2 or not good:
             return merged(found)
-        # who must leave joins the cluster whose loss grows least, in order of arrival, clusters as they stand in time
+        # who must leave joins the cluster whose loss grows least, in order of arrival, clusters as
+        # they stand in time
         good.sort(key=min)
         grown = [list(c) for c in good]
         for i in sorted(i for i in waiting if i in forced):
@@ -226,7 +236,9 @@ def faanst(own, values, people, k, delta, tau, delay, rounds, keep, seed):
         return sorted((g for g in groups if g), key=min)
 
     def merged(groups):
-        """Groups that are too small merged with their nearest, by the repair that all methods share."""
+        """Groups that are too small merged with their nearest, by the repair that all methods
+        share.
+        """
         rest = sorted(i for g in groups for i in g)
         label = {i: c for c, g in enumerate(groups) for i in g}
         part = Arrivals(np.array(rest), values[rest], np.array([people[i] for i in rest]))

@@ -1,6 +1,8 @@
-"""Parties as real processes for tests, each killed at an entry of its journal where a test asks for it.
+"""Parties as real processes for tests, each killed at an entry of its journal where a test asks for
+it.
 
-They are forked from a server that has imported everything, so that a test needs no seconds to start one.
+They are forked from a server that has imported everything, so that a test needs no seconds to start
+one.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ _CONTEXT.set_forkserver_preload(
 
 @dataclass
 class World:
-    """A folder with tables, keys and an agreement of several parties; and the processes that run them."""
+    """A folder with tables, keys and an agreement of several parties; and the processes that run
+    them.
+    """
 
     folder: Path
     content: dict
@@ -70,7 +74,9 @@ class World:
         return {name: process.exitcode for name, process in self.running.items()}
 
     def die_at_every_entry(self, name: str) -> int:
-        """Starts a party that is killed at the first entry that it adds to its journal, again and again; its lives."""
+        """Starts a party that is killed at the first entry that it adds to its journal, again and
+        again; its lives.
+        """
         lives = 0
         while not lives or self.running[name].exitcode == -9:
             self.start(name, die_at=1)
@@ -121,7 +127,9 @@ def _party(
 
 
 def _lie(about: str) -> None:
-    """Changes what this process says: how many records it has, who is in common, or which round was computed."""
+    """Changes what this process says: how many records it has, who is in common, or which round was
+    computed.
+    """
     from shoal.connectors.party_link import Kind, PartyLink
 
     send = PartyLink.send
@@ -155,7 +163,9 @@ def bank_world(
     helper: str | None = None,
     keyed: bool = False,
 ) -> World:
-    """The sample's owners with small k; two of them and a helper where one is named, who compares all ids if keyed."""
+    """The sample's owners with small k; two of them and a helper where one is named, who compares
+    all ids if keyed.
+    """
     from shoal.jobs.fuse.keys import Keys
 
     tables = {}

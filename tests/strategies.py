@@ -32,7 +32,9 @@ KINDS = {
 
 @st.composite
 def policies_with_tables(draw):
-    """A policy as plain dicts, and a frame of text that fits it; missing values, repeated people and all."""
+    """A policy as plain dicts, and a frame of text that fits it; missing values, repeated people
+    and all.
+    """
     records = draw(st.integers(2, 40))
     missing = draw(st.sampled_from(["value", "suppress"]))
     kinds = draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=4))

@@ -1,4 +1,6 @@
-"""Streams for tests: adversarial inputs, a run in memory, and a plain check of every rule of a trace."""
+"""Streams for tests: adversarial inputs, a run in memory, and a plain check of every rule of a
+trace.
+"""
 
 from __future__ import annotations
 
@@ -72,8 +74,10 @@ ADVERSARIAL = {
     "sorted": lambda n: stream_of(n).sort(pl.col("age").cast(pl.Int64)),
     "bursts": lambda n: stream_of(n).sort("who"),
     "missing": lambda n: stream_of(n, missing=0.2),
-    "one outlier a batch": lambda n: stream_of(n, people=n).with_columns(
-        age=pl.when(pl.int_range(n) % 20 == 7).then(pl.lit("100")).otherwise(pl.lit("20"))
+    "one outlier a batch": (
+        lambda n: stream_of(n, people=n).with_columns(
+            age=pl.when(pl.int_range(n) % 20 == 7).then(pl.lit("100")).otherwise(pl.lit("20"))
+        )
     ),
     "one sensitive value": lambda n: stream_of(n).with_columns(ill=pl.lit("i0")),
     "every record twice": lambda n: pl.concat([stream_of(n // 2 + 1)] * 2)[:n],

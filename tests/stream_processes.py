@@ -14,7 +14,8 @@ def killed_until_done(
     patience: float = 60,
     seed: int = 5,
 ) -> None:
-    """Starts a process and kills it at an instant `within` these seconds, `times` over at most, until it ends well.
+    """Starts a process and kills it at an instant `within` these seconds, `times` over at most,
+    until it ends well.
 
     It is killed once at least.
     """

@@ -1,4 +1,6 @@
-"""Shoal: publish personal data so that every person hides among at least k - 1 others, and prove it."""
+"""Shoal: publish personal data so that every person hides among at least k - 1 others, and prove
+it.
+"""
 
 from __future__ import annotations
 

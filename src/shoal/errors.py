@@ -37,7 +37,9 @@ class InputError(ShoalError):
 
     @classmethod
     def from_findings(cls, findings: Sequence[object]) -> InputError:
-        """One error for many findings, as they read: the first is the message, the others follow it."""
+        """One error for many findings, as they read: the first is the message, the others follow
+        it.
+        """
         first, *more = (str(finding) for finding in findings)
         return cls(first, more)
 
@@ -79,7 +81,9 @@ class MissingExtraError(ShoalError):
 
     @classmethod
     def of(cls, what: str, extra: str) -> MissingExtraError:
-        """`what` needs the extra. The way out names the clone, never an index, where the name may be another's."""
+        """`what` needs the extra. The way out names the clone, never an index, where the name may
+        be another's.
+        """
         return cls(
             f"{what}, which is not installed; run in the clone of Shoal: pip install '.[{extra}]'"
         )

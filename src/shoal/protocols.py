@@ -26,7 +26,9 @@ from shoal.data.stream import Arrivals, Emissions, State
 
 
 class AnonymityRequirement(NamedTuple):
-    """A count of people that is asked. attributes: quasi-identifiers whose combinations count; none means all."""
+    """A count of people that is asked. attributes: quasi-identifiers whose combinations count; none
+    means all.
+    """
 
     attributes: tuple[str, ...]
     k: int
@@ -45,7 +47,8 @@ class Promises(Protocol):
     def closeness(self) -> tuple[Closeness, ...]:
         """What every t-closeness promise asks of each of its attributes; empty without one.
 
-        For methods that build classes towards it; only `hold` decides whether a class is close enough.
+        For methods that build classes towards it; only `hold` decides whether a class is close
+        enough.
         """
 
     @property
@@ -65,7 +68,9 @@ class Promises(Protocol):
 
     @property
     def release_checks_are_monotone(self) -> bool:
-        """Whether merging classes of a release for which `release_holds` gives one for which it does."""
+        """Whether merging classes of a release for which `release_holds` gives one for which it
+        does.
+        """
 
     def release_holds(self, labels: np.ndarray, count: int) -> bool:
         """Whether the promises hold that no class keeps or breaks alone; labels as for `hold`."""
@@ -80,10 +85,11 @@ class Promises(Protocol):
         """For each class 0..count-1, whether every monotone promise holds; (count,) bool.
 
         labels: (n,) int32, class of each record of the matrix, -1 for records to leave out.
-        quasi: (n,) codes of the cells of each quasi-identifier, where they are known: a promise over some
-        of them is then judged on these alone. Without, it is judged on the classes, which is stricter.
-        population: by table of `Matrix.populations`, who fits each class; without, nothing is asked about them.
-        Counts distinct subjects, so it is the last word on k as well.
+        quasi: (n,) codes of the cells of each quasi-identifier, where they are known: a promise
+        over some of them is then judged on these alone. Without, it is judged on the classes, which
+        is stricter.
+        population: by table of `Matrix.populations`, who fits each class; without, nothing is asked
+        about them. Counts distinct subjects, so it is the last word on k as well.
         """
 
     def restricted_to(self, kept: np.ndarray) -> Promises:
@@ -116,14 +122,17 @@ class Recoder(Protocol):
         rng: np.random.Generator,
         progress: Callable[[str], None] = lambda stage: None,
     ) -> Cut:
-        """Spans and suppressed records under which every promise holds; raises InfeasibleError where there are none.
+        """Spans and suppressed records under which every promise holds; raises InfeasibleError
+        where there are none.
 
         No repair follows. progress takes the name of each stage.
         """
 
 
 class Republisher(Protocol):
-    """Re-publication: places the records of the next release so that it is safe beside all earlier ones."""
+    """Re-publication: places the records of the next release so that it is safe beside all earlier
+    ones.
+    """
 
     name: ClassVar[str]
     paper: ClassVar[str]
@@ -131,10 +140,14 @@ class Republisher(Protocol):
     """What a release holds: `increment`, or `table` where everything is published again."""
 
     needs: ClassVar[str]
-    """What it must know of records that are published: `nothing`, the `boxes` of their classes, or the `originals`."""
+    """What it must know of records that are published: `nothing`, the `boxes` of their classes, or
+    the `originals`.
+    """
 
     guards: ClassVar[str]
-    """What keeps its releases safe together: `cells`, k people who were always in the same classes, or `signatures`."""
+    """What keeps its releases safe together: `cells`, k people who were always in the same classes,
+    or `signatures`.
+    """
 
     changes: ClassVar[bool]
     """Whether people may leave, or come with a changed record."""
@@ -145,7 +158,8 @@ class Republisher(Protocol):
     def publish(
         self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
     ) -> Placement:
-        """A class that keeps every promise for every record of the matrix, or -1 where it has to wait.
+        """A class that keeps every promise for every record of the matrix, or -1 where it has to
+        wait.
 
         increment: the new records; with `needs = originals`, all records of the table.
         """
@@ -164,25 +178,30 @@ class StreamPromises(Protocol):
     """Whether clusters that show the same cells must be judged as one, as they may share people."""
 
     def capped(self, records: Arrivals, labels: np.ndarray) -> np.ndarray:
-        """The labels with -1 for records that would make somebody's share of a new cluster too large.
+        """The labels with -1 for records that would make somebody's share of a new cluster too
+        large.
 
         Whoever is in a cluster keeps its earliest record there. What is taken out fits no cluster.
         """
 
     def holds(self, records: Arrivals, labels: np.ndarray, count: int) -> np.ndarray:
-        """For each new cluster 0..count-1, `capped`, whether every promise but k holds; (count,) bool.
+        """For each new cluster 0..count-1, `capped`, whether every promise but k holds; (count,)
+        bool.
 
         labels: (n,) int32, cluster of each record, -1 for records to leave out.
         """
 
     def cells(self, records: Arrivals, labels: np.ndarray, count: int) -> list[str]:
-        """For each of these clusters, `capped`, a text that is equal where they show the same cells."""
+        """For each of these clusters, `capped`, a text that is equal where they show the same
+        cells.
+        """
 
     def may_join(self, records: Arrivals, clusters: np.ndarray) -> np.ndarray:
         """Which records may join the published cluster named beside each, (n,) bool.
 
-        Every promise holds in the cluster with all who were let out under it and with all the records that are
-        let in here, or with those of them that go to some of the clusters. Nothing is remembered of the question.
+        Every promise holds in the cluster with all who were let out under it and with all the
+        records that are let in here, or with those of them that go to some of the clusters. Nothing
+        is remembered of the question.
         """
 
 
@@ -193,14 +212,17 @@ class StreamMethod(Protocol):
     paper: ClassVar[str]
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> StreamPublisher:
-        """A publisher that has seen nothing; raises InputError where parameters and promises don't fit."""
+        """A publisher that has seen nothing; raises InputError where parameters and promises don't
+        fit.
+        """
 
 
 class StreamPublisher(Protocol):
-    """Decides, for every record and within bounded memory, when and under which cluster it is published.
+    """Decides, for every record and within bounded memory, when and under which cluster it is
+    published.
 
-    The same records give the same emissions for any chunks they come in, and across snapshot and restore.
-    Emissions are to be read one by one, and all of them, before anything else is asked.
+    The same records give the same emissions for any chunks they come in, and across snapshot and
+    restore. Emissions are to be read one by one, and all of them, before anything else is asked.
     """
 
     def push(self, arrivals: Arrivals) -> Iterator[Emissions]:
@@ -220,14 +242,18 @@ class StreamPublisher(Protocol):
 
 
 class FusionParty(Protocol):
-    """One owner in a fusion; every round all of them bid, one specializes, the others apply what it says."""
+    """One owner in a fusion; every round all of them bid, one specializes, the others apply what it
+    says.
+    """
 
     @property
     def steps(self) -> Sequence[Any]:
         """What was done so far, in order; each has the number of its `attribute`."""
 
     def bid(self) -> list[int]:
-        """What its next steps are worth, never rising, zeros behind; no two parties bid the same but 0."""
+        """What its next steps are worth, never rising, zeros behind; no two parties bid the same
+        but 0.
+        """
 
     def lose(self) -> None:
         """Another party won the round: what was planned is taken back."""
@@ -236,7 +262,9 @@ class FusionParty(Protocol):
         """Won the round: does so many of the planned steps, and says them in a batch."""
 
     def apply(self, batch: bytes) -> None:
-        """Does the steps of another party's batch; raises PartyError where they break a promise or fit nothing."""
+        """Does the steps of another party's batch; raises PartyError where they break a promise or
+        fit nothing.
+        """
 
 
 class PrivacyModel(Protocol):

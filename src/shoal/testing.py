@@ -24,7 +24,9 @@ from shoal.protocols import AnonymityRequirement, Partitioner, Recoder
 
 
 class OnlyK:
-    """The simplest promises: k distinct subjects in every class, over each of some sets of attributes."""
+    """The simplest promises: k distinct subjects in every class, over each of some sets of
+    attributes.
+    """
 
     closeness: tuple[Closeness, ...] = ()
     relative = about_release = False
@@ -75,7 +77,8 @@ class OnlyK:
 def check_partitioner(
     method: Partitioner, matrix: Matrix, k: int, seed: int = 0
 ) -> Partition | None:
-    """Every record in one class of at least k people, the same again with the same seed, the matrix untouched.
+    """Every record in one class of at least k people, the same again with the same seed, the matrix
+    untouched.
 
     Classes may still fail where subjects have several records: the shared repair follows a method,
     and so it does here. Returns the partition, None where k people can't be found and the method
@@ -116,7 +119,8 @@ def check_partition(partition: Partition, records: int) -> None:
 
 
 def check_recoder(method: Recoder, matrix: Matrix, promises: OnlyK, seed: int = 0) -> Cut | None:
-    """Every promise kept by the cells that the cut shows, the same again with the same seed, the matrix untouched.
+    """Every promise kept by the cells that the cut shows, the same again with the same seed, the
+    matrix untouched.
 
     Returns the cut, None where there are too few people and the method says so.
     """
@@ -147,7 +151,9 @@ def check_recoder(method: Recoder, matrix: Matrix, promises: OnlyK, seed: int = 
 
 
 def cells_of(cut: Cut, matrix: Matrix) -> tuple[np.ndarray, int, dict[str, np.ndarray]]:
-    """Class of each record by equal cells (-1 suppressed), how many there are, and the cells by attribute."""
+    """Class of each record by equal cells (-1 suppressed), how many there are, and the cells by
+    attribute.
+    """
     turn = cut.round_of_record()
     columns = np.zeros((matrix.records, matrix.attributes), dtype=np.int64)
     for number, one in enumerate(cut.cuts):
@@ -161,7 +167,9 @@ def cells_of(cut: Cut, matrix: Matrix) -> tuple[np.ndarray, int, dict[str, np.nd
 
 
 def small_matrices(seed: int = 0) -> Iterator[Matrix]:
-    """Matrices that methods stumble over: ties everywhere, constants, one attribute, trees, repeated people."""
+    """Matrices that methods stumble over: ties everywhere, constants, one attribute, trees,
+    repeated people.
+    """
     rng = np.random.default_rng(seed)
     tree = Hierarchy.from_paths(
         [

@@ -36,7 +36,9 @@ POLICY = {
 
 
 def variants(method: registry.Method):
-    """The method by default, and with every choice of its own; those that must leak are tested as leaking."""
+    """The method by default, and with every choice of its own; those that must leak are tested as
+    leaking.
+    """
     yield {}
     for parameter in method.parameters:
         for choice in parameter.choices or ():

@@ -81,7 +81,9 @@ def test_records_with_missing_cells_are_suppressed_where_the_policy_says_so(meth
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_attribute_of_thousands_of_values_is_published_as_its_lowest_nodes(method):
-    """3,000 towns in 60 regions: every cell is the town, its region or everything, and covers the truth."""
+    """3,000 towns in 60 regions: every cell is the town, its region or everything, and covers the
+    truth.
+    """
     policy = policy_of(method, delta=50)
     regions = {f"r{r}": [f"t{t}" for t in range(50 * r, 50 * r + 50)] for r in range(60)}
     content = policy.model.model_dump(exclude_unset=True)
@@ -122,7 +124,9 @@ TICKING = [m for m in METHODS if "tick" in {p.name for p in registry.methods()[m
 @pytest.mark.parametrize("method", TICKING)
 @pytest.mark.parametrize("case", sorted(ADVERSARIAL))
 def test_with_ticks_records_leave_on_ticks_together_and_none_later_than_without(method, case):
-    """Every 7 records one release of all that is decided; only the end of the stream comes in between."""
+    """Every 7 records one release of all that is decided; only the end of the stream comes in
+    between.
+    """
     frame = ADVERSARIAL[case](100)
     policy = policy_of(method, delta=20, tick=7)
     found = run(policy, frame)
@@ -178,7 +182,9 @@ def test_parameters_have_help_and_defaults_within_their_limits(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_snapped_intervals_end_on_the_public_grid_and_cover_the_truth(method):
-    """With snap=10 an age in [0, 100] ends on tens, a pay in [-5, 5] on whole numbers, unless all agree on a value."""
+    """With snap=10 an age in [0, 100] ends on tens, a pay in [-5, 5] on whole numbers, unless all
+    agree on a value.
+    """
     frame = stream_of(120, people=120)
     found = run(policy_of(method, delta=40, snap=10), frame)
     spans = {"age": 10, "pay": 1}

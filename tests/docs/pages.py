@@ -1,4 +1,5 @@
-"""What the tests of the docs read in a Markdown page: code blocks with their marks, links and headings.
+"""What the tests of the docs read in a Markdown page: code blocks with their marks, links and
+headings.
 
 A mark is a comment right above a block and says how the block is run:
 
@@ -89,7 +90,9 @@ class Command:
 
 
 def commands(block: Block) -> list[Command]:
-    """The commands of a `console` block (lines that begin with `$ `) or of a `bash` block (every line)."""
+    """The commands of a `console` block (lines that begin with `$ `) or of a `bash` block (every
+    line).
+    """
     if block.language == "bash":
         joined = block.text.replace("\\\n", " ")
         return [

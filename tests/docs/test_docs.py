@@ -80,7 +80,9 @@ def test_every_command_of_a_page_runs_in_order(page, tmp_path, monkeypatch, capf
 
 
 def take(name: str) -> None:
-    """Puts a real data file where the reader would have it; skips the rest of the page where it is absent."""
+    """Puts a real data file where the reader would have it; skips the rest of the page where it is
+    absent.
+    """
     source = DATA / Path(name).stem / name
     if not source.is_file():
         pytest.skip(f"the rest of the page needs {name}: set SHOAL_DATA (looked in {DATA})")
@@ -112,7 +114,9 @@ def run(text: str) -> int:
 
 
 def matched(shown: tuple[str, ...], printed: str, where: str) -> list[tuple[str, str]]:
-    """Every shown line with the one printed, in order; `...` stands for anything, and figures may differ."""
+    """Every shown line with the one printed, in order; `...` stands for anything, and figures may
+    differ.
+    """
     pairs, lines = [], iter(printed.splitlines())
     for line in shown:
         if line.strip() == "...":

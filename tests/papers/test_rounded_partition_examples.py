@@ -1,4 +1,6 @@
-"""The worked examples of the rounded partition paper: tables 1 and 2, figures 2 to 4, section 2.1, corollaries."""
+"""The worked examples of the rounded partition paper: tables 1 and 2, figures 2 to 4, section 2.1,
+corollaries.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +117,9 @@ def test_corollary_3_the_mean_size_comes_close_to_k(k):
 @settings(max_examples=60, deadline=None)
 @given(k=st.integers(2, 12), n=st.integers(24, 600))
 def test_even_sizes_reach_the_least_possible_discernibility(k, n):
-    """With alpha classes, no sizes have a smaller sum of squares than floor and ceiling of n / alpha."""
+    """With alpha classes, no sizes have a smaller sum of squares than floor and ceiling of n /
+    alpha.
+    """
     codes = np.random.default_rng(n).integers(0, 9, (n, 2))
     sizes = {name: partition_of(RoundedPartition(preset="paper", sizes=name), codes, k).sizes() for name in
              ("same", "cross", "proportional")}  # fmt: skip

@@ -1,4 +1,6 @@
-"""Real parties over mutual TLS: the table of one owner, whatever is killed, and nothing for strangers."""
+"""Real parties over mutual TLS: the table of one owner, whatever is killed, and nothing for
+strangers.
+"""
 
 from __future__ import annotations
 
@@ -191,7 +193,9 @@ def test_three_owners_join_keyed_ids_by_a_trusted_helper_to_the_same_table(tmp_p
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """The release of runs that nothing disturbed, and how many entries each journal has, by whether ids are keyed."""
+    """The release of runs that nothing disturbed, and how many entries each journal has, by whether
+    ids are keyed.
+    """
     found = {}
     for keyed in (False, True):
         world = small_world(tmp_path_factory.mktemp("undisturbed"), keyed)
@@ -271,7 +275,9 @@ def test_a_table_that_changes_while_its_party_is_down_ends_the_run(tmp_path):
 def test_raw_values_swapped_within_final_nodes_leave_all_messages_of_their_kind_and_length(
     tmp_path,
 ):
-    """Among people of one label whose salaries end in one node, so that all counts, and thus all scores, stay."""
+    """Among people of one label whose salaries end in one node, so that all counts, and thus all
+    scores, stay.
+    """
     write_sample("bank", 250, 4, str(tmp_path / "demo"))
     agreement = tmp_path / "demo" / "bank.parties.yaml"
     bank, insurer, office = (
@@ -446,7 +452,9 @@ def test_tls_1_2_finds_no_common_suite(tmp_path):
 
 
 def demo(folder, change=lambda content: None):
-    """A small agreement on files with hierarchies in tables, a plain column, and the label in both tables."""
+    """A small agreement on files with hierarchies in tables, a plain column, and the label in both
+    tables.
+    """
     rng = np.random.default_rng(0)
     job = rng.integers(0, 3, 120)
     salary = job * 20 + rng.integers(0, 30, 120)
@@ -500,7 +508,9 @@ def test_files_with_hierarchies_and_plain_columns(tmp_path):
 
 
 def test_what_a_party_said_at_its_end_is_waited_for(monkeypatch):
-    """Else it is told that a party ended, not why, where this process reads later than that one ends."""
+    """Else it is told that a party ended, not why, where this process reads later than that one
+    ends.
+    """
     heard = fuse._listen
     monkeypatch.setattr(fuse, "_listen", lambda *known: (time.sleep(0.5), heard(*known)))
     ends = "import sys; sys.stderr.write('shoal: the table is torn; mend it\\n'); sys.exit(2)"

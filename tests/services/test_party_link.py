@@ -1,4 +1,6 @@
-"""Channels among parties: each message once, in order, from whom it says, and of the agreement; or the run ends."""
+"""Channels among parties: each message once, in order, from whom it says, and of the agreement; or
+the run ends.
+"""
 
 from __future__ import annotations
 

@@ -119,7 +119,8 @@ def test_a_stop_at_any_instant_leaves_nothing_half_done(place, monkeypatch):
 
 
 class Disk:
-    """What a power cut would leave: contents of files and names in folders that were synced, and no more.
+    """What a power cut would leave: contents of files and names in folders that were synced, and no
+    more.
 
     Whatever was there before the append is on the disk.
     """
@@ -144,7 +145,7 @@ class Disk:
             rename(source, target)
             moved = {
                 p
-                for p in (self.contents | self.names)
+                for p in self.contents | self.names
                 if Path(source) in p.parents or p == Path(source)
             }
             there = {
@@ -159,7 +160,9 @@ class Disk:
         patched.setattr(os, "rename", renamed)
 
     def cut(self, keeps_names: bool) -> None:
-        """keeps_names: whether names that were not synced are there after all; contents that were not are lost."""
+        """keeps_names: whether names that were not synced are there after all; contents that were
+        not are lost.
+        """
         for root in self.roots:
             for path in sorted(root.rglob("*"), key=lambda p: len(p.parts)):
                 if not path.exists():
@@ -189,9 +192,10 @@ def test_a_power_cut_at_any_instant_leaves_the_ledger_whole(place, monkeypatch, 
         disk.cut(keeps_names)
         assert Ledger.at(place / "L").verify() == [], (instant, made[-1])
         if done is not None:
-            assert Ledger.at(place / "L").releases() == [1, 2], (
-                "what was told to be published stays"
-            )
+            assert Ledger.at(place / "L").releases() == [
+                1,
+                2,
+            ], "what was told to be published stays"
         published += Ledger.at(place / "L").releases() == [1, 2]
         assert append(place / "L", wearers(PEOPLE, 1)).release == 2
         assert Ledger.at(place / "L").verify() == []
@@ -264,7 +268,9 @@ ls disk/L > releases
 
 
 def test_a_full_disk_is_told_and_leaves_the_ledger_whole(tmp_path):
-    """A disk of a few hundred kilobytes, in a name space of its own; so small that other files no longer fit."""
+    """A disk of a few hundred kilobytes, in a name space of its own; so small that other files no
+    longer fit.
+    """
     try:
         allowed = subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode == 0
     except FileNotFoundError:
@@ -297,7 +303,9 @@ def test_a_full_disk_is_told_and_leaves_the_ledger_whole(tmp_path):
 
 @contextmanager
 def as_somebody_else(folder: Path) -> Iterator[None]:
-    """Who may do everything is not stopped by rights: then as a user who may not, to whom the folder belongs."""
+    """Who may do everything is not stopped by rights: then as a user who may not, to whom the
+    folder belongs.
+    """
     if os.geteuid() != 0:
         yield
         return
@@ -346,7 +354,9 @@ def test_a_ledger_that_may_not_be_read_is_told(request):
 
 
 def test_stopped_again_and_again_the_ledger_is_whole_and_nothing_is_published_twice(tmp_path):
-    """SIGTERM and SIGINT at random instants: exit status 130, or the release is out; drafts never stay."""
+    """SIGTERM and SIGINT at random instants: exit status 130, or the release is out; drafts never
+    stay.
+    """
     prepared(tmp_path)
     rng = random.Random(5)
     begun = time.monotonic()

@@ -64,7 +64,9 @@ def test_killed_at_any_instant_the_ledger_is_whole_and_nothing_is_published_twic
 
 
 def test_killed_between_any_two_steps_on_disk(place, monkeypatch):
-    """The same without luck: the process dies before and after every rename, sync and removal of an append."""
+    """The same without luck: the process dies before and after every rename, sync and removal of an
+    append.
+    """
     import os
     import shutil
 

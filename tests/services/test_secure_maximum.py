@@ -1,4 +1,6 @@
-"""MPyC in processes of its own, its messages carried by hand: the plain maximum, and nothing with too few parties."""
+"""MPyC in processes of its own, its messages carried by hand: the plain maximum, and nothing with
+too few parties.
+"""
 
 from __future__ import annotations
 

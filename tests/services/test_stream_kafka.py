@@ -28,8 +28,7 @@ def broker(tmp_path_factory):
         pytest.skip("no Kafka broker: 'make services' fetches one (needs Maven and Java 17)")
     folder = tmp_path_factory.mktemp("kafka")
     port, control = free_port(), free_port()
-    (folder / "server.properties").write_text(
-        f"""process.roles=broker,controller
+    (folder / "server.properties").write_text(f"""process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{control}
 listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{control}
@@ -43,8 +42,7 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=1
 group.initial.rebalance.delay.ms=0
-"""
-    )
+""")
     java = ["java", "-Xmx384m", "-cp", f"{JARS}/*"]
     made = [
         *java,
@@ -135,8 +133,8 @@ def test_topic_to_topic_killed_again_and_again_every_row_goes_once(broker, shop,
     source, sink = filled(broker, "purchases", lines), topic(broker, "published")
     assert shoal("stream", "p.jsonl", "-p", "policy.yaml", "-q", "-o", "out.jsonl").status == 0
     script = (
-        "import shoal.connectors.kafka as k; k.MOST = 400; import sys; from shoal.cli.main import status_of; "
-        "sys.exit(status_of(sys.argv[1:]))"
+        "import shoal.connectors.kafka as k; k.MOST = 400; import sys; from shoal.cli.main import"
+        " status_of; sys.exit(status_of(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", script, "stream", source, "-p", "policy.yaml", "-q", "-o", sink,
                "--checkpoint", "ck"]  # fmt: skip

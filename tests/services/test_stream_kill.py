@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from shoal.connectors import files
-from shoal.jobs.stream.runner import Order, stream_file
 from shoal.jobs.stream import runner
+from shoal.jobs.stream.runner import Order, stream_file
 from shoal.policy.policy import Policy
 from shoal.samples import purchases
 from shoal.state.checkpoint import Checkpoint
@@ -26,14 +26,14 @@ from stream_processes import killed_until_done
 
 FILES = ("out.csv", "t.jsonl")
 SMALL_PIECES = (
-    "import shoal.connectors.feeds as f; f.PIECE = 20_000; import sys; from shoal.cli.main import status_of; "
-    "sys.exit(status_of(sys.argv[1:]))"
+    "import shoal.connectors.feeds as f; f.PIECE = 20_000; import sys; from shoal.cli.main import"
+    " status_of; sys.exit(status_of(sys.argv[1:]))"
 )
 LITTLE_ROOM = (
-    "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); room = int(sys.argv[1]); "
-    "import shoal.connectors.feeds as f; f.PIECE = 20_000; from shoal.cli.main import status_of; "
-    "import shoal.jobs.stream.runner; resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)); "
-    "sys.exit(status_of(sys.argv[2:]))"
+    "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); room ="
+    " int(sys.argv[1]); import shoal.connectors.feeds as f; f.PIECE = 20_000; from shoal.cli.main"
+    " import status_of; import shoal.jobs.stream.runner; resource.setrlimit(resource.RLIMIT_FSIZE,"
+    " (room, room)); sys.exit(status_of(sys.argv[2:]))"
 )
 
 
@@ -170,7 +170,9 @@ def test_killed_again_and_again_the_output_is_the_same(shop):
 
 @pytest.mark.parametrize("fed", ["a file", "a pipe"])
 def test_standard_input_is_fed_again_from_its_beginning_and_goes_on(shop, fed):
-    """Killed at some instants; what was consumed is compared and skipped, so that the output is the same."""
+    """Killed at some instants; what was consumed is compared and skipped, so that the output is the
+    same.
+    """
     expected = finished(shop / "whole")
     text = (shop / "p.csv").read_bytes()
     command = [sys.executable, "-c", SMALL_PIECES, "stream", "-", "-p", "policy.yaml", "-q", "-o", "out.csv",
@@ -257,7 +259,9 @@ class Time:
 
 
 def test_a_deadline_goes_on_while_the_stream_is_stopped(shop, monkeypatch):
-    """Stopped every 3 seconds and begun again at once, or later: after 10 seconds everything is out."""
+    """Stopped every 3 seconds and begun again at once, or later: after 10 seconds everything is
+    out.
+    """
     clock = Time(1000.0)
     monkeypatch.setattr(runner, "time", clock)
     policy = Policy.load("policy.yaml").with_method("fads", {"delta": 100_000})
@@ -297,7 +301,9 @@ def test_a_stop_while_kernels_are_compiled_leaves_nothing_or_everything(shop):
 @pytest.mark.parametrize("sink", ["out.csv", "out.parquet"])
 @pytest.mark.parametrize("name", ["_took_in", "_write", "_commit", "_put", "_measured", "_certify"])
 def test_a_certificate_of_a_stopped_stream_is_of_what_is_there(shop, monkeypatch, sink, name):
-    """Stopped by Ctrl-C behind any step: the certificate counts the rows of the output, or neither is there."""
+    """Stopped by Ctrl-C behind any step: the certificate counts the rows of the output, or neither
+    is there.
+    """
     asked = Order("p.csv", sink, shop / "ck")
     for at in (1, 3, 7):
         monkeypatch.setattr(runner.Run, name, interrupted(getattr(runner.Run, name), at))

@@ -1,4 +1,6 @@
-"""An agreement is checked as a whole: everything that nobody else could know, or that would go unprotected, is told."""
+"""An agreement is checked as a whole: everything that nobody else could know, or that would go
+unprotected, is told.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +138,12 @@ def test_a_misspelt_key_is_told_in_terms_of_the_agreement():
     told = [found.value.args[0], *found.value.findings]
     assert sorted(told) == [
         "agreement, label: must be a mapping of keys to values",
-        "agreement, promise: is not a known key; did you mean 'promises'? compare with the agreement that 'shoal "
-        "sample bank' writes",
-        "agreement, promises: is missing; compare with the agreement that 'shoal sample bank' writes",
+        (
+            "agreement, promise: is not a known key; did you mean 'promises'? compare with the"
+            " agreement that 'shoal sample bank' writes"
+        ),
+        (
+            "agreement, promises: is missing; compare with the agreement that 'shoal sample bank'"
+            " writes"
+        ),
     ]

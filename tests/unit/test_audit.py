@@ -217,7 +217,9 @@ def test_what_the_original_lacks_is_said_of_the_original(published, policy):
 
 
 def test_suppressed_records_do_not_stretch_the_scale_of_t_closeness():
-    """Two salaries among those in classes, many more among the suppressed: the distance is of the two."""
+    """Two salaries among those in classes, many more among the suppressed: the distance is of the
+    two.
+    """
     rows = [("30", "1")] * 4 + [("40", "2")] * 4 + [(None, str(3 + i)) for i in range(16)]
     frame = pl.DataFrame(rows, schema=["age", "pay"], orient="row")
     content = {

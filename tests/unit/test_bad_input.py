@@ -611,7 +611,8 @@ def test_an_extra_that_is_missing_is_installed_from_the_clone_never_by_a_name_on
     told = str(shoal_package.MissingExtraError.of("a topic needs confluent-kafka", "kafka"))
     assert (
         told
-        == "a topic needs confluent-kafka, which is not installed; run in the clone of Shoal: pip install '.[kafka]'"
+        == "a topic needs confluent-kafka, which is not installed; run in the clone of Shoal: pip"
+        " install '.[kafka]'"
     )
 
 
@@ -665,7 +666,10 @@ def test_an_audit_of_a_stream_without_its_trace_says_what_is_missing(workplace, 
     told = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "other.csv")
     assert (told.status, told.err.splitlines()[-1]) == (
         1,
-        "most records differ: was the release made of that table, in that order? a stream needs its --trace",
+        (
+            "most records differ: was the release made of that table, in that order? a stream needs"
+            " its --trace"
+        ),
     )
 
 

@@ -55,7 +55,9 @@ def test_datafly_raises_the_attribute_with_most_values_until_k_records_stand_out
 
 
 def test_on_adult_the_search_and_incognito_agree(adult, data_folder):
-    """Two ways through the same lattice: one score, with ARX's hierarchies, k = 5 and 1 % suppressed."""
+    """Two ways through the same lattice: one score, with ARX's hierarchies, k = 5 and 1 %
+    suppressed.
+    """
     places = ["age", "workclass", "education", "marital-status", "occupation", "race", "sex"]
     frame, folder = adult.select(places), data_folder / "adult" / "hierarchies_arx"
     attributes = {

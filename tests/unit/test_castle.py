@@ -58,7 +58,10 @@ def test_decisions_are_those_of_plain_python(method, case, mu, chunk):
 
 def test_a_cluster_is_asked_about_those_whom_a_cap_keeps_in_it():
     """Once the places of records that left are taken again, their order is not that of arrival."""
-    told = "2 50 e 2,1 0 a 0,0 0 f 2,2 100 d 1,2 0 c 0,0 50 c 0,1 100 c 0,0 100 a 0,2 100 e 0,2 0 e 1,2 0 a 1"
+    told = (
+        "2 50 e 2,1 0 a 0,0 0 f 2,2 100 d 1,2 0 c 0,0 50 c 0,1 100 c 0,0 100 a 0,2 100 e 0,2 0 e"
+        " 1,2 0 a 1"
+    )
     told += ",1 0 a 1,2 0 a 0"
     tree = {"tree": {"north": ["a", "b", {"far": ["c", "d"]}], "south": ["e", "f"]}}
     policy = {

@@ -1,4 +1,6 @@
-"""Downstream utility: models trained on a release and asked about original records, counts over ranges."""
+"""Downstream utility: models trained on a release and asked about original records, counts over
+ranges.
+"""
 
 from __future__ import annotations
 

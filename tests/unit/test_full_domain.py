@@ -33,7 +33,8 @@ from shoal.privacy import (
     TCloseness,
 )
 
-# inner nodes that look like leaves or are integers, a root that is not `*`, uneven trees written as padded rows
+# inner nodes that look like leaves or are integers, a root that is not `*`, uneven trees written as
+# padded rows
 TREES = [
     [["a", "1", "Any"], ["b", "1", "Any"], ["c", "2", "Any"], ["d", "2", "Any"]],
     [["1", "2", "*"], ["3", "2", "*"], ["4", "5", "*"]],
@@ -227,7 +228,9 @@ def test_with_promises_against_a_population(table, metric, share, mapped, data):
 @settings(max_examples=100, deadline=None)
 @given(tables(), st.data())
 def test_every_node_bounds_those_below_and_above_it(table, data):
-    """What the search closes nodes by: floors rise, and what suppression adds at a node is added below it."""
+    """What the search closes nodes by: floors rise, and what suppression adds at a node is added
+    below it.
+    """
     _columns, matrix, sensitive = table
     metric = data.draw(st.sampled_from(METRICS))
     lattice = Lattice(matrix, bound([KAnonymity(2)], matrix, sensitive), metric, matrix.records)

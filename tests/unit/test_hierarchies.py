@@ -24,7 +24,9 @@ def rows_of(branch, above, names):
 
 @st.composite
 def trees(draw):
-    """Rows of a random tree: mixed depth, only children, padding, names used twice on one line, any row order."""
+    """Rows of a random tree: mixed depth, only children, padding, names used twice on one line, any
+    row order.
+    """
     shape = draw(
         st.recursive(
             st.just([]), lambda inner: st.lists(inner, min_size=1, max_size=4), max_leaves=14

@@ -64,7 +64,9 @@ def test_only_the_label_that_is_torn_is_blamed_and_not_those_below_it():
 
 
 def test_rows_of_unequal_length_are_counted():
-    faults = found([*SOUND, ["<leaf f>", "<root>"], ["<leaf g>", "<group x>", "<area p>", "<root>", "<root>"]])
+    faults = found(
+        [*SOUND, ["<leaf f>", "<root>"], ["<leaf g>", "<group x>", "<area p>", "<root>", "<root>"]]
+    )
     assert set(faults) == {Fault.UNEVEN_ROWS}
     assert faults[Fault.UNEVEN_ROWS].count == 2
     assert "(1 row has 2, 5 rows have 4, 1 row has 5)" in faults[Fault.UNEVEN_ROWS].message
@@ -93,7 +95,9 @@ def test_a_separator_at_the_end_of_every_row_is_an_empty_label_in_each():
     assert faults[Fault.EMPTY_LABELS].count == len(SOUND)
 
 
-@pytest.mark.parametrize(("row", "column", "label"), [(4, 0, "<group x>"), (2, 1, "<leaf d>"), (0, 0, "<area q>")])
+@pytest.mark.parametrize(
+    ("row", "column", "label"), [(4, 0, "<group x>"), (2, 1, "<leaf d>"), (0, 0, "<area q>")]
+)
 def test_a_label_for_two_unrelated_groups_is_found(row, column, label):
     faults = found(planted(row, column, label))
     assert set(faults) == {Fault.TWO_NODES}
@@ -138,18 +142,25 @@ def test_gaps_count_values_and_records_outside_the_leaves(rows, data):
     hierarchy = Hierarchy.from_paths(rows)
     pool = [*{label for row in rows for label in row}, "stranger", "n", "N0"]
     values = data.draw(st.lists(st.sampled_from(pool), unique=True))
-    counts = np.array(data.draw(st.lists(st.integers(1, 9), min_size=len(values), max_size=len(values))), dtype=int)
+    counts = np.array(
+        data.draw(st.lists(st.integers(1, 9), min_size=len(values), max_size=len(values))),
+        dtype=int,
+    )
     leaves = set(hierarchy.labels[: hierarchy.leaves])
     absent = [value not in leaves for value in values]
     findings = gaps(hierarchy, "job", values, counts)
     assert [f.count for f in findings] == ([int(counts[absent].sum())] if any(absent) else [])
-    assert [f.values for f in findings] == ([tuple(v for v in values if v not in leaves)] if any(absent) else [])
+    assert [f.values for f in findings] == (
+        [tuple(v for v in values if v not in leaves)] if any(absent) else []
+    )
 
 
 def test_a_gap_says_when_values_are_labels_of_groups():
     hierarchy = Hierarchy.from_paths(SOUND)
     (gap,) = gaps(hierarchy, "job", ["<leaf a>", "<group x>", "<leaf z>"], np.array([5, 2, 1]))
-    assert gap.message.startswith("attribute 'job': 3 records lie outside the hierarchy (2 distinct values, 1 of them")
+    assert gap.message.startswith(
+        "attribute 'job': 3 records lie outside the hierarchy (2 distinct values, 1 of them"
+    )
     assert gap.values == ("<group x>", "<leaf z>")
 
 
@@ -157,5 +168,7 @@ def test_misfits_count_records_where_they_are_known():
     values = np.array(["low", "<odd>", "<even>"], dtype=object)
     (finding,) = values_without_leaf(Order(("low", "high")), "grade", values, np.array([1, 2, 3]))
     assert finding.count == 5
-    assert finding.message.startswith("attribute 'grade': 5 records with 2 distinct values are not in the listed order")
+    assert finding.message.startswith(
+        "attribute 'grade': 5 records with 2 distinct values are not in the listed order"
+    )
     assert finding.values == ("<odd>", "<even>")

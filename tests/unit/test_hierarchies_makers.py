@@ -1,4 +1,6 @@
-"""Hierarchies made by rule: every value is a leaf, groups are what the rule says, misfits are refused."""
+"""Hierarchies made by rule: every value is a leaf, groups are what the rule says, misfits are
+refused.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,9 @@ def at_least(k):
 
 @st.composite
 def two_releases(draw):
-    """Records at places on a line, in two tables: the second holds all of the first. Boxes cover their records."""
+    """Records at places on a line, in two tables: the second holds all of the first. Boxes cover
+    their records.
+    """
     old, new = draw(st.integers(1, 5)), draw(st.integers(0, 3))
     n = old + new
     place = draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))
@@ -107,7 +109,9 @@ def test_flows_say_exactly_what_every_mapping_shows(drawn):
 
 
 def test_backward_claims_what_has_no_other_place():
-    """Two old records of one value, and one place for that value outside the class: one of its two is old."""
+    """Two old records of one value, and one place for that value outside the class: one of its two
+    is old.
+    """
     pairs = np.array([(0, 0), (0, 1)])
     first, second = (
         (np.zeros(2, int), np.zeros(2, np.uint64)),

@@ -1,4 +1,6 @@
-"""Joining ids: the plain intersection, in an order that says nothing, and no point of a stranger's group."""
+"""Joining ids: the plain intersection, in an order that says nothing, and no point of a stranger's
+group.
+"""
 
 from __future__ import annotations
 

@@ -91,7 +91,8 @@ def test_a_part_of_the_records_is_compared_with_the_whole_table(classes, t):
 
 
 def test_values_that_are_close_apart_may_be_far_together():
-    # each attribute alone is evenly spread in both classes, but one class has equal pairs and the other unequal ones
+    # each attribute alone is evenly spread in both classes, but one class has equal pairs and the
+    # other unequal ones
     pairs = np.array([(0, 0), (1, 1), (0, 1), (1, 0)] * 5)
     columns = {
         name: SensitiveColumn(name, pairs[:, j].astype(np.int32), 2) for j, name in enumerate(JOINT)

@@ -1,4 +1,6 @@
-"""Lattice peeling: levels, vectors, groups against plain Python, order of the records, promises, bounds."""
+"""Lattice peeling: levels, vectors, groups against plain Python, order of the records, promises,
+bounds.
+"""
 
 from __future__ import annotations
 
@@ -164,7 +166,9 @@ def test_two_records_of_one_subject_count_once_towards_k():
 
 
 def test_a_worked_example():
-    """Two people in each of Bonn and Cologne of one age leave by city, the others by region or with everybody."""
+    """Two people in each of Bonn and Cologne of one age leave by city, the others by region or with
+    everybody.
+    """
     codes = np.array([[0, 0], [0, 0], [1, 0], [1, 0], [2, 9], [3, 9], [2, 8], [3, 8]])
     matrix = Matrix.from_columns(codes, [PLACES, 9.0])
     assert partition(matrix, 2, refine="none").labels.tolist() == [0, 0, 1, 1, 2, 3, 2, 3]

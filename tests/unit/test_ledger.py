@@ -99,7 +99,9 @@ def test_a_missing_last_release_is_found_by_a_later_append(ledger):
 
 
 def test_a_last_release_that_is_taken_away_with_its_mark_is_found(tmp_path):
-    """Not as if it had never happened: its increment is noted, and its private step stays for when it is restored."""
+    """Not as if it had never happened: its increment is noted, and its private step stays for when
+    it is restored.
+    """
     ledger = grown(tmp_path / "L", releases=2)
     (ledger / "0002").rename(tmp_path / "away")
     (tmp_path / "L.private" / "000002" / "published").unlink()
@@ -387,7 +389,9 @@ def test_what_is_before_the_end_need_only_be_there_for_an_append(ledger):
 
 
 def test_the_work_of_an_append_does_not_grow_with_the_ledger(tmp_path, monkeypatch):
-    """What is opened and how much is hashed, at the 3rd and the 40th release of people without names."""
+    """What is opened and how much is hashed, at the 3rd and the 40th release of people without
+    names.
+    """
     import builtins
 
     from shoal.state import ledger as module
@@ -450,7 +454,9 @@ def test_an_increment_whose_note_is_lost_or_changed_is_not_published_twice(ledge
 
 @pytest.mark.parametrize("name", [b"0" * 64, b"\xff"])
 def test_an_increment_whose_note_was_given_another_name_is_not_published_twice(tmp_path, name):
-    """As many notes as there were; without names of people, nothing else tells that an increment is known."""
+    """As many notes as there were; without names of people, nothing else tells that an increment is
+    known.
+    """
     content = {**POLICY, "attributes": {**POLICY["attributes"], "who": {"role": "drop"}}}
     asked = Policy.from_dict(content).with_method("crp", {})
     ledger = grown(tmp_path / "L", releases=3, asked=asked)
@@ -473,7 +479,9 @@ def test_a_release_or_step_that_was_given_another_name_is_found_by_an_append(tmp
 
 
 def test_nobody_is_published_again_where_a_list_of_people_was_changed(tmp_path):
-    """One bit, at the same size, in each list: whoever it stood for would be taken for somebody new."""
+    """One bit, at the same size, in each list: whoever it stood for would be taken for somebody
+    new.
+    """
     ledger = grown(tmp_path / "L", releases=3, n=12)
     runs = sorted(ledger.with_name("L.private").glob("*/run.bin"))
     assert [path.stat().st_size for path in runs] == [24 * 8, 12 * 8]

@@ -1,4 +1,6 @@
-"""Numbers published as the means of classes, alone or beside their ranges, and what the auditor makes of them."""
+"""Numbers published as the means of classes, alone or beside their ranges, and what the auditor
+makes of them.
+"""
 
 from __future__ import annotations
 

@@ -148,7 +148,8 @@ def test_a_table_with_too_few_people_is_refused():
     [("median", 1865, 580_900, 9.36), ("nearest", 2102, 465_028, 6.85)],
 )
 def test_adult_gives_the_figures_measured_independently(cut, classes, squares, loss):
-    """Measured with plain arrays before this code was written; equally frequent categories may be coded
+    """Measured with plain arrays before this code was written; equally frequent categories may be
+    coded
     in another order there, which moves a few records."""
     matrix = adult()
     labels = run(Mondrian(cut=cut), matrix, JustK(matrix, 10))

@@ -91,7 +91,9 @@ def test_records_all_equal_are_halved_by_their_place():
 
 
 def test_three_times_a_power_of_two_gives_classes_of_three():
-    """The example of the rounded-partition paper: median cuts give half as many classes again as needed."""
+    """The example of the rounded-partition paper: median cuts give half as many classes again as
+    needed.
+    """
     matrix = Matrix.from_columns(np.arange(24)[:, None], [23.0])
     assert np.bincount(run(MondrianRelaxed(), matrix, JustK(matrix, 2))).tolist() == [3] * 8
 

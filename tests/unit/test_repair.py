@@ -111,7 +111,9 @@ def test_a_hundred_thousand_failing_classes_are_repaired_in_seconds_all_equal_or
 
 
 class NeverFour(JustK):
-    """Holds for classes of any size but four: not monotone, as promises are where classes share subjects."""
+    """Holds for classes of any size but four: not monotone, as promises are where classes share
+    subjects.
+    """
 
     def holds(self, labels, count):
         return np.array([len(np.flatnonzero(labels == c)) != 4 for c in range(count)])

@@ -26,7 +26,9 @@ def policy(k: int, **attributes) -> Policy:
 
 
 def test_165_thousand_rows_of_four_people_are_four_people(tmp_path, data_folder):
-    """PUC-Rio: every body is that of tens of thousands of rows, so that counting rows would promise k = 13,161."""
+    """PUC-Rio: every body is that of tens of thousands of rows, so that counting rows would promise
+    k = 13,161.
+    """
     source = files.read(str(data_folder / "wearables" / "puc_rio_har.csv.gz")).frame
     source.write_csv(tmp_path / "a.csv")
     people = {"user": {"role": "subject"}, "class": {"role": "sensitive"}}
@@ -40,7 +42,9 @@ def test_165_thousand_rows_of_four_people_are_four_people(tmp_path, data_folder)
 
 @pytest.mark.parametrize("method", ["crp", "static-1", "k-pprp"])
 def test_watches_in_two_increments(tmp_path, data_folder, method):
-    """Watch and Fitbit: 6,264 minutes of 49 bodies; no column names people, so a body is taken for one."""
+    """Watch and Fitbit: 6,264 minutes of 49 bodies; no column names people, so a body is taken for
+    one.
+    """
     minutes = pl.read_csv(
         gzip.decompress((data_folder / "wearables" / "watch_fitbit.csv.gz").read_bytes()),
         infer_schema=False,

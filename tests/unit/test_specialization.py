@@ -1,4 +1,6 @@
-"""Top-down specialization keeps every k, stops only where nothing more is valid, and equals its plain twin."""
+"""Top-down specialization keeps every k, stops only where nothing more is valid, and equals its
+plain twin.
+"""
 
 from __future__ import annotations
 

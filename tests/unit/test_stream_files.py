@@ -63,7 +63,9 @@ def test_the_audit_of_a_stream_with_its_trace_finds_no_fault(shop, shoal):
 
 
 def test_suppressed_records_are_no_class_to_the_audit(shop, shoal):
-    """A few people whom no cluster can hold at the end of the stream: starred, sensitive cells included."""
+    """A few people whom no cluster can hold at the end of the stream: starred, sensitive cells
+    included.
+    """
     frame = pl.read_csv("p.csv", infer_schema=False)
     pl.concat(
         [frame[:500], frame[500:502].with_columns(age=pl.lit("95"), income=pl.lit("200000"))]
@@ -732,7 +734,9 @@ def test_a_method_of_another_verb_is_named_as_such(shop, shoal):
 def test_without_a_checkpoint_nothing_is_written_where_the_whole_breaks_a_promise(
     shop, shoal, monkeypatch, sink
 ):
-    """No stream is known to come to this: each release was measured. The whole is measured all the same."""
+    """No stream is known to come to this: each release was measured. The whole is measured all the
+    same.
+    """
     from shoal.jobs.stream import runner
 
     def broken(*told):

@@ -18,7 +18,9 @@ NONE = np.zeros(0, np.int64)
 
 
 class Planted:
-    """Publishes every record, all under the same cells, in clusters of these sizes, each in the release it is told."""
+    """Publishes every record, all under the same cells, in clusters of these sizes, each in the
+    release it is told.
+    """
 
     def __init__(self, sizes, releases):
         self._sizes, self._releases = sizes, releases

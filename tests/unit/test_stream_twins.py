@@ -1,4 +1,6 @@
-"""FADS, FADS by single records and FAANST against plain Python, and the bounds that every method keeps to."""
+"""FADS, FADS by single records and FAANST against plain Python, and the bounds that every method
+keeps to.
+"""
 
 from __future__ import annotations
 
@@ -154,7 +156,9 @@ def test_adversarial_streams_are_decided_as_plain_python_does(kind):
     ticked=st.booleans(),
 )
 def test_state_never_outgrows_what_the_parameters_allow(method, more, frame, delta, chunk, ticked):
-    """I8, behind every chunk: records held, clusters kept, candidates, and tau as the mean of the last mu losses."""
+    """I8, behind every chunk: records held, clusters kept, candidates, and tau as the mean of the
+    last mu losses.
+    """
     known = {p.name for p in registry.methods()[method].parameters}
     parameters = (
         SETTINGS[method] | {"delta": delta} | ({"tick": 3} if ticked and "tick" in known else {})

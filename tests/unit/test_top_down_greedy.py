@@ -26,7 +26,9 @@ def run(method: TopDownGreedy, matrix: Matrix, promise: JustK, seed: int = 0) ->
 
 
 def one_split(matrix: Matrix, k: int, method: TopDownGreedy) -> tuple[set[int], set[int]] | None:
-    """The two sides of all records, taken in the table's order: draws just below 1 leave it as it is."""
+    """The two sides of all records, taken in the table's order: draws just below 1 leave it as it
+    is.
+    """
     n, d = matrix.codes.shape
     rows, cut_at, whole = rows_of(matrix), np.zeros(n, dtype=np.int64), np.array([n])
     parts = greedy_split.propose(

@@ -127,7 +127,9 @@ def test_pitman_takes_the_most_likely_parameters(sizes):
 
 @pytest.mark.parametrize("fraction", [0.05, 0.3])
 def test_estimates_come_near_the_truth_on_populations_they_model(fraction):
-    """A population of slide negative binomial sizes, and one drawn from Pitman's own formula; samples of both."""
+    """A population of slide negative binomial sizes, and one drawn from Pitman's own formula;
+    samples of both.
+    """
     rng = np.random.default_rng(3)
     sizes = 1 + rng.negative_binomial(0.8, 0.2, 30_000)
     truth = (sizes == 1).sum() / sizes.sum()

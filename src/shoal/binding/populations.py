@@ -43,7 +43,9 @@ def encode_populations(
 
 
 def _positions(people: EncodedAttribute, encoded: EncodedAttribute) -> np.ndarray:
-    """The table's code for each person's value; one that no record has where it lies between the table's own."""
+    """The table's code for each person's value; one that no record has where it lies between the
+    table's own.
+    """
     values = people.value_of_code()
     missing = np.isnan(values)
     nowhere = int(encoded.positions.max(initial=0)) + 2
@@ -60,7 +62,9 @@ def _positions(people: EncodedAttribute, encoded: EncodedAttribute) -> np.ndarra
 def fitting(
     tables: dict[str, Table], schema: Schema, columns: tuple[PublishedColumn, ...], classes: Classes
 ) -> dict[str, Population]:
-    """Who of each population fits each class of a release; a table whose values can't be read here is left out."""
+    """Who of each population fits each class of a release; a table whose values can't be read here
+    is left out.
+    """
     if any(attribute.opaque for attribute in schema.quasi):
         return {}
     return {name: _fitting(table, schema, columns, classes) for name, table in tables.items()}

@@ -41,7 +41,6 @@ class BoundTable:
         return self.whole_table if kept.all() else self.whole_table.only(kept, subjects)
 
 
-
 def bind(table: Table, policy: Policy) -> tuple[BoundTable | None, list[Any]]:
     """The table bound and encoded, or everything that is wrong with it."""
     schema, found = policy.bind(table)
@@ -65,22 +64,32 @@ def bind(table: Table, policy: Policy) -> tuple[BoundTable | None, list[Any]]:
         return None, list(wrong)
     labels = np.zeros(table.records, dtype=np.int32)
     label = None if schema.label is None else table.column(schema.label).codes
-    return BoundTable(schema, encoded, Classes(labels, 1, encoded.subjects, sensitive), label, populations), []
+    return (
+        BoundTable(
+            schema, encoded, Classes(labels, 1, encoded.subjects, sensitive), label, populations
+        ),
+        [],
+    )
 
 
-
-def unknown_designated_values(policy: Policy, sensitive: dict[str, SensitiveColumn]) -> list[Finding]:
-    """Values that a promise designates and nobody has nor could have: a misspelt one would protect nothing."""
+def unknown_designated_values(
+    policy: Policy, sensitive: dict[str, SensitiveColumn]
+) -> list[Finding]:
+    """Values that a promise designates and nobody has nor could have: a misspelt one would protect
+    nothing.
+    """
     findings = []
     for promise in policy.build_promises():
         for name in promise.attributes if getattr(promise, "values", ()) else ():
             if name not in sensitive:
                 continue
-            lost = tuple(value for value in promise.values if sensitive[name].code_of(value) is None)
+            lost = tuple(
+                value for value in promise.values if sensitive[name].code_of(value) is None
+            )
             if lost:
                 message = (
-                    f"promise '{promise.model}': {len(lost)} of its designated values occur in no record of '{name}' "
-                    "as they are written; mend them, or leave them out"
+                    f"promise '{promise.model}': {len(lost)} of its designated values occur in no"
+                    f" record of '{name}' as they are written; mend them, or leave them out"
                 )
                 findings.append(Finding(Fault.POLICY, name, len(lost), message, lost))
     return findings

@@ -44,7 +44,8 @@ def compare(
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
-    """Compare methods and values of k on one table: loss, risk, time and every promise, measured. Publishes nothing.
+    """Compare methods and values of k on one table: loss, risk, time and every promise, measured.
+    Publishes nothing.
 
     Exit status 1 when a release would break a promise, 3 when no method reaches any k.
     """

@@ -32,7 +32,9 @@ def fuse(
     report: options.Report = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Fuse several owners' tables into one k-anonymous table: all parties as processes on this machine."""
+    """Fuse several owners' tables into one k-anonymous table: all parties as processes on this
+    machine.
+    """
     from shoal.jobs.fuse.fuse import fuse_file as run
 
     if output == "-":

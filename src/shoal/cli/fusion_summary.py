@@ -9,7 +9,9 @@ from shoal.data.certificate import Certificate
 
 
 def print_fusion(certificate: Certificate, written: str) -> None:
-    """The summary of any release; then rounds, bytes, time, and what each party learned, on standard error."""
+    """The summary of any release; then rounds, bytes, time, and what each party learned, on
+    standard error.
+    """
     print_summary(certificate, written)
     told = certificate["fusion"]
     sent = ", ".join(f"{kind} {size:,}" for kind, size in told["bytes"].items())

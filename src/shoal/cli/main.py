@@ -103,7 +103,9 @@ def run() -> NoReturn:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Ctrl-C; a little later where something is being compiled, since the compiler loses it, or breaks by it."""
+    """Ctrl-C; a little later where something is being compiled, since the compiler loses it, or
+    breaks by it.
+    """
     at = frame
     while at is not None and hasattr(signal, "setitimer"):
         if at.f_globals.get("__name__", "").startswith(("numba.", "llvmlite.")):

@@ -11,7 +11,9 @@ import typer
 def methods(
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """List every method: verb, paper, parameters with defaults and ranges, and every promise it can keep."""
+    """List every method: verb, paper, parameters with defaults and ranges, and every promise it can
+    keep.
+    """
     from shoal.jobs.advise.methods import describe_promises
     from shoal.jobs.advise.methods import methods as listed
 

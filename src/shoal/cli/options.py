@@ -40,7 +40,8 @@ PAGES = (".html", ".htm")
 def check_outputs(
     *outputs: Path | str | None, inputs: Sequence[str | None], report: Path | None = None
 ) -> None:
-    """Raises InputError before any work is done where an output can't be written or is a file that is read.
+    """Raises InputError before any work is done where an output can't be written or is a file that
+    is read.
 
     report: an output that is a page, which its name must say.
     """

@@ -54,10 +54,11 @@ def party(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Take part in a fusion as one of its parties, on this machine; the others run the same command on theirs.
+    """Take part in a fusion as one of its parties, on this machine; the others run the same command
+    on theirs.
 
-    `shoal party init NAME` makes the keys and the public part, `shoal party show PARTIES.yaml` prints the hash to sign
-    off.
+    `shoal party init NAME` makes the keys and the public part, `shoal party show PARTIES.yaml`
+    prints the hash to sign off.
     """
     if not parties:
         needs = (

@@ -21,7 +21,9 @@ def init(
     ] = "-",
     k: Annotated[int, typer.Option("--k", help="The k to promise.", min=2)] = 10,
 ) -> None:
-    """Propose a policy for a table: a draft with a reason for every role, to be read before it is used."""
+    """Propose a policy for a table: a draft with a reason for every role, to be read before it is
+    used.
+    """
     from shoal.jobs.advise.propose import propose_file
 
     text = propose_file(data, k)
@@ -53,7 +55,9 @@ def check(
         ),
     ] = False,
 ) -> None:
-    """Validate a policy and, with its data, every hierarchy: lists all findings; exit status 2 if there are any."""
+    """Validate a policy and, with its data, every hierarchy: lists all findings; exit status 2 if
+    there are any.
+    """
     from shoal.jobs.advise.check import check_files
 
     findings = check_files(policy, data)

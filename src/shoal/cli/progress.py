@@ -15,7 +15,8 @@ COMPILING = "compiling for this machine, only the first time"
 
 @contextmanager
 def shown(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A function that takes the name of each stage; shows it on standard error once the work takes long.
+    """A function that takes the name of each stage; shows it on standard error once the work takes
+    long.
 
     On a terminal a spinner with the elapsed time, elsewhere one line per stage.
     """
@@ -84,7 +85,9 @@ class _Watcher(threading.Thread):
 
 
 def watched_compiler() -> Callable[[], int]:
-    """A function that tells how many functions Numba is compiling now; what comes from its cache is not compiled."""
+    """A function that tells how many functions Numba is compiling now; what comes from its cache is
+    not compiled.
+    """
     from numba.core import event
 
     class Compiling(event.Listener):

@@ -44,7 +44,9 @@ def publish(
     report: options.Report = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Publish one table, once: writes OUTPUT and OUTPUT.certificate.json, or nothing if a promise fails."""
+    """Publish one table, once: writes OUTPUT and OUTPUT.certificate.json, or nothing if a promise
+    fails.
+    """
     from shoal.connectors.outputs import certificate_path
     from shoal.jobs.publish.publish import publish_file
 

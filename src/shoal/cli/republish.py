@@ -50,7 +50,9 @@ def republish(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Append the next release of a growing table to a ledger, or nothing if it is not safe beside all earlier ones."""
+    """Append the next release of a growing table to a ledger, or nothing if it is not safe beside
+    all earlier ones.
+    """
     from shoal.jobs.republish.export import check_outside
     from shoal.jobs.republish.republish import republish_file
 

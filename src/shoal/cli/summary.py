@@ -56,7 +56,9 @@ def print_summary(certificate: Certificate, written: str | None = None) -> None:
 
 
 def print_history(found: LedgerAudit) -> None:
-    """What the audit of a ledger found, a line for each release and each finding, on standard error."""
+    """What the audit of a ledger found, a line for each release and each finding, on standard
+    error.
+    """
     lines = [f"{finding}: DOES NOT HOLD" for finding in found.damage]
     for release in found.releases:
         broken = [

@@ -1,7 +1,8 @@
-"""Sources of a stream: files, growing files and standard input, read piece by piece from any position.
+"""Sources of a stream: files, growing files and standard input, read piece by piece from any
+position.
 
-A piece holds whole records only. What can't be read as a record is named by its place and the reason,
-never by its content, and reading goes on behind it.
+A piece holds whole records only. What can't be read as a record is named by its place and the
+reason, never by its content, and reading goes on behind it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ RECORD_LINES = 100
 """Lines that a record of CSV may have, if nothing else is asked."""
 
 PATIENCE = 0.2
-"""Seconds that a pipe is waited for before what has come is worked on, however steadily it trickles."""
+"""Seconds that a pipe is waited for before what has come is worked on, however steadily it
+trickles.
+"""
 
 SLICE = 65_536
 """Records that are read at a time from formats that count records."""
@@ -44,10 +47,11 @@ SLICE = 65_536
 
 @dataclass(frozen=True)
 class Piece:
-    """Records in order. position: (n,) int64, place of each among all records of the source, 0-based.
+    """Records in order. position: (n,) int64, place of each among all records of the source,
+    0-based.
 
-    bad: place and reason of what is no record. at_end: nothing will ever follow. An empty piece that is
-    not the end says that nothing more has come yet.
+    bad: place and reason of what is no record. at_end: nothing will ever follow. An empty piece
+    that is not the end says that nothing more has come yet.
     """
 
     frame: pl.DataFrame
@@ -59,8 +63,8 @@ class Piece:
 class TextFeed:
     """CSV, TSV or JSON lines, plain or compressed, from a file or standard input.
 
-    Its place is a byte of the unpacked text and a number of records. Going on reads the text before it
-    again and refuses it where it has changed.
+    Its place is a byte of the unpacked text and a number of records. Going on reads the text before
+    it again and refuses it where it has changed.
     """
 
     def __init__(
@@ -156,7 +160,9 @@ class TextFeed:
         return found or None
 
     def _require_still_there(self) -> None:
-        """A file that grows only grows: raises InputError where it has become shorter, or another one has its name."""
+        """A file that grows only grows: raises InputError where it has become shorter, or another
+        one has its name.
+        """
         opened, named = os.fstat(self._file.fileno()), None
         with suppress(FileNotFoundError):
             named = os.stat(self._path)
@@ -226,7 +232,9 @@ class TextFeed:
     def _parsed(
         self, text: bytes, found: Found
     ) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
-        """Frame, the place of each of its rows among these records, what is bad, and how many records there were."""
+        """Frame, the place of each of its rows among these records, what is bad, and how many
+        records there were.
+        """
         if self._kind == ".jsonl":
             return rows_of_json([line for line in text.split(b"\n") if line.strip()], self.names)
         found = self._readable(text, found)
@@ -259,7 +267,9 @@ class TextFeed:
         return frame, places, bad, int(place[-1]) + 1 if len(place) else 0
 
     def _readable(self, text: bytes, found: Found) -> Found:
-        """The same, with records that are no text, or whose odd cells can't be parted, named as such."""
+        """The same, with records that are no text, or whose odd cells can't be parted, named as
+        such.
+        """
         kinds = found.kinds.copy()
         try:
             text.decode()
@@ -307,7 +317,9 @@ class TextFeed:
         }  # fmt: skip
 
     def go_to(self, place: dict[str, Any]) -> None:
-        """Reads up to a place that was reached before; raises CheckpointError where the text differs."""
+        """Reads up to a place that was reached before; raises CheckpointError where the text
+        differs.
+        """
         left = place["offset"] - self._offset
         ahead, self._rest = self._rest[:left], self._rest[left:] if left <= len(self._rest) else b""
         while True:
@@ -380,7 +392,9 @@ def _frame_of(rows: list[list[str | None]], names: list[str]) -> pl.DataFrame:
 def rows_of_json(
     lines: list[bytes], names: list[str]
 ) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
-    """Objects, one a line, as text columns: numbers as they are written, null where a name is absent."""
+    """Objects, one a line, as text columns: numbers as they are written, null where a name is
+    absent.
+    """
     rows: list[list[str | None]] = []
     places: list[int] = []
     bad: list[tuple[int, str]] = []

@@ -51,7 +51,8 @@ def format_of(path: str) -> str:
 
 
 def read(path: str, coded: Collection[str] = (), *, allow_empty: bool = False) -> Source:
-    """The table in a file, or on standard input for `-`; raises InputError with what is wrong and where.
+    """The table in a file, or on standard input for `-`; raises InputError with what is wrong and
+    where.
 
     coded: columns of which few distinct values are expected: text is then held once per value.
     may_be_empty: whether a header without records is a table, too.
@@ -90,7 +91,8 @@ def file_sha256(path: str | Path) -> str:
 
 @contextmanager
 def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
-    """A path beside `path` to write to; it takes its place when the block ends well, else it is removed.
+    """A path beside `path` to write to; it takes its place when the block ends well, else it is
+    removed.
 
     For `-` the content goes to standard output at the end. is_private: it stays its owner's alone.
     """
@@ -100,7 +102,8 @@ def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
             f"output '{path}': can't be written; name a file in a folder that exists and is"
             " writable"
         )
-    # a fresh name that nobody could have prepared, and readable by its owner alone until it is let out
+    # a fresh name that nobody could have prepared, and readable by its owner alone until it is let
+    # out
     draft = target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -355,7 +358,9 @@ def _first_row(text: str, separator: str, path: str) -> list[str]:
 
 
 def _check_rows(content: bytes | Path, path: str, separator: str, columns: int) -> list[int]:
-    """0-based rows that are blank lines; raises InputError when a row has too few or too many cells."""
+    """0-based rows that are blank lines; raises InputError when a row has too few or too many
+    cells.
+    """
     blank: list[int] = []
     ragged: list[str] = []
     count = 0

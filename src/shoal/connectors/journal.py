@@ -1,7 +1,9 @@
-"""A party's journal: everything it said, heard and decided, in order, so that it can go on where it was killed.
+"""A party's journal: everything it said, heard and decided, in order, so that it can go on where it
+was killed.
 
-Entries are chained by hash and only ever appended. A torn last entry, of a writer that died, is cut off; anything else
-that does not fit is damage and refused. Private to its party: it holds its secret number and masked ids.
+Entries are chained by hash and only ever appended. A torn last entry, of a writer that died, is cut
+off; anything else that does not fit is damage and refused. Private to its party: it holds its
+secret number and masked ids.
 """
 
 from __future__ import annotations

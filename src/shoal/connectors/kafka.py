@@ -1,8 +1,9 @@
-"""Kafka topics as source and sink of a stream: `kafka://host:port/topic`, one JSON object a message.
+"""Kafka topics as source and sink of a stream: `kafka://host:port/topic`, one JSON object a
+message.
 
-A stream has one order, so a source has one partition, and rows go to partition 0. What a step puts into
-a topic is one transaction, which also stores the number of the step at the broker: asked again for a step
-that is stored there, it does nothing. Readers must use `isolation.level=read_committed`.
+A stream has one order, so a source has one partition, and rows go to partition 0. What a step puts
+into a topic is one transaction, which also stores the number of the step at the broker: asked again
+for a step that is stored there, it does nothing. Readers must use `isolation.level=read_committed`.
 """
 
 from __future__ import annotations
@@ -151,7 +152,9 @@ class TopicFeed:
         return {"offset": self._offset, "records": self._records}
 
     def go_to(self, place: dict[str, Any]) -> None:
-        """Goes on at an offset; raises CheckpointError where the topic no longer, or not yet, reaches it."""
+        """Goes on at an offset; raises CheckpointError where the topic no longer, or not yet,
+        reaches it.
+        """
         first, end = self._consumer.get_watermark_offsets(self._at(0), timeout=WAIT)
         if not first <= place["offset"] <= end:
             raise CheckpointError(
@@ -201,7 +204,9 @@ class TopicSink:
         self._done = max(found, 0)
 
     def put(self, step: int, rows: bytes) -> None:
-        """All rows of a step, and its number, in one transaction; nothing where the broker has that number."""
+        """All rows of a step, and its number, in one transaction; nothing where the broker has that
+        number.
+        """
         if step <= self._done:
             return
         kafka = _client()

@@ -11,7 +11,6 @@ def certificate_path(output_path: str) -> str:
     return f"{output_path}.certificate.json"
 
 
-
 @contextmanager
 def remove_uncommitted_certificate(output_path: str) -> Iterator[None]:
     """Where the release can't take its place after all, its certificate does not stay alone."""

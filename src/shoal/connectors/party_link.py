@@ -1,15 +1,18 @@
 """The channels among parties: gRPC over mutual TLS 1.3, every message numbered and journaled.
 
-Promise: a party talks only with holders of the keys whose certificates the agreement names, each under its own name;
-every message carries the agreement's hash; each arrives once and in order, whatever breaks in between, or the run ends.
+Promise: a party talks only with holders of the keys whose certificates the agreement names, each
+under its own name; every message carries the agreement's hash; each arrives once and in order,
+whatever breaks in between, or the run ends.
 
-A *session* begins when all parties have greeted each other since the last break. In its greeting a party says how many
-messages it has from the other, who sends the rest again from its journal. A party that was killed, or a broken
-channel, ends the session for all; its messages that need no journal (shares of a secure round) end with it.
-A party that was done and said so, or to whom everything was said, is not waited for: what is left goes on without it.
-Nobody can know whether its own last word was heard: who has heard everything waits only a little for the others.
+A *session* begins when all parties have greeted each other since the last break. In its greeting a
+party says how many messages it has from the other, who sends the rest again from its journal. A
+party that was killed, or a broken channel, ends the session for all; its messages that need no
+journal (shares of a secure round) end with it. A party that was done and said so, or to whom
+everything was said, is not waited for: what is left goes on without it. Nobody can know whether its
+own last word was heard: who has heard everything waits only a little for the others.
 
-Certificates have P-256 keys while TLS 1.2 is left with suites for RSA keys only: no version but TLS 1.3 can come to be.
+Certificates have P-256 keys while TLS 1.2 is left with suites for RSA keys only: no version but TLS
+1.3 can come to be.
 """
 
 from __future__ import annotations
@@ -120,11 +123,13 @@ def fingerprint_of(certificate: bytes) -> str:
 
 
 class PartyLink:
-    """The channels of one party. Messages received are kept in the journal and read from there, in a resumed run too.
+    """The channels of one party. Messages received are kept in the journal and read from there, in
+    a resumed run too.
 
     helper: the party that learns no result of a round.
     on_shares: called with (sender, content) for every message of a secure round.
-    record: called with (receiver, content) for every message of a secure round that leaves; the journal has the others.
+    record: called with (receiver, content) for every message of a secure round that leaves; the
+    journal has the others.
     delay: seconds by which messages are held back, for experiments.
     """
 
@@ -172,8 +177,8 @@ class PartyLink:
     def establish(self, is_last: bool = False) -> None:
         """Begins a session with all others, who tell the results of rounds that this party missed.
 
-        is_last: this party has heard everything: who stays silent for a while is not waited for. Else raises PartyError
-        where somebody is not there in time.
+        is_last: this party has heard everything: who stays silent for a while is not waited for.
+        Else raises PartyError where somebody is not there in time.
         """
         begun = time.monotonic()
         self._hang_up()
@@ -210,7 +215,9 @@ class PartyLink:
             time.sleep(_POLL / 4)
 
     def send(self, to: str, kind: Kind, content: bytes | Callable[[], bytes]) -> None:
-        """Sends a message, once in all sessions. content: may be a function, called only if it was never sent."""
+        """Sends a message, once in all sessions. content: may be a function, called only if it was
+        never sent.
+        """
         number = self._sent[to]
         self._sent[to] += 1
         frame = self._journal.get(b"S", to, number)
@@ -236,7 +243,9 @@ class PartyLink:
             self.send(to, kind, bytes(view[start : start + _PIECE]))
 
     def receive_long(self, sender: str, kind: Kind, most: int | None = None) -> bytearray:
-        """The next message that came in pieces; raises PartyError where it is longer than `most`, or than it said."""
+        """The next message that came in pieces; raises PartyError where it is longer than `most`,
+        or than it said.
+        """
         head = self.receive(sender, kind)
         length = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else -1
         if length < 0 or (most is not None and length > most):
@@ -266,7 +275,9 @@ class PartyLink:
             return self._received[sender] > self._read[sender]
 
     def receive(self, sender: str, kind: Kind) -> bytes:
-        """The next message of a party, which must be of this kind; waits for it. Raises LinkLost or PartyError."""
+        """The next message of a party, which must be of this kind; waits for it. Raises LinkLost or
+        PartyError.
+        """
         number = self._read[sender]
         with self._state:
             while self._received[sender] <= number:
@@ -300,7 +311,9 @@ class PartyLink:
             self._check()
 
     def rewind(self) -> None:
-        """Before the party's program runs again from its begin: what it reads and sends starts at the first message."""
+        """Before the party's program runs again from its begin: what it reads and sends starts at
+        the first message.
+        """
         self._read = dict.fromkeys(self._peers, 0)
         self._sent = dict.fromkeys(self._peers, 0)
         self.bytes_sent.clear()
@@ -324,7 +337,9 @@ class PartyLink:
         self.stop()
 
     def leave(self, why: bytes = b"", seconds: float = 0) -> None:
-        """Tells the others that no more will come, else they would wait; and gives them some seconds to hear it."""
+        """Tells the others that no more will come, else they would wait; and gives them some
+        seconds to hear it.
+        """
         self._leaving = True
         for outbox in self._outbox.values():
             outbox.put(
@@ -418,7 +433,9 @@ class PartyLink:
             self._journal.append(mark, b"", name)
 
     def _session(self) -> str | None:
-        """The session that all parties' latest greetings make; None before all have greeted who are needed."""
+        """The session that all parties' latest greetings make; None before all have greeted who are
+        needed.
+        """
         with self._state:
             if set(self._peers) - self._gone() - set(self._greetings):
                 return None
@@ -520,7 +537,9 @@ class PartyLink:
         return grpc.secure_channel(peer.address, credentials, options=named)
 
     def _caller(self, context: Any) -> str:
-        """The name of the party that calls; its certificate must be the one that the agreement has for that name."""
+        """The name of the party that calls; its certificate must be the one that the agreement has
+        for that name.
+        """
         name = dict(context.invocation_metadata()).get("party", "")
         shown = context.auth_context().get("x509_pem_cert", [b""])[0]
         if (
@@ -573,7 +592,8 @@ class PartyLink:
         ended = False
         try:
             for frame in frames:
-                # a request iterator also just ends when its sender died: only a word of goodbye is an end
+                # a request iterator also just ends when its sender died: only a word of goodbye is
+                # an end
                 ended = self._hear(name, session, frame) == Kind.BYE
         except PartyError as wrong:
             with self._state:
@@ -593,7 +613,9 @@ class PartyLink:
         return b""
 
     def _hear(self, name: str, session: str, frame: bytes) -> int:
-        """Takes one message, of this session, of this agreement, and the next in order; what kind it is."""
+        """Takes one message, of this session, of this agreement, and the next in order; what kind
+        it is.
+        """
         if len(frame) < _FRAME.size:
             raise PartyError(
                 f"party '{name}': sent what is no message; run the same version everywhere"
@@ -639,7 +661,9 @@ def _grpc() -> Any:
 
 
 def make_keys(name: str) -> tuple[bytes, bytes]:
-    """A fresh private key and a certificate of its own for that name (PEM); the certificate may be shown."""
+    """A fresh private key and a certificate of its own for that name (PEM); the certificate may be
+    shown.
+    """
     try:
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization

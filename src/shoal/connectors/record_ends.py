@@ -1,8 +1,9 @@
 """Where the records of comma-separated text end, and which of them are none.
 
-The grammar is RFC 4180's: a cell that begins with a quote ends with the next quote that is not doubled. A quote inside
-another cell is a character like any other. A record of several lines must be whole: every quoted cell ends before a
-separator or the end of a line, and there are as many cells as columns. Else a quote was left open, and its first line
+The grammar is RFC 4180's: a cell that begins with a quote ends with the next quote that is not
+doubled. A quote inside another cell is a character like any other. A record of several lines must
+be whole: every quoted cell ends before a separator or the end of a line, and there are as many
+cells as columns. Else a quote was left open, and its first line
 alone is the broken record: the next line begins another one.
 """
 
@@ -22,13 +23,16 @@ def ends_of(
     text: np.ndarray, separator: int, columns: int, most_lines: int, at_end: bool, ends: np.ndarray, kinds: np.ndarray,
     cells: np.ndarray,
 ) -> int:  # fmt: skip
-    """Fills in where each record ends (behind its line break), what it is, and how many cells it has.
+    """Fills in where each record ends (behind its line break), what it is, and how many cells it
+    has.
 
-    text: (n,) uint8, beginning with a record. separator: its byte. most_lines: lines that a record may have.
-    at_end: whether nothing follows, so that the last line needs no break. ends, cells: (m,) int64, kinds: (m,)
-    int8, with room for every line. Kinds: WHOLE; ODD, whole but with a quote in a cell that does not begin with
-    one, or text behind a closing quote; BROKEN; BLANK; RAGGED, a line of more or fewer cells.
-    Returns how many records were found; the text behind the last end may still go on.
+    text: (n,) uint8, beginning with a record. separator: its byte. most_lines: lines that a record
+    may have.
+    at_end: whether nothing follows, so that the last line needs no break. ends, cells: (m,) int64,
+    kinds: (m,)
+    int8, with room for every line. Kinds: WHOLE; ODD, whole but with a quote in a cell that does
+    not begin with one, or text behind a closing quote; BROKEN; BLANK; RAGGED, a line of more or
+    fewer cells. Returns how many records were found; the text behind the last end may still go on.
     """
     n, count, at = len(text), 0, 0
     while at < n:
@@ -59,7 +63,9 @@ def ends_of(
 def _one(
     text: np.ndarray, start: int, separator: int, most_lines: int
 ) -> tuple[int, int, int, bool, bool]:
-    """A record: its end (-1 where the text ends before), its lines and cells, whether it is odd or still in quotes."""
+    """A record: its end (-1 where the text ends before), its lines and cells, whether it is odd or
+    still in quotes.
+    """
     n, i = len(text), start
     lines, found = 1, 1
     fresh, quoted, closed, is_odd = True, False, False, False

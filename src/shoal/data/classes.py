@@ -17,11 +17,15 @@ class SensitiveColumn:
 
     codes: (n,) int32, the value of each record as its place 0..values-1: in value order for numbers
         and ordinals, the leaf's number for hierarchies, else in any fixed order.
-    values: how many places there are; for numbers and ordinals every place below it occurs, here or in `earlier`.
+    values: how many places there are; for numbers and ordinals every place below it occurs, here or
+    in `earlier`.
     distance: `equal`, `ordered` or `hierarchical`: how far apart two values are for t-closeness.
-    labels: text of each place, for promises that name values; not needed where a hierarchy has them.
-    numbers: (values,) float64, the number behind each place of a numeric attribute, missing ones infinite.
-    earlier: (values,) int64, how often each value counts in what else is published of a growing table; or None.
+    labels: text of each place, for promises that name values; not needed where a hierarchy has
+    them.
+    numbers: (values,) float64, the number behind each place of a numeric attribute, missing ones
+    infinite.
+    earlier: (values,) int64, how often each value counts in what else is published of a growing
+    table; or None.
     """
 
     name: str
@@ -45,7 +49,8 @@ class SensitiveColumn:
 
 @dataclass(frozen=True)
 class Population:
-    """The people of a population table who fit each class: everybody whom its published cells cover.
+    """The people of a population table who fit each class: everybody whom its published cells
+    cover.
 
     people: (count,) int64. outside: how many of the table fit no class.
     """

@@ -11,7 +11,8 @@ from shoal.data.classes import SensitiveColumn
 
 @dataclass(frozen=True)
 class Closeness:
-    """In every class, the earth mover's distance of the column's values from the whole table is at most t.
+    """In every class, the earth mover's distance of the column's values from the whole table is at
+    most t.
 
     column: the attribute; its `distance` is the ground distance.
     frequencies: (values,) int64, how often each value counts in the whole table.

@@ -13,15 +13,17 @@ from shoal.data.matrix import Matrix
 
 @dataclass(frozen=True)
 class Cut:
-    """Spans of codes, the same for all records of a matrix: whoever has a code of a span shows that span.
+    """Spans of codes, the same for all records of a matrix: whoever has a code of a span shows that
+    span.
 
     starts: for each attribute, int32, the first code of every span, ascending from 0; a span ends
         before the next one starts, the last one behind all codes. A set of nodes that covers every
         leaf of a hierarchy once is the sorted list of their first leaves.
     suppressed: (n,) bool, records that show the suppression mark in every quasi-identifier.
-    levels: (d,) where every attribute is generalized to one level of its hierarchy, else None. A span
-        then bears the label of that column of the hierarchy's table.
-    then: another cut for the records that this one suppresses, in their order; None if there is none.
+    levels: (d,) where every attribute is generalized to one level of its hierarchy, else None. A
+        span then bears the label of that column of the hierarchy's table.
+    then: another cut for the records that this one suppresses, in their order; None if there is
+    none.
     account: what the search can say about itself; numbers and names of attributes, never a value.
     """
 

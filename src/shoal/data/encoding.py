@@ -1,9 +1,10 @@
 """From a table to the matrix that partitioners see, and back to the text of every code.
 
 Each quasi-identifier gets a *rank* per record - the place of its value among the distinct values of
-the column, in value order - and a *position* per rank, which is what the matrix holds. Positions are
-proportional to values (numbers), places in the declared order (ordinals) or leaves (hierarchies);
-ranks lead back to the text that was read, so that numbers are published as they were written.
+the column, in value order - and a *position* per rank, which is what the matrix holds. Positions
+are proportional to values (numbers), places in the declared order (ordinals) or leaves
+(hierarchies); ranks lead back to the text that was read, so that numbers are published as they were
+written.
 """
 
 from __future__ import annotations
@@ -109,7 +110,9 @@ def encode_attribute(
 def _values(
     attribute: Attribute, column: Column, missing: np.ndarray
 ) -> tuple[np.ndarray, list[Finding]]:
-    """The number behind each distinct cell, NaN where missing, and findings about cells that have none."""
+    """The number behind each distinct cell, NaN where missing, and findings about cells that have
+    none.
+    """
     if attribute.hierarchy is not None:
         codes = attribute.hierarchy.leaf_codes(np.array(column.cells, dtype=object))
         values = np.where(codes < 0, np.nan, codes.astype(np.float64))
@@ -182,7 +185,9 @@ def parse_numbers(cells: tuple[str, ...]) -> np.ndarray:
 def _positions(
     attribute: Attribute, values: np.ndarray, missing: int
 ) -> tuple[np.ndarray, float | Hierarchy]:
-    """Matrix code of every rank; missing values share one that lies as far away as the whole domain."""
+    """Matrix code of every rank; missing values share one that lies as far away as the whole
+    domain.
+    """
     if attribute.hierarchy is not None:
         tree = attribute.hierarchy.with_leaf("") if missing else attribute.hierarchy
         beyond = np.full(missing, attribute.hierarchy.leaves)
@@ -199,7 +204,9 @@ def _positions(
 
 
 def mean_decimals(texts: Iterable[str]) -> int:
-    """Decimals of a published mean: two more than the values have, ten at most behind the zeros of the smallest."""
+    """Decimals of a published mean: two more than the values have, ten at most behind the zeros of
+    the smallest.
+    """
     numbers = [number for number in (Decimal(text.strip()) for text in texts) if number.is_finite()]
     longest = max([0, *(-int(number.as_tuple().exponent) for number in numbers)])
     zeros = max([0, *(-number.adjusted() - 1 for number in numbers if number)])
@@ -276,7 +283,9 @@ def _gaps(column: Column, absent: np.ndarray, where: str) -> list[Finding]:
 
 
 def finding_about(column: Column, cells: np.ndarray, what: str, remedy: str) -> Finding:
-    """One finding about the records that hold some of a column's cells: how many, where, and the way out."""
+    """One finding about the records that hold some of a column's cells: how many, where, and the
+    way out.
+    """
     count = int(column.counts()[cells].sum())
     rows = column.rows_of(cells)
     listed = ", ".join(str(row + 1) for row in rows) + (", ..." if count > len(rows) else "")
@@ -310,11 +319,14 @@ class EncodedTable:
         return len(self.suppressed)
 
     def matrix(self, label: np.ndarray | None = None) -> Matrix:
-        """The records that are not suppressed, in input order. label: (n,) class of each record of the table."""
+        """The records that are not suppressed, in input order. label: (n,) class of each record of
+        the table.
+        """
         kept = np.flatnonzero(~self.suppressed) if self.suppressed.any() else None
         records = self.records if kept is None else len(kept)
         codes = np.empty((records, len(self.attributes)), dtype=np.int32)
-        # row by row in the target, so in blocks that stay in the cache while every column is filled in
+        # row by row in the target, so in blocks that stay in the cache while every column is filled
+        # in
         tables = [encoded.positions[encoded.rank_of_code] for encoded in self.attributes]
         for start in range(0, records, _BLOCK):
             rows = slice(start, start + _BLOCK)

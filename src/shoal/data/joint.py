@@ -4,13 +4,15 @@ Ours, not from a paper: the k-means++ t-closeness paper names the joint distribu
 Two combinations are as far apart as on the attribute where they are farthest. There, two values are
 - equal: 0 if they are the same, else 1;
 - hierarchical: height of their lowest common node over that of the root;
-- ordered: m values that occur are halved into 1, 2, 4, ... nearly equal runs; of the shortest run that
-  holds both, (its length - 1) / (m - 1), length meaning that of the longest run of that halving.
-Every one of these is at least the distance that t-closeness takes on the attribute alone, so a class whose
-combinations are within t is within t on each attribute, where nobody has several records. All are distances
-on trees, and so is the greatest of them: combinations are the leaves of one hierarchy, and everything that is
-known of hierarchical attributes serves here.
-Distances are rounded up to whole units of 1 / UNITS.
+- ordered: m values that occur are halved into 1, 2, 4, ... nearly equal runs; of the shortest run
+  that holds both, (its length - 1) / (m - 1), length meaning that of the longest run of that
+  halving.
+Every one of these is at least the distance that t-closeness takes on the attribute alone, so a
+class whose combinations are within t is within t on each attribute, where nobody has several
+records. All are distances
+on trees, and so is the greatest of them: combinations are the leaves of one hierarchy, and
+everything that is known of hierarchical attributes serves here. Distances are rounded up to whole
+units of 1 / UNITS.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ def _combinations(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _steps(column: SensitiveColumn, place: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Heights in units, falling, and at each which places are one there or below; (combinations,) int64."""
+    """Heights in units, falling, and at each which places are one there or below; (combinations,)
+    int64.
+    """
     if column.distance == "hierarchical" and column.hierarchy is not None:
         tree = column.hierarchy
         for level in range(tree.height, -1, -1):
@@ -81,7 +85,9 @@ def _steps(column: SensitiveColumn, place: np.ndarray) -> Iterator[tuple[int, np
 def _nested(
     steps: list[list[tuple[int, np.ndarray]]], combinations: int
 ) -> tuple[list[int], list[np.ndarray]]:
-    """Heights, rising from 0, and at each the group of every combination, numbered so that groups nest in order."""
+    """Heights, rising from 0, and at each the group of every combination, numbered so that groups
+    nest in order.
+    """
     heights = sorted({height for each in steps for height, _ in each}, reverse=True)
     groups: list[np.ndarray] = []
     waiting = [list(reversed(each)) for each in steps]
@@ -89,7 +95,8 @@ def _nested(
     for height in heights:
         for each in waiting:
             if groups and each[-1][0] <= height:
-                continue  # an attribute's step holds from its own height up to that of the step above
+                # an attribute's step holds from its own height up to that of the step above
+                continue
             while each[-1][0] > height:
                 each.pop()
             group = each[-1][1]
@@ -101,7 +108,8 @@ def _nested(
 
 
 def _tree(heights: list[int], groups: list[np.ndarray]) -> Hierarchy:
-    """The hierarchy whose nodes are these groups of leaves; a group that is no larger than one below is no node.
+    """The hierarchy whose nodes are these groups of leaves; a group that is no larger than one
+    below is no node.
 
     groups: for each height, (leaves,) int64, the group of each leaf; rising along the leaves.
     """

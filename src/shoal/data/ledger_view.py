@@ -15,12 +15,13 @@ def _none(*shape: int) -> np.ndarray:
 class LedgerView:
     """Earlier releases, in the codes of the matrix that the method is given.
 
-    lo, hi: (classes, d) int32, the boxes of the published table; people: (classes,) how many are in each. Given to
-        methods that place new records in published classes.
-    earlier: (n,) bool, which records of the matrix are published already; signature: (n,) int32, the set of sensitive
-        values each of those was published among, -1 for new ones; signatures: the values of each such set, sorted.
-        Given to methods that publish the whole table anew.
-    sensitive: (n,) int32, the sensitive value of each record, `values` in all; for methods that ask for it.
+    lo, hi: (classes, d) int32, the boxes of the published table; people: (classes,) how many are in
+        each. Given to methods that place new records in published classes.
+    earlier: (n,) bool, which records of the matrix are published already; signature: (n,) int32,
+        the set of sensitive values each of those was published among, -1 for new ones; signatures:
+        the values of each such set, sorted. Given to methods that publish the whole table anew.
+    sensitive: (n,) int32, the sensitive value of each record, `values` in all; for methods that ask
+    for it.
     """
 
     lo: np.ndarray = field(default_factory=lambda: _none(0, 0))
@@ -41,8 +42,8 @@ class LedgerView:
 class Placement:
     """Where a method puts the records of its matrix.
 
-    labels: (n,) int32. Below `LedgerView.classes` a published class, from there on new ones; where no boxes were
-        given all are new. -1: the record waits for a later release.
+    labels: (n,) int32. Below `LedgerView.classes` a published class, from there on new ones; where
+        no boxes were given all are new. -1: the record waits for a later release.
     count: classes in all, published ones included.
     counterfeits: (m, 2) int32, class and sensitive value of each invented record.
     """

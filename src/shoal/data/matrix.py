@@ -27,16 +27,21 @@ class Matrix:
     scale: (d,) float64. Linear: loss per unit of code, weight included; 0 for trees.
     base: (d,) int32. Trees: where the attribute's nodes start in the three arrays below, so that
         leaf `c` is node `base + c`; -1 for linear attributes.
-    parent, last: (nodes,) int32. Parent node (absolute number, -1 at a root); last leaf code covered.
+    parent, last: (nodes,) int32. Parent node (absolute number, -1 at a root); last leaf code
+    covered.
     width: (nodes,) float64. Loss of the node, `weight * (leaves - 1) / (leaves(root) - 1)`.
-    subjects: (n,) int32 dense person numbers 0..people-1, or None when every record is its own person.
+    subjects: (n,) int32 dense person numbers 0..people-1, or None when every record is its own
+    person.
 
-    first, level: (nodes,) int32. First leaf code covered; how high the node stands in the hierarchy's table.
-    heights: (d,) int32, generalization levels above the values; 1 (nothing but the whole) for linear attributes.
+    first, level: (nodes,) int32. First leaf code covered; how high the node stands in the
+    hierarchy's table.
+    heights: (d,) int32, generalization levels above the values; 1 (nothing but the whole) for
+    linear attributes.
     reach: (d,) float64. Linear: width of the domain in units of code; 0 for trees.
-    missing: (d,) int32, code of a missing value, -1 where none is missing. It is a tree's last leaf, right
-        under the root, and lies beyond all values of a linear attribute.
-    populations: by name, (m, d) int32 codes of the people of a population table, for promises about it.
+    missing: (d,) int32, code of a missing value, -1 where none is missing. It is a tree's last
+        leaf, right under the root, and lies beyond all values of a linear attribute.
+    populations: by name, (m, d) int32 codes of the people of a population table, for promises about
+    it.
     label: (n,) int32, the class of each record for methods that keep it predictable, or None.
 
     The loss of span (lo, hi) on tree attribute j: start at node base[j] + lo and climb `parent`
@@ -95,11 +100,12 @@ class Matrix:
         missing: list[int] | None = None,
         label: np.ndarray | None = None,
     ) -> Matrix:
-        """A matrix from codes and, for each attribute, its domain width in code units or its hierarchy.
+        """A matrix from codes and, for each attribute, its domain width in code units or its
+        hierarchy.
 
         codes: (n, d) integers. ranges: d entries; a number is the width of a linear domain (0 means
-        that the attribute never costs anything), a Hierarchy makes it a tree attribute. missing: codes of
-        missing values, -1 where none is missing.
+        that the attribute never costs anything), a Hierarchy makes it a tree attribute. missing:
+        codes of missing values, -1 where none is missing.
         """
         d = len(ranges)
         weight = weights or [1.0] * d
@@ -153,7 +159,9 @@ class Matrix:
         return int(self.last[root]) + 1
 
     def nodes_at(self, j: int, level: int) -> np.ndarray:
-        """The highest node above each leaf of tree j that stands no higher than `level`; (leaves,) int32."""
+        """The highest node above each leaf of tree j that stands no higher than `level`; (leaves,)
+        int32.
+        """
         node = np.arange(self.base[j], self.base[j] + self.leaves(j), dtype=np.int32)
         while True:
             up = self.parent[node]
@@ -163,7 +171,8 @@ class Matrix:
             node = np.where(climbs, up, node)
 
     def starts_at(self, j: int, level: int) -> np.ndarray:
-        """First codes of the spans of attribute j at a level, 0 the values and `heights[j]` the whole; int32.
+        """First codes of the spans of attribute j at a level, 0 the values and `heights[j]` the
+        whole; int32.
 
         A linear attribute keeps each value in a span of its own at level 0.
         """

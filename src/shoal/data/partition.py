@@ -19,7 +19,9 @@ class Partition:
 
     @classmethod
     def of(cls, labels: np.ndarray) -> Partition:
-        """A partition from any integer labels: renumbered without gaps in order of first appearance."""
+        """A partition from any integer labels: renumbered without gaps in order of first
+        appearance.
+        """
         kept = labels >= 0
         _, first, inverse = np.unique(labels[kept], return_index=True, return_inverse=True)
         rank = np.empty(len(first), dtype=np.int32)

@@ -7,6 +7,5 @@ from collections.abc import Callable
 Progress = Callable[[str], None]
 
 
-
 def no_progress(stage: str) -> None:
     """Progress that nobody watches."""

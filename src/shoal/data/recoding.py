@@ -1,4 +1,6 @@
-"""What is published: spans written as text, of every class (local) or of every value (global recoding)."""
+"""What is published: spans written as text, of every class (local) or of every value (global
+recoding).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ class Recoding:
         cls, labels: np.ndarray, count: int, attributes: tuple[EncodedAttribute, ...]
     ) -> Recoding:
         """The tightest spans that cover the members of each of `count` classes."""
-        # an attribute's bounds side by side: they are filled in an order that jumps from class to class
+        # an attribute's bounds side by side: they are filled in an order that jumps from class to
+        # class
         lo = np.full((count, len(attributes)), np.iinfo(np.int32).max, dtype=np.int32, order="F")
         hi = np.full((count, len(attributes)), -1, dtype=np.int32, order="F")
         kept = labels >= 0
@@ -47,7 +50,9 @@ class Recoding:
         return self.labels < 0
 
     def column(self, j: int, encoded: EncodedAttribute, render: Render) -> pl.Series:
-        """The published cells of attribute j: the value where the class agrees on it, else its span, mean or both."""
+        """The published cells of attribute j: the value where the class agrees on it, else its
+        span, mean or both.
+        """
         ranks = len(encoded.texts)
         if encoded.attribute.shown is Shown.RANGE:
             spans, text_of_class = _distinct(
@@ -71,7 +76,9 @@ class Recoding:
         return cells.gather(cell_of_class[self.labels])
 
     def _with_means(self, j: int, encoded: EncodedAttribute, render: Render) -> list[str]:
-        """The text of each class where classes that don't agree on a value show their mean over records."""
+        """The text of each class where classes that don't agree on a value show their mean over
+        records.
+        """
         texts = span_texts(self.lo[:, j], self.hi[:, j], encoded, render)
         kept, values = (
             self.labels >= 0,
@@ -106,7 +113,9 @@ class GlobalRecoding:
     def of(
         cls, cut: Cut, turn: np.ndarray, attributes: tuple[EncodedAttribute, ...], render: Render
     ) -> GlobalRecoding:
-        """The recoding by a cut and those that follow it. turn: (n,) of `Cut.turn`, -1 for suppressed records."""
+        """The recoding by a cut and those that follow it. turn: (n,) of `Cut.turn`, -1 for
+        suppressed records.
+        """
         texts = tuple(
             tuple(rank_texts(one, j, encoded, render) for j, encoded in enumerate(attributes))
             for one in cut.cuts
@@ -161,7 +170,9 @@ def rank_texts(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> t
 def code_texts(
     cut: Cut, j: int, encoded: EncodedAttribute, codes: np.ndarray, render: Render
 ) -> list[str]:
-    """The published text of any positions of attribute j, whether they occur or not; no missing ones."""
+    """The published text of any positions of attribute j, whether they occur or not; no missing
+    ones.
+    """
     labels = _labels_of_level(cut, j, encoded)
     used, inverse = np.unique(cut.spans(j, codes), return_inverse=True)
     ends = [_ends(cut, j, encoded, number) for number in used.tolist()]
@@ -204,7 +215,9 @@ def mean_text(mean: float, decimals: int) -> str:
 
 
 def _distinct(numbers: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct numbers, ascending, and the place of each among them; a table instead of a sort if that is small."""
+    """The distinct numbers, ascending, and the place of each among them; a table instead of a sort
+    if that is small.
+    """
     if below > 4 * len(numbers) + (1 << 16):
         return np.unique(numbers, return_inverse=True)
     occurs = np.zeros(below, dtype=bool)

@@ -22,13 +22,15 @@ class PublishedColumn:
     """One quasi-identifier as published.
 
     codes: (n,) unsigned, which distinct cell each record shows. cells: text of each distinct cell.
-    lo, hi: (cells,) float64, the span of a cell in numbers, places of the order or leaves; NaN for a
-        cell that says "no value".
+    lo, hi: (cells,) float64, the span of a cell in numbers, places of the order or leaves; NaN for
+        a cell that says "no value".
     widths: (cells,) float64, the normalised width of each cell in [0, 1]; NaN where it can't be
         told without the original (no declared domain, or a mean, which hides its range).
-    means: (cells,) float64, the mean that each cell shows, NaN where it shows none; None where no cell does.
-    behind: (2, cells) float64, least and greatest value behind each cell of an attribute that shows its means
-        alone, NaN where the original is not at hand; None where cells say their spans themselves.
+    means: (cells,) float64, the mean that each cell shows, NaN where it shows none; None where no
+    cell does.
+    behind: (2, cells) float64, least and greatest value behind each cell of an attribute that shows
+        its means alone, NaN where the original is not at hand; None where cells say their spans
+        themselves.
     """
 
     name: str
@@ -94,10 +96,11 @@ class Release:
 
     @cached_property
     def squared_errors(self) -> dict[str, tuple[float, float]]:
-        """By attribute of `originals`, the squared error of class means, and of the mean of all records.
+        """By attribute of `originals`, the squared error of class means, and of the mean of all
+        records.
 
-        A suppressed record shows nothing about itself, so it is as good as the mean of all. Infinite or
-        NaN where the numbers are beyond what a float holds.
+        A suppressed record shows nothing about itself, so it is as good as the mean of all.
+        Infinite or NaN where the numbers are beyond what a float holds.
         """
         labels, count = self.classes.labels, self.classes.count
         places = np.where(labels >= 0, labels, count) if self.suppressed else labels.astype(np.intp)
@@ -209,7 +212,9 @@ def is_suppressed(columns: tuple[PublishedColumn, ...], mark: str) -> np.ndarray
 def label_classes(
     columns: tuple[PublishedColumn, ...], suppressed: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """Class of every record - equal published quasi-identifiers are one class - and how many there are."""
+    """Class of every record - equal published quasi-identifiers are one class - and how many there
+    are.
+    """
     key = np.zeros(len(suppressed), dtype=np.int64)
     room = 1
     for column in columns:
@@ -251,7 +256,8 @@ def _ordinal_spans(
             spans[i] = place[cell]
         elif cell.startswith(head) and cell.endswith(tail):
             inside = cell[len(head) : len(cell) - len(tail)]
-            # a label may hold the text that parts the two ends: the right parting has a label on both sides
+            # a label may hold the text that parts the two ends: the right parting has a label on
+            # both sides
             for found in re.finditer(f"(?={re.escape(middle)})", inside):
                 lo, hi = inside[: found.start()], inside[found.start() + len(middle) :]
                 if lo in place and hi in place:
@@ -260,7 +266,9 @@ def _ordinal_spans(
 
 
 def _parted(cells: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Cells that show a mean, a blank and a span, as spans and means; NaN where a cell shows no mean."""
+    """Cells that show a mean, a blank and a span, as spans and means; NaN where a cell shows no
+    mean.
+    """
     parts = [cell.split(" ", 1) for cell in cells]
     means = parse_numbers(
         tuple(part[0] if len(part) == 2 and part[1].strip() else "" for part in parts)
@@ -285,7 +293,8 @@ def _number_spans(cells: tuple[str, ...], render: Render) -> tuple[np.ndarray, n
 def covers(published: PublishedColumn, values: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Whether each record's published cell covers its true value; (n,) bool.
 
-    values: (m,) float64, numbers, places or leaves behind the m distinct values of the original, NaN
+    values: (m,) float64, numbers, places or leaves behind the m distinct values of the original,
+    NaN
     for none. codes: (n,) which of them each record has.
     """
     if len(values) * len(published.cells) <= _MOST_PAIRS:
@@ -296,6 +305,8 @@ def covers(published: PublishedColumn, values: np.ndarray, codes: np.ndarray) ->
 
 
 def spans_cover(lo: np.ndarray, hi: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Whether a span as in `PublishedColumn` covers a value, elementwise; the mark covers no value, too."""
+    """Whether a span as in `PublishedColumn` covers a value, elementwise; the mark covers no value,
+    too.
+    """
     neither = np.isnan(values) & (np.isnan(lo) | np.isneginf(lo))
     return neither | ((lo <= values) & (values <= hi))

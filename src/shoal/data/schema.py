@@ -53,7 +53,8 @@ class Attribute:
     hierarchy: tree of a category, or of a number's or ordinal's labels; a quasi-identifier that is
     neither a number nor an ordinal always has one once it is bound to data (at worst value, `*`).
     shown: what a class publishes of a number that has no hierarchy.
-    opaque: its hierarchy follows from the original data, which is not at hand; widths can't be told.
+    opaque: its hierarchy follows from the original data, which is not at hand; widths can't be
+    told.
     """
 
     name: str
@@ -95,7 +96,9 @@ class Schema:
     label: str | None = None
 
     def is_value(self, cell: str) -> bool:
-        """Whether a cell holds a value: the texts for missing values and the suppression mark don't."""
+        """Whether a cell holds a value: the texts for missing values and the suppression mark
+        don't.
+        """
         return cell not in self.missing_values and cell != self.render.suppressed
 
     def with_role(self, *roles: Role) -> tuple[Attribute, ...]:

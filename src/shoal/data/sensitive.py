@@ -20,7 +20,8 @@ def encode_sensitive(
     """The column with its values in order, or what is wrong with it.
 
     A missing value is a value of its own: one more place behind all others, one more leaf under the
-    root of a hierarchy. earlier: how often each text counts elsewhere; such values have places, too.
+    root of a hierarchy. earlier: how often each text counts elsewhere; such values have places,
+    too.
     """
     if not earlier:
         return _encoded(attribute, column, schema)

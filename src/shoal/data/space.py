@@ -1,12 +1,13 @@
-"""The quasi-identifiers of a stream: what they may hold and what a span of them costs, known before any record.
+"""The quasi-identifiers of a stream: what they may hold and what a span of them costs, known before
+any record.
 
 A table shows its own domains; a stream never ends, so everything here comes from the policy. Each
 quasi-identifier of a record is one float64: the number, the place in the order, or the leaf. A
-published cluster is a box, a pair of bounds on each of them, and covers exactly the records that lie
-in it, ends included.
+published cluster is a box, a pair of bounds on each of them, and covers exactly the records that
+lie in it, ends included.
 
-A missing value (with `missing: value`) is a leaf of its own right under the root, or lies beyond the
-domain by once its width; a box that holds values and missing ones is the whole attribute.
+A missing value (with `missing: value`) is a leaf of its own right under the root, or lies beyond
+the domain by once its width; a box that holds values and missing ones is the whole attribute.
 """
 
 from __future__ import annotations
@@ -32,11 +33,15 @@ MOST_DIGITS = 15
 class Space:
     """Costs and bounds of d quasi-identifiers.
 
-    low, width: (d,) float64, least value and width of linear attributes; trees have 0 and their leaves.
-    beyond: (d,) float64, where a missing value stands. share: (d,) float64, each attribute's part of the
-    loss, adding up to 1. trees: the hierarchy of each attribute, a missing leaf included; None where linear.
+    low, width: (d,) float64, least value and width of linear attributes; trees have 0 and their
+    leaves.
+    beyond: (d,) float64, where a missing value stands. share: (d,) float64, each attribute's part
+    of the
+    loss, adding up to 1. trees: the hierarchy of each attribute, a missing leaf included; None
+    where linear.
     base: (t,) int32 and parent, first, last, cost: the trees' nodes, see `kernels.condense`.
-    grid: (d,) float64, published bounds of linear attributes are widened to multiples of it; 0 for none.
+    grid: (d,) float64, published bounds of linear attributes are widened to multiples of it; 0 for
+    none.
     """
 
     schema: Schema
@@ -54,7 +59,9 @@ class Space:
 
     @classmethod
     def of(cls, schema: Schema, snap: int = 0) -> Space:
-        """The space of a schema. snap: steps of the public grid in the domain of each number, 0 for none."""
+        """The space of a schema. snap: steps of the public grid in the domain of each number, 0 for
+        none.
+        """
         quasi = schema.quasi
         weights = np.array([a.weight for a in quasi])
         share = weights / weights.sum()
@@ -105,7 +112,8 @@ class Space:
         return np.ascontiguousarray(values[:, at].T.astype(np.int32))
 
     def frozen(self, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What boxes publish: bounds widened to whole nodes, to the grid, or to all where a value is missing.
+        """What boxes publish: bounds widened to whole nodes, to the grid, or to all where a value
+        is missing.
 
         lo, hi: (c, d) float64, least and greatest value of the members. Also their loss, (c,)
         float64: 0 for single values, 1 for everything.
@@ -139,7 +147,8 @@ class Space:
         lo[mixed, j] = self.low[j]
 
     def encode(self, frame: pl.DataFrame) -> tuple[np.ndarray, dict[int, str]]:
-        """The values of n records, (n, d) float64, and why some of them can't be read: row and reason.
+        """The values of n records, (n, d) float64, and why some of them can't be read: row and
+        reason.
 
         NaN where a missing value suppresses the record.         Reasons name attributes and rules, never values.
         """

@@ -18,8 +18,9 @@ State = Mapping[str, np.ndarray]
 class Arrivals:
     """Records in order of arrival.
 
-    seq: (n,) int64, numbers that rise with every record of the stream, one by one. values: (n, d) float64,
-    as `Space.encode` reads them; records with a quasi-identifier that must be suppressed hold NaN.
+    seq: (n,) int64, numbers that rise with every record of the stream, one by one. values: (n, d)
+    float64, as `Space.encode` reads them; records with a quasi-identifier that must be suppressed
+    hold NaN.
     people: (n,) int64, equal for equal subjects.
     """
 
@@ -47,10 +48,12 @@ class Arrivals:
 class Emissions:
     """Decisions about m records, each made once and for good.
 
-    seq, people: (m,) int64. values: (m, d) float64. kind: (m,) int8, a place in `KINDS`. release: (m,) int64,
-    rows of one release are let out together. cluster: (m,) int64, -1 where not published under one.
+    seq, people: (m,) int64. values: (m, d) float64. kind: (m,) int8, a place in `KINDS`. release:
+    (m,) int64, rows of one release are let out together. cluster: (m,) int64, -1 where not
+    published under one.
     emitted: (m,) int64, seq of the last record that had arrived when this one was let out.
-    made: (c,) int64, numbers of the clusters of kind `new`; lo, hi: (c, d) float64, what each publishes,
+    made: (c,) int64, numbers of the clusters of kind `new`; lo, hi: (c, d) float64, what each
+    publishes,
     fixed for good. live: (w,) int64, clusters that later records may still be published under.
     """
 
@@ -70,7 +73,9 @@ class Emissions:
         return len(self.seq)
 
     def part(self, rows: np.ndarray) -> Emissions:
-        """Some decisions, with the clusters that they make. rows: (m,) bool, all or none of each of these."""
+        """Some decisions, with the clusters that they make. rows: (m,) bool, all or none of each of
+        these.
+        """
         columns = ("seq", "people", "values", "kind", "release", "cluster", "emitted")
         own = {name: getattr(self, name)[rows] for name in columns}
         made = np.isin(self.made, own["cluster"][own["kind"] == NEW])

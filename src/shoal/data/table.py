@@ -47,7 +47,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A frame of n records whose columns are read as text; columns are encoded once, when asked for."""
+    """A frame of n records whose columns are read as text; columns are encoded once, when asked
+    for.
+    """
 
     frame: pl.DataFrame
     _columns: dict[str, Column] = field(default_factory=dict, repr=False, compare=False)
@@ -81,7 +83,9 @@ def encode_text(series: pl.Series) -> Column:
 
 
 def _encode_categories(series: pl.Series) -> Column:
-    """The same from a column that was read as categories, whose own numbers depend on what was read before."""
+    """The same from a column that was read as categories, whose own numbers depend on what was read
+    before.
+    """
     # chunk by chunk, as it was read: no second copy of the whole column
     numbers = [chunk.to_numpy() for chunk in series.to_physical().get_chunks()]
     seen, texts = _distinct(series, numbers)
@@ -94,7 +98,9 @@ def _encode_categories(series: pl.Series) -> Column:
 
 
 def _distinct(series: pl.Series, numbers: list[np.ndarray]) -> tuple[np.ndarray, pl.Series]:
-    """The distinct categories, as numbers and as texts. Flags tell what was seen; `unique` would sort every cell."""
+    """The distinct categories, as numbers and as texts. Flags tell what was seen; `unique` would
+    sort every cell.
+    """
     seen = np.zeros(1 + max(int(chunk.max()) for chunk in numbers if len(chunk)), dtype=bool)
     rows, begun = [], 0
     for chunk in numbers:

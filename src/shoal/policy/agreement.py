@@ -1,8 +1,10 @@
-"""The agreement: one file that says who fuses what with whom, which all parties sign off by its hash.
+"""The agreement: one file that says who fuses what with whom, which all parties sign off by its
+hash.
 
-The hash covers everything that bears on what is published or shown - names, addresses, certificates, who owns which
-attribute, hierarchies by their content, domains and grids, QIDs with k, the consent to share the label, the method,
-how the maximum is computed - and nothing that is a party's own affair, such as where its table lies.
+The hash covers everything that bears on what is published or shown - names, addresses,
+certificates, who owns which attribute, hierarchies by their content, domains and grids, QIDs with
+k, the consent to share the label, the method, how the maximum is computed - and nothing that is a
+party's own affair, such as where its table lies.
 """
 
 from __future__ import annotations
@@ -129,7 +131,8 @@ class AgreementModel(_Strict):
 class Domain:
     """The public part of one quasi-identifier: its cells, and the text of every span of them.
 
-    numbers: least value and step of a number's grid. order: labels of an ordinal. hierarchy: tree of a category.
+    numbers: least value and step of a number's grid. order: labels of an ordinal. hierarchy: tree
+    of a category.
     """
 
     name: str
@@ -312,7 +315,9 @@ class Agreement:
 
     @property
     def quasi(self) -> list[str]:
-        """All quasi-identifiers by name: the order that decides among equal scores, whoever owns them."""
+        """All quasi-identifiers by name: the order that decides among equal scores, whoever owns
+        them.
+        """
         return sorted(
             n
             for party in self.model.parties
@@ -578,7 +583,9 @@ def _not_public(attribute: FusedAttribute) -> list[str]:
 def with_places(
     agreement: Agreement, places: dict[str, tuple[str, str]], tables: dict[str, str]
 ) -> dict[str, Any]:
-    """The agreement's content with addresses and certificates, and whole paths, for a run on one machine."""
+    """The agreement's content with addresses and certificates, and whole paths, for a run on one
+    machine.
+    """
     content = agreement.model.model_dump(mode="json", exclude_unset=True)
     for party in [*content["parties"], *([content["helper"]] if content.get("helper") else [])]:
         party["address"], party["certificate"] = places[party["name"]]

@@ -25,13 +25,14 @@ def json_schema() -> dict[str, Any]:
         "oneOf": [_described(name, "model", model) for name, model in registry.models().items()]
     }
     described = [_described(m.name, "name", m.implementation) for m in registry.methods().values()]
-    schema["properties"]["method"] = {"anyOf": [{"oneOf": described}, {"type": "null"}], "default": None}
+    schema["properties"]["method"] = {
+        "anyOf": [{"oneOf": described}, {"type": "null"}],
+        "default": None,
+    }
     return schema
 
 
-
 _JSON_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean", tuple: "array"}
-
 
 
 def _described(name: str, key: str, implementation: type) -> dict[str, Any]:
@@ -47,8 +48,12 @@ def _described(name: str, key: str, implementation: type) -> dict[str, Any]:
         if p.high is not None:
             properties[p.name]["maximum"] = p.high
     required = [key, *(p.name for p in parameters if p.required)]
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -57,31 +62,38 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-
 class _UniqueKeys(yaml.SafeLoader):
     """YAML in which a key that is given twice is an error, not the last one's gain."""
 
 
-
-def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+def _mapping(
+    loader: yaml.SafeLoader, node: yaml.MappingNode, deep: bool = False
+) -> dict[Hashable, Any]:
     loader.flatten_mapping(node)
     seen: dict[Hashable, Any] = {}
     for key_node, value_node in node.value:
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, Hashable):
-            raise InputError(f"policy: line {key_node.start_mark.line + 1} has a list or mapping for a key; use text")
+            raise InputError(
+                f"policy: line {key_node.start_mark.line + 1} has a list or mapping for a key; use"
+                " text"
+            )
         if key in seen:
-            raise InputError(f"policy: line {key_node.start_mark.line + 1} names a key a second time; name it once")
+            raise InputError(
+                f"policy: line {key_node.start_mark.line + 1} names a key a second time; name it"
+                " once"
+            )
         seen[key] = loader.construct_object(value_node, deep=True)
     return seen
-
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text("utf-8-sig")
     except OSError as failed:
-        raise InputError(f"policy '{path}': can't be read ({failed.strerror}); check its name") from None
+        raise InputError(
+            f"policy '{path}': can't be read ({failed.strerror}); check its name"
+        ) from None
     except UnicodeDecodeError:
         raise InputError(f"policy '{path}': is not UTF-8; convert it") from None
     try:
@@ -92,11 +104,12 @@ def _read(path: Path) -> dict[str, Any]:
         else:
             content = yaml.load(text, Loader=_UniqueKeys)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
-        raise InputError(f"policy '{path}': {_where(wrong)} can't be understood; mend the syntax") from None
+        raise InputError(
+            f"policy '{path}': {_where(wrong)} can't be understood; mend the syntax"
+        ) from None
     if not isinstance(content, dict):
         raise InputError(f"policy '{path}': holds no policy; 'shoal policy init DATA' proposes one")
     return content
-
 
 
 def _where(wrong: Exception) -> str:
@@ -105,11 +118,15 @@ def _where(wrong: Exception) -> str:
     return f"line {line}" if line else "the file"
 
 
-
 def _finding(
-    error: Any, model: type[BaseModel], what: str = "policy", keys: str = "'shoal policy schema' lists its keys"
+    error: Any,
+    model: type[BaseModel],
+    what: str = "policy",
+    keys: str = "'shoal policy schema' lists its keys",
 ) -> str:
-    """One finding of the checker (model) of a policy (what) in our words: where, what, way out (keys)."""
+    """One finding of the checker (model) of a policy (what) in our words: where, what, way out
+    (keys).
+    """
     where = ".".join(str(part) for part in error["loc"]) or what
     kind, message = error["type"], error["msg"]
     if kind == "extra_forbidden":
@@ -126,11 +143,15 @@ def _finding(
     return f"{what}, {where}: {message}"
 
 
-
 def _keys_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
-    """The keys that a part of a policy may have. place: the way to it, through keys and numbers of a list."""
+    """The keys that a part of a policy may have. place: the way to it, through keys and numbers of
+    a list.
+    """
     for part in place:
         field = model.model_fields.get(str(part))
         kinds = [] if field is None else [field.annotation, *get_args(field.annotation)]
-        model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), model)
+        model = next(
+            (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)),
+            model,
+        )
     return list(model.model_fields)

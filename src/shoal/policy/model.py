@@ -14,38 +14,56 @@ from shoal.policy import registry
 ORDERS = ("frequency", "alphabetical")
 
 
-
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
 
 
 class AttributePolicy(_Strict):
     """What one column is for."""
 
-    role: Literal["identifier", "subject", "quasi", "sensitive", "plain", "time", "operation", "drop"]
+    role: Literal[
+        "identifier", "subject", "quasi", "sensitive", "plain", "time", "operation", "drop"
+    ]
     type: Literal["number", "ordinal", "category"] | None = Field(
-        None, description="How values relate; by default number where a domain, ordinal where an order is given."
+        None,
+        description=(
+            "How values relate; by default number where a domain, ordinal where an order is given."
+        ),
     )
-    domain: tuple[float, float] | None = Field(None, description="Least and greatest value of a number.")
+    domain: tuple[float, float] | None = Field(
+        None, description="Least and greatest value of a number."
+    )
     order: list[str] | str | None = Field(
-        None, description="Labels of an ordinal, least first; or 'frequency' (most frequent first) or 'alphabetical'."
+        None,
+        description=(
+            "Labels of an ordinal, least first; or 'frequency' (most frequent first) or"
+            " 'alphabetical'."
+        ),
     )
     hierarchy: str | dict[str, Any] | None = Field(
         None, description="An ARX hierarchy table, or one maker: prefix, bins, dates, order, tree."
     )
-    weight: float = Field(1.0, gt=0, description="How much the loss of this attribute matters to the method.")
-    render: Literal["range", "mean", "both"] = Field(
-        "range", description="What a class publishes of a number: its range, its mean, or its mean and its range."
+    weight: float = Field(
+        1.0, gt=0, description="How much the loss of this attribute matters to the method."
     )
-    pseudonym: Literal["keyed"] | None = Field(None, description="Replace an identifier by a keyed pseudonym.")
+    render: Literal["range", "mean", "both"] = Field(
+        "range",
+        description=(
+            "What a class publishes of a number: its range, its mean, or its mean and its range."
+        ),
+    )
+    pseudonym: Literal["keyed"] | None = Field(
+        None, description="Replace an identifier by a keyed pseudonym."
+    )
 
     @field_validator("order", mode="before")
     @classmethod
     def _labels_are_text(cls, order: Any) -> Any:
         if isinstance(order, list):
             if any(isinstance(label, bool) for label in order):
-                raise ValueError("a label was read as true or false; put yes, no, on and off in quotes")
+                raise ValueError(
+                    "a label was read as true or false; put yes, no, on and off in quotes"
+                )
             return [str(label) if isinstance(label, (int, float)) else label for label in order]
         return order
 
@@ -67,11 +85,22 @@ class AttributePolicy(_Strict):
         if self.domain is not None and max(map(abs, self.domain)) > FARTHEST:
             problems.append(f"domain must lie within {FARTHEST:g} of 0")
         if isinstance(self.hierarchy, dict) and len(self.hierarchy) != 1:
-            problems.append(f"a made hierarchy names exactly one maker of {', '.join(sorted(MAKERS))}")
-        if isinstance(self.hierarchy, dict) and len(self.hierarchy) == 1 and next(iter(self.hierarchy)) not in MAKERS:
+            problems.append(
+                f"a made hierarchy names exactly one maker of {', '.join(sorted(MAKERS))}"
+            )
+        if (
+            isinstance(self.hierarchy, dict)
+            and len(self.hierarchy) == 1
+            and next(iter(self.hierarchy)) not in MAKERS
+        ):
             problems.append(f"unknown hierarchy maker; choose one of {', '.join(sorted(MAKERS))}")
-        if self.render != "range" and not (self.role == "quasi" and self.kind is Kind.NUMBER and not self.hierarchy):
-            problems.append(f"'render: {self.render}' belongs to a quasi-identifier of type number without a hierarchy")
+        if self.render != "range" and not (
+            self.role == "quasi" and self.kind is Kind.NUMBER and not self.hierarchy
+        ):
+            problems.append(
+                f"'render: {self.render}' belongs to a quasi-identifier of type number without a"
+                " hierarchy"
+            )
         if self.pseudonym is not None and self.role != "identifier":
             problems.append("only an identifier gets a pseudonym")
         if problems:
@@ -81,7 +110,10 @@ class AttributePolicy(_Strict):
     @property
     def follows_the_data(self) -> bool:
         """Whether its hierarchy or order is only known with the original data at hand."""
-        made = isinstance(self.hierarchy, dict) and next(iter(self.hierarchy)) not in ("tree", "order")
+        made = isinstance(self.hierarchy, dict) and next(iter(self.hierarchy)) not in (
+            "tree",
+            "order",
+        )
         return made or isinstance(self.order, str)
 
     @property
@@ -91,7 +123,6 @@ class AttributePolicy(_Strict):
         if self.order is not None:
             return Kind.ORDINAL
         return Kind.NUMBER if self.domain is not None else Kind.CATEGORY
-
 
 
 class RenderPolicy(_Strict):
@@ -104,12 +135,15 @@ class RenderPolicy(_Strict):
     @field_validator("intervals")
     @classmethod
     def _has_both_ends(cls, text: str) -> str:
-        if text.count("{lo}") != 1 or text.count("{hi}") != 1 or text.index("{lo}") > text.index("{hi}"):
+        if (
+            text.count("{lo}") != 1
+            or text.count("{hi}") != 1
+            or text.index("{lo}") > text.index("{hi}")
+        ):
             raise ValueError("must hold {lo} and then {hi}, once each")
         if not text[text.index("{lo}") + 4 : text.index("{hi}")]:
             raise ValueError("must part {lo} from {hi} by some text")
         return text
-
 
 
 class PolicyModel(_Strict):
@@ -121,10 +155,18 @@ class PolicyModel(_Strict):
     method: dict[str, Any] | None = Field(None, description="The method's name and its parameters.")
     missing: Literal["value", "suppress", "reject"] = "value"
     missing_values: list[str] = Field([""], description="Texts that stand for no value.")
-    other: Literal["plain", "drop"] | None = Field(None, description="Role of columns that are not named here.")
-    label: str | None = Field(None, description="The attribute that the classification metric predicts.")
+    other: Literal["plain", "drop"] | None = Field(
+        None, description="Role of columns that are not named here."
+    )
+    label: str | None = Field(
+        None, description="The attribute that the classification metric predicts."
+    )
     reference: str | None = Field(
-        None, description="Of a stream: a table that shows open domains and values, and what t-closeness compares with."
+        None,
+        description=(
+            "Of a stream: a table that shows open domains and values, and what t-closeness compares"
+            " with."
+        ),
     )
     render: RenderPolicy = Field(default_factory=lambda: RenderPolicy.model_validate({}))
     seed: int = Field(0, ge=0)

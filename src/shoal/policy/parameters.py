@@ -27,17 +27,21 @@ class Parameter:
     required: bool = False
 
 
-
 def build(implementation: type, label: str, given: dict[str, Any]) -> Any:
-    """The frozen dataclass with these parameters; raises InputError with every unknown or unfit one."""
+    """The frozen dataclass with these parameters; raises InputError with every unknown or unfit
+    one.
+    """
     known = {p.name: p for p in parameters_of(implementation)}
     findings = [
-        f"{label}: unknown parameter '{name}'; {suggestion(name, known)}it takes {', '.join(known) or 'none'}"
+        f"{label}: unknown parameter '{name}'; {suggestion(name, known)}it takes"
+        f" {', '.join(known) or 'none'}"
         for name in given
         if name not in known
     ]
     findings += [
-        f"{label}: parameter '{p.name}' is missing" for p in known.values() if p.required and p.name not in given
+        f"{label}: parameter '{p.name}' is missing"
+        for p in known.values()
+        if p.required and p.name not in given
     ]
     values = {}
     for name, value in given.items():
@@ -52,11 +56,9 @@ def build(implementation: type, label: str, given: dict[str, Any]) -> Any:
     return implementation(**values)
 
 
-
 def suggestion(name: str, known: Iterable[str]) -> str:
     """The known name that is nearest to a misspelt one, as a question; nothing where none is near."""
     return f"did you mean '{near}'? " if (near := nearest(name, known)) else ""
-
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -64,7 +66,6 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     known = list(known)
     alike = [other for other in known if other.casefold() == name.casefold()]
     return next(iter(alike or get_close_matches(name, known, n=1)), None)
-
 
 
 def coerce_parameter(parameter: Parameter, value: Any) -> Any:
@@ -86,7 +87,9 @@ def coerce_parameter(parameter: Parameter, value: Any) -> Any:
     elif kind is tuple:
         value = tuple(value.split(",")) if isinstance(value, str) else tuple(value)
     if parameter.choices is not None and value not in parameter.choices:
-        raise ValueError(f"must be one of {', '.join(str(c) for c in parameter.choices if c != '')}")
+        raise ValueError(
+            f"must be one of {', '.join(str(c) for c in parameter.choices if c != '')}"
+        )
     if parameter.low is not None and not value >= parameter.low:
         raise ValueError(f"must be at least {parameter.low:g}")
     if parameter.high is not None and not value <= parameter.high:
@@ -94,14 +97,21 @@ def coerce_parameter(parameter: Parameter, value: Any) -> Any:
     return value
 
 
-
 def _as_bool(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.lower() in ("true", "yes", "on", "1", "false", "no", "off", "0"):
+    if isinstance(value, str) and value.lower() in (
+        "true",
+        "yes",
+        "on",
+        "1",
+        "false",
+        "no",
+        "off",
+        "0",
+    ):
         return value.lower() in ("true", "yes", "on", "1")
     raise ValueError("must be true or false")
-
 
 
 def _as_int(value: Any) -> int:
@@ -113,13 +123,14 @@ def _as_int(value: Any) -> int:
         raise ValueError("must be a whole number") from None
 
 
-
 @cache
 def parameters_of(implementation: Any) -> tuple[Parameter, ...]:
     hints = typing.get_type_hints(implementation)
     found = []
     for field in dataclasses.fields(implementation):
-        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        required = (
+            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        )
         default = None if field.default is dataclasses.MISSING else field.default
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()

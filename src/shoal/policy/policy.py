@@ -1,4 +1,5 @@
-"""One policy: who is the person, what an attacker could know, what is sensitive, and what must hold.
+"""One policy: who is the person, what an attacker could know, what is sensitive, and what must
+hold.
 
 A policy is read once, checked as a whole - every finding is listed, not just the first - and then
 *bound* to a table, which fixes what only the data can tell: the domain of an undeclared number, the
@@ -45,8 +46,8 @@ PSEUDONYM = re.compile(r"[0-9a-f]{32}")
 class Policy:
     """A whole, checked policy. `base` is the folder that its paths are relative to.
 
-    earlier: for promises that compare with all of a growing table, how often each value of a sensitive attribute counts
-        in what of it is published already.
+    earlier: for promises that compare with all of a growing table, how often each value of a
+        sensitive attribute counts in what of it is published already.
     """
 
     model: PolicyModel
@@ -103,7 +104,9 @@ class Policy:
 
     @cached_property
     def populations(self) -> dict[str, Table]:
-        """The tables of the population that promises compare with, by the name that the policy gives."""
+        """The tables of the population that promises compare with, by the name that the policy
+        gives.
+        """
         return {
             name: Table(files.read(str(self.base / name), self.quasi).frame)
             for name in self._population_names
@@ -148,8 +151,8 @@ class Policy:
     def with_default_method(self, schema: Schema) -> Policy:
         """The same policy; where it names no method, with the one that loses less on such a table.
 
-        Exchange between classes where t-closeness is asked; else lattice peeling where some quasi-identifier
-        has a hierarchy of more than one step, else the rounded partition.
+        Exchange between classes where t-closeness is asked; else lattice peeling where some
+        quasi-identifier has a hierarchy of more than one step, else the rounded partition.
         """
         if self.model.method is not None:
             return self
@@ -184,7 +187,9 @@ class Policy:
         return {name: value for name, value in (self.model.method or {}).items() if name != "name"}
 
     def build_method(self, verb: str) -> Any:
-        """The method with its parameters; raises InputError where it does not serve the verb, or can't show means."""
+        """The method with its parameters; raises InputError where it does not serve the verb, or
+        can't show means.
+        """
         if self._means and verb != "publish":
             raise InputError(
                 f"attributes {_quoted(self._means)}: 'render' shows means of single tables; leave"
@@ -330,7 +335,9 @@ class Policy:
         return findings
 
     def check_people(self, frame: pl.DataFrame) -> list[str]:
-        """Why people of this table would not be known again in another: who is `1` there is `1.0` in decimals."""
+        """Why people of this table would not be known again in another: who is `1` there is `1.0`
+        in decimals.
+        """
         if self.subject is None or self.subject not in frame.columns:
             return []
         kind = frame.schema[self.subject]
@@ -342,7 +349,9 @@ class Policy:
         ]
 
     def _unnamed_columns(self, table: Table) -> list[str]:
-        """A finding where columns that the policy leaves to `other` are named like data: the header is missing."""
+        """A finding where columns that the policy leaves to `other` are named like data: the header
+        is missing.
+        """
         rest = [name for name in table.names if name not in self.model.attributes]
         odd = looks_like_data(table, rest)
         if not odd:
@@ -420,7 +429,9 @@ class Policy:
         return (None, findings) if findings else (self._schema(attributes), [])
 
     def bind_stream(self, names: list[str]) -> tuple[Schema | None, list[str]]:
-        """The schema of a stream with these columns, known before its first record; or every finding."""
+        """The schema of a stream with these columns, known before its first record; or every
+        finding.
+        """
         findings = self.check_columns(names)
         attributes = []
         for name in names if not findings else ():
@@ -433,7 +444,9 @@ class Policy:
         return (None, findings) if findings else (self._schema(attributes), [])
 
     def _unknown_beforehand(self, name: str) -> list[str]:
-        """What a stream would have to have seen to its end: domains and hierarchies that follow the data."""
+        """What a stream would have to have seen to its end: domains and hierarchies that follow the
+        data.
+        """
         declared = self.model.attributes.get(name)
         if declared is None or declared.role not in ("quasi", "sensitive"):
             return []
@@ -500,7 +513,9 @@ class Policy:
         )
 
     def _values_of(self, table: Table, name: str) -> Column | None:
-        """The column that tells a domain, order or made hierarchy; the population's values are among them."""
+        """The column that tells a domain, order or made hierarchy; the population's values are
+        among them.
+        """
         declared = self.model.attributes.get(name)
         if declared is None or declared.role not in ("quasi", "sensitive"):
             return None
@@ -580,7 +595,9 @@ class Policy:
         return tuple(cell for cell, _ in present)
 
     def is_value(self, cell: str) -> bool:
-        """Whether a cell holds a value: the texts for missing values and the suppression mark don't."""
+        """Whether a cell holds a value: the texts for missing values and the suppression mark
+        don't.
+        """
         return cell not in self.model.missing_values and cell != self.model.render.suppressed
 
     def _hierarchy(
@@ -627,7 +644,9 @@ def looks_like_data(table: Table, names: list[str]) -> list[str]:
 
 
 def _made(name: str, spec: dict[str, Any], values: np.ndarray, column: Column | None) -> Hierarchy:
-    """The hierarchy that a maker makes of these values; raises InputError with rows it has no place for."""
+    """The hierarchy that a maker makes of these values; raises InputError with rows it has no place
+    for.
+    """
     ((kind, argument),) = spec.items()
     try:
         maker = MAKERS[kind].from_spec(argument)

@@ -1,7 +1,9 @@
-"""beta-likeness: no sensitive value becomes much more likely inside a class than it is in the whole table.
+"""beta-likeness: no sensitive value becomes much more likely inside a class than it is in the whole
+table.
 
 Cao, Karras. Publishing microdata with a robust privacy guarantee. PVLDB 5(11):1388-1399, 2012.
-Definitions 2 (basic) and 3 (enhanced), from descriptions and re-implementations; not checked against the text.
+Definitions 2 (basic) and 3 (enhanced), from descriptions and re-implementations; not checked
+against the text.
 Paper: p_i, q_i                    Here: share of a value in the whole table, and in the class
 Reading: shares weigh (subject, value) pairs; the whole table is every record that is in a class.
 """
@@ -26,10 +28,10 @@ KINDS = ("basic", "enhanced")
 class BetaLikeness(SharesPromise):
     """(q - p) / p is at most beta for every value (basic), and at most -ln p as well (enhanced).
 
-    A value that is rarer in the class than in the table is no gain. What is measured is the greatest gain; of
-    the kind `enhanced`, gains on values with -ln p below beta are stretched by beta / -ln p, so that the
-    promise holds where the measured value is at most beta.
-    In a union of classes no share is greater than in the class where it is greatest, so merging keeps it.
+    A value that is rarer in the class than in the table is no gain. What is measured is the
+    greatest gain; of the kind `enhanced`, gains on values with -ln p below beta are stretched by
+    beta / -ln p, so that the promise holds where the measured value is at most beta. In a union of
+    classes no share is greater than in the class where it is greatest, so merging keeps it.
     """
 
     model: ClassVar[str] = "beta-likeness"

@@ -49,9 +49,11 @@ class _OfSizes(Promise):
 
 @dataclass(frozen=True)
 class AverageRisk(_OfSizes):
-    """On average over all people of the release, the chance to pick one's record is at most the threshold.
+    """On average over all people of the release, the chance to pick one's record is at most the
+    threshold.
 
-    A person in a class of s has risk 1 / s, so the average is classes / people. Merging classes lowers it.
+    A person in a class of s has risk 1 / s, so the average is classes / people. Merging classes
+    lowers it.
     """
 
     model: ClassVar[str] = "average-risk"
@@ -89,7 +91,9 @@ class AverageRisk(_OfSizes):
 
 @dataclass(frozen=True)
 class SampleUniqueness(_OfSizes):
-    """At most a share of the people of the release are alone in their class. Merging classes makes no new ones."""
+    """At most a share of the people of the release are alone in their class. Merging classes makes
+    no new ones.
+    """
 
     model: ClassVar[str] = "sample-uniqueness"
     source: ClassVar[str] = "Skinner, Elliot 2002; as in ARX"
@@ -120,10 +124,11 @@ class SampleUniqueness(_OfSizes):
 
 @dataclass(frozen=True)
 class PopulationUniqueness(_OfSizes):
-    """The people of the release are a sample; estimated, at most a share of the population is alone in its class.
+    """The people of the release are a sample; estimated, at most a share of the population is alone
+    in its class.
 
-    The estimate says nothing where its model doesn't fit: a model that can't be fitted keeps no promise.
-    Merging classes may raise an estimate, so this promise is not monotone.
+    The estimate says nothing where its model doesn't fit: a model that can't be fitted keeps no
+    promise. Merging classes may raise an estimate, so this promise is not monotone.
     """
 
     model: ClassVar[str] = "population-uniqueness"

@@ -1,9 +1,12 @@
-"""delta-disclosure privacy: no sensitive value is much more or less likely inside a class than in the whole table.
+"""delta-disclosure privacy: no sensitive value is much more or less likely inside a class than in
+the whole table.
 
-Brickell, Shmatikov. The cost of privacy: destruction of data-mining utility in anonymized data publishing.
-KDD 2008, pages 70-78; from descriptions and re-implementations, not checked against the text.
-Reading: the definition ranges over every value of the table, so a class that lacks one is infinitely far and
-fails. Some tools leave such values out; then merging two classes that pass can make one that fails.
+Brickell, Shmatikov. The cost of privacy: destruction of data-mining utility in anonymized data
+publishing. KDD 2008, pages 70-78; from descriptions and re-implementations, not checked against the
+text.
+Reading: the definition ranges over every value of the table, so a class that lacks one is
+infinitely far and fails. Some tools leave such values out; then merging two classes that pass can
+make one that fails.
 Reading: the base of the logarithm is a parameter; natural by default.
 Reading: shares weigh (subject, value) pairs; the whole table is every record that is in a class.
 """

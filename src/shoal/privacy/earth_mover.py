@@ -59,8 +59,9 @@ class OrderedDistance:
     |pairs * C - size * G|. Between two values of the class C stands still and G rises, so prefix
     sums of G give the sum over such a run, once the place is known where size * G passes pairs * C.
 
-    place: (values,) int64, the place of each value among those that occur in the table. sums: (m + 1,)
-    int64, sums of G before each place. value_at: (pairs,) int32, place of the i-th pair in ascending order.
+    place: (values,) int64, the place of each value among those that occur in the table. sums: (m +
+    1,) int64, sums of G before each place. value_at: (pairs,) int32, place of the i-th pair in
+    ascending order.
     """
 
     pairs: int
@@ -167,7 +168,9 @@ class TreeDistance:
         return cost
 
     def _counts_below(self, counts: ValueCounts, level: np.ndarray) -> ValueCounts:
-        """The same counts by node of one depth; leaves are in depth-first order, so nodes stay sorted."""
+        """The same counts by node of one depth; leaves are in depth-first order, so nodes stay
+        sorted.
+        """
         nodes = level[counts.value]
         kept = np.flatnonzero(nodes >= 0)
         nodes, class_of, count = nodes[kept], counts.class_of[kept], counts.count[kept]

@@ -24,7 +24,8 @@ def nearest_feasible(
     findings: list[str] = []
     for model in models:
         if getattr(model, "population", ""):
-            # who would fit everybody's class is not known here, but nobody beyond the whole population
+            # who would fit everybody's class is not known here, but nobody beyond the whole
+            # population
             people = (population or {}).get(getattr(model, "population", ""))
             within = getattr(model, "nearest_among", None)
             findings += within(people) if within is not None and people is not None else []

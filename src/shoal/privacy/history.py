@@ -1,16 +1,19 @@
 """What several releases of a growing table give away together, measured on what was published.
 
-The attacker has all releases, and knows of some person all quasi-identifiers and in which releases that person is.
-- Cells: people who share a class in one release and a class in another one hide among each other only. The cell of a
-  record is all classes it was ever in, "absent" among them; every cell must hold what a class must (Byun, Sohn,
-  Bertino, Li. VLDB workshop SDM 2006).
-- Signatures: all classes of a record have at least m sensitive values in common (Xiao, Tao. SIGMOD 2007, where they
-  show the same m values; classes of equal cells are one class to a reader, who then sees more).
-- Forward and cross: records of a class in the earlier release, or in the later one, that can't be a target's who is
-  in both, because the other class lacks their values. Backward: records of a later class that must be old, where the
-  target is new (Fung, Wang, Fu, Pei. EDBT 2008).
+The attacker has all releases, and knows of some person all quasi-identifiers and in which releases
+that person is.
+- Cells: people who share a class in one release and a class in another one hide among each other
+  only. The cell of a record is all classes it was ever in, "absent" among them; every cell must
+  hold what a class must (Byun, Sohn, Bertino, Li. VLDB workshop SDM 2006).
+- Signatures: all classes of a record have at least m sensitive values in common (Xiao, Tao. SIGMOD
+  2007, where they show the same m values; classes of equal cells are one class to a reader, who
+  then sees more).
+- Forward and cross: records of a class in the earlier release, or in the later one, that can't be a
+  target's who is in both, because the other class lacks their values. Backward: records of a later
+  class that must be old, where the target is new (Fung, Wang, Fu, Pei. EDBT 2008).
 - Specificity: cells that the later release makes narrower (Li, Liu, Cai, Zhou 2016, figure 1).
-- Nestedness: later classes that lie in no single earlier class (Pei, Xu, Wang, Wang, Shi, Tan. ICDM 2007).
+- Nestedness: later classes that lie in no single earlier class (Pei, Xu, Wang, Wang, Shi, Tan. ICDM
+2007).
 """
 
 from __future__ import annotations
@@ -28,10 +31,14 @@ MOST_MEETING = 1 << 18
 """Pairs of classes that meet at most for the backward count, which looks at all around each."""
 
 MOST_EXACT = 200
-"""Rows of a release up to which forward, cross and backward are exact instead of counts, which may miss a little."""
+"""Rows of a release up to which forward, cross and backward are exact instead of counts, which may
+miss a little.
+"""
 
 Hold = Callable[[np.ndarray, int], np.ndarray]
-"""`hold(labels, count)`: whether each group of a release's rows keeps every promise, as `Promises.hold`."""
+"""`hold(labels, count)`: whether each group of a release's rows keeps every promise, as
+`Promises.hold`.
+"""
 
 CELLS, SIGNATURES = "cells", "signatures"
 """What guards a release against its history: as `Republisher.guards`."""
@@ -41,7 +48,8 @@ CELLS, SIGNATURES = "cells", "signatures"
 class Finding:
     """One check of a release against earlier ones.
 
-    releases: which ones it is about, first and last. people: how many it concerns, None where it was not counted.
+    releases: which ones it is about, first and last. people: how many it concerns, None where it
+    was not counted.
     breaks: whether the release may not be let out. more: further counts.
     """
 
@@ -65,7 +73,8 @@ class Finding:
 class Issue:
     """One release as its readers and the owner see it; rows that the owner invented are left out.
 
-    records: (n,) int64 running number of each record. labels: (n,) int32 published class, -1 where suppressed.
+    records: (n,) int64 running number of each record. labels: (n,) int32 published class, -1 where
+    suppressed.
     subjects: (n,) uint64 tokens, None where every record is its own person.
     lo, hi: (classes, d) float64, what each class shows, in numbers, places or leaves.
     rest: (n,) uint64, everything else that a row shows.
@@ -92,9 +101,10 @@ class Issue:
 class Past:
     """All that the releases so far say of every record, by its running number.
 
-    label: class in the table of today, -1 for records that left or are suppressed. cell: number of the cell.
-    people: its subject. lo, hi: of the classes of the table of today. signature: place in `sets` of the sensitive
-    values that all classes of the record had in common.
+    label: class in the table of today, -1 for records that left or are suppressed. cell: number of
+    the cell.
+    people: its subject. lo, hi: of the classes of the table of today. signature: place in `sets` of
+    the sensitive values that all classes of the record had in common.
     """
 
     label: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -130,7 +140,9 @@ class Past:
         self.cells += issue.classes
 
     def replace(self, issue: Issue, cells: np.ndarray, count: int) -> None:
-        """Takes in a release of the whole table. cells: (n,) the cell of each of its rows, 0..count-1."""
+        """Takes in a release of the whole table. cells: (n,) the cell of each of its rows,
+        0..count-1.
+        """
         self.covering(int(issue.records.max(initial=-1)) + 1)
         self.label[:] = -1
         kept = issue.labels >= 0
@@ -141,7 +153,9 @@ class Past:
         self.cells += count
 
     def narrow(self, issue: Issue, rows: np.ndarray) -> np.ndarray:
-        """Takes in what the classes of these rows show; how many values each row's classes have in common so far."""
+        """Takes in what the classes of these rows show; how many values each row's classes have in
+        common so far.
+        """
         records, labels = issue.records[rows], issue.labels[rows]
         pairs, which = np.unique(
             np.stack([self.signature[records], labels]), axis=1, return_inverse=True
@@ -165,10 +179,13 @@ class Past:
 def compare(
     past: Past, issue: Issue, hold: Hold, k: int, guards: str, least: int = 1
 ) -> list[Finding]:
-    """What a release of the whole table gives away beside all earlier ones; `past` then includes it.
+    """What a release of the whole table gives away beside all earlier ones; `past` then includes
+    it.
 
-    k: the least people of a cell that people left. guards: what the release rests on; the checks of the other kind
-    are counted and break nothing. least: how many sensitive values the classes of a record must have in common.
+    k: the least people of a cell that people left. guards: what the release rests on; the checks of
+    the other kind
+    are counted and break nothing. least: how many sensitive values the classes of a record must
+    have in common.
     """
     rows = np.flatnonzero(issue.labels >= 0)
     records, after = issue.records[rows], issue.labels[rows].astype(np.int64)
@@ -293,7 +310,8 @@ def _correspondence(
 
 
 def compare_boxes(past: Past, issue: Issue, k: int) -> list[Finding]:
-    """What can be told without knowing who is who: classes of two releases that meet and share fewer than k rows.
+    """What can be told without knowing who is who: classes of two releases that meet and share
+    fewer than k rows.
 
     `past` then includes the release, all of whose records count as new ones.
     """
@@ -338,7 +356,9 @@ def too_frequent(labels: np.ndarray, values: np.ndarray, count: int, least: int)
 
 
 class KnownPeople:
-    """Everybody seen so far, in sorted runs that are merged when they are of like size: looking up stays cheap."""
+    """Everybody seen so far, in sorted runs that are merged when they are of like size: looking up
+    stays cheap.
+    """
 
     def __init__(self, runs: Sequence[np.ndarray] = ()) -> None:
         """runs: sorted tokens of people who were seen already."""
@@ -382,13 +402,17 @@ def narrower(lo: np.ndarray, hi: np.ndarray, new_lo: np.ndarray, new_hi: np.ndar
 
 
 def unnested(before: np.ndarray, after: np.ndarray) -> int:
-    """Later classes with records of several earlier ones. before, after: (n,) classes of the same records."""
+    """Later classes with records of several earlier ones. before, after: (n,) classes of the same
+    records.
+    """
     pairs = np.unique(np.stack([after, before]), axis=1)
     return int((np.bincount(pairs[0]) > 1).sum())
 
 
 def values_shown(labels: np.ndarray, values: np.ndarray, count: int) -> list[frozenset[int]]:
-    """The set of values that each class shows. labels, values: (n,) class and hashed value of each row."""
+    """The set of values that each class shows. labels, values: (n,) class and hashed value of each
+    row.
+    """
     classes, shown, _ = _counts(labels[labels >= 0], values[labels >= 0])
     ends = np.searchsorted(classes, np.arange(count), side="right").tolist()
     values_of = shown.tolist()
@@ -398,10 +422,12 @@ def values_shown(labels: np.ndarray, values: np.ndarray, count: int) -> list[fro
 def shared_values(
     first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], pairs: np.ndarray
 ) -> np.ndarray:
-    """How many records each pair of classes can have in common: the sum over values of the smaller count; (m,) int64.
+    """How many records each pair of classes can have in common: the sum over values of the smaller
+    count; (m,) int64.
 
-    first, second: (classes, values) of all rows of two releases; pairs: (m, 2) classes of the first and the second.
-    A target in both classes hides among no more: |g1| - F = |g2| - C = this sum (Fung and others, section 3).
+    first, second: (classes, values) of all rows of two releases; pairs: (m, 2) classes of the first
+    and the second. A target in both classes hides among no more: |g1| - F = |g2| - C = this sum
+    (Fung and others, section 3).
     """
     count1, count2 = _counts(*first), _counts(*second)
     total = np.zeros(len(pairs), dtype=np.int64)
@@ -434,7 +460,9 @@ def _counts(classes: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.nda
 def overlapping(
     lo1: np.ndarray, hi1: np.ndarray, lo2: np.ndarray, hi2: np.ndarray
 ) -> np.ndarray | None:
-    """Pairs of classes whose boxes meet, (m, 2) int64; None where there are too many classes to compare."""
+    """Pairs of classes whose boxes meet, (m, 2) int64; None where there are too many classes to
+    compare.
+    """
     if len(lo1) * len(lo2) > MOST_PAIRS:
         return None
     found = []
@@ -459,10 +487,11 @@ def backward(
     pairs: np.ndarray,
     classes: np.ndarray,
 ) -> np.ndarray:
-    """For each of these later classes, how many of its records must be old: B of Fung and others; (len(classes),).
+    """For each of these later classes, how many of its records must be old: B of Fung and others;
+    (len(classes),).
 
-    pairs: classes of the first and the second release whose boxes meet. For every value, the old records that fit
-    into the class, less the places that they find in other classes.
+    pairs: classes of the first and the second release whose boxes meet. For every value, the old
+    records that fit into the class, less the places that they find in other classes.
     """
     cracked = np.zeros(len(classes), dtype=np.int64)
     rows1, rows2 = _by_class_and_value(*first), _by_class_and_value(*second)
@@ -495,11 +524,12 @@ def _lists(keys: np.ndarray, items: np.ndarray) -> dict[int, list[int]]:
 
 
 class Mappings:
-    """All ways in which the rows of one release can be rows of a later one that holds them all: exactly, by flows.
+    """All ways in which the rows of one release can be rows of a later one that holds them all:
+    exactly, by flows.
 
-    A row can only be a row of the same value in a class whose box meets its own. So values don't matter to each other,
-    and for each the mappings are the flows from earlier classes, which must send all, to later ones, which have room
-    for as many as they show.
+    A row can only be a row of the same value in a class whose box meets its own. So values don't
+    matter to each other, and for each the mappings are the flows from earlier classes, which must
+    send all, to later ones, which have room for as many as they show.
     """
 
     def __init__(
@@ -512,7 +542,9 @@ class Mappings:
         self._meets = _lists(pairs[:, 0], pairs[:, 1])
 
     def most_shared(self, pairs: np.ndarray) -> np.ndarray:
-        """The most records that an earlier and a later class share in any mapping; (m,) int64 for pairs (m, 2)."""
+        """The most records that an earlier and a later class share in any mapping; (m,) int64 for
+        pairs (m, 2).
+        """
         return np.array([self._most_shared(g1, g2) for g1, g2 in pairs.tolist()], dtype=np.int64)
 
     def _most_shared(self, g1: int, g2: int) -> int:
@@ -528,7 +560,9 @@ class Mappings:
         return total
 
     def fewest_old(self, classes: np.ndarray) -> np.ndarray:
-        """The fewest records of these later classes that are old in any mapping; (len(classes),) int64."""
+        """The fewest records of these later classes that are old in any mapping; (len(classes),)
+        int64.
+        """
         return np.array([self._fewest_old(g2) for g2 in classes.tolist()], dtype=np.int64)
 
     def _fewest_old(self, g2: int) -> int:
@@ -551,7 +585,9 @@ class Mappings:
 def _all_find_room(
     sources: dict[int, int], room: dict[int, int], meets: dict[int, list[int]]
 ) -> bool:
-    """Whether all rows that the sources send fit into the room of the classes that they meet: a flow, unit by unit."""
+    """Whether all rows that the sources send fit into the room of the classes that they meet: a
+    flow, unit by unit.
+    """
     placed: dict[int, dict[int, int]] = {target: {} for target in room}
     for source, many in sources.items():
         for _ in range(many):

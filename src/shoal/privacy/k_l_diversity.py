@@ -1,10 +1,10 @@
 """(k,l)-diversity: k subjects and l different values of every listed attribute in each class.
 
-Named by Wu, Ye, Xu, Pei (k-means++ t-closeness) among the models that grew out of k-anonymity; the list of
-references that would define it is lost.
-Reading, ours: at least k distinct subjects and at least l different sensitive values in every class. So it asks
-what p-sensitive k-anonymity asks, under the other name. A model of the same name for tables with
-transactions (Gong, Yang, Luo 2016) is another one and not meant here.
+Named by Wu, Ye, Xu, Pei (k-means++ t-closeness) among the models that grew out of k-anonymity; the
+list of references that would define it is lost.
+Reading, ours: at least k distinct subjects and at least l different sensitive values in every
+class. So it asks what p-sensitive k-anonymity asks, under the other name. A model of the same name
+for tables with transactions (Gong, Yang, Luo 2016) is another one and not meant here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from shoal.privacy.promise import Promise
 class KLDiversity(Promise):
     """k-anonymity, and at least l different values of each listed attribute in every class.
 
-    What is measured is the number of values, of the attribute that has the fewest; `holds` asks k as well.
+    What is measured is the number of values, of the attribute that has the fewest; `holds` asks k
+    as well.
     """
 
     model: ClassVar[str] = "k-l-diversity"

@@ -130,7 +130,8 @@ def _is_even(counts: ValueCounts) -> np.ndarray:
 def _reach_entropy(counts: ValueCounts, least: int) -> np.ndarray:
     """Whether the entropy of every class is at least log(least); (classes,) bool, free of rounding.
 
-    Even classes are compared as whole numbers, classes near the threshold exactly, the rest as floats.
+    Even classes are compared as whole numbers, classes near the threshold exactly, the rest as
+    floats.
     """
     effective = _effective_values(counts)
     result = effective >= least

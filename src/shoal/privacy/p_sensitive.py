@@ -21,8 +21,8 @@ from shoal.privacy.value_counts import value_counts
 class PSensitiveKAnonymity(Promise):
     """k-anonymity, and at least p different values of each listed attribute in every class.
 
-    What is measured is the number of values, of the attribute that has the fewest; `holds` asks k as
-    well.
+    What is measured is the number of values, of the attribute that has the fewest; `holds` asks k
+    as well.
     """
 
     model: ClassVar[str] = "p-sensitive-k-anonymity"

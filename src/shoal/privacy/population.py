@@ -35,7 +35,8 @@ class _AgainstPopulation(Promise):
 
 @dataclass(frozen=True)
 class KMap(_AgainstPopulation):
-    """Every class fits at least k people of the population; weaker than k-anonymity, as others could be meant.
+    """Every class fits at least k people of the population; weaker than k-anonymity, as others
+    could be meant.
 
     The people who fit a union of classes are at least those who fit the larger one.
     """
@@ -84,7 +85,8 @@ class KMap(_AgainstPopulation):
 
 @dataclass(frozen=True)
 class DeltaPresence(_AgainstPopulation):
-    """Who knows the population can't tell who is in the release with more, or less, confidence than delta.
+    """Who knows the population can't tell who is in the release with more, or less, confidence than
+    delta.
 
     A union's share of its population lies between the shares of its classes.
     """

@@ -28,7 +28,8 @@ class Promise(ABC):
     """Whether nothing is asked but `least_subjects` in every class."""
 
     whole_table: ClassVar[bool] = False
-    """Whether it is about the release as a whole, so that no class keeps or breaks it alone; then monotone
+    """Whether it is about the release as a whole, so that no class keeps or breaks it alone; then
+    monotone
     means that merging classes of a release that holds gives one that holds."""
 
     population: str = ""
@@ -69,18 +70,23 @@ class Promise(ABC):
         return table
 
     def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
-        """`holds` for classes of a part of this table, `extended`, everything else taken from the whole of it."""
+        """`holds` for classes of a part of this table, `extended`, everything else taken from the
+        whole of it.
+        """
         return self.holds
 
     def least_subjects(self, several_records: bool) -> int:
         """The number of subjects that no class can do without.
 
-        several_records: whether a subject may have several records, and so several sensitive values.
+        several_records: whether a subject may have several records, and so several sensitive
+        values.
         """
         return 1
 
     def enough_subjects(self, several_records: bool) -> int:
-        """Subjects in every class that are enough for a promise about the whole, for methods that can't ask it."""
+        """Subjects in every class that are enough for a promise about the whole, for methods that
+        can't ask it.
+        """
         return self.least_subjects(several_records)
 
     def nearest(self, whole_table: Classes) -> list[str]:

@@ -22,13 +22,14 @@ class BoundPromises:
 
     k: the largest number of subjects that some promise can't do without in a class; at least 1.
     template: the table; its labels say which records belong to it at all.
-    needs_more_than_k: whether classes of k records may still break something: another promise than a count of
-        subjects is asked, or subjects have several records each.
+    needs_more_than_k: whether classes of k records may still break something: another promise than
+        a count of subjects is asked, or subjects have several records each.
 
     What refers to the whole table (the distribution that t-closeness compares with) is taken from
-    the records that are in a class of the template, whichever of them are labelled later. Promises that
-    merging can break, or that are about the release as a whole, are not asked of classes but by
-    `release_holds`; those that compare with a population only where it is told what fits a class.
+    the records that are in a class of the template, whichever of them are labelled later. Promises
+    that merging can break, or that are about the release as a whole, are not asked of classes but
+    by `release_holds`; those that compare with a population only where it is told what fits a
+    class.
     """
 
     def __init__(self, models: Sequence[PrivacyModel], template: Classes) -> None:
@@ -87,7 +88,9 @@ class BoundPromises:
 
     @property
     def about_release(self) -> bool:
-        """Whether some promise is about the release as a whole, or may break where classes that keep it merge."""
+        """Whether some promise is about the release as a whole, or may break where classes that
+        keep it merge.
+        """
         return bool(self._of_release)
 
     @property
@@ -115,8 +118,10 @@ class BoundPromises:
     ) -> np.ndarray:
         """For each class 0..count-1, whether every monotone promise holds; (count,) bool.
 
-        labels: (n,) integers, class of each record of the table, -1 for records to leave out. A class
-        without records holds nothing. quasi: (n,) codes of the cells by attribute, where they are known.
+        labels: (n,) integers, class of each record of the table, -1 for records to leave out. A
+        class
+        without records holds nothing. quasi: (n,) codes of the cells by attribute, where they are
+        known.
         population: by table, the people who fit each class, where that is known.
         """
         classes = _labelled(self.template, labels, count, quasi or {}, population or {})

@@ -1,6 +1,7 @@
 """The share of each sensitive value in a class beside its share in the whole table.
 
-What beta-likeness and delta-disclosure privacy compare. Shares weigh (subject, value) pairs, as those of
+What beta-likeness and delta-disclosure privacy compare. Shares weigh (subject, value) pairs, as
+those of
 t-closeness do: a subject counts once for each different value it has there.
 """
 
@@ -73,7 +74,9 @@ class SharesPromise(Promise):
 
     @abstractmethod
     def judge_shares(self, shares: Shares) -> tuple[np.ndarray, np.ndarray]:
-        """Measured value and whether it holds, of one attribute, for every class that holds a record."""
+        """Measured value and whether it holds, of one attribute, for every class that holds a
+        record.
+        """
 
     def _frequencies(self, table: Classes) -> Mapping[str, np.ndarray]:
         return {name: table_frequencies(table, name) for name in self.attributes}

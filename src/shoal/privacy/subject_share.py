@@ -1,8 +1,8 @@
 """Subject share: nobody owns too many of the records of a class.
 
-Ours, after what the literature on repeated appearances asks of groups: that people are about equally frequent.
-A class of k people of whom one owns nearly every record is nearly that person's own record: k counts people,
-and says nothing of this.
+Ours, after what the literature on repeated appearances asks of groups: that people are about
+equally frequent. A class of k people of whom one owns nearly every record is nearly that person's
+own record: k counts people, and says nothing of this.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from shoal.privacy.promise import Promise
 class SubjectShare(Promise):
     """Of the records of a class, no subject owns more than a share.
 
-    A union of classes that hold holds, also where they share subjects: nobody owns more of the union
-    than the larger of their shares.
+    A union of classes that hold holds, also where they share subjects: nobody owns more of the
+    union than the larger of their shares.
     """
 
     model: ClassVar[str] = "subject-share"

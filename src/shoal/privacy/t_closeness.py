@@ -5,10 +5,11 @@ Journal of Computer Science and Technology 33(6):1231-1242, 2018.
 Reading: the whole table is every record that is in a class; suppressed records are in none. A
 distribution weighs (subject, value) pairs: a subject counts once for each different value it has
 there, so neither many equal records nor a large class outweigh anybody.
-Joint, ours: the combinations of all listed attributes are the values, and `data.joint` says how far apart they are.
-A class that is close so is as close on each attribute alone, where every subject has one record.
-Reading: of a growing table no source says whether a class is compared with its release or with all that is published;
-see `reference`.
+Joint, ours: the combinations of all listed attributes are the values, and `data.joint` says how far
+apart they are. A class that is close so is as close on each attribute alone, where every subject
+has one record.
+Reading: of a growing table no source says whether a class is compared with its release or with all
+that is published; see `reference`.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ RELEASE, TABLE = "release", "table"
 class TCloseness(Promise):
     """Every class lies at most t from the whole table, on each attribute.
 
-    The distance is the earth mover's, over the distance that each attribute declares: equal, ordered
-    or hierarchical. It is convex in the class, so a union of classes is no farther than the farther
-    of them, and everybody in one class is at distance 0.
+    The distance is the earth mover's, over the distance that each attribute declares: equal,
+    ordered or hierarchical. It is convex in the class, so a union of classes is no farther than the
+    farther of them, and everybody in one class is at distance 0.
     """
 
     model: ClassVar[str] = "t-closeness"
@@ -110,7 +111,9 @@ class TCloseness(Promise):
         return self._judge(classes, self._distances(classes))
 
     def judge_against(self, table: Classes, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
-        """As `judge`, compared with the distributions of another table whose values have the same places."""
+        """As `judge`, compared with the distributions of another table whose values have the same
+        places.
+        """
         return self._judge(classes, self._distances(table))
 
     def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
@@ -118,7 +121,9 @@ class TCloseness(Promise):
         return lambda classes: self._judge(classes, distances)[1]
 
     def extended(self, table: Classes) -> Classes:
-        """The same with the combinations of values as one more sensitive column, where they are compared."""
+        """The same with the combinations of values as one more sensitive column, where they are
+        compared.
+        """
         if not self.joint:
             return table
         columns = [sensitive_column(table, attribute) for attribute in self.attributes]

@@ -1,8 +1,9 @@
 """How much of a population is alone in its class, estimated from a sample's classes.
 
-Here: sizes that occur among the classes of the sample, ascending; counts, how many classes have each;
-fraction, the sample's share of the population. n people and u classes in the sample, f_1 classes of one,
-N = n / fraction people in the population. Every estimator returns a share of N, NaN where its model can't be fitted.
+Here: sizes that occur among the classes of the sample, ascending; counts, how many classes have
+each; fraction, the sample's share of the population. n people and u classes in the sample, f_1
+classes of one, N = n / fraction people in the population. Every estimator returns a share of N, NaN
+where its model can't be fitted.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ STEPS = 200  # of a bisection; floats hold still long before
 def zayatz(sizes: np.ndarray, counts: np.ndarray, fraction: float) -> float:
     """Share of the population that is unique; Zayatz 1991.
 
-    Takes the sample's distribution of sizes for the population's. By Bayes, a sample unique is a population
-    unique with P = g(1) h(1) / sum of g(j) h(j), where g(j) is the share of classes of size j and h(j) the
-    (hypergeometric) chance that of j people exactly one is sampled.
+    Takes the sample's distribution of sizes for the population's. By Bayes, a sample unique is a
+    population unique with P = g(1) h(1) / sum of g(j) h(j), where g(j) is the share of classes of
+    size j and h(j) the (hypergeometric) chance that of j people exactly one is sampled.
     """
     n = int(sizes @ counts)
     population = max(round(n / fraction), n)
@@ -41,11 +42,12 @@ def _log_choose(n: int, k: int) -> float:
 
 
 def pitman(sizes: np.ndarray, counts: np.ndarray, fraction: float) -> float:
-    """Share of the population that is unique; Hoshino, Journal of Official Statistics 17(4):499-520, 2001.
+    """Share of the population that is unique; Hoshino, Journal of Official Statistics
+    17(4):499-520, 2001.
 
-    Pitman's sampling formula with 0 <= alpha < 1 and theta > -alpha, fitted by maximum likelihood; expected
-    uniques of the population Gamma(theta + 1) / Gamma(theta + alpha) * N**alpha. Meant for small fractions.
-    No maximum inside the domain means that the model does not fit.
+    Pitman's sampling formula with 0 <= alpha < 1 and theta > -alpha, fitted by maximum likelihood;
+    expected uniques of the population Gamma(theta + 1) / Gamma(theta + alpha) * N**alpha. Meant for
+    small fractions. No maximum inside the domain means that the model does not fit.
     """
     n, u = int(sizes @ counts), int(counts.sum())
     if u < 2 or u == n:
@@ -92,9 +94,9 @@ def _digamma(x: float) -> float:
 def snb(sizes: np.ndarray, counts: np.ndarray, fraction: float) -> float:
     """Share of the population that is unique; slide negative binomial, Chen, McNulty 1998.
 
-    Class sizes of the population are 1 + NB(r, p). Reading: r and p by moments, such that K = N / (1 + r q / p)
-    classes of the population, sampled person by person, give the u classes and the f_1 uniques of the sample.
-    Then K p**r people are unique.
+    Class sizes of the population are 1 + NB(r, p). Reading: r and p by moments, such that K = N /
+    (1 + r q / p) classes of the population, sampled person by person, give the u classes and the
+    f_1 uniques of the sample. Then K p**r people are unique.
     """
     n, u, alone = int(sizes @ counts), int(counts.sum()), int(counts[0])
     if fraction >= 1:

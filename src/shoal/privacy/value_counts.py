@@ -79,7 +79,9 @@ def value_counts(classes: Classes, attribute: str) -> ValueCounts:
 
 
 def table_frequencies(table: Classes, attribute: str) -> np.ndarray:
-    """How often each value counts among all records that are in some class of the table; (values,) int64."""
+    """How often each value counts among all records that are in some class of the table; (values,)
+    int64.
+    """
     everybody = Classes(np.where(table.labels >= 0, 0, -1), 1, table.subjects, table.sensitive)
     counts = value_counts(everybody, attribute)
     frequencies = np.zeros(max(sensitive_column(table, attribute).values, 1), dtype=np.int64)

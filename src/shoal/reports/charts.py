@@ -1,4 +1,5 @@
-"""Charts as inline SVG: no font, script or file from elsewhere, the same bytes for the same figures.
+"""Charts as inline SVG: no font, script or file from elsewhere, the same bytes for the same
+figures.
 
 Colours are CSS variables of the page, so that charts follow it into dark mode and print. Before and
 after differ in lightness as well as in hue.
@@ -64,7 +65,9 @@ SETTINGS: Any = {
 def class_sizes_chart(
     key: str, sizes: np.ndarray, counts: np.ndarray, asked: int | None, unit: str
 ) -> Markup:
-    """How many classes have how many people. sizes, counts: (m,) as of `class_sizes`; unit: what is counted."""
+    """How many classes have how many people. sizes, counts: (m,) as of `class_sizes`; unit: what is
+    counted.
+    """
     most = _usual_size(sizes, counts)
     usual = sizes <= most
     edges, heights = _grouped(sizes[usual], counts[usual])
@@ -167,9 +170,11 @@ def labels_chart(
 def intervals_chart(
     key: str, title: str, edges: np.ndarray, before: np.ndarray | None, after: np.ndarray
 ) -> Markup:
-    """Two stepped outlines over intervals of different widths, the area being percent of the records.
+    """Two stepped outlines over intervals of different widths, the area being percent of the
+    records.
 
-    edges: (m + 1,). before, after: (m,) percent in each interval; before is NaN where nothing is shown.
+    edges: (m + 1,). before, after: (m,) percent in each interval; before is NaN where nothing is
+    shown.
     """
     step = float(np.diff(edges).min())
 

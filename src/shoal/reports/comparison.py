@@ -1,4 +1,5 @@
-"""The comparison as a page that can be handed on: what loses least, curves over k, and the whole table.
+"""The comparison as a page that can be handed on: what loses least, curves over k, and the whole
+table.
 
 As every report it needs nothing but itself and shows no value of the data: figures are measures of
 releases, names are those of methods and attributes.
@@ -23,8 +24,9 @@ from shoal.reports.comparison_table import columns, faults, percent, reasons
 from shoal.reports.pages import filled, write_page
 from shoal.version import VERSION
 
-# Okabe and Ito's colours where they can be read on white and on black alike, the page's ink, and an ochre.
-# Colours, markers and dashes go round in cycles of different lengths: no two of 84 curves are alike.
+# Okabe and Ito's colours where they can be read on white and on black alike, the page's ink, and an
+# ochre. Colours, markers and dashes go round in cycles of different lengths: no two of 84 curves
+# are alike.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", charts.INK, "#a6761d")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))

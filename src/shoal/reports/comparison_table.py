@@ -76,7 +76,9 @@ def least_loss(comparison: Comparison) -> list[str]:
 
 
 def as_text(comparison: Comparison) -> str:
-    """The table in aligned columns, and below it what loses least, what is broken and what can't be reached."""
+    """The table in aligned columns, and below it what loses least, what is broken and what can't be
+    reached.
+    """
     shown = columns(comparison)
     lines = [["method", "k", *(column.title for column in shown)]]
     for row in comparison.rows:

@@ -9,8 +9,8 @@ A report is a publication, too, so what it may show of the original follows one 
    folded into one bar, and what is still below is not shown. The bar's records are rounded to a
    multiple of `least`, so that no difference of two figures counts a single person.
 3. A label is shown where it is schema, that is, where the policy or a hierarchy file names it. A
-   label that comes from the data - flat categories, made hierarchies, orders by frequency - is shown
-   only where the release shows it, or a value below it.
+   label that comes from the data - flat categories, made hierarchies, orders by frequency - is
+   shown only where the release shows it, or a value below it.
 4. The ends of an axis are round numbers about what is published, never the original's extremes.
 """
 
@@ -45,8 +45,8 @@ class Distribution:
     """One quasi-identifier before and after, safe to show.
 
     labels: text of every bar. edges: (bars + 1,) float64 ends of the intervals, None for labels.
-    before: (bars,) float64 records of the original, NaN where fewer than `least` people stand behind
-        them; None where the original is not at hand.
+    before: (bars,) float64 records of the original, NaN where fewer than `least` people stand
+        behind them; None where the original is not at hand.
     after: (bars,) float64 records of the release, spread over what they cover.
     hidden: published records, suppressed ones apart, that show the mark and are in no bar.
     """
@@ -61,7 +61,8 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Counts:
-    """The original by distinct value, (values,) each; the last place counts records without a value.
+    """The original by distinct value, (values,) each; the last place counts records without a
+    value.
 
     values: numbers, places of an order or leaves. people: no person is counted twice, so that sums
     over values are at most the people behind them.
@@ -224,12 +225,15 @@ class _Safe:
         )
 
     def _spread_over_leaves(self, leaves: int) -> np.ndarray:
-        """Records of the release, each spread evenly over the leaves its cell covers; (leaves,) float64."""
+        """Records of the release, each spread evenly over the leaves its cell covers; (leaves,)
+        float64.
+        """
         valued = ~np.isnan(self.column.lo)
         lo = np.clip(self.column.lo[valued], 0, leaves - 1).astype(np.int64)
         hi = np.clip(self.column.hi[valued], 0, leaves - 1).astype(np.int64)
         each = self.shown[valued] / (hi - lo + 1)
-        # exact at the leaves that nothing covers: narrow cells one by one, then the sum of wide ones
+        # exact at the leaves that nothing covers: narrow cells one by one, then the sum of wide
+        # ones
         spread = np.zeros(leaves)
         np.add.at(spread, lo[lo == hi], each[lo == hi])
         wide = np.flatnonzero(lo < hi)
@@ -274,7 +278,9 @@ class _Safe:
         return Distribution(self.column.name, tuple(labels), edges, known, after, hidden)
 
     def _by_interval(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Records and people of the original in every interval; what lies outside counts to the ends."""
+        """Records and people of the original in every interval; what lies outside counts to the
+        ends.
+        """
         count = len(edges) - 1
         if self.original is None:
             return np.zeros(count), np.zeros(count)
@@ -358,7 +364,9 @@ def _tree_levels(tree: Hierarchy, public: set[str] | None) -> Iterator[_Level]:
 
 
 def _public_labels(tree: Hierarchy, cells: tuple[str, ...]) -> set[str]:
-    """What the release shows of a tree that was made from the data: published labels and all above them."""
+    """What the release shows of a tree that was made from the data: published labels and all above
+    them.
+    """
     public = set(cells)
     above = set()
     for cell in cells:
@@ -374,7 +382,8 @@ def _public_labels(tree: Hierarchy, cells: tuple[str, ...]) -> set[str]:
 
 
 def round_edges(lo: float, hi: float, whole: bool) -> np.ndarray:
-    """Ends of at most about MOST_INTERVALS equal intervals at round numbers that cover lo..hi; (m + 1,) float64.
+    """Ends of at most about MOST_INTERVALS equal intervals at round numbers that cover lo..hi; (m +
+    1,) float64.
 
     whole: an interval a..b holds the whole numbers a to b - 1.
     """
@@ -391,7 +400,9 @@ def round_edges(lo: float, hi: float, whole: bool) -> np.ndarray:
 def spread_over_intervals(
     lo: np.ndarray, hi: np.ndarray, weights: np.ndarray, edges: np.ndarray
 ) -> np.ndarray:
-    """The weights of spans lo..hi, each spread evenly over its width, by interval; (len(edges) - 1,) float64."""
+    """The weights of spans lo..hi, each spread evenly over its width, by interval; (len(edges) -
+    1,) float64.
+    """
     width = hi - lo
     below = np.empty(len(edges))
     for i, edge in enumerate(edges):

@@ -1,4 +1,5 @@
-"""The history of a ledger as a page that can be handed on: growth, loss, classes, and every finding.
+"""The history of a ledger as a page that can be handed on: growth, loss, classes, and every
+finding.
 
 As every report it needs nothing but itself and shows no value of the data.
 """

@@ -16,7 +16,9 @@ def filled(
     content: Mapping[str, Any],
     filters: Mapping[str, Callable[..., Any]] | None = None,
 ) -> str:
-    """The page; the same for the same content. Whatever is put in is escaped, and nothing may be missing."""
+    """The page; the same for the same content. Whatever is put in is escaped, and nothing may be
+    missing.
+    """
     environment = Environment(
         loader=PackageLoader("shoal.reports"),
         autoescape=True,

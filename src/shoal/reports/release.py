@@ -2,8 +2,8 @@
 
 The page needs nothing but itself: charts are drawn into it, and it loads no font, script or image.
 It says nothing of any single person beyond what is published: figures come from the certificate and
-the release, and what is shown of the original keeps the rule of `distributions`. The policy is shown
-as its author wrote it.
+the release, and what is shown of the original keeps the rule of `distributions`. The policy is
+shown as its author wrote it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from shoal.utility.generalized_loss import GeneralizedLoss
 
 @dataclass(frozen=True)
 class Measured:
-    """All that a report says: one release under one policy. truth: None where the original is not at hand.
+    """All that a report says: one release under one policy. truth: None where the original is not
+    at hand.
 
     reasons: why records are suppressed, with how many.
     """
@@ -525,7 +526,9 @@ def policy_text(policy: Policy) -> str:
 
 
 def number_text(value: object) -> str:
-    """A figure with separators and at most six digits behind what matters; other things as they are."""
+    """A figure with separators and at most six digits behind what matters; other things as they
+    are.
+    """
     if value is None:
         return "none"
     if isinstance(value, bool) or not isinstance(value, (int, float)):

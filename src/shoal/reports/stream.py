@@ -1,4 +1,6 @@
-"""Report of a stream: what it promised, and how it went over time, on one page that needs nothing but itself."""
+"""Report of a stream: what it promised, and how it went over time, on one page that needs nothing
+but itself.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def write_report(certificate: Certificate, history: np.ndarray, policy: Policy, 
 
 
 def over_time(history: np.ndarray) -> list[tuple[str, Markup]]:
-    """Loss, delay, use of earlier clusters and size of new ones, each against records that have left."""
+    """Loss, delay, use of earlier clusters and size of new ones, each against records that have
+    left.
+    """
     if not len(history):
         return []
     kinds = dict(zip(KINDS, history[:, : len(KINDS)].T, strict=True))

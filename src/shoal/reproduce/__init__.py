@@ -38,9 +38,11 @@ def reproduce_paper(
     fresh: bool = False,
     progress: Callable[[str], None],
 ) -> list[Path]:
-    """Runs a paper's experiments into the folder `out/NAME`, or those of all papers; the files written.
+    """Runs a paper's experiments into the folder `out/NAME`, or those of all papers; the files
+    written.
 
-    A run that was interrupted goes on where it stopped, unless `fresh`. data: the folder of data sets.
+    A run that was interrupted goes on where it stopped, unless `fresh`. data: the folder of data
+    sets.
     quick: a small setting on made-up data. Raises InputError for an unknown name or absent data.
     """
     from shoal.reproduce.harness import run

@@ -79,7 +79,9 @@ def as_json(
 
 
 def as_markdown(paper: Paper, provenance: Provenance, judged: Sequence[Judged]) -> str:
-    """verdicts.md: the claims, the verdicts under every reading, the settings and the numbers behind each figure."""
+    """verdicts.md: the claims, the verdicts under every reading, the settings and the numbers
+    behind each figure.
+    """
     main = judged[0]
     parts = [
         f"# {paper.title}: what reproduces",

@@ -1,8 +1,9 @@
 """A table published under k-anonymity and t-closeness of two sensitive attributes, again and again.
 
-A setting names method, parameters, k and t. A method that draws random numbers runs once for every seed; the run of
-least squared error counts, as measured by the auditor on what it publishes, and beside it the run of smallest
-classes. A quick run takes invented numbers instead of Census, so that it needs no data.
+A setting names method, parameters, k and t. A method that draws random numbers runs once for every
+seed; the run of least squared error counts, as measured by the auditor on what it publishes, and
+beside it the run of smallest classes. A quick run takes invented numbers instead of Census, so that
+it needs no data.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ QUICK_RECORDS, QUICK_RUNS = 301, 2
 
 @dataclass(frozen=True)
 class ClosenessBench:
-    """Publishes one table under each setting. runs: how often a method that draws random numbers runs."""
+    """Publishes one table under each setting. runs: how often a method that draws random numbers
+    runs.
+    """
 
     data: DataSet
     table: Table
@@ -87,7 +90,9 @@ class ClosenessBench:
         return repair(self._matrix, made, promises)
 
     def _measured(self, partition: Partition, policy: Policy) -> dict[str, Any]:
-        """What the auditor finds on the published cells; raises PromiseError where a promise is broken."""
+        """What the auditor finds on the published cells; raises PromiseError where a promise is
+        broken.
+        """
         recoded = recode(self.table, self._bound, partition, policy)
         certificate, _ = measure(Table(recoded.frame), self._bound.schema, policy, recoded.truth)
         if not certificate.holds:

@@ -1,7 +1,8 @@
 """The experiments of the CRP paper: section 4, figures 1 to 3.
 
 Li, Liu, Cai, Zhou. Computer Engineering and Science 38(11):2191-2196, 2016.
-The figures hold no numbers, the data set is not named and k is not given: only trends and order can be compared.
+The figures hold no numbers, the data set is not named and k is not given: only trends and order can
+be compared.
 """
 
 from __future__ import annotations
@@ -137,7 +138,9 @@ def stays_flat(*flat: str) -> Judge:
 
 
 def grows(*growing: str) -> Judge:
-    """The time of these curves after the last increment is more than 1.5 times that after the first."""
+    """The time of these curves after the last increment is more than 1.5 times that after the
+    first.
+    """
 
     def judge(view: View) -> Finding:
         ends = {name: list(view.points(name, "seconds", X).values()) for name in growing}
@@ -151,7 +154,9 @@ def grows(*growing: str) -> Judge:
 
 
 def lie_close(*close: str) -> Judge:
-    """After every increment the largest of these curves has at most a quarter more operations than the least."""
+    """After every increment the largest of these curves has at most a quarter more operations than
+    the least.
+    """
 
     def judge(view: View) -> Finding:
         curves = {name: view.points(name, "operations", X) for name in close}

@@ -19,7 +19,9 @@ ADULT_COLUMNS = (
 
 
 def data_file(folder: Path | None, name: str) -> Path:
-    """A file of the data sets: in the folder given, else $SHOAL_DATA, else ../shared/data; raises InputError."""
+    """A file of the data sets: in the folder given, else $SHOAL_DATA, else ../shared/data; raises
+    InputError.
+    """
     set_by_user = os.environ.get("SHOAL_DATA")
     place = folder or (Path(set_by_user) if set_by_user else USUAL)
     path = place / name
@@ -39,7 +41,9 @@ def census(folder: Path | None) -> tuple[pl.DataFrame, DataSet]:
 
 
 def adult_test(folder: Path | None) -> pl.DataFrame:
-    """The complete test records of UCI Adult, every cell as text; labels as in the training records."""
+    """The complete test records of UCI Adult, every cell as text; labels as in the training
+    records.
+    """
     path = data_file(folder, "adult/adult.test")
     rows = [
         line.rstrip(".").split(", ")

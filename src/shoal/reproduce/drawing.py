@@ -27,7 +27,9 @@ RULES: Any = {
 
 
 def draw(figure: Figure, view: View, note: str) -> str:
-    """The figure's curves, with the spread of repeats where it has one; `note` names the data below."""
+    """The figure's curves, with the spread of repeats where it has one; `note` names the data
+    below.
+    """
     import matplotlib
     from matplotlib.figure import Figure as Canvas
 

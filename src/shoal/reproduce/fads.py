@@ -1,8 +1,8 @@
 """The experiments of the FADS paper: tables 3 and 4, figures 1 to 11.
 
 Guo, Zhang. Fast clustering-based anonymization algorithm for data streams. Journal of Software
-24(8):1852-1867, 2013. Curves are lost from our copy of the paper, so that order and trend alone are judged, and the few
-numbers that its text names.
+24(8):1852-1867, 2013. Curves are lost from our copy of the paper, so that order and trend alone are
+judged, and the few numbers that its text names.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ QUICK = {
 def _asked(
     experiment: str, group: int, methods: dict[str, tuple[str, str]], quick: bool, **changed: int
 ) -> list[Setting]:
-    """One point of an experiment for each method of its group: tables 3 and 4, with what is changed."""
+    """One point of an experiment for each method of its group: tables 3 and 4, with what is
+    changed.
+    """
     usual = (
         {"k": 10, "delta": 1000, "records": QUICK_RECORDS}
         if quick

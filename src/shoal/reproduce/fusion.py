@@ -1,7 +1,8 @@
 """The experiments of the fusion paper: section 5, figures 3 to 5.
 
 Yang, Wang. Computer Technology and Development 27(5):102-107, 2017 (in Chinese).
-The figures hold no numbers; neither the values of k, nor the attributes of a QID, nor who owns which are named.
+The figures hold no numbers; neither the values of k, nor the attributes of a QID, nor who owns
+which are named.
 """
 
 from __future__ import annotations
@@ -116,7 +117,9 @@ def more_attributes_take_less(view: View) -> Finding:
 
 
 def error_rises(view: View) -> Finding:
-    """No fewer errors at the largest k than at the smallest, and there no fewer than on the original."""
+    """No fewer errors at the largest k than at the smallest, and there no fewer than on the
+    original.
+    """
     told, kept = [], 0
     original = _points(view, "BE", "error", "k")
     for qids in QIDS:

@@ -1,4 +1,6 @@
-"""Measures one fusion: real parties as processes over mutual TLS, from agreed ids to the finished table."""
+"""Measures one fusion: real parties as processes over mutual TLS, from agreed ids to the finished
+table.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,9 @@ class FusionBench:
         }  # fmt: skip
 
     def prepare(self, folder: Path, setting: Setting) -> dict[str, Any]:
-        """Tables, keys and the agreement; everybody's rows in the same order, as if ids were joined."""
+        """Tables, keys and the agreement; everybody's rows in the same order, as if ids were
+        joined.
+        """
         from shoal.jobs.fuse.fuse import free_ports
         from shoal.jobs.fuse.keys import Keys
 

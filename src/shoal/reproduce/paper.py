@@ -2,7 +2,8 @@
 
 A paper is one module of this package with a `PAPER`. Its *grid* lists settings; each is measured
 once and gives one row. A *reading* settles what the paper leaves open: it says which rows are which
-curve of the paper's legend. *Figures* draw the first reading; *claims* are judged under each of them.
+curve of the paper's legend. *Figures* draw the first reading; *claims* are judged under each of
+them.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ class Reading:
     """One way to settle what the paper leaves open.
 
     curves: name in the paper's legend -> the columns that its rows have in common.
-    is_quick: whether the quick setting runs it, too. may_lack: whether some of its curves need not be run.
+    is_quick: whether the quick setting runs it, too. may_lack: whether some of its curves need not
+    be run.
     """
 
     name: str
@@ -75,7 +77,9 @@ class Reading:
     may_lack: bool = False
 
     def view(self, rows: Iterable[Row]) -> View | None:
-        """Its rows, of all; None where one of its curves was not run, or none of those that may be lacking."""
+        """Its rows, of all; None where one of its curves was not run, or none of those that may be
+        lacking.
+        """
         rows = list(rows)
         found = {
             curve: [row for row in rows if common.items() <= row.items()]
@@ -134,7 +138,9 @@ class Bench(Protocol):
         """What it measures on."""
 
     def measure(self, setting: Setting) -> dict[str, Any]:
-        """The measured columns of one row, in JSON's own types; nothing compiles while time is taken."""
+        """The measured columns of one row, in JSON's own types; nothing compiles while time is
+        taken.
+        """
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Growing tables of invented wearers, as the re-publication paper measures them.
 
-A setting names the method, its parameters, k and how many increments have followed the first table. Everything is read
-from releases that were written to a ledger, so that leaks and losses are those of what the world would have seen.
+A setting names the method, its parameters, k and how many increments have followed the first table.
+Everything is read from releases that were written to a ledger, so that leaks and losses are those
+of what the world would have seen.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ def _published(tables: tuple[pl.DataFrame, ...], policy: Policy) -> list[dict[st
             assert done.certificate is not None
             assert done.release is not None
             certificate = done.certificate
-            # the whole table's loss: an increment adds its own, a table takes the place of all before
+            # the whole table's loss: an increment adds its own, a table takes the place of all
+            # before
             own = certificate["utility"]["gcp"] * certificate["records"]["out"]
             lost = lost + own if certificate["covers"] == "increment" else own
             before, cells = cells, cells | _cells(ledger, done.release)
@@ -117,7 +119,9 @@ def _operations(before: dict[int, tuple[str, ...]], after: dict[int, tuple[str, 
 
 
 def bench(data: Path | None, quick: bool) -> RepublicationBench:
-    """The bundled generator, whatever folder of data sets there is: the paper's own set is not named."""
+    """The bundled generator, whatever folder of data sets there is: the paper's own set is not
+    named.
+    """
     records, increments = (QUICK_RECORDS, QUICK_INCREMENTS) if quick else (RECORDS, INCREMENTS)
     tables = tuple(wearables.generate(records, seed) for seed in range(1, increments + 2))
     text = io.BytesIO()

@@ -27,7 +27,9 @@ def fingerprint(setting: Setting, surroundings: Mapping[str, Any]) -> str:
 
 
 class RowFile:
-    """The rows of one paper's runs, in whatever order and under whatever settings they were measured."""
+    """The rows of one paper's runs, in whatever order and under whatever settings they were
+    measured.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path

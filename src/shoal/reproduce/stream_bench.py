@@ -1,7 +1,10 @@
-"""Streams as the FADS paper measures them: loss and time of a method over the records in file order.
+"""Streams as the FADS paper measures them: loss and time of a method over the records in file
+order.
 
-A setting names experiment, method, parameters, k, delta, records, and how many quasi-identifiers of which
-group: 1 has numbers and hierarchies, 2 numbers alone. Every record is its own person, as in the paper.
+A setting names experiment, method, parameters, k, delta, records, and how many quasi-identifiers of
+which
+group: 1 has numbers and hierarchies, 2 numbers alone. Every record is its own person, as in the
+paper.
 """
 
 from __future__ import annotations

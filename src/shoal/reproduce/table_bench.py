@@ -1,7 +1,7 @@
 """Adult as the table papers use it: eight quasi-identifiers, categories in a declared order.
 
-A setting names method, parameters, k, the order of categories and an attribute to leave out. A quick
-run takes invented patients instead, so that it needs no data.
+A setting names method, parameters, k, the order of categories and an attribute to leave out. A
+quick run takes invented patients instead, so that it needs no data.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ QUICK_RECORDS = 503
 
 @dataclass(frozen=True)
 class TableBench:
-    """Publishes the table under each setting; tables with another order or fewer attributes are made once."""
+    """Publishes the table under each setting; tables with another order or fewer attributes are
+    made once.
+    """
 
     data: DataSet
     frame: pl.DataFrame

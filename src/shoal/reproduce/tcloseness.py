@@ -154,7 +154,9 @@ def falls_mostly_before(y: str, t: float, label: str = PAPERS) -> Callable[[View
 def at_most(
     label: str, others: tuple[str, ...], columns: tuple[str, ...], slack: float = 0.0
 ) -> Callable[[View], Finding]:
-    """In every cell of k and t, each column is at most the least of the others', but for a share `slack`."""
+    """In every cell of k and t, each column is at most the least of the others', but for a share
+    `slack`.
+    """
 
     def steps(view: View) -> Steps:
         for k in KS:

@@ -1,7 +1,8 @@
-"""Invented customers of a bank, an insurer and an employment office, who hold different columns about them.
+"""Invented customers of a bank, an insurer and an employment office, who hold different columns
+about them.
 
-Income and schooling decide who gets a loan, so that the fused table is worth classifying; each owner misses some
-people, so that the tables have to be joined.
+Income and schooling decide who gets a loan, so that the fused table is worth classifying; each
+owner misses some people, so that the tables have to be joined.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ POLICY = (
 
 
 def generate(n: int, seed: int) -> pl.DataFrame:
-    """The customers that all three owners know, of n who were invented; the same seed gives the same table."""
+    """The customers that all three owners know, of n who were invented; the same seed gives the
+    same table.
+    """
     people, known = _people(n, seed)
     return people.filter(pl.Series(np.logical_and.reduce(known))).select(
         "customer", *_ATTRIBUTES, "loan"

@@ -1,8 +1,8 @@
 """Invented wearers of a tracker: bodies, what they do, and summaries of a three-axis accelerometer.
 
-Weight follows height and age, height follows sex, as in people, so that few combinations are common and many are
-rare. Sensors follow the activity, and each body moves a little in its own way. Other seeds are other people, so
-that two seeds are two increments of one growing table.
+Weight follows height and age, height follows sex, as in people, so that few combinations are common
+and many are rare. Sensors follow the activity, and each body moves a little in its own way. Other
+seeds are other people, so that two seeds are two increments of one growing table.
 """
 
 from __future__ import annotations

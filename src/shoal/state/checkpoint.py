@@ -1,12 +1,13 @@
-"""Snapshots of a stream: one file that is replaced as a whole, holding JSON, arrays and frames; no pickle.
+"""Snapshots of a stream: one file that is replaced as a whole, holding JSON, arrays and frames; no
+pickle.
 
     checkpoint
     |- CURRENT          the snapshot; its rename is the one moment at which work counts as done
     |- segment-<n>      output that CURRENT has committed and that may not stand in its file yet
     `- lock
 
-The file: a line of JSON - values, and for every array or frame its kind, size and checksum - followed
-by their bytes.
+The file: a line of JSON - values, and for every array or frame its kind, size and checksum -
+followed by their bytes.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class Checkpoint:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """The folder, made if need be and removed if nothing begins; raises CheckpointError while another holds it."""
+        """The folder, made if need be and removed if nothing begins; raises CheckpointError while
+        another holds it.
+        """
         is_new = not self.folder.exists()
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -75,7 +78,9 @@ class Checkpoint:
             os.close(handle)
 
     def _remove_unbegun(self) -> None:
-        """A folder in which nothing was committed and nothing stands but what a first step had begun."""
+        """A folder in which nothing was committed and nothing stands but what a first step had
+        begun.
+        """
         found = list(self.folder.iterdir())
         if all(
             path.name in ("lock", f"{CURRENT}.tmp") or path.name.startswith("segment-")
@@ -86,7 +91,9 @@ class Checkpoint:
             self.folder.rmdir()
 
     def load(self) -> dict[str, Any] | None:
-        """The last snapshot that was committed, None where there is none; raises CheckpointError if it is damaged."""
+        """The last snapshot that was committed, None where there is none; raises CheckpointError if
+        it is damaged.
+        """
         try:
             content = (self.folder / CURRENT).read_bytes()
         except FileNotFoundError:
@@ -122,7 +129,9 @@ class Checkpoint:
                 os.fsync(file.fileno())
 
     def put(self, path: Path, at: int, content: bytes, is_private: bool = False) -> None:
-        """Makes a file end with this content, beginning at byte `at`; the same again changes nothing."""
+        """Makes a file end with this content, beginning at byte `at`; the same again changes
+        nothing.
+        """
         with open(
             os.open(path, os.O_CREAT | os.O_RDWR, 0o600 if is_private else 0o666), "r+b"
         ) as file:

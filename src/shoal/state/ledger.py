@@ -3,16 +3,18 @@
     DIR/ledger.json, policy.json, hierarchies/       what every release is measured against
     DIR/0001/data.csv, certificate.json, ...         a release; its certificate holds the hash of the one before
     DIR.private/key                                  the key of the subject tokens
-    DIR.private/000001/state.json, rows.parquet, ... a step: what an accepted increment left to remember
+    DIR.private/000001/state.json, rows.parquet, ... a step: what an accepted increment left to
+    remember
     DIR.private/inputs/HASH                          the step that an increment of this hash led to
 
-Promise: releases 1..N are whole and follow each other, whatever instant a process is killed at. A release
-is published by one rename. Its private step takes its place before that, and after it is noted and marked, so that a
-step without any of them never happened, and a note or mark without release is a release that was taken away.
+Promise: releases 1..N are whole and follow each other, whatever instant a process is killed at. A
+release is published by one rename. Its private step takes its place before that, and after it is
+noted and marked, so that a step without any of them never happened, and a note or mark without
+release is a release that was taken away.
 
-An append lists both folders, and reads the end of the chain and every list of people that it looks people up in: it
-hashes 8 bytes for everybody who was ever published, and costs the same otherwise, however long the ledger is. `verify`
-checks every byte.
+An append lists both folders, and reads the end of the chain and every list of people that it looks
+people up in: it hashes 8 bytes for everybody who was ever published, and costs the same otherwise,
+however long the ledger is. `verify` checks every byte.
 """
 
 from __future__ import annotations
@@ -57,10 +59,14 @@ _STEP_NAME = re.compile("[0-9]{6,}")
 class Step:
     """What an accepted increment left in the private part.
 
-    release: the release it became, None where its records wait. input: hash of the increment. records: how many
-    records were ever published. files: hashes by name; those in `passing` are removed once a later step has taken
-    their place. runs: the steps whose file RUN is in use, with its hash. inputs: hash of the names of all noted
-    increments, this one included. key: hash of the key of the subject tokens, empty where none was needed.
+    release: the release it became, None where its records wait. input: hash of the increment.
+    records: how many
+    records were ever published. files: hashes by name; those in `passing` are removed once a later
+    step has taken
+    their place. runs: the steps whose file RUN is in use, with its hash. inputs: hash of the names
+    of all noted
+    increments, this one included. key: hash of the key of the subject tokens, empty where none was
+    needed.
     """
 
     number: int = 0
@@ -90,7 +96,9 @@ class Draft:
 
 @dataclass(frozen=True)
 class Terms:
-    """What every release of a ledger is measured against: the policy and the hierarchy tables, by file name."""
+    """What every release of a ledger is measured against: the policy and the hierarchy tables, by
+    file name.
+    """
 
     files: Mapping[str, bytes]
 
@@ -129,7 +137,9 @@ class Ledger:
         return ledger
 
     def check_place(self) -> None:
-        """Raises where no ledger can begin: the folder may exist if it is empty, a private part may not be left."""
+        """Raises where no ledger can begin: the folder may exist if it is empty, a private part may
+        not be left.
+        """
         if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
             raise InputError(
                 f"ledger '{self.path}': the folder holds other things; name a new or an empty one"
@@ -232,7 +242,9 @@ class Ledger:
         return Step(head=sha256_of(self.path / GENESIS), inputs=_sha256_of_names(()))
 
     def step_of(self, release: int) -> Path:
-        """The folder of the private step that led to a release; raises LedgerError where it is lost."""
+        """The folder of the private step that led to a release; raises LedgerError where it is
+        lost.
+        """
         for number in reversed(self.steps()):
             if (self.step_folder(number) / STATE).is_file() and self.step(
                 number
@@ -243,7 +255,9 @@ class Ledger:
         )
 
     def step_for(self, digest: str) -> Step | None:
-        """The step that an increment of this hash led to, None where it is new; raises LedgerError where it is lost."""
+        """The step that an increment of this hash led to, None where it is new; raises LedgerError
+        where it is lost.
+        """
         noted = self.private / INPUTS / digest
         if not noted.exists():
             return None
@@ -255,7 +269,9 @@ class Ledger:
 
     @property
     def key(self) -> bytes:
-        """The key of the subject tokens; made once, before the first step. Raises LedgerError where it is lost."""
+        """The key of the subject tokens; made once, before the first step. Raises LedgerError where
+        it is lost.
+        """
         path = self.private / KEY
         if not path.exists():
             if self.steps():
@@ -269,7 +285,8 @@ class Ledger:
     def locked(self) -> Iterator[None]:
         """One process at a time appends; what a killed one left half done is removed first.
 
-        A file that can't be read or written is an InputError. Where no ledger began, no private part stays.
+        A file that can't be read or written is an InputError. Where no ledger began, no private
+        part stays.
         """
         with self._held_lock(), self._told():
             last = self._sweep()
@@ -301,7 +318,9 @@ class Ledger:
             self.private.rmdir()  # only if it holds nothing else
 
     def _held_lock(self) -> IO[str]:
-        """The lock, held; one that another process removed together with an empty private part is none."""
+        """The lock, held; one that another process removed together with an empty private part is
+        none.
+        """
         import fcntl
 
         for _ in range(MOST_TRIES):
@@ -341,8 +360,8 @@ class Ledger:
     def check_end(self) -> None:
         """Raises LedgerError where the last release is not the one that the private part remembers.
 
-        Looks at the end of the chain, and asks of what is before it only whether it is there, so that an append costs
-        the same however long the ledger is.
+        Looks at the end of the chain, and asks of what is before it only whether it is there, so
+        that an append costs the same however long the ledger is.
         """
         step = self.last_step()
         findings = [*self._genesis_findings(), *self._key_findings(step)]
@@ -366,7 +385,8 @@ class Ledger:
             raise LedgerError(*_first_and_rest(self.verify()))
 
     def runs(self) -> dict[int, np.ndarray]:
-        """Everybody who was ever published, sorted tokens by step; raises LedgerError where they are not as they were.
+        """Everybody who was ever published, sorted tokens by step; raises LedgerError where they
+        are not as they were.
 
         Under the lock only, where each file is opened and hashed once.
         """
@@ -425,8 +445,10 @@ class Ledger:
     ) -> Step:
         """Puts the draft in its place: with its release, or as a step whose records wait.
 
-        digest: hash of the increment. records: how many the ledger has published then. passing: the private
-        files that the next step replaces. runs: the earlier steps whose file RUN stays in use. Under the lock only.
+        digest: hash of the increment. records: how many the ledger has published then. passing: the
+        private
+        files that the next step replaces. runs: the earlier steps whose file RUN stays in use.
+        Under the lock only.
         """
         before = self.last_step()
         release = before.releases + 1 if publishes else None
@@ -455,7 +477,9 @@ class Ledger:
         return step
 
     def _finish(self, step: Step) -> None:
-        """A step that happened: its increment is noted, it is marked, and files that it replaces are removed."""
+        """A step that happened: its increment is noted, it is marked, and files that it replaces
+        are removed.
+        """
         self._note(self.private / INPUTS / step.input, _line(step.number))
         self._note(self.step_folder(step.number) / MARK, b"")
         if step.number < 2:
@@ -490,10 +514,13 @@ class Ledger:
         return step.release is None or is_noted or self.folder(step.release).is_dir()
 
     def _sweep(self) -> Step:
-        """Removes drafts and a last step that never happened; the last that did is finished, and told."""
+        """Removes drafts and a last step that never happened; the last that did is finished, and
+        told.
+        """
         names = {folder: _names(folder) for folder in (self.path, self.private)}
         drafts = [folder / name for folder in names for name in names[folder] if _is_draft(name)]
-        # drafts from before the ledger's folder was there; another ledger's name may begin like this one's
+        # drafts from before the ledger's folder was there; another ledger's name may begin like
+        # this one's
         own = re.compile(
             rf"\.{re.escape(self.path.name)}(\.release)?\.[0-9a-f]{{16}}{re.escape(DRAFT)}"
         )
@@ -519,7 +546,9 @@ class Ledger:
     # Verifying
 
     def verify(self) -> list[str]:
-        """Everything that is damaged, missing, added or out of order, each named; empty where all is whole."""
+        """Everything that is damaged, missing, added or out of order, each named; empty where all
+        is whole.
+        """
         with self._told():
             findings = self._damage()
             if findings and not self._is_locked:
@@ -539,7 +568,9 @@ class Ledger:
             yield
 
     def unmarked(self) -> list[str]:
-        """A last step that happened and bears no mark: no damage, as an append that was killed leaves it so."""
+        """A last step that happened and bears no mark: no damage, as an append that was killed
+        leaves it so.
+        """
         last = self.last_step().number if self.private.is_dir() else 0
         if not last or (self.step_folder(last) / MARK).exists():
             return []
@@ -575,7 +606,9 @@ class Ledger:
         ]
 
     def _added(self) -> list[str]:
-        """What stands in either folder without being part of the ledger; drafts of an append come and go."""
+        """What stands in either folder without being part of the ledger; drafts of an append come
+        and go.
+        """
         terms = _mapping(_read_json(self.path / GENESIS) or {}, "files")
         published = {
             GENESIS,
@@ -648,7 +681,9 @@ class Ledger:
         ]
 
     def _private_findings(self) -> list[str]:
-        """What is wrong with the private part: its chain of steps, its files, and what it remembers of releases."""
+        """What is wrong with the private part: its chain of steps, its files, and what it remembers
+        of releases.
+        """
         steps, findings = self.steps(), list[str]()
         before: str | None = sha256_of(self.path / GENESIS)
         last = max(steps, default=0)
@@ -777,7 +812,9 @@ def _numbers(folder: Path, form: str) -> list[int]:
 
 
 def _in_turn(there: Sequence[int], end: int = 0) -> Iterator[tuple[int, int]]:
-    """Every number that is there, with 0; and, where some are not, the first of them with how many, up to `end`."""
+    """Every number that is there, with 0; and, where some are not, the first of them with how many,
+    up to `end`.
+    """
     following = 1
     for number in there:
         if number > following:
@@ -795,7 +832,9 @@ def _missing(what: str, form: str, first: int, count: int) -> str:
 
 
 def _has_exactly(folder: Path, form: str, count: int) -> bool:
-    """Whether a folder holds the releases or steps up to a number, and nothing else that looks like one."""
+    """Whether a folder holds the releases or steps up to a number, and nothing else that looks like
+    one.
+    """
     return {name for name in _names(folder) if name.isdigit()} == set(
         map(form.format, range(1, count + 1))
     )

@@ -1,12 +1,12 @@
 """What a release is still good for: classifiers trained on it, and counts over ranges.
 
-Train on released, test on original: Iyengar. KDD 2002; Fung, Wang, Yu. ICDE 2005. Counts over random ranges:
-LeFevre, DeWitt, Ramakrishnan. KDD 2006.
+Train on released, test on original: Iyengar. KDD 2002; Fung, Wang, Yu. ICDE 2005. Counts over
+random ranges: LeFevre, DeWitt, Ramakrishnan. KDD 2006.
 
-Reading: a cell is seen by a classifier as what it says for sure: the middle of its span for numbers and
-orders; for a hierarchy one feature per node, 1 where the cell lies under it. An original value says more
-than a cell, in the same features, so whoever learned from cells can be asked about values. Counts take
-values as spread evenly over a cell's span.
+Reading: a cell is seen by a classifier as what it says for sure: the middle of its span for numbers
+and orders; for a hierarchy one feature per node, 1 where the cell lies under it. An original value
+says more than a cell, in the same features, so whoever learned from cells can be asked about
+values. Counts take values as spread evenly over a cell's span.
 """
 
 from __future__ import annotations
@@ -47,10 +47,12 @@ class Spans:
 def prediction_errors(
     columns: list[Spans], label: np.ndarray, kept: np.ndarray, seed: int
 ) -> dict[str, Any]:
-    """Shares of wrong answers on original test records, by model, trained on released and on original ones.
+    """Shares of wrong answers on original test records, by model, trained on released and on
+    original ones.
 
-    label: (n,) integers to be predicted; kept: (n,) bool, records that are not suppressed. The most frequent
-    label of the training records is the floor. Raises MissingExtraError without scikit-learn.
+    label: (n,) integers to be predicted; kept: (n,) bool, records that are not suppressed. The most
+    frequent label of the training records is the floor. Raises MissingExtraError without
+    scikit-learn.
     """
     models = _models(seed)
     rng = np.random.default_rng([seed, 2])
@@ -78,7 +80,9 @@ def prediction_errors(
 def _answers(
     make: Callable[[], Any], features: np.ndarray, label: np.ndarray, asked: np.ndarray
 ) -> np.ndarray:
-    """What a model answers that has learned from these; one label where they know no other, -1 where none."""
+    """What a model answers that has learned from these; one label where they know no other, -1
+    where none.
+    """
     known = np.unique(label)
     if len(known) < 2:
         return np.full(len(asked), known[0] if len(known) else -1)
@@ -151,8 +155,8 @@ def _ends(column: Spans) -> tuple[float, float]:
 def query_error(columns: list[Spans], seed: int, queries: int = QUERIES) -> dict[str, float]:
     """Relative error of counts over random ranges, mean and median over the queries.
 
-    A query asks up to three attributes for a range between two random records' values each. Its error is
-    |estimate - truth| / max(truth, a thousandth of the records).
+    A query asks up to three attributes for a range between two random records' values each. Its
+    error is |estimate - truth| / max(truth, a thousandth of the records).
     """
     rng = np.random.default_rng([seed, 3])
     records = len(columns[0].true)

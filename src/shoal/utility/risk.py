@@ -4,9 +4,9 @@ El Emam. Guide to the De-Identification of Personal Health Information, 2013 (pr
 and marketer risk).
 Reading: a record of a class of f subjects is named with probability 1 / f. Without a table of the
 whole population, everybody in it is taken to be in the release: the journalist, who does not know
-whether a person is in the release, then knows as much as the prosecutor, who does, and the marketer,
-who wants to name as many as possible, expects the prosecutor's mean. Suppressed records are in no
-class and say nothing about anybody.
+whether a person is in the release, then knows as much as the prosecutor, who does, and the
+marketer, who wants to name as many as possible, expects the prosecutor's mean. Suppressed records
+are in no class and say nothing about anybody.
 """
 
 from __future__ import annotations

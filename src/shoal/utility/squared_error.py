@@ -1,11 +1,13 @@
 """Squared error: what is lost when every record is replaced by the mean of its class.
 
-Domingo-Ferrer, Mateo-Sanz. IEEE TKDE 14(1):189-201, 2002 (SSE, and IL = 100 SSE / SST of microaggregation).
-Reading: raw is neither scaled nor divided, as the k-means++ t-closeness paper writes it. Normalised is as the tool of
-the t-closeness-through-microaggregation group has it: every difference divided by the attribute's standard
-deviation, the sum by the number of records. In percent, both sums are of attributes of variance 1. Deviations
-divide by n. An attribute that never varies adds nothing. A suppressed record publishes nothing about itself,
-so it is replaced by the mean of the whole attribute. Missing values have no error.
+Domingo-Ferrer, Mateo-Sanz. IEEE TKDE 14(1):189-201, 2002 (SSE, and IL = 100 SSE / SST of
+microaggregation).
+Reading: raw is neither scaled nor divided, as the k-means++ t-closeness paper writes it. Normalised
+is as the tool of the t-closeness-through-microaggregation group has it: every difference divided by
+the attribute's standard deviation, the sum by the number of records. In percent, both sums are of
+attributes of variance 1. Deviations divide by n. An attribute that never varies adds nothing. A
+suppressed record publishes nothing about itself, so it is replaced by the mean of the whole
+attribute. Missing values have no error.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from shoal.data.release import Release
 
 @dataclass(frozen=True)
 class SquaredError:
-    """Sum of (value - class mean)**2 over records and numeric quasi-identifiers; None without originals."""
+    """Sum of (value - class mean)**2 over records and numeric quasi-identifiers; None without
+    originals.
+    """
 
     name: ClassVar[str] = "squared_error"
     lower_is_better: ClassVar[bool] = True
@@ -31,7 +35,9 @@ class SquaredError:
 
 @dataclass(frozen=True)
 class SquaredErrorNormalised:
-    """Mean over records of the sum of ((value - class mean) / deviation)**2; None without originals."""
+    """Mean over records of the sum of ((value - class mean) / deviation)**2; None without
+    originals.
+    """
 
     name: ClassVar[str] = "squared_error_normalised"
     lower_is_better: ClassVar[bool] = True
@@ -43,7 +49,9 @@ class SquaredErrorNormalised:
 
 @dataclass(frozen=True)
 class InformationLossPercent:
-    """100 SSE / SST of numeric quasi-identifiers of variance 1; None without originals or where none varies."""
+    """100 SSE / SST of numeric quasi-identifiers of variance 1; None without originals or where
+    none varies.
+    """
 
     name: ClassVar[str] = "information_loss_percent"
     lower_is_better: ClassVar[bool] = True

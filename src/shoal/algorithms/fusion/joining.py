@@ -1,18 +1,20 @@
 """Joining ids without showing them: which people are in all tables, in an order that says nothing.
 
-Private set intersection by commutative masking (Agrawal, Evfimievski, Srikant. Information sharing across private
-databases. SIGMOD 2003) in the prime-order group of Ed25519, by PyNaCl.
-Promise: an id becomes a point of the group by hashing, every party multiplies it by its secret number, and the order
-of doing so makes no difference. Equal ids are equal points in the end, and without all secrets nobody can tell which
-id a point is: not even who guesses ids, for a guess must be masked by every party. Sorted, the points that are in all
-tables give the same pseudo-random order of the rows to everybody.
-Traps: a hash times the base point could be guessed through, and X25519 shows a bit of every id by the curve it lands
-on, so points are made by Elligator on halves of a SHA-512, added, in the prime-order subgroup. PyNaCl refuses points
-outside of it. Who sees all masked sets learns which of its own people are in which other table: that is the collector,
-one fixed party.
+Private set intersection by commutative masking (Agrawal, Evfimievski, Srikant. Information sharing
+across private databases. SIGMOD 2003) in the prime-order group of Ed25519, by PyNaCl.
+Promise: an id becomes a point of the group by hashing, every party multiplies it by its secret
+number, and the order of doing so makes no difference. Equal ids are equal points in the end, and
+without all secrets nobody can tell which
+id a point is: not even who guesses ids, for a guess must be masked by every party. Sorted, the
+points that are in all tables give the same pseudo-random order of the rows to everybody.
+Traps: a hash times the base point could be guessed through, and X25519 shows a bit of every id by
+the curve it lands on, so points are made by Elligator on halves of a SHA-512, added, in the
+prime-order subgroup. PyNaCl refuses points outside of it. Who sees all masked sets learns which of
+its own people are in which other table: that is the collector, one fixed party.
 
-Keyed ids are the quick way where a helper is trusted: the owners share a key that the helper has not, and it compares
-HMAC-SHA-256 of the ids. It learns how many people any two tables have in common; together with one owner, everything.
+Keyed ids are the quick way where a helper is trusted: the owners share a key that the helper has
+not, and it compares HMAC-SHA-256 of the ids. It learns how many people any two tables have in
+common; together with one owner, everything.
 
 Both make 32 bytes of an id, here called its point. Arrays of points are (n,) of dtype S32.
 """
@@ -60,7 +62,9 @@ def masked_ids(ids: Sequence[str], agreement: bytes, secret: bytes) -> bytes:
 
 
 def masked_again(points: bytes, secret: bytes) -> bytes:
-    """Other parties' points, masked by one more secret; raises PartyError where one is no point of the group."""
+    """Other parties' points, masked by one more secret; raises PartyError where one is no point of
+    the group.
+    """
     nacl = _nacl()
     try:
         return b"".join(
@@ -114,7 +118,8 @@ def _are_in(points: np.ndarray, ascending: np.ndarray) -> np.ndarray:
 def rows_in_order(own: np.ndarray, common: np.ndarray) -> np.ndarray:
     """The row of the own table behind each common point, (common,) int64.
 
-    Raises PartyError where one is not own, or where they don't ascend: then a person could count twice.
+    Raises PartyError where one is not own, or where they don't ascend: then a person could count
+    twice.
     """
     if (common[1:] <= common[:-1]).any():
         raise PartyError(

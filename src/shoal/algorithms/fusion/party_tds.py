@@ -1,21 +1,26 @@
-"""Party TDS: several owners specialize one table together, and none sees more of another's data than is published.
+"""Party TDS: several owners specialize one table together, and none sees more of another's data
+than is published.
 
-Yang, Wang. Research on data fusion algorithm for multi-party based on k-anonymity (in Chinese). Computer Technology and
-Development 27(5):102-107, 2017. Its baseline: Mohammed, Fung, Debbabi. Anonymity meets game theory: secure data
-integration with malicious participants. The VLDB Journal 20(4):567-588, 2011.
-Promise: every party ends with the same table, whose groups keep every QID's k (specialization.py says how).
+Yang, Wang. Research on data fusion algorithm for multi-party based on k-anonymity (in Chinese).
+Computer Technology and Development 27(5):102-107, 2017. Its baseline: Mohammed, Fung, Debbabi.
+Anonymity meets game theory: secure data integration with malicious participants. The VLDB Journal
+20(4):567-588, 2011.
+Promise: every party ends with the same table, whose groups keep every QID's k (specialization.py
+says how).
 Paper: Tg, winner, (id, c)              Here: the state, who won the round, a batch of child codes in row order
-Reading: the paper lets the winner go on with a *new* child while it beats the best of the others, so an older
-candidate of the winner's that would beat everybody is passed over, and another table may come out than step by step:
-`party-tds-literal`.
-Reading: `party-tds` goes on with its best valid candidate, old or new, while it beats the runner-up of the round's
-begin. The others' scores don't rise and what is invalid stays so: what beats the stale runner-up beats the true one,
-and what does not only starts another round. So the steps, and the table, are those of `party-tds-stepwise` and of
-`tds` on the joined table.
-Reading: the runner-up's score stays hidden. Every party plans its next `ahead` steps on its own copy and submits their
-scores (running least, zeros behind); the secure maximum tells who wins and how many of its steps beat everybody's
-first. Both show in the batch anyway. Losers take their plans back.
-Reading: a batch carries packed child codes in the order of the rows, for the deepest nodes alone; no record ids.
+Reading: the paper lets the winner go on with a *new* child while it beats the best of the others,
+so an older candidate of the winner's that would beat everybody is passed over, and another table
+may come out than step by step: `party-tds-literal`.
+Reading: `party-tds` goes on with its best valid candidate, old or new, while it beats the runner-up
+of the round's begin. The others' scores don't rise and what is invalid stays so: what beats the
+stale runner-up beats the true one, and what does not only starts another round. So the steps, and
+the table, are those of `party-tds-stepwise` and of `tds` on the joined table.
+Reading: the runner-up's score stays hidden. Every party plans its next `ahead` steps on its own
+copy and submits their scores (running least, zeros behind); the secure maximum tells who wins and
+how many of its steps beat everybody's first. Both show in the batch anyway. Losers take their plans
+back.
+Reading: a batch carries packed child codes in the order of the rows, for the deepest nodes alone;
+no record ids.
 """
 
 from __future__ import annotations
@@ -120,7 +125,8 @@ Rule = PartyTds | PartyTdsLiteral | PartyTdsStepwise
 class Party:
     """One owner in the loop: bids, then specializes if it wins or applies the winner's batch.
 
-    taxonomies: of every attribute, by its number. own: the cells of this party's attributes, (n,) integers, by number.
+    taxonomies: of every attribute, by its number. own: the cells of this party's attributes, (n,)
+    integers, by number.
     classes: (n,) integer label of every row. A party without attributes of its own only follows.
     """
 
@@ -175,7 +181,9 @@ class Party:
         return _encoded(steps_done, rows, self.state.codes)
 
     def apply(self, batch: bytes) -> None:
-        """Does the steps that another party says; raises PartyError where they don't fit what is known."""
+        """Does the steps that another party says; raises PartyError where they don't fit what is
+        known.
+        """
         steps, packed = decode_steps(batch)
         offset = 0
         for root in batch_roots(steps):
@@ -234,7 +242,9 @@ class Party:
             self._candidates.take_back(self._plan.pop())
 
     def _worth(self, taken: Taken) -> int:
-        """A whole number over 0 that orders all candidates of all parties; the attribute decides among equal scores."""
+        """A whole number over 0 that orders all candidates of all parties; the attribute decides
+        among equal scores.
+        """
         attributes = len(self._taxonomies)
         return taken.score * attributes + attributes - taken.done.step.attribute
 
@@ -246,8 +256,8 @@ def worth_bits(score: str, attributes: int) -> int:
     return most.bit_length() + 1
 
 
-# A batch on the wire: whole numbers of 4 bytes (steps; for each attribute, lo, hi, children and their first cells),
-# then codes
+# A batch on the wire: whole numbers of 4 bytes (steps; for each attribute, lo, hi, children and
+# their first cells), then codes
 
 
 def _encoded(

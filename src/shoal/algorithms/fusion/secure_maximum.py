@@ -1,15 +1,17 @@
 """Secure maximum: who wins the round and with how many steps, while no bid is shown to anybody.
 
-Computed by MPyC (B. Schoenmakers): Shamir shares among at least three parties of whom a minority, at most
-`colluding_parties`, may put their views together. Semi-honest, as MPyC is.
-Promise: every owner learns the winner and how many of its bids are greater than every other owner's first bid, and
-nobody learns anything else. A helper computes with the owners, without an input and without the result.
-Reading: all pairs are compared at once, which takes fewer rounds of messages than one after the other.
+Computed by MPyC (B. Schoenmakers): Shamir shares among at least three parties of whom a minority,
+at most `colluding_parties`, may put their views together. Semi-honest, as MPyC is.
+Promise: every owner learns the winner and how many of its bids are greater than every other owner's
+first bid, and nobody learns anything else. A helper computes with the owners, without an input and
+without the result.
+Reading: all pairs are compared at once, which takes fewer rounds of messages than one after the
+other.
 
-MPyC would open sockets of its own, on all interfaces, and believe whatever number a peer claims. So it runs in a
-process of its own whose peers are two pipes to the party, which carries the messages over its authenticated channel.
-The keys of its pseudo-random shares travel the same way. Nothing that comes from a peer is unpickled.
-Started as `python -m shoal.algorithms.fusion.secure_maximum`.
+MPyC would open sockets of its own, on all interfaces, and believe whatever number a peer claims. So
+it runs in a process of its own whose peers are two pipes to the party, which carries the messages
+over its authenticated channel. The keys of its pseudo-random shares travel the same way. Nothing
+that comes from a peer is unpickled. Started as `python -m shoal.algorithms.fusion.secure_maximum`.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ _HEAD = struct.Struct("<cHqI")  # kind, number of the other party, MPyC's progra
 
 
 def plain_maximum(bids: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """What the secure maximum computes, in the clear: the winner and its number of steps; 0 steps where nobody bids."""
+    """What the secure maximum computes, in the clear: the winner and its number of steps; 0 steps
+    where nobody bids.
+    """
     heads = [plan[0] for plan in bids]
     winner = heads.index(max(heads))
     best_other = max([0, *(head for p, head in enumerate(heads) if p != winner)])
@@ -46,7 +50,9 @@ def colluding_parties(computing: int) -> int:
 
 
 def check_computing(computing: int) -> None:
-    """Raises InputError where too few parties compute; MissingExtraError where MPyC is not installed."""
+    """Raises InputError where too few parties compute; MissingExtraError where MPyC is not
+    installed.
+    """
     if computing < LEAST_COMPUTING:
         raise InputError(
             f"parties: {computing} of them compute the secure maximum, and with two the shares of"
@@ -109,7 +115,8 @@ def _runtime(number: int, computing: int, peers: dict[int, _Peer]) -> Any:
     options = mpyc.runtime.mpc.options
     options.no_log, options.no_async, options.no_prss = True, False, False
     options.threshold = colluding_parties(computing)
-    # else arrays of shares would be unpickled, so that a peer could run what it likes; and their lengths would vary
+    # else arrays of shares would be unpickled, so that a peer could run what it likes; and their
+    # lengths would vary
     options.mix32_64bit, mpyc.runtime.pickle = True, None
     parties = [mpyc.runtime.Party(p) for p in range(computing)]
     for p, peer in peers.items():

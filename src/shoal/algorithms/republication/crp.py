@@ -1,18 +1,23 @@
 """CRP: the next release of a growing table is the increment alone, in classes of near records.
 
 Li, Liu, Cai, Zhou. Computer Engineering and Science 38(11):2191-2196, 2016. Algorithm 1.
-Promise: what was published stays as it is, byte by byte, so no later version of a record is more specific; and the
-increment gives floor(n / k) classes of k to 2k - 1 people each, where every person has one record.
+Promise: what was published stays as it is, byte by byte, so no later version of a record is more
+specific; and the increment gives floor(n / k) classes of k to 2k - 1 people each, where every
+person has one record.
 Paper: dT, LF, L                   Here: increment, records left, records in a class
        C, k_i                      centre, one over the attribute's domain, times the policy's weight
-Reading: the impact factors k_i are not given. We take a fixed domain, never that of the increment, so that distances
-mean the same in every release; the weight stands inside the square, as in equation 1.
-Reading: the first centre is not given: the record farthest from the mean of the increment, or see `first`.
-Reading: the algorithm jumps from step 7 to 9. The records of the fewer than k people who are left join the class with
-the nearest mean, one by one, as long as it has fewer than 2k - 1 people, or theirs; or see `leftovers`.
-Reading: attributes that are no numbers become coordinates in which the squared distance of two leaves is the squared
-width of the lowest node over both; nothing is said of them but that they must be converted.
-Ours, not the paper's: `cluster` takes another way to find the classes, `block` clusters large increments in parts.
+Reading: the impact factors k_i are not given. We take a fixed domain, never that of the increment,
+so that distances mean the same in every release; the weight stands inside the square, as in
+equation 1.
+Reading: the first centre is not given: the record farthest from the mean of the increment, or see
+`first`.
+Reading: the algorithm jumps from step 7 to 9. The records of the fewer than k people who are left
+join the class with the nearest mean, one by one, as long as it has fewer than 2k - 1 people, or
+theirs; or see `leftovers`.
+Reading: attributes that are no numbers become coordinates in which the squared distance of two
+leaves is the squared width of the lowest node over both; nothing is said of them but that they must
+be converted. Ours, not the paper's: `cluster` takes another way to find the classes, `block`
+clusters large increments in parts.
 """
 
 from __future__ import annotations
@@ -126,7 +131,8 @@ class Crp:
 def with_leftovers(
     block: Matrix, points: np.ndarray, labels: np.ndarray, k: int, rule: str
 ) -> np.ndarray:
-    """Step 8: each record left joins the nearest class, by that rule, that has room below 2k people.
+    """Step 8: each record left joins the nearest class, by that rule, that has room below 2k
+    people.
 
     A block of fewer than k people is one class, which the repair merges with its nearest.
     """
@@ -162,7 +168,9 @@ def with_leftovers(
 def _people_in(
     who: np.ndarray | None, labels: np.ndarray, left: np.ndarray, kept: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The person of each record left, how many people each class has, and which of those left are in which class."""
+    """The person of each record left, how many people each class has, and which of those left are
+    in which class.
+    """
     count = int(labels.max()) + 1
     if who is None:
         return (

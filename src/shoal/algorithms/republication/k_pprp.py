@@ -1,17 +1,21 @@
 """k-PPRP: new records join published classes, whose boxes only grow.
 
-Wu, Ni, Zhang et al. k-APPRP: a partitioning based privacy preserving k-anonymous algorithm for re-publication of
-incremental datasets. Journal of Chinese Computer Systems 30(8):1581-1587, 2009. A RECONSTRUCTION: the paper was not
-available. What is known of it is a paragraph in Li, Liu, Cai, Zhou 2016: records are inserted one by one, selectively,
-by a principle of monotonicity, into the latest published classes, which are then generalised.
-Promise: the later cell of every published record covers the earlier one, and every class keeps every promise.
-Reading: a record joins a published class whose box contains it, of least loss, else the one that loses least by it.
+Wu, Ni, Zhang et al. k-APPRP: a partitioning based privacy preserving k-anonymous algorithm for
+re-publication of incremental datasets. Journal of Chinese Computer Systems 30(8):1581-1587, 2009. A
+RECONSTRUCTION: the paper was not available. What is known of it is a paragraph in Li, Liu, Cai,
+Zhou 2016: records are inserted one by one, selectively, by a principle of monotonicity, into the
+latest published classes, which are then generalised.
+Promise: the later cell of every published record covers the earlier one, and every class keeps
+every promise.
+Reading: a record joins a published class whose box contains it, of least loss, else the one that
+loses least by it.
 Reading: the principle of monotonicity is that boxes only grow. Classes are never cut.
 Reading: what is published first, and by which method, is not said; see `by`.
-Ours, not the paper's: `arrivals=together`, the default. One new record alone in a published class shows when two
-releases are compared: it is the one that was not there before. So at least k new people who keep every promise among
-themselves join a class together, or none. `arrivals=any` is the reconstruction as it stands; the audit of the history
-then withholds the release.
+Ours, not the paper's: `arrivals=together`, the default. One new record alone in a published class
+shows when two
+releases are compared: it is the one that was not there before. So at least k new people who keep
+every promise among themselves join a class together, or none. `arrivals=any` is the reconstruction
+as it stands; the audit of the history then withholds the release.
 """
 
 from __future__ import annotations

@@ -1,17 +1,20 @@
-"""m-invariance: people may leave and change, and every class of a person shows the same sensitive values.
+"""m-invariance: people may leave and change, and every class of a person shows the same sensitive
+values.
 
-Xiao, Tao. m-invariance: towards privacy preserving re-publication of dynamic datasets. SIGMOD 2007. Sections 4 and 5.
-Promise: the classes of a person show one set of at least m sensitive values in all releases, its signature, each value
-equally often, so that who knows when a person was in the table finds the value with probability 1 / m at most.
+Xiao, Tao. m-invariance: towards privacy preserving re-publication of dynamic datasets. SIGMOD 2007.
+Sections 4 and 5.
+Promise: the classes of a person show one set of at least m sensitive values in all releases, its
+signature, each value equally often, so that who knows when a person was in the table finds the
+value with probability 1 / m at most.
 Promise: every class holds k people, invented records not counted.
 Paper: bucket, signature, counterfeit      Here: bucket, signature, invented record
 Steps: divide, balance, assign, split.
-Reading: the paper's classes hold one record of each value. With k above the size of a signature no such class keeps k,
-so here a class holds `rows` records of each value; the bound 1 / m is the same.
-Reading: an update is a person who stays with other values. The signature stays; a new sensitive value outside it is
-refused, since whoever compares releases would learn both.
-Reading: new records are taken for new buckets from the values that most of them have, so that as many as possible are
-placed; those that no bucket takes wait.
+Reading: the paper's classes hold one record of each value. With k above the size of a signature no
+such class keeps k, so here a class holds `rows` records of each value; the bound 1 / m is the same.
+Reading: an update is a person who stays with other values. The signature stays; a new sensitive
+value outside it is refused, since whoever compares releases would learn both.
+Reading: new records are taken for new buckets from the values that most of them have, so that as
+many as possible are placed; those that no bucket takes wait.
 """
 
 from __future__ import annotations
@@ -67,7 +70,9 @@ class MInvariance:
     def publish(
         self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
     ) -> Placement:
-        """Classes by signature; new records that fit nowhere wait. increment: all records of the table."""
+        """Classes by signature; new records that fit nowhere wait. increment: all records of the
+        table.
+        """
         self._check(view)
         rows = -(-promises.k // self.m)  # of each value, so that a class of m values holds k people
         waiting = _by_value(view, np.flatnonzero(~view.earlier), increment)
@@ -157,7 +162,8 @@ def _assign(
 
 
 def _split(bucket: Bucket, matrix: Matrix, k: int) -> list[dict[int, list[int]]]:
-    """Step 4: classes with equally many records of each value, near in the quasi-identifiers; -1 is an invented one.
+    """Step 4: classes with equally many records of each value, near in the quasi-identifiers; -1 is
+    an invented one.
 
     Cut in halves along the attribute that is widest, as long as both halves hold k people.
     """

@@ -1,10 +1,12 @@
 """Static I and Static II: the two plain ways to publish a table again.
 
-As described by Li, Liu, Cai, Zhou. Computer Engineering and Science 38(11):2191-2196, 2016. Sections 2 and 4.1.
+As described by Li, Liu, Cai, Zhou. Computer Engineering and Science 38(11):2191-2196, 2016.
+Sections 2 and 4.1.
 Static I: the increment is anonymised alone, by any method for tables, and appended.
-Static II: the whole table is anonymised anew. Each release keeps its promises; two of them together need not: a
-record's later class may be narrower, and who shares both of its classes may be one alone. The audit of the history
-says how many that are, and a ledger takes such a release only with `--allow-leaks`.
+Static II: the whole table is anonymised anew. Each release keeps its promises; two of them together
+need not: a record's later class may be narrower, and who shares both of its classes may be one
+alone. The audit of the history says how many that are, and a ledger takes such a release only with
+`--allow-leaks`.
 Reading: which method anonymises is not said; see `by`.
 """
 

@@ -2,8 +2,9 @@
 
 A block is half of a larger one, cut at the median of the coordinate that varies most. Where
 t-closeness is asked, a cut must leave both halves within half of t of the whole table, so that
-classes inside a block can come close to it; where no coordinate allows that, records are dealt to the
-halves in turn, in the order of their sensitive values, so that both are distributed as the whole.
+classes inside a block can come close to it; where no coordinate allows that, records are dealt to
+the halves in turn, in the order of their sensitive values, so that both are distributed as the
+whole.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def rows_of_blocks(points: np.ndarray, targets: Targets, block: int, k: int) -> 
 def blocks_of(points: np.ndarray, targets: Targets, most: int, size: int) -> list[np.ndarray]:
     """The rows of each block, rising; none has more than `most`, at least 4 * size.
 
-    All blocks but one hold a multiple of `size`, so that they make no fewer classes than the whole would.
+    All blocks but one hold a multiple of `size`, so that they make no fewer classes than the whole
+    would.
     """
     waiting, blocks = [np.arange(points.shape[1])], []
     stricter = replace(targets, limit=targets.limit / 2)

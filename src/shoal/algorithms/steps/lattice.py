@@ -1,9 +1,11 @@
-"""The lattice of full-domain generalizations: a level for each attribute, and what a node of it costs.
+"""The lattice of full-domain generalizations: a level for each attribute, and what a node of it
+costs.
 
 Samarati. IEEE TKDE 13(6):1010-1027, 2001; LeFevre, DeWitt, Ramakrishnan. SIGMOD 2005.
-A node's classes are made from those of a finer node, not from the records (`rolled up`). Costs follow
-`METRICS`; each gives, beside a node's score, what it would be if nothing were suppressed (`floor`). The floor
-never falls on the way up, and a floor never exceeds its score, so it bounds all coarser nodes.
+A node's classes are made from those of a finer node, not from the records (`rolled up`). Costs
+follow `METRICS`; each gives, beside a node's score, what it would be if nothing were suppressed
+(`floor`). The floor never falls on the way up, and a floor never exceeds its score, so it bounds
+all coarser nodes.
 """
 
 from __future__ import annotations
@@ -46,9 +48,9 @@ class Classes(NamedTuple):
 class Judged(NamedTuple):
     """A node, measured. failing: (c,) bool, classes that are suppressed; suppressed: their records.
 
-    penalty: by how much suppression raises the score above the floor. counted, least: suppressed records
-    and penalty if nothing but people were counted. holds: whether the node may be published, as far as was
-    asked; fails_below: whether no finer node may.
+    penalty: by how much suppression raises the score above the floor. counted, least: suppressed
+    records and penalty if nothing but people were counted. holds: whether the node may be
+    published, as far as was asked; fails_below: whether no finer node may.
     """
 
     classes: Classes
@@ -71,9 +73,11 @@ class Levels:
     """Every level of every attribute, as tables over codes.
 
     codes: (n, d) int32 of the records and then of all populations, dense enough to index tables.
-    span: groups of each code; that of code c of attribute j at a level is span[place[j][level] + c].
+    span: groups of each code; that of code c of attribute j at a level is span[place[j][level] +
+    c].
     groups: how many there are, by attribute and level.
-    values: for each attribute, the matrix's code behind each code; present: how many records have it.
+    values: for each attribute, the matrix's code behind each code; present: how many records have
+    it.
     """
 
     codes: np.ndarray
@@ -163,7 +167,9 @@ class Lattice:
         return prod(self.shape)
 
     def floors(self) -> np.ndarray:
-        """A bound from below for the score of every node, known before any is looked at; float64 of `shape`."""
+        """A bound from below for the score of every node, known before any is looked at; float64 of
+        `shape`.
+        """
         floors = np.zeros(self.shape)
         for j, costs in enumerate(self._costs.means):
             ends = [1] * len(self.shape)
@@ -198,8 +204,8 @@ class Lattice:
     def judge(self, classes: Classes, node: Node, enough: float = np.inf) -> Judged:
         """A node with its classes, measured.
 
-        Where counting people alone shows that it suppresses too many, or costs at least `enough`, no other
-        promise is asked and what is returned counts people alone.
+        Where counting people alone shows that it suppresses too many, or costs at least `enough`,
+        no other promise is asked and what is returned counts people alone.
         """
         self.judged += 1
         failing = self._too_few(classes, node)
@@ -209,7 +215,8 @@ class Lattice:
         if self._asks and not fails_below and floor + least < enough:
             failing, together = self._failing(classes, node, failing)
             suppressed, floor, penalty = self._measured(classes, node, failing)
-            # with suppression a class that holds may be joined by one that doesn't, so nothing follows
+            # with suppression a class that holds may be joined by one that doesn't, so nothing
+            # follows
             fails_below = not self.limit and (
                 suppressed > 0 or (not together and self.promises.release_checks_are_monotone)
             )
@@ -219,7 +226,9 @@ class Lattice:
         )
 
     def too_small(self, node: Node, attributes: tuple[int, ...]) -> int:
-        """Records in classes that are too small for the counts over these attributes alone, or over some of them."""
+        """Records in classes that are too small for the counts over these attributes alone, or over
+        some of them.
+        """
         self.judged += 1
         used = np.isin(np.arange(len(node)), attributes)
         classes, _ = self.rolled_up(self.bottom, node, used)
@@ -253,8 +262,9 @@ class Lattice:
     def _too_few(self, classes: Classes, node: Node, used: np.ndarray | None = None) -> np.ndarray:
         """Classes without enough records for some count of people; (c,) bool.
 
-        Who is suppressed is missing in the counts over other attributes, so those are taken again. used: (d,)
-        bool, attributes that tell the classes apart; counts over others are not asked, except over all.
+        Who is suppressed is missing in the counts over other attributes, so those are taken again.
+        used: (d,) bool, attributes that tell the classes apart; counts over others are not asked,
+        except over all.
         """
         over_all = max(
             (q.k for q in self.promises.qids if len(q.attributes) in (0, len(node))), default=1
@@ -279,9 +289,11 @@ class Lattice:
     def _failing(
         self, classes: Classes, node: Node, failing: np.ndarray
     ) -> tuple[np.ndarray, bool]:
-        """Classes that have to go, (c,) bool, and whether the rest keeps all promises about the release.
+        """Classes that have to go, (c,) bool, and whether the rest keeps all promises about the
+        release.
 
-        The whole table is what is left. While a promise about the release breaks, the smallest classes go.
+        The whole table is what is left. While a promise about the release breaks, the smallest
+        classes go.
         """
         # classes are numbered by their first record, from whatever finer ones they were made
         _, class_of = self.rolled_up(self.bottom, node)
@@ -356,7 +368,9 @@ class _Costs:
             self._additive(matrix, tables)
 
     def _additive(self, matrix: Matrix, tables: list[np.ndarray]) -> None:
-        """Costs that add up over the cells: each level has a mean, a suppressed cell costs what the root would."""
+        """Costs that add up over the cells: each level has a mean, a suppressed cell costs what the
+        root would.
+        """
         weights = [count / self.records for count in self.levels.present]
         whole = (
             sum(float(table[-1] @ weight) for table, weight in zip(tables, weights, strict=True))
@@ -411,7 +425,9 @@ def _precision(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
 
 
 def _entropies(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
-    """Bits lost by telling only the span (Gionis, Tassa 2009), by how often values occur in the column."""
+    """Bits lost by telling only the span (Gionis, Tassa 2009), by how often values occur in the
+    column.
+    """
     present = levels.present[j].astype(np.float64)
     counts = []
     for level in range(int(matrix.heights[j]) + 1):
@@ -457,7 +473,9 @@ def account(lattice: Lattice, node: Node, judged: Judged, proven: bool = False) 
 def levels_given(
     method: str, parameter: str, given: tuple[str, ...], matrix: Matrix
 ) -> Mapping[int, int]:
-    """Levels by attribute from `name:level` texts; raises InputError with every one that doesn't fit."""
+    """Levels by attribute from `name:level` texts; raises InputError with every one that doesn't
+    fit.
+    """
     found, findings = {}, []
     for text in given:
         name, _, level = text.rpartition(":")

@@ -18,7 +18,9 @@ MOST = 32
 """Coordinates of one hierarchy at most."""
 
 FEW, HELD = 16, 0.98
-"""Points of more coordinates than this go to principal axes; the share of their variance that these hold."""
+"""Points of more coordinates than this go to principal axes; the share of their variance that these
+hold.
+"""
 
 SCALE = {
     "help": (
@@ -32,7 +34,8 @@ SCALE = {
 def points_of(matrix: Matrix, scale: str) -> np.ndarray:
     """The quasi-identifiers as points, (coordinates, n) float64, C-contiguous.
 
-    deviation: every attribute that costs anything has variance 1 in all. range: distances are losses.
+    deviation: every attribute that costs anything has variance 1 in all. range: distances are
+    losses.
     """
     blocks = []
     for j in range(matrix.attributes):
@@ -51,9 +54,11 @@ def points_of(matrix: Matrix, scale: str) -> np.ndarray:
 
 
 def principal(points: np.ndarray) -> np.ndarray:
-    """The points on the fewest principal axes that hold `HELD` of their variance; as they are where that saves little.
+    """The points on the fewest principal axes that hold `HELD` of their variance; as they are where
+    that saves little.
 
-    Hierarchies have a coordinate for every node, many of which hardly vary: fewer make every distance cheaper.
+    Hierarchies have a coordinate for every node, many of which hardly vary: fewer make every
+    distance cheaper.
     """
     coordinates, records = points.shape
     if coordinates <= FEW:

@@ -7,8 +7,9 @@ Nearest: least loss added by the box of both, weighted by records; ties to the l
 In one round a failing class may join a class that holds, however many others do, or make a pair
 with one failing class; then all merged classes are measured once. So a table where nearly every
 class fails takes about as many rounds as doublings, not as many as there are classes.
-Classes whose cells are equal are one class to whoever reads the release. A union of classes that hold
-holds unless they share subjects; where subjects have several records, such classes are judged together.
+Classes whose cells are equal are one class to whoever reads the release. A union of classes that
+hold holds unless they share subjects; where subjects have several records, such classes are judged
+together.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ TILE = 16
 
 
 def repair(matrix: Matrix, partition: Partition, promises: Promises) -> Partition:
-    """The partition with every class that fails `promises.hold` merged away; unchanged where none does.
+    """The partition with every class that fails `promises.hold` merged away; unchanged where none
+    does.
 
     Suppressed records stay suppressed. Raises InfeasibleError when one class of everybody fails.
     """
@@ -46,7 +48,9 @@ def repair(matrix: Matrix, partition: Partition, promises: Promises) -> Partitio
 
 
 def _as_read(matrix: Matrix, partition: Partition) -> Partition:
-    """Classes that show the same cells as one: equal bounds, or the same node of a hierarchy over them."""
+    """Classes that show the same cells as one: equal bounds, or the same node of a hierarchy over
+    them.
+    """
     lo, hi, _ = nearest_class.boxes(matrix.codes, partition.labels, partition.count)
     for j in np.flatnonzero(matrix.base >= 0).tolist():
         lo[:, j] = hi[:, j] = lowest_nodes(matrix, j, lo[:, j], hi[:, j])
@@ -89,7 +93,9 @@ def _merge_round(matrix: Matrix, labels: np.ndarray, count: int, failing: np.nda
 
 
 def _tiles(matrix: Matrix, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The classes in tiles that lie close together, by halving them at the medians of their middles."""
+    """The classes in tiles that lie close together, by halving them at the medians of their
+    middles.
+    """
     count, d = lo.shape
     rows = np.empty((count, d + 1), dtype=np.int32)
     rows[:, :d] = lo + (hi.astype(np.int64) - lo) // 2

@@ -18,7 +18,8 @@ from shoal.kernels import cuts, nearest_class
 from shoal.protocols import Promises
 
 Cutter = Callable[[np.ndarray, np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]]
-"""`cutter(starts, ends, attempts, depth) -> (parts, flat ends of the parts)`; see `split_by_level`."""
+"""`cutter(starts, ends, attempts, depth) -> (parts, flat ends of the parts)`; see `split_by_level`.
+"""
 
 
 Costs = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -36,7 +37,9 @@ def require_people(matrix: Matrix, promises: Promises) -> None:
 
 
 def rows_of(matrix: Matrix) -> np.ndarray:
-    """The records as rows that a kernel may move: codes, record number and, where known, the person."""
+    """The records as rows that a kernel may move: codes, record number and, where known, the
+    person.
+    """
     d = matrix.attributes
     rows = np.empty((matrix.records, d + 1 if matrix.subjects is None else d + 2), dtype=np.int32)
     rows[:, :d] = matrix.codes
@@ -47,7 +50,9 @@ def rows_of(matrix: Matrix) -> np.ndarray:
 
 
 def marks_of(matrix: Matrix) -> np.ndarray:
-    """Room for a kernel to mark the people it has counted; empty where every record is its own person."""
+    """Room for a kernel to mark the people it has counted; empty where every record is its own
+    person.
+    """
     return np.zeros(0 if matrix.subjects is None else matrix.people + 1, dtype=np.int64)
 
 
@@ -74,7 +79,9 @@ def lowest_nodes(matrix: Matrix, j: int, lo: np.ndarray, hi: np.ndarray) -> np.n
 
 
 def history_of(matrix: Matrix, least: int, kept: bool) -> np.ndarray:
-    """Room to remember by which attributes segments of `least` rows were ordered; see `kernels.cuts`."""
+    """Room to remember by which attributes segments of `least` rows were ordered; see
+    `kernels.cuts`.
+    """
     return np.full(
         (matrix.records // least + 1 if kept else 0, matrix.attributes), -1, dtype=np.int32
     )
@@ -85,8 +92,8 @@ def cut_by_rule(
 ) -> Partition:
     """Cuts the widest attribute that allows it, again and again, by one rule of `kernels.cuts`.
 
-    in_table_order: records that share a code keep the order that earlier cuts left them in, at first
-        the table's; else they are ordered by the other attributes, the widest first.
+    in_table_order: records that share a code keep the order that earlier cuts left them in, at
+        first the table's; else they are ordered by the other attributes, the widest first.
     """
     rows = rows_of(matrix)
     k = promises.k
@@ -122,7 +129,9 @@ def rule_cutter(
     people: int,
     in_table_order: bool = False,
 ) -> Cutter:
-    """The next cut by a rule of `kernels.cuts` for each of many segments: the step of `split_by_level`."""
+    """The next cut by a rule of `kernels.cuts` for each of many segments: the step of
+    `split_by_level`.
+    """
     seen = marks_of(matrix)
     history = history_of(matrix, least, in_table_order)
     cut_at = np.empty(len(rows), dtype=np.int64)

@@ -1,20 +1,26 @@
-"""Top-down specialization of a cut through the attributes' taxonomies: what one owner and several have in common.
+"""Top-down specialization of a cut through the attributes' taxonomies: what one owner and several
+have in common.
 
-Fung, Wang, Yu. Top-down specialization for information and privacy preservation. ICDE 2005; Anonymizing classification
-data for privacy preservation. IEEE TKDE 19(5):711-725, 2007. Scores: Yang, Wang. Computer Technology and Development
-27(5):102-107, 2017, section 3.4.
-Promise: after every step each group of each QID has at least its k people, and no step could be added at the end.
+Fung, Wang, Yu. Top-down specialization for information and privacy preservation. ICDE 2005;
+Anonymizing classification data for privacy preservation. IEEE TKDE 19(5):711-725, 2007. Scores:
+Yang, Wang. Computer Technology and Development 27(5):102-107, 2017, section 3.4.
+Promise: after every step each group of each QID has at least its k people, and no step could be
+added at the end.
 Paper: Cut, v -> child(v), a(qid), A(QID)    Here: the open candidates, a candidate's starts, sizes, the least size
-Column form of TIPS: every attribute keeps the rows under each node of its cut, every QID the group of each row and the
-size of each group. A step reads and writes the rows under its node, nothing else.
+Column form of TIPS: every attribute keeps the rows under each node of its cut, every QID the group
+of each row and the size of each group. A step reads and writes the rows under its node, nothing
+else.
 
-An attribute is a row of *cells* 0..m-1: the leaves of a hierarchy in depth-first order, or the points of a number's
-grid. A node is a span of cells, and a specialization is where its children start.
-Reading: a number splits in two at the occupied cell of most gain, the lowest among equals, whatever is valid; a node
-whose records share one cell is no candidate. Reading: 0/0 is 0: a category's node with one child in use scores nothing
-and is specialized while that is valid; a node without records is left as it is.
-Reading: scores are whole numbers, 2**24 for 1, from counts summed in a fixed order, so that everybody computes the
-same; among equals the attribute first in name and then the leftmost node goes first, whoever owns it.
+An attribute is a row of *cells* 0..m-1: the leaves of a hierarchy in depth-first order, or the
+points of a number's grid. A node is a span of cells, and a specialization is where its children
+start.
+Reading: a number splits in two at the occupied cell of most gain, the lowest among equals, whatever
+is valid; a node whose records share one cell is no candidate. Reading: 0/0 is 0: a category's node
+with one child in use scores nothing and is specialized while that is valid; a node without records
+is left as it is.
+Reading: scores are whole numbers, 2**24 for 1, from counts summed in a fixed order, so that
+everybody computes the same; among equals the attribute first in name and then the leftmost node
+goes first, whoever owns it.
 """
 
 from __future__ import annotations
@@ -42,7 +48,8 @@ Span = tuple[int, int]
 class Taxonomy:
     """The public part of an attribute: how many cells it has, and the children of its nodes.
 
-    children: node -> first cells of its children, ascending. is_number: whether the data splits other nodes in two.
+    children: node -> first cells of its children, ascending. is_number: whether the data splits
+    other nodes in two.
     """
 
     cells: int
@@ -68,14 +75,18 @@ class Taxonomy:
 
 @dataclass(frozen=True)
 class AnonymityRequirement:
-    """Attributes, by their number, that somebody could combine, and how many people must share each combination."""
+    """Attributes, by their number, that somebody could combine, and how many people must share each
+    combination.
+    """
 
     attributes: tuple[int, ...]
     k: int
 
 
 def without_implied(qids: Sequence[AnonymityRequirement]) -> tuple[AnonymityRequirement, ...]:
-    """Those QIDs that no other one with at least their attributes and at least their k makes superfluous."""
+    """Those QIDs that no other one with at least their attributes and at least their k makes
+    superfluous.
+    """
     kept: list[AnonymityRequirement] = []
     for i, qid in enumerate(qids):
         others = [*kept, *qids[i + 1 :]]
@@ -111,7 +122,9 @@ class Step(NamedTuple):
 
 @dataclass
 class _Groups:
-    """The groups of one QID. labels: (n,) int32 group of each row. sizes: (room,) int32, `count` of them in use."""
+    """The groups of one QID. labels: (n,) int32 group of each row. sizes: (room,) int32, `count` of
+    them in use.
+    """
 
     qid: AnonymityRequirement
     labels: np.ndarray
@@ -151,9 +164,11 @@ class Done:
 class Specialization:
     """What is common knowledge of n rows: their nodes on every attribute, and their groups by QID.
 
-    codes: for each attribute the cell of every row, (n,) integers; of somebody else's attribute any cell under the
-    row's known node. allows: asked after every step that keeps the QIDs; a step that it does not allow is undone.
-    touched: how many rows all steps and trials have read, counted once for each QID that they bear on.
+    codes: for each attribute the cell of every row, (n,) integers; of somebody else's attribute any
+    cell under the row's known node. allows: asked after every step that keeps the QIDs; a step that
+    it does not allow is undone.
+    touched: how many rows all steps and trials have read, counted once for each QID that they bear
+    on.
     """
 
     def __init__(
@@ -175,7 +190,9 @@ class Specialization:
         self.touched = 0
 
     def least_after(self, step: Candidate | Step) -> list[int] | None:
-        """The least group of every QID with the attribute, were the step done; None where one would be too small."""
+        """The least group of every QID with the attribute, were the step done; None where one would
+        be too small.
+        """
         tried = self._try(step)
         if tried is None:
             return None
@@ -197,7 +214,9 @@ class Specialization:
         return [groups.least for groups in self._of[attribute]]
 
     def step(self, step: Candidate | Step) -> Done | None:
-        """Specializes the node if every QID stays valid; what takes it back, or None where it would not."""
+        """Specializes the node if every QID stays valid; what takes it back, or None where it would
+        not.
+        """
         tried = self._try(step)
         if tried is None:
             return None
@@ -251,7 +270,9 @@ class Specialization:
         return places
 
     def _try(self, step: Candidate | Step) -> tuple[np.ndarray, list[_Tally]] | None:
-        """The child of every row under the node, and a tally for each QID; None where a part would be too small."""
+        """The child of every row under the node, and a tally for each QID; None where a part would
+        be too small.
+        """
         rows = self.rows[step.attribute][step.lo, step.hi]
         child = specialize.children_of(
             rows, self.codes[step.attribute], step.lo, child_of_cell(step)
@@ -287,7 +308,9 @@ def child_of_cell(step: Candidate | Step) -> np.ndarray:
 
 
 class Taken(NamedTuple):
-    """The best candidate's step: how it scored, which candidates were open before, and its children among them."""
+    """The best candidate's step: how it scored, which candidates were open before, and its children
+    among them.
+    """
 
     done: Done
     score: int
@@ -299,7 +322,8 @@ class Taken(NamedTuple):
 class Candidates:
     """The open candidates of some attributes, whose raw columns and classes are at hand.
 
-    taxonomies: by attribute number. counts: by attribute, records up to each cell by class, (cells + 1, classes).
+    taxonomies: by attribute number. counts: by attribute, records up to each cell by class, (cells
+    + 1, classes).
     """
 
     state: Specialization
@@ -351,10 +375,11 @@ class Candidates:
         return Candidate(-quantized(score), attribute, lo, hi, tuple(np.asarray(starts).tolist()))
 
     def take_best(self, among: Sequence[Candidate] | None = None) -> Taken | None:
-        """Does the step of the best valid candidate and admits its children; None where none is valid.
+        """Does the step of the best valid candidate and admits its children; None where none is
+        valid.
 
-        among: the open candidates to choose from, all by default. Those that are found invalid are closed: a group
-        never grows, so they stay invalid.
+        among: the open candidates to choose from, all by default. Those that are found invalid are
+        closed: a group never grows, so they stay invalid.
         """
         among = self.open if among is None else among
         found = (
@@ -383,7 +408,9 @@ class Candidates:
         return None
 
     def _most_per_loss(self, among: Sequence[Candidate]) -> tuple[Candidate, int, Done] | None:
-        """The same where a score depends on how much anonymity the step costs, which every step changes."""
+        """The same where a score depends on how much anonymity the step costs, which every step
+        changes.
+        """
         scored = []
         for candidate in sorted(among):
             after = self.state.least_after(candidate)
@@ -417,7 +444,9 @@ def n_log_n(counts: np.ndarray) -> np.ndarray:
 
 
 def gain_and_split(counts: np.ndarray, starts: np.ndarray, hi: int) -> tuple[float, float]:
-    """Gain and SplitInfo (both in bits) of a node whose children start at these cells. counts: running, as above."""
+    """Gain and SplitInfo (both in bits) of a node whose children start at these cells. counts:
+    running, as above.
+    """
     parts = np.diff(counts[np.append(starts, hi + 1)], axis=0)
     whole, sizes = parts.sum(axis=0), parts.sum(axis=1)
     n = sizes.sum()
@@ -427,7 +456,8 @@ def gain_and_split(counts: np.ndarray, starts: np.ndarray, hi: int) -> tuple[flo
 
 
 def best_split(counts: np.ndarray, lo: int, hi: int) -> tuple[tuple[int, int] | None, float]:
-    """Where a span of cells splits in two with most gain: the children's first cells, and the gain; None where nowhere.
+    """Where a span of cells splits in two with most gain: the children's first cells, and the gain;
+    None where nowhere.
 
     Only cells that hold somebody begin a child.
     """

@@ -1,8 +1,9 @@
 """What t-closeness asks, in the arrays that the kernels of the clustering methods take.
 
-Whole numbers throughout: a class of `size` records has cost = distance * pairs * size * span, as the
-auditor computes it, but here records are counted and not (subject, value) pairs. So where subjects
-have several records a class that looks close enough may fail; `Promises.hold` has the last word.
+Whole numbers throughout: a class of `size` records has cost = distance * pairs * size * span, as
+the auditor computes it, but here records are counted and not (subject, value) pairs. So where
+subjects have several records a class that looks close enough may fail; `Promises.hold` has the last
+word.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ class Targets:
     place: (n, S) int32, value of each record.
     shape: (S, 6) int64: 1 for a tree, 0 for ordered values; where the attribute starts in `table`;
         its values or nodes; where it starts in `step`; pairs in the whole table; greatest distance.
-    table: int64. Ordered: m + 1 prefix sums of the cumulative counts of the table. Tree: records below
-        each node, then the length of the edge above each node.
+    table: int64. Ordered: m + 1 prefix sums of the cumulative counts of the table. Tree: records
+        below each node, then the length of the edge above each node.
     step: int32. Ordered: value of the i-th pair in ascending order. Tree: parent of each node.
     limit: (S,) float64, the greatest distance allowed, each t.
     """
@@ -103,8 +104,8 @@ def least_size(targets: Targets, k: int, records: int) -> int:
 
     In a class of g records every share is a multiple of 1/g. So its distance is at least the sum of
     what each cumulative share of the table (ordered) or share below a node (tree) lies from the
-    nearest multiple; for ordered values that are all different it is (n + g)(n - g) / (4n(n - 1)g) and
-    somewhat more where n is no multiple of g (Soria-Comas and others 2015, proposition 1).
+    nearest multiple; for ordered values that are all different it is (n + g)(n - g) / (4n(n - 1)g)
+    and somewhat more where n is no multiple of g (Soria-Comas and others 2015, proposition 1).
     """
     size = max(k, 1)
     while size < records:

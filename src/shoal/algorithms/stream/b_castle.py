@@ -1,13 +1,13 @@
 """B-CASTLE: CASTLE whose candidate clusters stay balanced. A reconstruction.
 
-Wang, Lu, Zhao, Yang. B-CASTLE: An efficient publishing algorithm for k-anonymizing data streams. Second
-WRI Global Congress on Intelligent Systems, 2010.
+Wang, Lu, Zhao, Yang. B-CASTLE: An efficient publishing algorithm for k-anonymizing data streams.
+Second WRI Global Congress on Intelligent Systems, 2010.
 Promise: as CASTLE's.
-Reading: only the abstract, and a paragraph in Guo, Zhang 2013, were at hand: CASTLE's candidates tend to
-    one giant and many crumbs, so their size is bounded, and publishing merges no more than it needs.
-    Here a candidate of `alpha` people takes no more records while another one or room for a new one is
-    left; and a cluster that is too small takes, from the last candidate it needs, the nearest records
-    only until it has k people. All else is CASTLE.
+Reading: only the abstract, and a paragraph in Guo, Zhang 2013, were at hand: CASTLE's candidates
+    tend to one giant and many crumbs, so their size is bounded, and publishing merges no more than
+    it needs. Here a candidate of `alpha` people takes no more records while another one or room for
+    a new one is left; and a cluster that is too small takes, from the last candidate it needs, the
+    nearest records only until it has k people. All else is CASTLE.
 """
 
 from __future__ import annotations

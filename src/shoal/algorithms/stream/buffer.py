@@ -162,10 +162,11 @@ def boxes(values: np.ndarray, labels: np.ndarray, count: int) -> tuple[np.ndarra
 def mended(
     space: Space, promises: StreamPromises, records: Arrivals, labels: np.ndarray, count: int
 ) -> Partition:
-    """The clusters with those that break a promise merged into their nearest; all in none where nothing helps.
+    """The clusters with those that break a promise merged into their nearest; all in none where
+    nothing helps.
 
-    Without the records that a cap keeps out of their cluster. Where clusters that show the same cells must
-    be judged as one, they become one.
+    Without the records that a cap keeps out of their cluster. Where clusters that show the same
+    cells must be judged as one, they become one.
     """
     if not count or not promises.needs_more_than_k:
         return Partition(labels, count)
@@ -221,7 +222,9 @@ def emissions(
 
 
 KIND_OF_LEFTOVER = {"star": SUPPRESS, "drop": DROP, "hold": HOLD}
-"""What becomes of records that fit no cluster; HOLD means that they wait, and stay unpublished at the end."""
+"""What becomes of records that fit no cluster; HOLD means that they wait, and stay unpublished at
+the end.
+"""
 
 
 def with_effective_delay(asked: Delayed, k: int) -> Delayed:

@@ -1,18 +1,21 @@
-"""CASTLE: clusters that grow while records wait, each let out when its oldest record has waited enough.
+"""CASTLE: clusters that grow while records wait, each let out when its oldest record has waited
+enough.
 
 Cao, Carminati, Ferrari, Tan. CASTLE: Continuously anonymizing data streams. IEEE Transactions on
 Dependable and Secure Computing 8(3):337-352, 2011.
-Promise: a record is let out before more than `delta` further ones have arrived; every new cluster has k
-distinct subjects of its own.
+Promise: a record is let out before more than `delta` further ones have arrived; every new cluster
+has k distinct subjects of its own.
 Paper: Gamma, Omega, k_s, tau             Here: candidates, reusable, cluster that may be used again, `_tau`
-Reading: written from what others tell of the paper, in Guo, Zhang 2013 section 3.1.2, and from how public
-    programs behave; the paper's own text was not at hand. tau begins at 0 and is the mean loss of the last
-    `mu` published clusters, refreshed before a cluster is judged. A cluster shrinks to the hull of those
-    who stay when a record leaves it alone. At the end of the stream, records leave in order of arrival.
-Reading: for promises beyond k, parts of a split that break one are merged with their nearest, in place
-    of the paper's split by sensitive value.
+Reading: written from what others tell of the paper, in Guo, Zhang 2013 section 3.1.2, and from how
+    public programs behave; the paper's own text was not at hand. tau begins at 0 and is the mean
+    loss of the last `mu` published clusters, refreshed before a cluster is judged. A cluster
+    shrinks to the hull of those who stay when a record leaves it alone. At the end of the stream,
+    records leave in order of arrival.
+Reading: for promises beyond k, parts of a split that break one are merged with their nearest, in
+    place of the paper's split by sensitive value.
 Ours: the paper keeps every good cluster for ever; `keep` bounds them, so that memory is flat.
-Trap: a record that leaves alone leaves exactly `delta` after it came, which tells its time of arrival.
+Trap: a record that leaves alone leaves exactly `delta` after it came, which tells its time of
+arrival.
 """
 
 from __future__ import annotations
@@ -159,7 +162,9 @@ class Publisher:
         return bool(self._held["member"][slot] >= 0)
 
     def _codes(self, values: np.ndarray) -> np.ndarray:
-        """Positions and leaves of all attributes, (n, d) int32; of records that lack a value, anything."""
+        """Positions and leaves of all attributes, (n, d) int32; of records that lack a value,
+        anything.
+        """
         values = np.nan_to_num(values)
         codes = np.empty(values.shape, np.int32)
         is_tree = np.array([tree is not None for tree in self._space.trees])
@@ -213,7 +218,9 @@ class Publisher:
         )
 
     def _covering(self, one: Arrivals) -> int:
-        """A random one of the good clusters that cover the record and that it may join; -1 where none."""
+        """A random one of the good clusters that cover the record and that it may join; -1 where
+        none.
+        """
         good = self._reusable
         fits = np.flatnonzero(((good.lo <= one.values[0]) & (one.values[0] <= good.hi)).all(axis=1))
         if not len(fits):
@@ -267,7 +274,8 @@ class Publisher:
         return [self._let_out(records.part(leaves), kind, made[parts.labels[leaves]], made, lo, hi)]
 
     def _split(self, records: Arrivals) -> tuple[np.ndarray, int]:
-        """Parts of a random record and the k - 1 nearest of one random record of every other person.
+        """Parts of a random record and the k - 1 nearest of one random record of every other
+        person.
 
         What is left of each person goes as a whole to the part whose loss grows least.
         """

@@ -1,22 +1,25 @@
 """FAANST: windows clustered by k-means; who is in no cluster of k people waits for the next window.
 
-Zakerzadeh, Osborn. FAANST: Fast anonymizing algorithm for numerical streaming data. DPM 2010, LNCS 6514.
-Delay variants: Zakerzadeh, Osborn. Delay-sensitive approaches for anonymizing numerical streaming data.
-International Journal of Information Security 12(5):423-437, 2013.
-Promise: every new cluster has k distinct subjects of its own. With `delay=none`, as in the first paper,
-nobody is promised when they leave; `passive` and `proactive` let everybody out before `delta` further
-records have arrived.
+Zakerzadeh, Osborn. FAANST: Fast anonymizing algorithm for numerical streaming data. DPM 2010, LNCS
+6514.
+Delay variants: Zakerzadeh, Osborn. Delay-sensitive approaches for anonymizing numerical streaming
+data. International Journal of Information Security 12(5):423-437, 2013.
+Promise: every new cluster has k distinct subjects of its own. With `delay=none`, as in the first
+paper, nobody is promised when they leave; `passive` and `proactive` let everybody out before
+`delta` further records have arrived.
 Paper: delta, mu, accepted clusters       Here: delta, reusable
 Reading: written from the abstracts and from Guo, Zhang 2013 section 3.1.2. First centres are random
-    records, at most `rounds` rounds, a centre without records stays (see `kernels.mixed_means`). Only
-    members of clusters that are too small wait. Where more than half of the window would wait, clusters
-    that are too small are merged with their nearest, and if even that keeps no promise, the oldest are
+    records, at most `rounds` rounds, a centre without records stays (see `kernels.mixed_means`).
+    Only members of clusters that are too small wait. Where more than half of the window would wait,
+    clusters that are too small are merged with their nearest, and if even that keeps no promise,
+    the oldest are
     suppressed: a window always makes room.
-Reading: hierarchies have leaves for centres; the paper is about numbers alone. `keep` bounds the clusters
-    kept for use again, which the paper keeps for ever.
-Reading: who is forced out joins a published cluster that covers them, else the cluster of this window
-    whose loss grows least, else is suppressed. Before the first record's time is over, `passive` forces
-    only those who can't wait for the next record; `proactive` all who, as half a window comes, would be late.
+Reading: hierarchies have leaves for centres; the paper is about numbers alone. `keep` bounds the
+    clusters kept for use again, which the paper keeps for ever.
+Reading: who is forced out joins a published cluster that covers them, else the cluster of this
+    window whose loss grows least, else is suppressed. Before the first record's time is over,
+    `passive` forces only those who can't wait for the next record; `proactive` all who, as half a
+    window comes, would be late.
 """
 
 from __future__ import annotations
@@ -178,7 +181,9 @@ class Publisher:
     def _cluster(
         self, records: Arrivals, must_leave: np.ndarray, rng: np.random.Generator
     ) -> Partition:
-        """The clusters of this window: those of k-means that keep every promise, joined by who is forced out."""
+        """The clusters of this window: those of k-means that keep every promise, joined by who is
+        forced out.
+        """
         k, n = self._promises.k, len(records)
         people = people_of(records.people, np.zeros(n, np.int64), 1)[0] if n else 0
         if people < k:

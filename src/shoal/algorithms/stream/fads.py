@@ -6,21 +6,24 @@ Promise: every record is let out before `delta` further ones have arrived; every
 distinct subjects of its own; a record joins an older cluster only if that covers it, and one more
 never makes k fewer. State: `delta` records and ceil(c0 * delta / k) clusters.
 Paper: Set_tp, Set_wc, C_s                Here: buffer, reusable, `capacity`
-Reading: "least increase of loss" among covering clusters is 0 for each of them; the prose's least loss
-    decides, ties at random (D1). At most ceil(c0 * delta / k) clusters are kept (D2).
-Reading: the paper's k - 1 nearest have another person than the first record, but may share one among
-    them, which breaks its own definition 1. `strict` takes pairwise distinct people (D3), and goes on
-    while k people are left (D4). Records left over join the cluster whose loss grows least (D5).
+Reading: "least increase of loss" among covering clusters is 0 for each of them; the prose's least
+    loss decides, ties at random (D1). At most ceil(c0 * delta / k) clusters are kept (D2).
+Reading: the paper's k - 1 nearest have another person than the first record, but may share one
+    among them, which breaks its own definition 1. `strict` takes pairwise distinct people (D3), and
+    goes on while k people are left (D4). Records left over join the cluster whose loss grows least
+    (D5).
 Reading: a cluster of loss tau or more is published, and not used again (D6).
-Reading: the paper's distance of two records is 0 for all of them (equation 4); here it is the loss of
-    the smallest box over both, a metric.
+Reading: the paper's distance of two records is 0 for all of them (equation 4); here it is the loss
+    of the smallest box over both, a metric.
 Reading: the pseudo-code takes the k - 1 nearest of the first record (`neighbour=knn`), while the
     stated cost and the flat curve of figure 11 fit a cluster that grows by the record which adds
     least loss (`neighbour=grow`); both are here (D9).
-Reading: what grows most often meets ties, as the box covers many records already. The paper is silent; we take
-    the rarest of them, which other clusters would have to stretch for. The k - 1 nearest take the earliest (D7).
-Ours: `neighbour=near`, the default, grows the cluster among the first record's 3k nearest people, and then
-    divides near clusters anew where that loses less: less loss than `grow`, nearer to the time of `knn`.
+Reading: what grows most often meets ties, as the box covers many records already. The paper is
+    silent; we take the rarest of them, which other clusters would have to stretch for. The k - 1
+    nearest take the earliest (D7).
+Ours: `neighbour=near`, the default, grows the cluster among the first record's 3k nearest people,
+    and then divides near clusters anew where that loses less: less loss than `grow`, nearer to the
+    time of `knn`.
 """
 
 from __future__ import annotations
@@ -57,7 +60,9 @@ REACH = 3
 PROBES = 16
 """A record is as rare as its distances to so many random ones add up to."""
 TRIES, ROUNDS = 2, 2
-"""With neighbour=near, each cluster is divided anew with so many of its nearest, so many times over."""
+"""With neighbour=near, each cluster is divided anew with so many of its nearest, so many times
+over.
+"""
 
 
 @dataclass(frozen=True)
@@ -195,8 +200,11 @@ class Publisher:
         return decided
 
     def _output_with_work_cluster(self, records: Arrivals, draws: np.ndarray) -> np.ndarray:
-        """Procedure 1: the place among the reusable clusters of the one that publishes each record, else -1."""
-        # a published cluster already holds k subjects, so one more is safe (section 3.2); NaN is covered by nothing
+        """Procedure 1: the place among the reusable clusters of the one that publishes each record,
+        else -1.
+        """
+        # a published cluster already holds k subjects, so one more is safe (section 3.2); NaN is
+        # covered by nothing
         used = self._reusable.covering(records.values, draws)
         while self._promises.needs_more_than_k and (used >= 0).any():
             asked = np.flatnonzero(used >= 0)
@@ -210,7 +218,9 @@ class Publisher:
         return used
 
     def _drop_few(self, people: np.ndarray, used: np.ndarray) -> bool:
-        """With `strict_release`, takes clusters back from fewer than k people; whether there were any."""
+        """With `strict_release`, takes clusters back from fewer than k people; whether there were
+        any.
+        """
         if not self._asked.strict_release:
             return False
         enough = people_of(people, used, len(self._reusable)) >= self._promises.k
@@ -221,7 +231,9 @@ class Publisher:
     def _output_with_condensation(
         self, records: Arrivals, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Procedure 2: the new cluster of each record, else -1; the clusters' numbers and what they publish."""
+        """Procedure 2: the new cluster of each record, else -1; the clusters' numbers and what they
+        publish.
+        """
         partition = mended(
             self._space, self._promises, records, *self._greedy_condense(records, rng)
         )
@@ -236,7 +248,9 @@ class Publisher:
     def _greedy_condense(
         self, records: Arrivals, rng: np.random.Generator
     ) -> tuple[np.ndarray, int]:
-        """Function 1: clusters of k people, and everybody left over in the cluster whose loss grows least."""
+        """Function 1: clusters of k people, and everybody left over in the cluster whose loss grows
+        least.
+        """
         near, leaf = self._space.near(records.values), self._space.leaf(records.values)
         people, picks, costs = (
             dense(records.people),
@@ -256,7 +270,9 @@ class Publisher:
     def _grown(
         self, near: np.ndarray, leaf: np.ndarray, people: np.ndarray, picks: np.ndarray
     ) -> tuple[np.ndarray, int]:
-        """Clusters that grow by least loss; of equals the rarest record, as kernels take whichever comes first."""
+        """Clusters that grow by least loss; of equals the rarest record, as kernels take whichever
+        comes first.
+        """
         k, costs = self._promises.k, self._space.costs
         order = np.argsort(-condense.rarity(near, leaf, picks[:PROBES], *costs), kind="stable")
         place = np.empty(len(order), np.int64)

@@ -2,15 +2,19 @@
 
 Guo, Zhang. Fast clustering-based anonymization approaches with time constraints for data streams.
 Knowledge-Based Systems 46:95-108, 2013: what most later papers mean by FADS.
-Promise: every record leaves before `delta` further ones have arrived; every new cluster has k distinct
-subjects of its own; a cluster is used again for `lifetime` records after it was made.
+Promise: every record leaves before `delta` further ones have arrived; every new cluster has k
+distinct subjects of its own; a cluster is used again for `lifetime` records after it was made.
 Paper: T_kc                               Here: lifetime
-Reading: written from public programs that port it; the paper's text was not at hand. Lifetime is counted
-    in records that arrived. At the end of the stream the records leave oldest first by the same rules.
-Reading: the programs let the oldest go when the buffer holds `delta` records. When a cluster has left, others
-    then wait for its places to be filled again, far longer than `delta`; here each record's own delay counts.
-Reading: a new cluster that breaks a promise beyond k takes in its nearest, doubling its people until it keeps it.
-Trap: a record that leaves alone leaves exactly `delta` - 1 records after it came, which tells when it came.
+Reading: written from public programs that port it; the paper's text was not at hand. Lifetime is
+    counted in records that arrived. At the end of the stream the records leave oldest first by the
+    same rules.
+Reading: the programs let the oldest go when the buffer holds `delta` records. When a cluster has
+    left, others then wait for its places to be filled again, far longer than `delta`; here each
+    record's own delay counts.
+Reading: a new cluster that breaks a promise beyond k takes in its nearest, doubling its people
+until it keeps it.
+Trap: a record that leaves alone leaves exactly `delta` - 1 records after it came, which tells when
+it came.
 """
 
 from __future__ import annotations
@@ -104,7 +108,9 @@ class Publisher:
         yield from self.expire(self._now)
 
     def _publish(self) -> Emissions:
-        """The oldest record leaves: alone under an earlier cluster, in a cluster of its own, or suppressed."""
+        """The oldest record leaves: alone under an earlier cluster, in a cluster of its own, or
+        suppressed.
+        """
         young = self._now - self._reusable.since <= self._asked.lifetime
         if not young.all():
             self._reusable.keep(young)
@@ -131,7 +137,9 @@ class Publisher:
         return self._out(members, kind, cluster, made, lo, hi)
 
     def _cluster(self, records: Arrivals) -> np.ndarray | None:
-        """Places of the oldest record and its k - 1 nearest of other people; None where there are too few."""
+        """Places of the oldest record and its k - 1 nearest of other people; None where there are
+        too few.
+        """
         whole = np.flatnonzero(~np.isnan(records.values).any(axis=1))
         part = records.part(whole)
         near, leaf, people = (

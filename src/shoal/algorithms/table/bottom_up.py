@@ -1,19 +1,23 @@
 """Bottom-up: groups grow from single records, each merging with its cheapest neighbour.
 
-Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006. Section 4.1.
-A reconstruction from the paper's outline and its re-implementations, not checked against the text.
-Promise: every class holds k people; with one record to a person, none holds more than 2k - 1 records.
+Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006. Section
+4.1. A reconstruction from the paper's outline and its re-implementations, not checked against the
+text.
+Promise: every class holds k people; with one record to a person, none holds more than 2k - 1
+records.
 Paper: G, G', NCP(G u G')          Here: group, neighbour, records times cost of the union's box
-Reading: `neighbour="union"` takes the least NCP(G u G') as the outline has it; `added` takes the least
-NCP(G u G') - NCP(G) - NCP(G'), which doesn't make neighbours dear by what they lost already, and is
-the default because it loses much less; `box` looks at the union's box alone, without its records.
+Reading: `neighbour="union"` takes the least NCP(G u G') as the outline has it; `added` takes the
+least NCP(G u G') - NCP(G) - NCP(G'), which doesn't make neighbours dear by what they lost already,
+and is the default because it loses much less; `box` looks at the union's box alone, without its
+records.
 Reading: in a round every group below k people chooses once, the smallest first and the lower number
-first among equals, unless a merge of this round changed it; groups are numbered by their first record.
+first among equals, unless a merge of this round changed it; groups are numbered by their first
+record.
 Reading: how a group of 2k and more is cut is not said; we cut it into floor(|G| / k) parts with the
 sizes of rounded partition, at the widest attribute, ties settled by the other attributes.
 Reading: every choice looks at all groups, so the work is quadratic. Above `block` records the table
-is first halved at medians until no piece is larger, and groups stay within their piece; a piece that
-has too few people for one class joins its nearest class in the end.
+is first halved at medians until no piece is larger, and groups stay within their piece; a piece
+that has too few people for one class joins its nearest class in the end.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
-"""Datafly: generalize the attribute with most distinct values until only few records stand out, then suppress these.
+"""Datafly: generalize the attribute with most distinct values until only few records stand out,
+then suppress these.
 
-Sweeney. International Journal of Uncertainty, Fuzziness and Knowledge-Based Systems 10(5):571-588, 2002,
+Sweeney. International Journal of Uncertainty, Fuzziness and Knowledge-Based Systems 10(5):571-588,
+2002,
 figure 9. A baseline: greedy, no promise on what is lost.
 
-Promise: every class keeps every promise of the policy; no more than `suppression` of the records, or in the
-paper's setting no more than k, are suppressed.
-Reading: ties go to the first attribute. Where all attributes are fully generalized the step ends. The paper
-knows k-anonymity only; where more is promised, records of classes that break any promise stand out.
+Promise: every class keeps every promise of the policy; no more than `suppression` of the records,
+or in the paper's setting no more than k, are suppressed.
+Reading: ties go to the first attribute. Where all attributes are fully generalized the step ends.
+The paper knows k-anonymity only; where more is promised, records of classes that break any promise
+stand out.
 """
 
 from __future__ import annotations

@@ -1,25 +1,32 @@
-"""Full-domain generalization: the level of every hierarchy that costs least while every promise holds.
+"""Full-domain generalization: the level of every hierarchy that costs least while every promise
+holds.
 
-Samarati. IEEE TKDE 13(6):1010-1027, 2001 (lattice, generalization with suppression). Predictable tagging
-along paths of the lattice: Kohlmayer, Prasser, Eckert, Kemper, Kuhn. Flash. PASSAT 2012. Ours: the bounds.
+Samarati. IEEE TKDE 13(6):1010-1027, 2001 (lattice, generalization with suppression). Predictable
+tagging
+along paths of the lattice: Kohlmayer, Prasser, Eckert, Kemper, Kuhn. Flash. PASSAT 2012. Ours: the
+bounds.
 
 What is known of a node says something of others, so most need not be looked at (`_Search`):
 
-1. The score without suppression, the floor, never falls on the way up. Known floors bound all coarser nodes.
-2. Who is in too small a class at a node is so at every finer node. What that adds to the node's score is
-   added to the floor of every finer one, too; and where it is more than `suppression` allows, all finer ones fall.
+1. The score without suppression, the floor, never falls on the way up. Known floors bound all
+coarser nodes.
+2. Who is in too small a class at a node is so at every finer node. What that adds to the node's
+   score is added to the floor of every finer one, too; and where it is more than `suppression`
+   allows, all finer ones fall.
 3. Without suppression every monotone promise works like 2. and a node that holds ends the way up.
-4. With suppression only counts of people work like 2.: a class that keeps another promise may be joined by
-   one that breaks it. The others are asked wherever the bounds allow the node to win.
+4. With suppression only counts of people work like 2.: a class that keeps another promise may be
+   joined by one that breaks it. The others are asked wherever the bounds allow the node to win.
 5. Classes are rolled up from the classes of a finer node.
 
-Optimal: the outcome's score equals that of trying every node. Where the lattice is too large (`search: auto`,
-more than LARGEST nodes) or the `budget` ends the search, the outcome is the best that was found, and says so.
+Optimal: the outcome's score equals that of trying every node. Where the lattice is too large
+(`search: auto`, more than LARGEST nodes) or the `budget` ends the search, the outcome is the best
+that was found, and says so.
 
-Reading: a record that is suppressed costs what it would cost at the root of every hierarchy (loss, precision,
-entropy, ambiguity), the whole table (discernibility), nothing of its own (`discernibility-star` and
-height); all suppressed records are one class more for the average class size. Classes of too few people are suppressed
-first, then those that break another promise, the whole table being who is left, until none does.
+Reading: a record that is suppressed costs what it would cost at the root of every hierarchy (loss,
+precision, entropy, ambiguity), the whole table (discernibility), nothing of its own
+(`discernibility-star` and height); all suppressed records are one class more for the average class
+size. Classes of too few people are suppressed first, then those that break another promise, the
+whole table being who is left, until none does.
 """
 
 from __future__ import annotations
@@ -237,7 +244,9 @@ class _Found:
 
 
 class _Search:
-    """One search. Places are nodes relative to `lattice.low`; `bounds` is what every node costs at least."""
+    """One search. Places are nodes relative to `lattice.low`; `bounds` is what every node costs at
+    least.
+    """
 
     def __init__(self, lattice: Lattice, clock: _Clock) -> None:
         self.lattice, self.clock = lattice, clock
@@ -267,7 +276,9 @@ class _Search:
     def _judge(
         self, place: Place, classes: Classes | None = None, enough: float = np.inf
     ) -> Judged:
-        """Judges a node and keeps it if it is the best so far; one that costs `enough` is not asked everything."""
+        """Judges a node and keeps it if it is the best so far; one that costs `enough` is not asked
+        everything.
+        """
         node = self.node(place)
         if classes is None:
             classes = self.kept.classes(place)
@@ -378,7 +389,9 @@ class _Search:
                     stack.append((up, at, classes))
 
     def _weakest_last(self) -> list[int]:
-        """Attributes by how many classes are left when they are generalized one level, fewest first."""
+        """Attributes by how many classes are left when they are generalized one level, fewest
+        first.
+        """
         left = {}
         for j, top in enumerate(self.top):
             up = _moved(self.origin, j, min(1, top))
@@ -388,7 +401,9 @@ class _Search:
     # Large lattices: step by step
 
     def _climb(self) -> None:
-        """From the bottom, by the step that saves most records for what it costs, while the score gets better."""
+        """From the bottom, by the step that saves most records for what it costs, while the score
+        gets better.
+        """
         place, classes = self.origin, self.lattice.bottom
         here = self._judge(place, classes)
         while not self.clock.over:
@@ -409,7 +424,9 @@ class _Search:
             self._descend(place)
 
     def _descend(self, place: Place) -> None:
-        """Downwards by the step that costs least, while the promises hold and the score gets better."""
+        """Downwards by the step that costs least, while the promises hold and the score gets
+        better.
+        """
         here = self._judge(place)
         while not self.clock.over:
             self.clock.tell(sum(place), sum(self.top), self.best.score)
@@ -431,14 +448,18 @@ def _moved(place: Place, j: int, way: int) -> Place:
 
 
 def _price(before: Judged, after: Judged) -> float:
-    """What a step up costs, least is best: per record it saves, or the score itself once the promises hold."""
+    """What a step up costs, least is best: per record it saves, or the score itself once the
+    promises hold.
+    """
     if before.holds:
         return after.score
     return (after.floor - before.floor + 1e-9) / (before.suppressed - after.suppressed + 1e-9)
 
 
 class _Kept:
-    """Classes of nodes that were looked at, for coarser ones to be rolled up; at most ROOM times the bottom's."""
+    """Classes of nodes that were looked at, for coarser ones to be rolled up; at most ROOM times
+    the bottom's.
+    """
 
     def __init__(self, lattice: Lattice) -> None:
         self._lattice = lattice

@@ -1,18 +1,20 @@
-"""Incognito: every full-domain generalization that keeps the promises, found subset by subset of the attributes.
+"""Incognito: every full-domain generalization that keeps the promises, found subset by subset of
+the attributes.
 
-LeFevre, DeWitt, Ramakrishnan. SIGMOD 2005. A baseline: exact, but it looks at far more nodes than a search for
-the best one has to.
+LeFevre, DeWitt, Ramakrishnan. SIGMOD 2005. A baseline: exact, but it looks at far more nodes than a
+search for the best one has to.
 
-1. Attributes are taken in sets of 1, 2, ... A set's lattice holds only nodes whose every part, one attribute
-   less, kept k-anonymity: who is in a small class under fewer attributes is so under more (subset property).
-2. Its nodes are looked at from the bottom. One that keeps k-anonymity marks all coarser ones, which are not
-   looked at any more (generalization property).
+1. Attributes are taken in sets of 1, 2, ... A set's lattice holds only nodes whose every part, one
+   attribute less, kept k-anonymity: who is in a small class under fewer attributes is so under more
+   (subset property).
+2. Its nodes are looked at from the bottom. One that keeps k-anonymity marks all coarser ones, which
+   are not looked at any more (generalization property).
 3. Of the nodes of all attributes that are marked, the one whose score is least is published.
 
 Promise: every class keeps every promise; at most `suppression` of the records are suppressed.
-Reading: the paper leaves the choice in step 3 open; `metric` decides. Other promises than a count of people are
-asked in step 3 alone, of nodes by ascending floor, so that any promise may be given. Counts over some of the
-attributes are asked of the sets that hold them all.
+Reading: the paper leaves the choice in step 3 open; `metric` decides. Other promises than a count
+of people are asked in step 3 alone, of nodes by ascending floor, so that any promise may be given.
+Counts over some of the attributes are asked of the sets that hold them all.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ class Incognito:
         rng: np.random.Generator,
         progress: Callable[[str], None] = lambda stage: None,
     ) -> Cut:
-        """The cheapest node of all that keep the promises, and who is suppressed there; draws no random number."""
+        """The cheapest node of all that keep the promises, and who is suppressed there; draws no
+        random number.
+        """
         require_people(matrix, promises)
         every = int(np.prod(matrix.heights.astype(float) + 2))
         if every > LARGEST:
@@ -86,7 +90,9 @@ class Incognito:
 
 
 def _anonymous(lattice: Lattice, progress: Callable[[str], None]) -> np.ndarray:
-    """Nodes of all attributes that keep the counts of people but for the limit; bool of the lattice's shape."""
+    """Nodes of all attributes that keep the counts of people but for the limit; bool of the
+    lattice's shape.
+    """
     d = len(lattice.shape)
     marked: dict[Attributes, np.ndarray] = {(): np.ones((1,) * d, dtype=bool)}
     for size in range(1, d + 1):
@@ -100,7 +106,9 @@ def _anonymous(lattice: Lattice, progress: Callable[[str], None]) -> np.ndarray:
 def _marked(
     lattice: Lattice, chosen: Attributes, parts: dict[Attributes, np.ndarray]
 ) -> np.ndarray:
-    """Nodes of a set of attributes that keep the counts of people; an axis for each attribute of the table."""
+    """Nodes of a set of attributes that keep the counts of people; an axis for each attribute of
+    the table.
+    """
     extent = tuple(n if j in chosen else 1 for j, n in enumerate(lattice.shape))
     candidates = np.ones(extent, dtype=bool)
     for left_out in chosen:

@@ -1,6 +1,7 @@
 """k-member: greedy clusters, each grown by the record that adds least information loss.
 
-Byun, Kamra, Bertino, Li. Efficient k-anonymization using clustering techniques. DASFAA 2007. Figure 3.
+Byun, Kamra, Bertino, Li. Efficient k-anonymization using clustering techniques. DASFAA 2007. Figure
+3.
 Promise: floor(n / k) classes, of k people each but for what is left in the end.
 Paper: r, c, IL                    Here: seed, class, loss of the box times its records
 Reading: the first seed is farthest from a record that is drawn; the work is quadratic, so larger

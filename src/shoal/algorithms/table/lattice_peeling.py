@@ -1,26 +1,30 @@
-"""Lattice peeling: the finest generalization that makes a crowd takes its crowds away, then the next finest.
+"""Lattice peeling: the finest generalization that makes a crowd takes its crowds away, then the
+next finest.
 
-Ours, not from a paper. Full-domain generalization of the whole table is one vector of levels, one level for
-each attribute (Samarati, IEEE TKDE 2001; Incognito, SIGMOD 2005). Applying it again to what it suppressed is
-known as local recoding by iteration (Prasser, Bild, Eicher, Spengler, Kuhn: ARX). We do not search for a
-vector at each turn but take all of them once, by ascending mean loss:
+Ours, not from a paper. Full-domain generalization of the whole table is one vector of levels, one
+level for each attribute (Samarati, IEEE TKDE 2001; Incognito, SIGMOD 2005). Applying it again to
+what it suppressed is known as local recoding by iteration (Prasser, Bild, Eicher, Spengler, Kuhn:
+ARX). We do not search for a vector at each turn but take all of them once, by ascending mean loss:
 
-1. Every attribute has levels: a hierarchy's own (the highest node above a leaf that stands no higher than l),
-   the values and 32, 24, 16, 12, 8, 6, 4, 3, 2, 1 equal bins of the range for a linear attribute. A vector's
-   loss is the mean loss of its nodes over the records of the table.
-2. Under each vector the records that are still there are grouped by their nodes. A group that keeps every
-   promise becomes a class and leaves.
-3. What is left in the end has fewer than k people, or breaks a promise together: each record of it joins the
-   class that it costs least, by the shared repair.
+1. Every attribute has levels: a hierarchy's own (the highest node above a leaf that stands no
+   higher than l), the values and 32, 24, 16, 12, 8, 6, 4, 3, 2, 1 equal bins of the range for a
+   linear attribute. A vector's loss is the mean loss of its nodes over the records of the table.
+2. Under each vector the records that are still there are grouped by their nodes. A group that keeps
+   every promise becomes a class and leaves.
+3. What is left in the end has fewer than k people, or breaks a promise together: each record of it
+   joins the class that it costs least, by the shared repair.
 4. Classes of 2k records and more are cut, as by the rounded partition.
 5. Ours as there, `refine`: records of near classes change places while that lowers the loss.
 
-Promise: a group becomes a class only if it holds k people, counted by the kernel, and `Promises.hold` says yes
-where more is promised; steps 3 to 5 keep that by their own arguments. For k alone the outcome is the same for
-any order of the records: groups are sets, and records of equal codes, taken in the order they come, are the same to k.
+Promise: a group becomes a class only if it holds k people, counted by the kernel, and
+`Promises.hold` says yes where more is promised; steps 3 to 5 keep that by their own arguments. For
+k alone the outcome is the same for
+any order of the records: groups are sets, and records of equal codes, taken in the order they come,
+are the same to k.
 
-Bounds: of more than `vectors` vectors we take those at ranks N * (i / vectors)**2, so that the fine end, where
-most records leave, is nearly complete. Very large lattices lose levels before they are written down.
+Bounds: of more than `vectors` vectors we take those at ranks N * (i / vectors)**2, so that the fine
+end, where most records leave, is nearly complete. Very large lattices lose levels before they are
+written down.
 """
 
 from __future__ import annotations
@@ -58,7 +62,9 @@ REFINEMENTS = {"light": (64, 2, 1), "full": (2048, 8, 3)}  # classes in a run, n
 
 
 class Level(NamedTuple):
-    """One level of an attribute. node: (values,) int64 group of each value, numbered without gaps; loss: (values,)."""
+    """One level of an attribute. node: (values,) int64 group of each value, numbered without gaps;
+    loss: (values,).
+    """
 
     node: np.ndarray
     loss: np.ndarray
@@ -140,7 +146,9 @@ class LatticePeeling:
         return Partition(labels, len(starts) - 1)
 
     def _most_vectors(self, matrix: Matrix, units: Units, promises: Promises) -> int:
-        """As many as asked for, fewer on tables where they would take long; the same on any computer."""
+        """As many as asked for, fewer on tables where they would take long; the same on any
+        computer.
+        """
         asked = MOST_ASKED // matrix.records if promises.needs_more_than_k else self.vectors
         return max(1, min(self.vectors, MOST_STEPS // len(units.rows), asked))
 
@@ -164,7 +172,9 @@ class LatticePeeling:
 
 
 def units_of(matrix: Matrix) -> Units:
-    """Equal records as one unit, in the order of their codes; with several records to a person, person by person."""
+    """Equal records as one unit, in the order of their codes; with several records to a person,
+    person by person.
+    """
     n, d = matrix.codes.shape
     ranks = np.empty((n, d), dtype=np.int32)
     values = []
@@ -186,7 +196,8 @@ def units_of(matrix: Matrix) -> Units:
 
 
 def levels_of(matrix: Matrix, j: int, values: np.ndarray) -> list[Level]:
-    """The levels of attribute j, the finest first, that group its values (codes that occur) differently.
+    """The levels of attribute j, the finest first, that group its values (codes that occur)
+    differently.
 
     The last one puts all of them together.
     """
@@ -200,7 +211,9 @@ def levels_of(matrix: Matrix, j: int, values: np.ndarray) -> list[Level]:
 
 
 def vectors_of(levels: list[list[Level]], units: Units, most: int) -> np.ndarray:
-    """At most about `most` vectors of levels by ascending mean loss, the last with everything in one group."""
+    """At most about `most` vectors of levels by ascending mean loss, the last with everything in
+    one group.
+    """
     means = [
         np.array(
             [np.bincount(units.rows[:, j], units.amounts) @ level.loss for level in of_attribute]
@@ -226,8 +239,9 @@ def vectors_of(levels: list[list[Level]], units: Units, most: int) -> np.ndarray
 def thinned(means: list[np.ndarray], most: int) -> list[list[int]]:
     """The levels of each attribute that are kept so that at most `most` vectors remain.
 
-    means: loss of each level. First goes the level between the finest and the coarsest whose loss is nearest a
-    neighbour's; when none is left between, the finest of the attribute that it gains least. Coarsest ones stay.
+    means: loss of each level. First goes the level between the finest and the coarsest whose loss
+    is nearest a neighbour's; when none is left between, the finest of the attribute that it gains
+    least. Coarsest ones stay.
     """
     kept = [list(range(len(mean))) for mean in means]
     while np.prod([len(chosen) for chosen in kept], dtype=float) > most:
@@ -281,7 +295,9 @@ def _peel(
 def _with_leftovers(
     matrix: Matrix, units: Units, group: np.ndarray, promises: Promises
 ) -> Partition:
-    """Every unit without a group in its nearest class; classes are numbered in order of their first unit."""
+    """Every unit without a group in its nearest class; classes are numbered in order of their first
+    unit.
+    """
     alone = group < 0
     group[alone] = group.max(initial=-1) + 1 + np.arange(alone.sum(), dtype=np.int32)
     partition = repair(matrix, Partition(group[units.of_record], int(group.max()) + 1), promises)
@@ -290,10 +306,12 @@ def _with_leftovers(
 
 
 def _key_parts(levels: list[list[Level]]) -> tuple[np.ndarray, np.ndarray]:
-    """What each value of each level adds to a group's key, and where the parts of (attribute, level) start.
+    """What each value of each level adds to a group's key, and where the parts of (attribute,
+    level) start.
 
-    Keys are mixed-radix numbers where 64 bits hold them. Else the parts are scrambled, and two groups of m
-    share a key with a chance of m**2 / 2**65; they would be one class: a loss, never a broken promise.
+    Keys are mixed-radix numbers where 64 bits hold them. Else the parts are scrambled, and two
+    groups of m share a key with a chance of m**2 / 2**65; they would be one class: a loss, never a
+    broken promise.
     """
     radices = [int(of_attribute[0].node.max()) + 1 for of_attribute in levels]
     exact = np.prod(radices, dtype=float) < 2.0**63
@@ -351,7 +369,9 @@ def _heights(matrix: Matrix) -> np.ndarray:
 
 
 def _bins(matrix: Matrix, j: int, values: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The values of a linear attribute, then its range in fewer and fewer equal bins; loss of what lies in each."""
+    """The values of a linear attribute, then its range in fewer and fewer equal bins; loss of what
+    lies in each.
+    """
     offset = values.astype(np.int64) - int(values[0])
     levels = [(np.arange(len(values)), np.zeros(len(values)))]
     for bins in BINS:
@@ -363,7 +383,9 @@ def _bins(matrix: Matrix, j: int, values: np.ndarray) -> list[tuple[np.ndarray, 
 
 
 def _ranked(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The codes that occur, ascending, and the rank of each record's; sorts only where codes lie far apart."""
+    """The codes that occur, ascending, and the rank of each record's; sorts only where codes lie
+    far apart.
+    """
     least = int(codes.min())
     reach = int(codes.max()) - least + 1
     if reach > 4 * len(codes) + 1024:
@@ -374,7 +396,9 @@ def _ranked(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _distinct(ranks: np.ndarray, radices: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distinct rows in lexicographic order: a record that has it, which one each record has, how many have it."""
+    """Distinct rows in lexicographic order: a record that has it, which one each record has, how
+    many have it.
+    """
     key, reach = np.zeros(len(ranks), dtype=np.int64), 1
     for j, radix in enumerate(radices):
         if reach * radix >= 2**62:
@@ -389,7 +413,8 @@ def _distinct(ranks: np.ndarray, radices: list[int]) -> tuple[np.ndarray, np.nda
 
 
 def _side_by_side(matrix: Matrix, partition: Partition) -> Partition:
-    """The same classes, numbered so that near ones have near numbers: by halving at the medians of their middles.
+    """The same classes, numbered so that near ones have near numbers: by halving at the medians of
+    their middles.
 
     Refining looks for partners among near numbers only.
     """
@@ -410,7 +435,9 @@ def _side_by_side(matrix: Matrix, partition: Partition) -> Partition:
 
 
 def _cut(rows: np.ndarray, partition: Partition, k: int, costs: np.ndarray) -> np.ndarray:
-    """Classes of 2k and more cut to less than 2k, in place; where each class starts in `rows`, and n."""
+    """Classes of 2k and more cut to less than 2k, in place; where each class starts in `rows`, and
+    n.
+    """
     nodes = np.concatenate([[0], np.cumsum(partition.sizes())])
     columns = np.ascontiguousarray(rows.T)
     starts = rounded_cut.cut(columns, nodes, k, RULES, EXACT_ROWS, LEAST_SHARE, costs)
@@ -427,7 +454,9 @@ def _cut_where_promises_hold(matrix: Matrix, partition: Partition, promises: Pro
 
 
 def _costs(matrix: Matrix) -> np.ndarray:
-    """What spans cost, as the one table that the rounded partition's kernels take: (d + nodes, 3) float64."""
+    """What spans cost, as the one table that the rounded partition's kernels take: (d + nodes, 3)
+    float64.
+    """
     d = matrix.attributes
     costs = np.zeros((d + len(matrix.parent), 3))
     costs[:d, 0] = matrix.scale

@@ -5,10 +5,11 @@ Promise: every class holds k people, and no two classes overlap in the space of 
 record to a person and `cut="nearest"`, no class is larger than 2d(k - 1) + c, c the most copies of
 one record (theorem 2; the one-sided cut can stop earlier).
 Paper: P, dim, fs, splitVal        Here: segment, attribute by falling cost, code counts, median
-Reading: `cut="median"` is the named baseline: lhs are the codes up to the lower median (the smallest
-code with at least half of the records at or below it), one-sided as printed. An attribute whose
-commonest value is at the upper end then can't be cut at all, so the order of values matters a great
-deal; `cut="nearest"` also tries the cut just below the median, the nearer to equal halves first.
+Reading: `cut="median"` is the named baseline: lhs are the codes up to the lower median (the
+smallest code with at least half of the records at or below it), one-sided as printed. An attribute
+whose commonest value is at the upper end then can't be cut at all, so the order of values matters a
+great deal; `cut="nearest"` also tries the cut just below the median, the nearer to equal halves
+first.
 Reading: hierarchies are ordered by their leaves in depth-first order (`trees="order"`), or are cut
 into all children of the covering node at once, each of k people (`trees="children"`), as
 implementations with hierarchies do.

@@ -1,10 +1,12 @@
 """Mondrian, relaxed: cuts into equal halves, sharing the records at the median between them.
 
 LeFevre, DeWitt, Ramakrishnan. Mondrian multidimensional k-anonymity. ICDE 2006. Section 3.2.
-Promise: every class holds k people; with one record to a person, none holds more than 2k - 1 records.
+Promise: every class holds k people; with one record to a person, none holds more than 2k - 1
+records.
 Paper: splitVal, lhs, rhs          Here: the code at rank floor(m / 2), left, right
 Reading: the paper shares the records equal to the median "evenly" and does not say which go where.
-`ties="rows"`, the named baseline, keeps the order of the records, as if every cut sorted its segment
+`ties="rows"`, the named baseline, keeps the order of the records, as if every cut sorted its
+segment
 stably: after the order of the attributes cut before, the table's own. `ties="codes"` looks at the
 other attributes instead and does not depend on the order of the table.
 Reading: bounds are tight on every attribute of every segment; implementations that keep those of

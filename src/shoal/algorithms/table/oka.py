@@ -1,7 +1,7 @@
 """One-pass k-means: random seeds, one pass to the nearest, then groups are trimmed and fed to size.
 
-Lin, Wei. An efficient clustering method for k-anonymization. PAIS workshop at EDBT 2008. Settled from
-the abstract and re-implementations, not checked against the text.
+Lin, Wei. An efficient clustering method for k-anonymization. PAIS workshop at EDBT 2008. Settled
+from the abstract and re-implementations, not checked against the text.
 Promise: floor(n / k) classes, none below k records.
 Paper: K = floor(n / k) seeds      Here: the first groups of a drawn order
 Reading: a group's mean moves with every record that comes or goes; a group above k gives up its

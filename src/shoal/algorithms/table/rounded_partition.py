@@ -3,27 +3,30 @@
 Wu, Tang, Ni, Sun. Journal of Software 23(8):2138-2148, 2012. Section 2.2.
 Promise (Theorem 1): n = alpha*k + beta records give exactly alpha classes, tied values or not.
 Promise (Theorem 2, cut `paper`): none larger than k + ceil(beta / 2**floor(log2 alpha)).
-Both are about one record per subject and k-anonymity alone. Where subjects own several records, or more
-than k is promised, a cut is made only if both sides keep every promise, so there may be fewer classes.
+Both are about one record per subject and k-anonymity alone. Where subjects own several records, or
+more than k is promised, a cut is made only if both sides keep every promise, so there may be fewer
+classes.
 
 Paper: TMP, alpha, beta      Here: rows of a node, m // k, m mod k
        q(i, j), P1, P2       attribute and value of the cut, low side, high side
 
-Reading: the formula of section 2.2 and step 4 pair the roundings differently; figure 4 (7 records, k = 2:
-5 and 2) agrees with step 4, so sizes `same` follow step 4, the larger part on the low side. Theorems 1 and 2
-hold for `cross`, the formula, too. Theorem 2 prints ceil(log2 alpha); its proof needs floor.
-Reading: step 2 leaves the attribute, and step 4 the records tied at the cut, to us: see `dimension`, `ties`.
+Reading: the formula of section 2.2 and step 4 pair the roundings differently; figure 4 (7 records,
+k = 2: 5 and 2) agrees with step 4, so sizes `same` follow step 4, the larger part on the low side.
+Theorems 1 and 2 hold for `cross`, the formula, too. Theorem 2 prints ceil(log2 alpha); its proof
+needs floor.
+Reading: step 2 leaves the attribute, and step 4 the records tied at the cut, to us: see
+`dimension`, `ties`.
 
 Ours, not the paper's:
 - `cut=admissible`. A cut of m records into c and m - c keeps floor(m/k) classes if and only if
-  c mod k <= m mod k, so any such cut keeps Theorem 1; of those that leave a sixteenth on either side we take
-  the one that loses least. Theorem 2 then weakens to: no class of 2k or more.
+  c mod k <= m mod k, so any such cut keeps Theorem 1; of those that leave a sixteenth on either
+  side we take the one that loses least. Theorem 2 then weakens to: no class of 2k or more.
 - `sizes=proportional` makes all sizes floor(n/alpha) or ceil(n/alpha).
-- `rare=apart`. Over hierarchies one odd record makes a class cost as much as the root, so how odd a record is
-  becomes one more attribute to cut on: the sum, over the hierarchies, of the share of records outside its
-  branch below the root.
-- `refine`: records of near classes change places while that lowers the loss; class sizes stay, so both
-  theorems do. Left out where subjects own several records or more than k is promised.
+- `rare=apart`. Over hierarchies one odd record makes a class cost as much as the root, so how odd a
+  record is becomes one more attribute to cut on: the sum, over the hierarchies, of the share of
+  records outside its branch below the root.
+- `refine`: records of near classes change places while that lowers the loss; class sizes stay, so
+  both theorems do. Left out where subjects own several records or more than k is promised.
 """
 
 from __future__ import annotations
@@ -72,7 +75,9 @@ SORTED_RECORDS = FULL_RECORDS  # up to here the order of the records makes no di
 
 @dataclass(frozen=True)
 class Refinement:
-    """How far the local search looks: classes in a run, near classes tried for each, visits to each."""
+    """How far the local search looks: classes in a run, near classes tried for each, visits to
+    each.
+    """
 
     reach: int
     neighbours: int
@@ -172,8 +177,8 @@ class RoundedPartition:
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """Exactly floor(n/k) classes of k to 2k - 1 records; draws no random number.
 
-        With several records per subject or promises beyond k: classes that keep every promise, as many as
-        the cuts find. Raises InfeasibleError when there are fewer than k subjects.
+        With several records per subject or promises beyond k: classes that keep every promise, as
+        many as the cuts find. Raises InfeasibleError when there are fewer than k subjects.
         """
         if matrix.people < promises.k:
             raise InfeasibleError(
@@ -196,7 +201,9 @@ class RoundedPartition:
         return Partition(_labels(numbers, starts), len(starts) - 1)
 
     def _columns(self, matrix: Matrix) -> np.ndarray:
-        """(d + 1, n) int32: the codes and, last, the record's number; small tables in the order of their codes."""
+        """(d + 1, n) int32: the codes and, last, the record's number; small tables in the order of
+        their codes.
+        """
         columns = np.empty((matrix.attributes + 1, matrix.records), dtype=np.int32)
         numbers = np.arange(matrix.records, dtype=np.int32)
         if self.ties == "lexicographic" and matrix.records <= SORTED_RECORDS:
@@ -234,7 +241,9 @@ class RoundedPartition:
     def _cut_by_level(
         self, columns: np.ndarray, matrix: Matrix, promises: Promises, costs: np.ndarray
     ) -> np.ndarray:
-        """Steps 1 to 6 for further promises, a level at a time; a refused cut tries the next best attribute."""
+        """Steps 1 to 6 for further promises, a level at a time; a refused cut tries the next best
+        attribute.
+        """
         k = promises.k
         quota = max(
             k, k * matrix.records // matrix.people
@@ -296,7 +305,9 @@ def _costs(matrix: Matrix, oddity: float | None = None) -> np.ndarray:
 
 
 def _with_oddity(columns: np.ndarray, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
-    """The columns and costs with one more attribute, oddity in hundredths, that costs as much as any other."""
+    """The columns and costs with one more attribute, oddity in hundredths, that costs as much as
+    any other.
+    """
     oddity = np.zeros(matrix.records, dtype=np.int32)
     for j in np.flatnonzero(matrix.base >= 0):
         branch = _branches(matrix, j)
@@ -310,7 +321,9 @@ def _with_oddity(columns: np.ndarray, matrix: Matrix) -> tuple[np.ndarray, np.nd
 
 
 def _branches(matrix: Matrix, j: np.intp) -> np.ndarray:
-    """For each leaf of tree attribute j the node below the root that covers it, by its place in `parent`."""
+    """For each leaf of tree attribute j the node below the root that covers it, by its place in
+    `parent`.
+    """
     root = int(matrix.base[j])
     while matrix.parent[root] >= 0:
         root = int(matrix.parent[root])

@@ -1,23 +1,27 @@
-"""t-closeness by exchange: classes as small as t allows, which then trade records to become compact.
+"""t-closeness by exchange: classes as small as t allows, which then trade records to become
+compact.
 
 Ours, not from a paper. Methods that gather near records first (k-anonymity first) lose where t is
 tight, methods that spread every class over the sensitive values (k-means++ clustering, t-closeness
-first) lose where t is loose. This one starts spread, where t holds, and lets pairs of classes exchange
-records as long as the squared error falls and t still holds: it ends as compact as t allows.
+first) lose where t is loose. This one starts spread, where t holds, and lets pairs of classes
+exchange records as long as the squared error falls and t still holds: it ends as compact as t
+allows.
 Promise: every class holds k people and is within t of the whole table on every sensitive attribute.
 1. The size of classes is the least that the sensitive values allow: k, or more where even the best
-   conceivable class of that size is too far (on each attribute, every cumulative share of a class of
-   g records is a multiple of 1/g).
-2. Records are cut into cells by their quasi-identifiers while cells stay within half of t, and dealt
-   to the classes of their cell in the order of a sensitive attribute.
-3. Classes exchange records while squared error + weight * excess falls; the excess is the sum of what
-   distances exceed t by. The change of both takes O(1), whatever the size of class and table.
-4. Where many classes still fail, classes start larger, in growing steps and then back; where few do, the
-   worst are dissolved: each of their records joins the class where it costs least, and the exchange goes on.
+   conceivable class of that size is too far (on each attribute, every cumulative share of a class
+   of g records is a multiple of 1/g).
+2. Records are cut into cells by their quasi-identifiers while cells stay within half of t, and
+   dealt to the classes of their cell in the order of a sensitive attribute.
+3. Classes exchange records while squared error + weight * excess falls; the excess is the sum of
+   what distances exceed t by. The change of both takes O(1), whatever the size of class and table.
+4. Where many classes still fail, classes start larger, in growing steps and then back; where few
+   do, the worst are dissolved: each of their records joins the class where it costs least, and the
+   exchange goes on.
 Without t-closeness among the promises, MDAV's classes are improved by exchange.
-Exchanging keeps classes compact around their means, which are not all that a reader sees: with `aim="spans"` the
-table is also cut under the same promises, by lattice peeling where a hierarchy has several steps, else by the rounded
-partition, and what publishes the narrower cells is taken. Cutting wins where t is loose, exchanging where it is tight.
+Exchanging keeps classes compact around their means, which are not all that a reader sees: with
+`aim="spans"` the table is also cut under the same promises, by lattice peeling where a hierarchy
+has several steps, else by the rounded partition, and what publishes the narrower cells is taken.
+Cutting wins where t is loose, exchanging where it is tight.
 """
 
 from __future__ import annotations
@@ -41,7 +45,8 @@ from shoal.kernels import close_classes, exchange
 from shoal.protocols import Promises
 
 TRADE_OFF, MUST = 5e3, 5e7
-"""What an excess of 1 weighs, in mean squared errors of a record: at first, and where it has to go."""
+"""What an excess of 1 weighs, in mean squared errors of a record: at first, and where it has to go.
+"""
 
 
 SETTLED = 500
@@ -89,7 +94,9 @@ class TCloseness:
     block: int = field(default=1 << 15, metadata=BLOCK)
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """Classes of at least `promises.k` people within t; merged where exchanges could not get there."""
+        """Classes of at least `promises.k` people within t; merged where exchanges could not get
+        there.
+        """
         require_people(matrix, promises)
         exchanged = self._exchanged(matrix, promises, rng)
         if self.aim == "means":
@@ -174,13 +181,17 @@ class _Search:
         return self._mended(labels)
 
     def _of_size(self, size: int) -> np.ndarray | None:
-        """Classes of this size after a few rounds; None where more than a quarter of them is too far."""
+        """Classes of this size after a few rounds; None where more than a quarter of them is too
+        far.
+        """
         labels = self._spread(size)
         excess = self._exchange(labels, TRADE_OFF, patience=4)
         return labels if 4 * (excess > 0).sum() <= len(excess) else None
 
     def _spread(self, size: int) -> np.ndarray:
-        """Step 2: classes of `size` or one more, each spread over the values of a sensitive attribute."""
+        """Step 2: classes of `size` or one more, each spread over the values of a sensitive
+        attribute.
+        """
         labels = np.empty(self.points.shape[1], dtype=np.int32)
         count = 0
         for rows in blocks_of(self.points, self.targets, 8 * size, size):
@@ -190,7 +201,9 @@ class _Search:
         return labels
 
     def _mended(self, labels: np.ndarray) -> np.ndarray:
-        """Steps 3 and 4: exchange until nothing is gained, dissolving the worst classes while any fails."""
+        """Steps 3 and 4: exchange until nothing is gained, dissolving the worst classes while any
+        fails.
+        """
         self._exchange(labels, TRADE_OFF)
         while True:
             excess = self._exchange(labels, MUST)
@@ -200,7 +213,9 @@ class _Search:
             labels = self._dissolved(labels, failing)
 
     def _exchange(self, labels: np.ndarray, weight: float, patience: int = 0) -> np.ndarray:
-        """Changes the labels until a round moves nobody, or `patience` rounds have passed; the excess of each class."""
+        """Changes the labels until a round moves nobody, or `patience` rounds have passed; the
+        excess of each class.
+        """
         classes = int(labels.max()) + 1
         q = min(self.method.neighbours, max(classes - 1, 1))
         for _ in range(patience or self.method.rounds):
@@ -232,7 +247,8 @@ class _Search:
 
 
 def _dealt(place: np.ndarray, classes: int, rng: np.random.Generator) -> np.ndarray:
-    """Deals the records in order of their values: a class gets one of each run of `classes`, drawn at random.
+    """Deals the records in order of their values: a class gets one of each run of `classes`, drawn
+    at random.
 
     The run in the middle takes what the division leaves, so that it moves no class far.
     """

@@ -1,10 +1,11 @@
-"""Equi-sized fuzzy c-means t-closeness: groups of alike sensitive values, classes of one record of each.
+"""Equi-sized fuzzy c-means t-closeness: groups of alike sensitive values, classes of one record of
+each.
 
 Wang, Zhu, Chen, Chang. Privacy preservation for data with multiple sensitive attributes. Journal of
 Computer Science and Technology 33(6):1231-1242, 2018. A reconstruction from the abstract and from
 papers that describe it: never take its figures for the authors'.
-Promise: every class holds k people and is within t of the whole table, by merging alone: nothing looks
-at t while classes are built.
+Promise: every class holds k people and is within t of the whole table, by merging alone: nothing
+looks at t while classes are built.
 Reading: fuzzy c-means with k centres on sensitive attributes of variance 1, fuzzifier 2; groups get
 equally many records by handing each record to a centre in falling order of its share there, full
 groups closed; a class is a record drawn from the first group and the nearest of every other group;

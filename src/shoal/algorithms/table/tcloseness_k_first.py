@@ -3,8 +3,8 @@
 Soria-Comas, Domingo-Ferrer, Sanchez, Martinez. t-closeness through microaggregation: strict privacy
 with enhanced utility preservation. IEEE TKDE 27(11):3098-3110, 2015. Algorithm 2; settled from
 descriptions and the authors' tool, not checked against the text.
-Promise: every class holds k people and is within t of the whole table, by the merging of algorithm 1
-in the end. The distance of a class never rises while it swaps.
+Promise: every class holds k people and is within t of the whole table, by the merging of algorithm
+1 in the end. The distance of a class never rises while it swaps.
 Paper: x0, x1, y, y'               Here: seed, opposite, candidate, replaced member
 Reading: a candidate is looked at once for each class, used or not; a replaced member stays free for
 later classes, and is no candidate of this one.
@@ -48,7 +48,9 @@ class TClosenessKFirst:
     block: int = field(default=1 << 14, metadata=BLOCK)
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """Classes of at least `promises.k` people within t where swapping got them there, else merged."""
+        """Classes of at least `promises.k` people within t where swapping got them there, else
+        merged.
+        """
         k, most = promises.k, self.candidates or matrix.records
 
         def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:

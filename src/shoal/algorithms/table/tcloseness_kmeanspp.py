@@ -1,9 +1,11 @@
-"""k-means++ t-closeness: records of alike sensitive values are grouped, classes take one of each group.
+"""k-means++ t-closeness: records of alike sensitive values are grouped, classes take one of each
+group.
 
 Wu Rongshi, Ye Xinxin, Xu Lintao, Pei Chengfei. A multi-sensitive-attribute t-closeness algorithm
 based on k-means++ clustering. Algorithm 1, 35 lines.
 Promise: every class holds k people and is within t of the whole table on every sensitive attribute
-(definition 3: the farthest attribute counts). The distance of a class never rises in lines 11 to 21,
+(definition 3: the farthest attribute counts). The distance of a class never rises in lines 11 to
+21,
 and lines 28 to 32 end: a union is no farther than the farther part, and everybody is at distance 0.
 Paper: C_1..C_k, EC, r1, D', y, y0
 Here: groups, members, centre, waiting candidates, candidate, replaced member
@@ -13,10 +15,12 @@ squared distances are those of the tree.
 Reading (line 5): where C_1 is empty, r is drawn from the first group that is not.
 Reading (line 7): "nearest" is to r; when groups 2..k are empty, from C_1. A paragraph on road
 surfaces between lines 7 and 8 belongs to another article.
-Reading (lines 12 to 20, garbled): the candidate nearest to the centre of the class, whose replacement
-of the best member lowers the distance, takes that member's place; the member returns to its group,
-but not to the candidates; the candidate is used up either way; the centre is measured anew.
-Reading (line 24): what is left, 2k - 1 records at most, is one class. It is often the worst and makes
+Reading (lines 12 to 20, garbled): the candidate nearest to the centre of the class, whose
+replacement of the best member lowers the distance, takes that member's place; the member returns to
+its group, but not to the candidates; the candidate is used up either way; the centre is measured
+anew.
+Reading (line 24): what is left, 2k - 1 records at most, is one class. It is often the worst and
+makes
 others merge: `leftovers="spread"` gives each record to the class where it costs least instead.
 Reading (line 30): near means near means of the quasi-identifiers.
 Reading: "the best of 50 runs" (`preset="paper"`) is the one of least squared error.

@@ -7,10 +7,10 @@ Promise: every class holds k people and is within t of the whole table. With n d
 from each of k' runs of n / k' is at most (n - k') / (2(n - 1)k') away (proposition 2), which
 k' = ceil(n / (2(n - 1)t + 1)) brings within t; merging sees to everything else.
 Paper: k'                          Here: subsets
-Reading: where n mod k' reaches floor(n / k'), k' grows by their quotient, as in the authors' tool; what
-is left then is in the middle run, and one class each takes one of these records more.
-Reading: one sensitive attribute orders the records, the first that is asked for and varies; the classes merge
-where another one, repeated values or the middle run break t.
+Reading: where n mod k' reaches floor(n / k'), k' grows by their quotient, as in the authors' tool;
+what is left then is in the middle run, and one class each takes one of these records more.
+Reading: one sensitive attribute orders the records, the first that is asked for and varies; the
+classes merge where another one, repeated values or the middle run break t.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def subsets(records: int, k: int, t: float) -> int:
 
 
 def _in_runs(place: np.ndarray, count: int) -> np.ndarray:
-    """The run of each record, (n,) int32: equally long in the order of the values, the middle one longer."""
+    """The run of each record, (n,) int32: equally long in the order of the values, the middle one
+    longer.
+    """
     each, spare = divmod(len(place), count)
     lengths = np.full(count, each)
     lengths[count // 2] += spare

@@ -1,14 +1,15 @@
 """Top-down specialization: one cut through all hierarchies that keeps the class predictable.
 
-Fung, Wang, Yu. Top-down specialization for information and privacy preservation. ICDE 2005; Anonymizing classification
-data for privacy preservation. IEEE TKDE 19(5):711-725, 2007. The work is in fusion/specialization.py, which several
-owners share.
-Promise: every promise holds after every step, and no single further specialization would keep them all.
+Fung, Wang, Yu. Top-down specialization for information and privacy preservation. ICDE 2005;
+Anonymizing classification data for privacy preservation. IEEE TKDE 19(5):711-725, 2007. The work is
+in fusion/specialization.py, which several owners share.
+Promise: every promise holds after every step, and no single further specialization would keep them
+all.
 Paper: Score, InfoGain, AnonyLoss        Here: `score`, `gain`, people lost on average over the QIDs of the attribute
-Reading: `gain-ratio` is that of Yang and Wang 2017 (a number's split counts by its gain), `gain-per-loss` the paper's
-own InfoGain / (AnonyLoss + 1).
-Reading: a missing value is a child of the whole attribute. A number splits first into values and none, then by its
-values.
+Reading: `gain-ratio` is that of Yang and Wang 2017 (a number's split counts by its gain),
+`gain-per-loss` the paper's own InfoGain / (AnonyLoss + 1).
+Reading: a missing value is a child of the whole attribute. A number splits first into values and
+none, then by its values.
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ class TopDownSpecialization:
 class _Column:
     """An attribute in cells.
 
-    first_code: (cells,) int32, where each begins in the matrix's codes. missing: the code of missing values, where
-    no record of the matrix has it; -1 else.
+    first_code: (cells,) int32, where each begins in the matrix's codes. missing: the code of
+    missing values, where no record of the matrix has it; -1 else.
     """
 
     codes: np.ndarray
@@ -106,7 +107,9 @@ class _Column:
     missing: int = -1
 
     def starts(self, cells: list[int]) -> np.ndarray:
-        """The first code of every span; missing values, which only the whole attribute generalizes, stay apart."""
+        """The first code of every span; missing values, which only the whole attribute generalizes,
+        stay apart.
+        """
         apart = [self.missing] if self.missing >= 0 and len(cells) > 1 else []
         return np.append(self.first_code[cells], apart).astype(np.int32)
 

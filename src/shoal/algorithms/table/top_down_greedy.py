@@ -1,19 +1,22 @@
 """Top-down greedy: splits a group around two far records until its parts would be too small.
 
-Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006. Section 4.2.
-A reconstruction from the paper's outline and its re-implementations, not checked against the text.
-Promise: every class holds k people; with one record to a person, none holds more than 2k - 1 records.
+Xu, Wang, Pei, Wang, Shi, Fu. Utility-based anonymization using local recoding. KDD 2006. Section
+4.2. A reconstruction from the paper's outline and its re-implementations, not checked against the
+text.
+Promise: every class holds k people; with one record to a person, none holds more than 2k - 1
+records.
 Paper: u, v, NCP, G1, G2           Here: the far pair, cost of the box, the two sides
 Reading: a group is split while it holds 2k records, not k + 1: below that one side falls short.
 Reading: `assignment`: of the rules in circulation `weighted` counts NCP over all records of a side,
 `penalty` looks at the box alone, `seeds` at the two seeds alone. They differ widely in quality.
-Reading: every group is put into a fresh random order; its first record begins the search for the pair.
+Reading: every group is put into a fresh random order; its first record begins the search for the
+pair.
 Reading: a side with fewer than k people is repaired at once. (a) It takes the records of least cost
 from the other side, which always has them to spare; (b) both sides stay one class. Over boxes (a)
 never costs more than (b), so (b) is left for promises beyond k and for repeated persons, after
 balanced cuts were tried on every attribute.
-Reading: a lopsided split leaves much to do again. From depth `DEPTH` + 2 log2(n / k) on, a split with
-less than a sixteenth on one side gives way to a cut into equal halves at the widest attribute.
+Reading: a lopsided split leaves much to do again. From depth `DEPTH` + 2 log2(n / k) on, a split
+with less than a sixteenth on one side gives way to a cut into equal halves at the widest attribute.
 """
 
 from __future__ import annotations
@@ -81,7 +84,9 @@ class TopDownGreedy:
         return split_by_level(matrix, rows, promises, self._cutter(matrix, rows, promises.k, rng))
 
     def _cutter(self, matrix: Matrix, rows: np.ndarray, k: int, rng: np.random.Generator) -> Cutter:
-        """Attempt 0 splits around a far pair; the others are cuts into halves, widest attribute first."""
+        """Attempt 0 splits around a far pair; the others are cuts into halves, widest attribute
+        first.
+        """
         d, seen, no_history = matrix.attributes, marks_of(matrix), history_of(matrix, k, False)
         cut_at = np.empty(len(rows), dtype=np.int64)
         deep = DEPTH + 2 * math.log2(max(len(rows) / k, 1))

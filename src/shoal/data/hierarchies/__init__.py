@@ -27,11 +27,15 @@ class Maker(Protocol):
 
     kind: ClassVar[str]
     unmatched_message: ClassVar[str]
-    """What is wrong with values that don't fit and a way out, worded to follow `3 distinct values `."""
+    """What is wrong with values that don't fit and a way out, worded to follow `3 distinct values
+    `.
+    """
 
     @classmethod
     def from_spec(cls, argument: Any) -> Maker:
-        """The maker with the argument that a policy gives it; raises InputError where that can't be."""
+        """The maker with the argument that a policy gives it; raises InputError where that can't
+        be.
+        """
 
     def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
         """Which values the rule has no place for; (n,) bool. `make` refuses them."""

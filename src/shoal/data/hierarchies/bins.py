@@ -29,9 +29,10 @@ TAKES = (
 class Bins:
     """`17 -> [0, 20) -> *`: the leaves are the values, the groups half-open intervals.
 
-    Either between given edges, one level; or `levels` levels of intervals that begin at `start`, the
-    first of them `width` wide and every further one `factor` times as wide as the one below. A value
-    below the first edge or `start`, at or above the last edge, or no decimal number, is an error.
+    Either between given edges, one level; or `levels` levels of intervals that begin at `start`,
+    the first of them `width` wide and every further one `factor` times as wide as the one below. A
+    value below the first edge or `start`, at or above the last edge, or no decimal number, is an
+    error.
     """
 
     kind: ClassVar[str] = "bins"
@@ -65,7 +66,9 @@ class Bins:
         return np.array([not self._holds(_number(value)) for value in values], dtype=bool)
 
     def make(self, values: np.ndarray) -> Hierarchy:
-        """Every distinct value under its intervals, in order of number; without values the root alone."""
+        """Every distinct value under its intervals, in order of number; without values the root
+        alone.
+        """
         refuse_misfits(self, values)
         if not len(values):
             return Hierarchy.from_paths([["*"]])

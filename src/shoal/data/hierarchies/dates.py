@@ -28,7 +28,8 @@ PERIODS: dict[str, Callable[[datetime], str]] = {
 class Dates:
     """`2013-05-17 -> 2013-05 -> 2013-Q2 -> 2013 -> 2010s -> *`.
 
-    Values are ISO 8601 dates or time stamps; a stamp belongs to the day it names, whatever its zone.
+    Values are ISO 8601 dates or time stamps; a stamp belongs to the day it names, whatever its
+    zone.
     """
 
     kind: ClassVar[str] = "dates"

@@ -58,7 +58,8 @@ class Finding:
 def diagnose(rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> list[Finding]:
     """Everything wrong with the rows of a hierarchy, leaf first; empty when it can be built.
 
-    Uneven rows are a fault of tables only; trees written as paths may well have leaves at different depths.
+    Uneven rows are a fault of tables only; trees written as paths may well have leaves at different
+    depths.
     """
     paths = rows if isinstance(rows, Paths) else Paths.of(rows)
     report = _Report(attribute)
@@ -118,7 +119,8 @@ def values_without_leaf(
 ) -> list[Finding]:
     """The values that a maker has no place for; at most one finding.
 
-    values: distinct texts of the column, missing ones left out. counts: records that hold each, if known.
+    values: distinct texts of the column, missing ones left out. counts: records that hold each, if
+    known.
     """
     unfit = rule.values_without_leaf(values)
     if not unfit.any():
@@ -257,7 +259,9 @@ def _check_nodes(paths: Paths, report: _Report) -> None:
 
 
 def _labels_of_unrelated_nodes(paths: Paths) -> np.ndarray:
-    """Spans of one label's nodes, widest first at each start: each must lie inside the one before it."""
+    """Spans of one label's nodes, widest first at each start: each must lie inside the one before
+    it.
+    """
     trie = paths.trie
     order = np.lexsort((-trie.size, trie.first, trie.label))
     same = trie.label[order][1:] == trie.label[order][:-1]
@@ -280,7 +284,9 @@ def _labels_with_two_parents(paths: Paths) -> np.ndarray:
 
 
 def _consequences(paths: Paths, unrelated: np.ndarray) -> np.ndarray:
-    """Labels that are in two places only because the one label above them is, or because roots differ."""
+    """Labels that are in two places only because the one label above them is, or because roots
+    differ.
+    """
     trie = paths.trie
     roots = np.unique(paths.root_codes)
     to_blame = np.union1d(unrelated, roots) if len(roots) > 1 else unrelated

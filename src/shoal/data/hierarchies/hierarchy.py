@@ -29,7 +29,8 @@ class Hierarchy:
 
     Nodes are numbered leaves first, in depth-first order, then the inner nodes, so that leaf `c` is
     node `c` and every node covers the leaves `first..last` without gaps. No inner node has a single
-    child that covers the same leaves: such a chain is one node and carries the label nearest the leaf.
+    child that covers the same leaves: such a chain is one node and carries the label nearest the
+    leaf.
 
     labels: text of every node as it is published.
     parent: (nodes,) int32, -1 at the root.
@@ -48,11 +49,12 @@ class Hierarchy:
 
     @classmethod
     def from_paths(cls, rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> Hierarchy:
-        """The tree that these leaf-to-root rows of labels spell; raises InputError with all that is wrong.
+        """The tree that these leaf-to-root rows of labels spell; raises InputError with all that is
+        wrong.
 
         Rows may differ in length. A label that repeats next to itself in a row is one node, unless
-        the row's leaf bears the name of a group with other members: then it is a member of that group.
-        Leaves and siblings keep the order in which the rows name them first.
+        the row's leaf bears the name of a group with other members: then it is a member of that
+        group. Leaves and siblings keep the order in which the rows name them first.
         """
         paths = rows if isinstance(rows, Paths) else Paths.of(rows)
         faults = [f.message for f in diagnose(paths, attribute) if f.kind is not Fault.UNEVEN_ROWS]
@@ -84,7 +86,9 @@ class Hierarchy:
         return int(np.flatnonzero(self.parent < 0)[0])
 
     def widths(self) -> np.ndarray:
-        """Loss of publishing each node: (leaves(node) - 1) / (leaves(root) - 1), 0 for a one-leaf tree."""
+        """Loss of publishing each node: (leaves(node) - 1) / (leaves(root) - 1), 0 for a one-leaf
+        tree.
+        """
         covered = (self.last - self.first).astype(np.float64)
         return covered / (self.leaves - 1) if self.leaves > 1 else np.zeros_like(covered)
 
@@ -125,10 +129,11 @@ class Hierarchy:
 
     @cached_property
     def levels(self) -> np.ndarray:
-        """How high each node stands: its longest way down to a leaf, counted in the rows it was made from; (nodes,).
+        """How high each node stands: its longest way down to a leaf, counted in the rows it was
+        made from; (nodes,).
 
-        Leaves are at 0. A node that stands for a chain has the level of the chain's lowest link, so that
-        distances which weigh nodes by level / `height` come out as on the full table.
+        Leaves are at 0. A node that stands for a chain has the level of the chain's lowest link, so
+        that distances which weigh nodes by level / `height` come out as on the full table.
         """
         if self.table_levels is not None:
             return self.table_levels
@@ -162,7 +167,9 @@ class Hierarchy:
             node = np.where(climbs, up, node)
 
     def labels_at(self, level: int) -> np.ndarray:
-        """Column `level` of the table: the label of each leaf there, aliases included; (leaves,) str objects."""
+        """Column `level` of the table: the label of each leaf there, aliases included; (leaves,)
+        str objects.
+        """
         of_node = np.array(self.labels, dtype=object)
         for alias in self.aliases:  # ascending levels within a node
             if alias.level <= level:
@@ -170,7 +177,8 @@ class Hierarchy:
         return of_node[self.ancestors_at(level)]
 
     def with_leaf(self, label: str) -> Hierarchy:
-        """One more leaf, behind all others and right under the root; the other leaves keep their codes.
+        """One more leaf, behind all others and right under the root; the other leaves keep their
+        codes.
 
         For a value that only the whole attribute generalizes, such as a missing one.
         """
@@ -229,7 +237,9 @@ def _shifted_aliases(aliases: Iterable[Alias], at: int) -> tuple[Alias, ...]:
 
 
 def _without_chains(trie: Trie, labels: tuple[str, ...]) -> Hierarchy:
-    """The array form of a trie with one root: leaves first, a chain of only children as its lowest link."""
+    """The array form of a trie with one root: leaves first, a chain of only children as its lowest
+    link.
+    """
     lowest = _lowest_links(trie)
     nodes = np.arange(len(trie.parent))
     kept = nodes[1:][lowest[1:] == nodes[1:]]
@@ -253,7 +263,9 @@ def _without_chains(trie: Trie, labels: tuple[str, ...]) -> Hierarchy:
 
 
 def _lowest_links(trie: Trie) -> np.ndarray:
-    """The node nearest the leaves that covers the same rows, for every node; itself where that's no other."""
+    """The node nearest the leaves that covers the same rows, for every node; itself where that's no
+    other.
+    """
     nodes = np.arange(len(trie.parent))
     lowest = nodes.copy()
     only = nodes[1:][trie.size[1:] == trie.size[trie.parent[1:]]]

@@ -11,7 +11,8 @@ from shoal.errors import InputError
 def as_label(item: Any, maker: str) -> str:
     """The text of a label; raises InputError for what YAML did not read as text or a whole number.
 
-    A bare `no` is a truth value in YAML and `1.50` a number that forgets its zero: both must be quoted.
+    A bare `no` is a truth value in YAML and `1.50` a number that forgets its zero: both must be
+    quoted.
     """
     if isinstance(item, str) and item.strip():
         return item

@@ -20,7 +20,8 @@ TAKES = (
 
 @dataclass(frozen=True)
 class Order:
-    """`low -> low..mid -> *`: groups of `fanout` neighbours, those in groups of `fanout`, and so on.
+    """`low -> low..mid -> *`: groups of `fanout` neighbours, those in groups of `fanout`, and so
+    on.
 
     Every listed value is a leaf, whether it occurs or not. Where the last group of a level would
     hold a single member, that member goes on alone.

@@ -21,7 +21,8 @@ class Paths:
     """n paths as codes into their distinct labels.
 
     labels: distinct labels in the order in which they first occur.
-    codes: (n, longest) int32, column 0 is the leaf, the root is the last code of a row; -1 behind it.
+    codes: (n, longest) int32, column 0 is the leaf, the root is the last code of a row; -1 behind
+    it.
     lengths: (n,) int64, labels in each path.
     """
 
@@ -66,12 +67,13 @@ class Paths:
 class Trie:
     """The nodes that paths run through, before chains of only children become one node.
 
-    Nodes are numbered parents first. Node 0 lies above the root, so that several roots are still a tree.
+    Nodes are numbered parents first. Node 0 lies above the root, so that several roots are still a
+    tree.
 
     label: (nodes,) int32 code of the label; parent: (nodes,) int32.
     level: (nodes,) int32, the longest way down to a leaf, counted in cells of the paths.
-    first, size: (nodes,) int64, the span of rows below a node when rows are put in depth-first order;
-        children stand in the order in which the paths name them first.
+    first, size: (nodes,) int64, the span of rows below a node when rows are put in depth-first
+        order; children stand in the order in which the paths name them first.
     """
 
     label: np.ndarray
@@ -123,7 +125,9 @@ class _Grower:
         self.count += len(pairs)
 
     def _add_leaves_that_are_inner_labels(self) -> None:
-        """`Other, Other, *` beside `x, Other, *`: the leaf lies below the inner node of the same name."""
+        """`Other, Other, *` beside `x, Other, *`: the leaf lies below the inner node of the same
+        name.
+        """
         inner = np.zeros(self.count, dtype=bool)
         inner[np.concatenate(self.parent)[1:]] = True
         rows = np.flatnonzero(inner[self.at])

@@ -1,4 +1,5 @@
-"""Hierarchy tables as ARX writes them: one row for each leaf, the leaf first, the root last, no header.
+"""Hierarchy tables as ARX writes them: one row for each leaf, the leaf first, the root last, no
+header.
 
 Separator `;`, tab, `|` or `,`, whichever splits the rows into columns that end in one label; labels
 may be quoted as in CSV. Blanks around a label are no part of it. Blank lines and a byte-order mark
@@ -38,7 +39,9 @@ def read_hierarchy(path: str | Path, attribute: str = "") -> Hierarchy:
 
 
 def read_paths(path: str | Path, attribute: str = "") -> Paths:
-    """The rows of a table as they stand, for `diagnose`; raises InputError where the file can't be read."""
+    """The rows of a table as they stand, for `diagnose`; raises InputError where the file can't be
+    read.
+    """
     path = Path(path)
     text = _text(path, attribute)
     try:
@@ -53,8 +56,8 @@ def read_paths(path: str | Path, attribute: str = "") -> Paths:
 def write_hierarchy(hierarchy: Hierarchy, path: str | Path, separator: str = ";") -> None:
     """Writes the table that reads back as the same hierarchy; the file appears whole or not at all.
 
-    Leaves that lie higher than others are padded by repeating labels. Only labels with blanks around
-    them, or empty ones, do not survive.
+    Leaves that lie higher than others are padded by repeating labels. Only labels with blanks
+    around them, or empty ones, do not survive.
     """
     path = Path(path)
     out = io.StringIO(newline="")
@@ -103,7 +106,8 @@ def _is_ambiguous(hierarchy: Hierarchy, separator: str) -> bool:
 
 
 def separator_of(text: str) -> str:
-    """The separator whose columns look most like a hierarchy's: as many in every row, the last one the same.
+    """The separator whose columns look most like a hierarchy's: as many in every row, the last one
+    the same.
 
     Splits that leave a quote in the middle of a cell count half.
     """

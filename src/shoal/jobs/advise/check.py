@@ -39,9 +39,11 @@ def check_files(policy_path: Path, data_path: str | None) -> list[Finding]:
 
 
 def check(policy: Policy | str | Path | dict[str, Any], frame: Any = None) -> list[Finding]:
-    """Every finding: columns, hierarchy tables, values outside them, numbers, domains, people, and what can't hold.
+    """Every finding: columns, hierarchy tables, values outside them, numbers, domains, people, and
+    what can't hold.
 
-    Empty where the policy is sound and, if given, fits the frame. Raises InputError for what is no policy.
+    Empty where the policy is sound and, if given, fits the frame. Raises InputError for what is no
+    policy.
     """
     policy = Policy.of(policy)
     _check_method(policy)

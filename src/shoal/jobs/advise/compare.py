@@ -1,4 +1,5 @@
-"""Compare: which method, which k, at what loss. Nothing is published; a publish would measure the same.
+"""Compare: which method, which k, at what loss. Nothing is published; a publish would measure the
+same.
 
 read > bind > encode, once; then for every k and every method: partition > repair > recode > audit
 """
@@ -101,10 +102,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every method at every k on one table: rows by ascending k, methods in the order they were named.
+    """Every method at every k on one table: rows by ascending k, methods in the order they were
+    named.
 
-    subjects: people in the table. quasi: what an attacker is taken to know. sha256: of the file, if it
-    was one.
+    subjects: people in the table. quasi: what an attacker is taken to know. sha256: of the file, if
+    it was one.
     """
 
     rows: tuple[Row, ...]
@@ -133,7 +135,9 @@ class Comparison:
         return tuple(row for row in self.releases if not row.holds)
 
     def ranked(self, k: int) -> list[Row]:
-        """The rows of this k that keep every promise, by ascending loss (gcp); ties as they were named."""
+        """The rows of this k that keep every promise, by ascending loss (gcp); ties as they were
+        named.
+        """
         return sorted(
             (row for row in self.rows if row.k == k and row.holds), key=lambda row: row.loss
         )
@@ -162,9 +166,9 @@ def compare(
     """Every method at every k, each release measured as `publish` measures it; none is let out.
 
     methods: `name` or `name:parameter=value`, several parameters parted by colons; all methods that
-    publish a table when left out. The policy's own method keeps the policy's parameters. A promise that
-    is broken and a k that can't be reached are rows of the table, not errors; raises InputError for what
-    can't be read or asked.
+    publish a table when left out. The policy's own method keeps the policy's parameters. A promise
+    that is broken and a k that can't be reached are rows of the table, not errors; raises
+    InputError for what can't be read or asked.
     """
     policy = Policy.of(policy)
     policies = _with_methods(policy, methods)
@@ -218,7 +222,9 @@ def _label(method: str, settings: dict[str, Any]) -> str:
 
 
 def _with_methods(policy: Policy, methods: Sequence[str] | None) -> list[Policy]:
-    """The policy with each of the methods; raises InputError with everything that is wrong with them."""
+    """The policy with each of the methods; raises InputError with everything that is wrong with
+    them.
+    """
     if methods is None:
         methods = [
             method.name for method in registry.methods().values() if method.verb == "publish"

@@ -1,6 +1,7 @@
 """Propose: a first policy for a table, every role with its reason, to be read before it is used.
 
-Guesses lean to caution: what an attacker could know is a quasi-identifier, what names a person goes.
+Guesses lean to caution: what an attacker could know is a quasi-identifier, what names a person
+goes.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def propose_file(data_path: str, k: int) -> str:
 
 
 def propose(frame: Any, k: int = 10) -> str:
-    """The YAML text of a policy for this table: valid as it stands, with a reason beside every role; k: at least 2."""
+    """The YAML text of a policy for this table: valid as it stands, with a reason beside every
+    role; k: at least 2.
+    """
     table = table_of(frame)
     k = build(registry.models()["k-anonymity"], "promise 'k-anonymity'", {"k": k}).k
     odd = looks_like_data(table, table.names)
@@ -159,7 +162,9 @@ def _short(value: float) -> int | float:
 
 
 def _only_one_subject(proposals: dict[str, _Proposal], table: Table) -> None:
-    """Of several columns that number something, the one whose values repeat and whose name means a person."""
+    """Of several columns that number something, the one whose values repeat and whose name means a
+    person.
+    """
     numbering = [name for name, p in proposals.items() if p.settings["role"] == "subject"]
     if len(numbering) < 2:
         return

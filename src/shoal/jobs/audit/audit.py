@@ -57,9 +57,9 @@ def audit(
 
     With the original (the same records in the same order) people are counted and every cell is
     checked to cover the truth. Without it, and without a subject column in the release, rows are
-    counted and the certificate's `counted` says so. downstream: also train classifiers on the release and
-    test them on the original; needs the extra `ml`. Raises InputError where the two tables or the policy
-    don't fit each other.
+    counted and the certificate's `counted` says so. downstream: also train classifiers on the
+    release and test them on the original; needs the extra `ml`. Raises InputError where the two
+    tables or the policy don't fit each other.
     """
     policy = Policy.of(policy)
     truth = None if original is None else table_of(original)
@@ -147,7 +147,8 @@ def measure(
 ) -> tuple[Certificate, Release]:  # fmt: skip
     """The certificate of a released table, and the table as its readers see it.
 
-    measures: what a stream's promises are measured with; by default, where the policy names a reference, it alone.
+    measures: what a stream's promises are measured with; by default, where the policy names a
+    reference, it alone.
     """
     progress("reading the release")
     release = read_release(released, schema, policy, truth)
@@ -213,7 +214,9 @@ _RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")
 
 
 def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth | None) -> Release:
-    """The released table as its readers see it; raises InputError with everything that can't be read."""
+    """The released table as its readers see it; raises InputError with everything that can't be
+    read.
+    """
     columns, unreadable = read_columns(released, schema)
     findings: list[Any] = list(unreadable)
     sensitive = {}
@@ -261,7 +264,9 @@ def _domain_width(encoded: EncodedAttribute) -> float:
 
 
 def _suppressed_in_original(truth: Truth, marked: np.ndarray, policy: Policy) -> np.ndarray:
-    """Records of the original that are in no class; (n,) bool. marked: those that show the mark everywhere."""
+    """Records of the original that are in no class; (n,) bool. marked: those that show the mark
+    everywhere.
+    """
     if truth.suppressed is not None:
         return truth.suppressed
     if policy.recodes_globally and not marked.all():

@@ -12,8 +12,12 @@ from shoal.data.table import Table, as_text
 from shoal.jobs.audit.truth import Truth
 
 
-def cells_match_original(published: PublishedColumn, encoded: EncodedAttribute, truth: Truth, classes: Classes) -> np.ndarray:
-    """Whether each record's cell covers its true value and, where it shows a mean, is that of its class; (n,) bool."""
+def cells_match_original(
+    published: PublishedColumn, encoded: EncodedAttribute, truth: Truth, classes: Classes
+) -> np.ndarray:
+    """Whether each record's cell covers its true value and, where it shows a mean, is that of its
+    class; (n,) bool.
+    """
     covered = covers(published, encoded.value_of_code(), truth.aligned(encoded.codes))
     if published.means is None:
         return covered
@@ -22,12 +26,13 @@ def cells_match_original(published: PublishedColumn, encoded: EncodedAttribute, 
     sizes = np.maximum(np.bincount(places, minlength=classes.count + 1), 1)
     means = (np.bincount(places, weights=values, minlength=classes.count + 1) / sizes)[places]
     # half a unit of the last decimal that a mean is written with, and what floats add to it
-    rounding = 0.5000001 * 10.0 ** -mean_decimals(encoded.texts[: encoded.present]) + 1e-12 * np.abs(means)
+    rounding = 0.5000001 * 10.0 ** -mean_decimals(
+        encoded.texts[: encoded.present]
+    ) + 1e-12 * np.abs(means)
     is_mean = np.abs(shown - means) <= rounding
     if published.behind is None:
         return covered & (is_mean | np.isnan(shown))
     return np.where(np.isnan(shown), covered, is_mean)
-
 
 
 def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> dict[str, int]:
@@ -45,7 +50,6 @@ def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> d
                 # a suppressed record may withhold its sensitive values, too
                 changed |= differs & ~(star[shown.codes] & (release.classes.labels < 0))
     return {"uncovered": int(uncovered.sum()), "changed": int(changed.sum())}
-
 
 
 def _differing(attribute: Attribute, released: Table, truth: Truth) -> np.ndarray:

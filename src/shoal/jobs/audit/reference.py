@@ -1,4 +1,6 @@
-"""A policy's promises, measured on clusters or classes of a stream. Shares no code with the methods."""
+"""A policy's promises, measured on clusters or classes of a stream. Shares no code with the
+methods.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ from shoal.privacy.promise import Promise
 class Measures:
     """Promises, measured on clusters or classes of a stream.
 
-    t-closeness compares with the reference: a stream has no whole table. Its values, and where it is joint their
-    combinations, are then those that the reference shows.
+    t-closeness compares with the reference: a stream has no whole table. Its values, and where it
+    is joint their combinations, are then those that the reference shows.
     """
 
     def __init__(self, models: list[Any], schema: Schema, reference: Table | None) -> None:
@@ -69,13 +71,16 @@ class Measures:
         return model.holds if model.model != "t-closeness" else model.against(self._table)
 
     def unknown(self, name: str, cells: pl.Series) -> np.ndarray:
-        """Which cells of a sensitive attribute the reference that they are compared with does not show; (n,) bool."""
+        """Which cells of a sensitive attribute the reference that they are compared with does not
+        show; (n,) bool.
+        """
         if name not in self._cells:
             return np.zeros(len(cells), dtype=bool)
         return as_text(cells).cast(self._cells[name], strict=False).is_null().to_numpy()
 
     def unknown_together(self, cells: pl.DataFrame) -> list[tuple[tuple[str, ...], np.ndarray]]:
-        """Attributes that are compared together, and in which rows the reference does not show their combination.
+        """Attributes that are compared together, and in which rows the reference does not show
+        their combination.
 
         Rows with a value that it does not show at all count as shown: `unknown` names them.
         """
@@ -117,9 +122,11 @@ class Measures:
         return Classes(labels, count, numbers, sensitive)
 
     def report(self, model: Any, release: Release, released: pl.DataFrame) -> dict[str, Any]:
-        """A promise as a certificate states it: t-closeness to the reference, not to what happens to be published.
+        """A promise as a certificate states it: t-closeness to the reference, not to what happens
+        to be published.
 
-        released: the rows of the release. Raises InputError where they show values that the reference does not.
+        released: the rows of the release. Raises InputError where they show values that the
+        reference does not.
         """
         if model.model != "t-closeness":
             return model.report(release.classes)
@@ -152,8 +159,8 @@ class Measures:
 class Together:
     """Combinations of several sensitive attributes that a reference shows.
 
-    sizes: how many values each attribute has. keys: (c,) int64, the combinations in ascending order. leaves:
-    (c,) int32, the place of each in `column`.
+    sizes: how many values each attribute has. keys: (c,) int64, the combinations in ascending
+    order. leaves: (c,) int32, the place of each in `column`.
     """
 
     names: tuple[str, ...]

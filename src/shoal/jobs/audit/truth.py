@@ -15,7 +15,8 @@ class Truth:
     """What the owner knows about the published records, in the order they were published.
 
     rows: (n,) row of the original behind each published record.
-    suppressed: (n,) bool, records of the original that are in no class; None where that is not known.
+    suppressed: (n,) bool, records of the original that are in no class; None where that is not
+    known.
     """
 
     original: Table

@@ -1,7 +1,9 @@
-"""Fuse: all parties of an agreement as processes on this machine, talking as they would across organisations.
+"""Fuse: all parties of an agreement as processes on this machine, talking as they would across
+organisations.
 
-Each party is `shoal party NAME`, with throw-away keys, a loopback port and a folder of its own; a party that is killed
-is started again and goes on from its journal. The release is let out when all parties ended with the same bytes.
+Each party is `shoal party NAME`, with throw-away keys, a loopback port and a folder of its own; a
+party that is killed is started again and goes on from its journal. The release is let out when all
+parties ended with the same bytes.
 """
 
 from __future__ import annotations
@@ -66,10 +68,10 @@ def fuse(
 ) -> Publication:
     """One release from all parties' tables, with all parties as processes on this machine.
 
-    agreement: a PARTIES.yaml, or its content. tables: pandas, polars or pyarrow frames by party; of whom none is named
-    the agreement's own `table` is read. The same kind of frame as the first comes back. transcript: a folder for all
-    messages, which `shoal audit --transcript` checks. Raises InputError, InfeasibleError, PromiseError or PartyError,
-    and then returns nothing.
+    agreement: a PARTIES.yaml, or its content. tables: pandas, polars or pyarrow frames by party; of
+    whom none is named the agreement's own `table` is read. The same kind of frame as the first
+    comes back. transcript: a folder for all messages, which `shoal audit --transcript` checks.
+    Raises InputError, InfeasibleError, PromiseError or PartyError, and then returns nothing.
     """
     from shoal.jobs.publish.publish import Publication
 
@@ -182,7 +184,9 @@ def _fuse(
 
 
 def _check_output(agreement: Agreement, output: str) -> None:
-    """Raises InputError, before any work, where the release can't be written or would overwrite what is read."""
+    """Raises InputError, before any work, where the release can't be written or would overwrite
+    what is read.
+    """
     files.format_of(output)
     parent = Path(output).parent
     if Path(output).is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
@@ -229,7 +233,9 @@ def changed(
 
 
 def _prepared(agreement: Agreement, folder: Path, tables: dict[str, str]) -> Path:
-    """The agreement as this machine runs it, in a folder with keys and journals; a broken run's is used again."""
+    """The agreement as this machine runs it, in a folder with keys and journals; a broken run's is
+    used again.
+    """
     local = folder / "parties.json"
     asked = json.dumps(
         agreement.canonical
@@ -287,7 +293,9 @@ def _party(name: str, local: Path, folder: Path, output: str, transcript: Path |
 
 
 def _run(running: Sequence[_Running], progress: Progress) -> None:
-    """Runs all parties to their end; raises the first error that a party told, PartyError where one gives up."""
+    """Runs all parties to their end; raises the first error that a party told, PartyError where one
+    gives up.
+    """
     try:
         for party in running:
             _start(party, running[0].name, progress)

@@ -1,8 +1,10 @@
-"""The join of a fusion: which of a party's rows are people whom all tables have, in the order that all agree on.
+"""The join of a fusion: which of a party's rows are people whom all tables have, in the order that
+all agree on.
 
-Ids pass in chunks, each journaled by the channel before it counts as sent or heard, so that a party that was killed
-masks no chunk twice; as many processes as there are cores do the masking. Nothing is held but the party's own points,
-at the collector one other party's at a time, and a few chunks on their way.
+Ids pass in chunks, each journaled by the channel before it counts as sent or heard, so that a party
+that was killed masks no chunk twice; as many processes as there are cores do the masking. Nothing
+is held but the party's own points, at the collector one other party's at a time, and a few chunks
+on their way.
 """
 
 from __future__ import annotations
@@ -71,7 +73,8 @@ class IdJoin:
     def rows(self, ids: pl.Series, sizes: Mapping[str, int]) -> np.ndarray:
         """The row of the own table behind every row of the joint one, (people,) int64.
 
-        sizes: how many records each owner has. Raises InfeasibleError where too few people are in common.
+        sizes: how many records each owner has. Raises InfeasibleError where too few people are in
+        common.
         """
         secret = self._secret()
         rng = np.random.default_rng(list(hashlib.sha256(b"order" + secret).digest()))
@@ -124,7 +127,9 @@ class IdJoin:
     def _through_all(
         self, own: _Chunks, sizes: Mapping[str, int], secret: bytes, workers: Executor | None
     ) -> np.ndarray:
-        """Own ids masked by everybody; meanwhile those of the others pass through and are masked here."""
+        """Own ids masked by everybody; meanwhile those of the others pass through and are masked
+        here.
+        """
         place = self._owners.index(self._name)
         before, after = self._owners[place - 1], self._owners[(place + 1) % len(self._owners)]
         work = partial(joining.masked_ids, agreement=self._agreement.hash, secret=secret)
@@ -144,7 +149,9 @@ class IdJoin:
     def _pass_on(
         self, to: str, work: Work, chunks: _Chunks | _Passing, told: str, workers: Executor | None
     ) -> None:
-        """Sends every chunk as `work` makes it; those that were sent in an earlier run are not made again."""
+        """Sends every chunk as `work` makes it; those that were sent in an earlier run are not made
+        again.
+        """
         first = min(self._link.sent_before(to), len(chunks))
         fresh = _each(work, chunks.after(first), workers)
         for i in range(len(chunks)):
@@ -154,7 +161,9 @@ class IdJoin:
         next(fresh, None)  # where all were sent before, what they came from still counts as heard
 
     def _common(self, points: np.ndarray, sizes: Mapping[str, int]) -> np.ndarray:
-        """The points that all owners have, as the collector finds them: the first owner, or the helper of keyed ids."""
+        """The points that all owners have, as the collector finds them: the first owner, or the
+        helper of keyed ids.
+        """
         collector = self._agreement.collector
         if self._name == collector:
             return self._compare(
@@ -203,7 +212,9 @@ class _Chunks:
 
 
 class _Passing:
-    """Chunks of so many points as they come from a party; raises PartyError where one has another length."""
+    """Chunks of so many points as they come from a party; raises PartyError where one has another
+    length.
+    """
 
     def __init__(self, link: PartyLink, sender: str, points: int) -> None:
         self._link, self._sender, self._points = link, sender, points

@@ -25,7 +25,10 @@ class Keys:
         """Writes fresh keys; raises InputError where there are some, which must not be lost."""
         for path in (self.key, self.certificate):
             if path.exists():
-                raise InputError(f"'{path}': is there already; a new key would end what was agreed with the old one")
+                raise InputError(
+                    f"'{path}': is there already; a new key would end what was agreed with the"
+                    " old one"
+                )
         private, public = make_keys(name)
         descriptor = os.open(self.key, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -33,15 +36,19 @@ class Keys:
         self.certificate.write_bytes(public)
 
     def identity(self, name: str, address: str, certificate: bytes) -> Identity:
-        """The party as the others know it; raises InputError where its key or certificate doesn't fit."""
+        """The party as the others know it; raises InputError where its key or certificate doesn't
+        fit.
+        """
         try:
             key, own = self.key.read_bytes(), self.certificate.read_bytes()
         except OSError as failed:
             raise InputError(
-                f"party '{name}': key '{self.key}' can't be read ({failed.strerror}); 'shoal party init' makes it"
+                f"party '{name}': key '{self.key}' can't be read ({failed.strerror}); 'shoal party"
+                " init' makes it"
             ) from None
         if own != certificate:
             raise InputError(
-                f"party '{name}': the agreement has another certificate than '{self.certificate}'; agree anew"
+                f"party '{name}': the agreement has another certificate than '{self.certificate}';"
+                " agree anew"
             )
         return Identity(name, address, own, key)

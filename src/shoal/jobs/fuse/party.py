@@ -1,8 +1,9 @@
-"""One party of a fusion: joins, specializes in rounds with the others, and ends with the table that all have.
+"""One party of a fusion: joins, specializes in rounds with the others, and ends with the table that
+all have.
 
-The program below reads as if nothing ever broke. Everything it hears, and what it drew at random, is in the party's
-journal; after a break, or a new start, it runs again from its begin, hears the same from the journal, and so comes to
-where it was. What it said already is not said again.
+The program below reads as if nothing ever broke. Everything it hears, and what it drew at random,
+is in the party's journal; after a break, or a new start, it runs again from its begin, hears the
+same from the journal, and so comes to where it was. What it said already is not said again.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ _SLICE = 1 << 18  # rows
 
 @dataclass(frozen=True)
 class PartyInput:
-    """What an owner brings: checked ids, the cells of its quasi-identifiers, plain columns and perhaps the label."""
+    """What an owner brings: checked ids, the cells of its quasi-identifiers, plain columns and
+    perhaps the label.
+    """
 
     ids: pl.Series
     cells: dict[int, np.ndarray]
@@ -91,7 +94,9 @@ class PartyInput:
 
 @dataclass
 class Account:
-    """What a run took: seconds by phase, of the clock and of this process's processors, rounds and steps."""
+    """What a run took: seconds by phase, of the clock and of this process's processors, rounds and
+    steps.
+    """
 
     seconds: dict[str, float] = field(default_factory=dict)
     processor: dict[str, float] = field(default_factory=dict)
@@ -129,11 +134,12 @@ def run_party(
     transcript: Path | None = None,
     progress: Progress = no_progress,
 ) -> FusionResult | None:
-    """Takes part until the table is finished; None for a helper. Goes on where an earlier run in `folder` stopped.
+    """Takes part until the table is finished; None for a helper. Goes on where an earlier run in
+    `folder` stopped.
 
-    holdings: what the party brings, None for a helper. joined: its row behind every joint one, where the parties
-    have agreed on ids before; nothing is joined then. transcript: folder for all messages and the table by row.
-    Raises InputError, InfeasibleError or PartyError.
+    holdings: what the party brings, None for a helper. joined: its row behind every joint one,
+    where the parties have agreed on ids before; nothing is joined then. transcript: folder for all
+    messages and the table by row. Raises InputError, InfeasibleError or PartyError.
     """
     if agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
         check_computing(len(agreement.computing))
@@ -238,7 +244,9 @@ class _Run:
         return Party(self._agreement.rule(), taxonomies, own, classes, self._agreement.qids())
 
     def attempt(self) -> FusionResult | None:
-        """One session, from the begin of the program to its end; raises LinkLost if the session breaks."""
+        """One session, from the begin of the program to its end; raises LinkLost if the session
+        breaks.
+        """
         self._account = Account()
         rounds = self._rounds()
         try:
@@ -271,7 +279,9 @@ class _Run:
         )
 
     def _help(self, rounds: MpycRounds | ClearRounds | None) -> None:
-        """A helper's part: compare keyed ids, and compute with two owners until they say that it is over."""
+        """A helper's part: compare keyed ids, and compute with two owners until they say that it is
+        over.
+        """
         if self._agreement.collector == self._name:
             self._progress("helping to join the ids")
             IdJoin(self._name, self._agreement, self._link, self._journal, self._progress).help()
@@ -385,7 +395,9 @@ class _Run:
             self._link.send(self._agreement.model.helper.name, Kind.END, b"")
 
     def _winner(self, bids: list[int], rounds: MpycRounds | ClearRounds | None) -> tuple[int, int]:
-        """Who won the round and with how many steps: as the journal knows it, else as it is computed now."""
+        """Who won the round and with how many steps: as the journal knows it, else as it is
+        computed now.
+        """
         number = self._account.rounds
         if rounds is None:
             return 0, sum(bid > 0 for bid in bids)
@@ -570,7 +582,8 @@ def write_release(
 ) -> Certificate:
     """Writes the table, its certificate and the policy to audit it with; all whole or none.
 
-    The table is audited from the bytes that were written. Raises PromiseError where it breaks a promise.
+    The table is audited from the bytes that were written. Raises PromiseError where it breaks a
+    promise.
     """
     kind = files.format_of(output)
     policy = agreement.policy
@@ -608,7 +621,9 @@ def write_release(
 
 
 def groups_by_qid(agreement: Agreement, release: Release) -> list[dict[str, Any]]:
-    """The groups of people who share their published values, QID by QID; `classes` has those of all QIDs together."""
+    """The groups of people who share their published values, QID by QID; `classes` has those of all
+    QIDs together.
+    """
     told = []
     for promise in agreement.policy.build_promises():
         attributes = promise.attributes or tuple(agreement.quasi)

@@ -1,4 +1,6 @@
-"""How the winner of a round is found: by MPyC over the parties' channels, or, in tests, in the clear."""
+"""How the winner of a round is found: by MPyC over the parties' channels, or, in tests, in the
+clear.
+"""
 
 from __future__ import annotations
 

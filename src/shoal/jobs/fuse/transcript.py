@@ -1,11 +1,14 @@
-"""The transcript of a fusion: every message that left a party, and the proof that none says more than is published.
+"""The transcript of a fusion: every message that left a party, and the proof that none says more
+than is published.
 
-The check reads the messages with full knowledge - the agreement and the finished table by row - and turns each into
-facts: this row has this node of this attribute. Every fact must be implied by the finished table, every byte must be
-accounted for, and only kinds of messages on the closed list may occur. It shares no code with the parties.
+The check reads the messages with full knowledge - the agreement and the finished table by row - and
+turns each into
+facts: this row has this node of this attribute. Every fact must be implied by the finished table,
+every byte must be accounted for, and only kinds of messages on the closed list may occur. It shares
+no code with the parties.
 
-What it can't turn into facts is random to whoever receives it, as far as the cryptography holds: masked ids, and
-shares of secure rounds. Their lengths follow from public counts.
+What it can't turn into facts is random to whoever receives it, as far as the cryptography holds:
+masked ids, and shares of secure rounds. Their lengths follow from public counts.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ _POINT = 32
 
 
 class Recorder:
-    """Writes down what one party sends. What needs no journal is recorded at once, the rest at the end."""
+    """Writes down what one party sends. What needs no journal is recorded at once, the rest at the
+    end.
+    """
 
     def __init__(self, folder: Path, name: str) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -44,7 +49,9 @@ class Recorder:
         _write(self._shares, receiver, Kind.SHARES, content)
 
     def close(self, journal: Journal, agreement: Agreement, rows: pl.DataFrame | None) -> None:
-        """All other messages; the agreement; and the table by row, which they are compared with, for an owner."""
+        """All other messages; the agreement; and the table by row, which they are compared with,
+        for an owner.
+        """
         self._shares.close()
         with open(self._folder / f"{self._name}.messages", "wb") as file:
             for receiver in agreement.everybody:
@@ -64,7 +71,9 @@ def _write(file: BinaryIO, receiver: str, kind: Kind, content: bytes) -> None:
 
 @dataclass
 class Containment:
-    """What was found: messages and bytes by kind, facts, and whatever is wrong; `holds` if nothing is."""
+    """What was found: messages and bytes by kind, facts, and whatever is wrong; `holds` if nothing
+    is.
+    """
 
     messages: Counter[str] = field(default_factory=Counter)
     bytes: Counter[str] = field(default_factory=Counter)
@@ -77,7 +86,9 @@ class Containment:
 
 
 def check_transcript(folder: Path) -> Containment:
-    """Whether every message of a fusion says no more than its table; raises InputError where it is not whole."""
+    """Whether every message of a fusion says no more than its table; raises InputError where it is
+    not whole.
+    """
     if not (folder / "agreement.json").is_file():
         raise InputError(
             f"transcript '{folder}': holds no finished fusion; name the folder given to 'fuse"
@@ -202,7 +213,9 @@ class _Reader:
             self._one(kind, content)
 
     def said_all(self) -> bool:
-        """Whether the nodes of the sender's own attributes, as it said them, are those of the table."""
+        """Whether the nodes of the sender's own attributes, as it said them, are those of the
+        table.
+        """
         own = [
             j
             for j, d in enumerate(self._agreement.domains)

@@ -1,9 +1,9 @@
 """A plan: the mapping that global recoding chose for one table, saved and applied to another.
 
-A plan says for every value what is published instead, so it holds values of the hierarchies: it belongs to
-the owner and is not for publication. Applied to another table, records with a value that it does not cover
-are suppressed and counted; classes that break a promise there are suppressed as far as the plan allows. What
-comes out is audited like any release.
+A plan says for every value what is published instead, so it holds values of the hierarchies: it
+belongs to the owner and is not for publication. Applied to another table, records with a value that
+it does not cover are suppressed and counted; classes that break a promise there are suppressed as
+far as the plan allows. What comes out is audited like any release.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ SCHEMA = "shoal.plan/1"
 class Column:
     """What becomes of one quasi-identifier's values.
 
-    cells: published text of each value; numbers: [least, greatest, published text] of spans of numbers. unchanged:
-    every number is published as it is. whole: the one text that is published of everything, None else.
+    cells: published text of each value; numbers: [least, greatest, published text] of spans of
+    numbers. unchanged:
+    every number is published as it is. whole: the one text that is published of everything, None
+    else.
     """
 
     cells: dict[str, str]
@@ -44,9 +46,11 @@ class Column:
     whole: str | None = None
 
     def texts(self, encoded: EncodedAttribute, render: Render) -> list[str | None]:
-        """The published text of each rank of a table, None for a value that the plan does not cover.
+        """The published text of each rank of a table, None for a value that the plan does not
+        cover.
 
-        A missing value stays missing, but where everything is generalized to one: then nobody shows anything.
+        A missing value stays missing, but where everything is generalized to one: then nobody shows
+        anything.
         """
         some_missing = encoded.present < len(encoded.texts)
         if self.whole is not None:
@@ -128,7 +132,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Followed:
-    """A table recoded by a plan. uncovered: by attribute, distinct values and records that the plan does not cover."""
+    """A table recoded by a plan. uncovered: by attribute, distinct values and records that the plan
+    does not cover.
+    """
 
     recoding: GlobalRecoding
     uncovered: dict[str, dict[str, int]]
@@ -143,9 +149,11 @@ def follow(
     promises: list[Any],
     render: Render,
 ) -> Followed:
-    """The table recoded; raises InputError and PromiseError where the plan doesn't fit or suppresses too much.
+    """The table recoded; raises InputError and PromiseError where the plan doesn't fit or
+    suppresses too much.
 
-    everybody: all records in one class. missing: (n,) bool, records that the rule for missing values suppresses.
+    everybody: all records in one class. missing: (n,) bool, records that the rule for missing
+    values suppresses.
     """
     _require_same(plan, attributes)
     bound = BoundPromises(promises, whole_table)
@@ -182,7 +190,9 @@ def follow(
 
 
 def _require_same(plan: Plan, attributes: tuple[EncodedAttribute, ...]) -> None:
-    """Raises InputError with every quasi-identifier that the plan lacks, or has and the policy lacks."""
+    """Raises InputError with every quasi-identifier that the plan lacks, or has and the policy
+    lacks.
+    """
     asked = {e.attribute.name for e in attributes}
     known = set(plan.rounds[0]) if plan.rounds else set()
     findings = [

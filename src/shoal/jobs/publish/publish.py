@@ -54,7 +54,8 @@ class Publication:
 class Draft:
     """What would be published, before anyone has measured it.
 
-    plan: to be saved; None for local recoding, and where one was applied. told: more keys of the certificate.
+    plan: to be saved; None for local recoding, and where one was applied. told: more keys of the
+    certificate.
     """
 
     frame: pl.DataFrame
@@ -87,9 +88,9 @@ def publish(
     """One release of a pandas, polars or pyarrow frame; the same kind of frame comes back.
 
     Every promise of the policy holds on `data`, measured on its cells; raises InputError,
-    InfeasibleError or PromiseError and returns nothing otherwise. plan: a file; the plan in it is applied if
-    it exists, else the one that was found is saved there. explain: why, in the certificate. Both are for
-    methods of global recoding.
+    InfeasibleError or PromiseError and returns nothing otherwise. plan: a file; the plan in it is
+    applied if it exists, else the one that was found is saved there. explain: why, in the
+    certificate. Both are for methods of global recoding.
     """
     started = time.process_time()
     policy = Policy.of(policy)
@@ -113,8 +114,8 @@ def publish_file(
 ) -> Outcome:
     """One release from file to file; writes the output and its certificate, both whole or neither.
 
-    The release is audited from the bytes that were written before they take their place. plan, explain: as
-    in `publish`.
+    The release is audited from the bytes that were written before they take their place. plan,
+    explain: as in `publish`.
     """
     started = time.process_time()
     _check_paths(input_path, output_path, policy)
@@ -144,7 +145,9 @@ def publish_file(
 
 
 def _existing(path: str | Path | None, policy: Policy, explain: bool) -> Plan | None:
-    """The plan in a file that exists already; raises InputError where a plan can be neither made nor applied."""
+    """The plan in a file that exists already; raises InputError where a plan can be neither made
+    nor applied.
+    """
     if path is None:
         return None
     if not policy.recodes_globally:
@@ -198,7 +201,9 @@ def prepare(
     plan: Plan | None = None,
     explained: bool = False,
 ) -> Draft:
-    """The release as it would be published; not yet measured. plan: to be applied instead of a search."""
+    """The release as it would be published; not yet measured. plan: to be applied instead of a
+    search.
+    """
     policy.build_method("publish")  # a method that can't be is told before the data is looked at
     progress("checking the data against the policy")
     table = ordered(table, policy)

@@ -1,4 +1,6 @@
-"""From a bound table to the frame that would be published: classes or cut, recoding, order of the rows."""
+"""From a bound table to the frame that would be published: classes or cut, recoding, order of the
+rows.
+"""
 
 from __future__ import annotations
 
@@ -35,16 +37,18 @@ def ordered(table: Table, policy: Policy) -> Table:
     return Table(table.frame[_by_content(table.frame)])
 
 
-
 def find_classes(
     matrix: Matrix, whole_table: Classes, policy: Policy, progress: Progress = no_progress
 ) -> tuple[Partition | Cut, float]:
-    """The classes, every promise kept, and the CPU seconds it took; raises InfeasibleError where there are none.
+    """The classes, every promise kept, and the CPU seconds it took; raises InfeasibleError where
+    there are none.
 
     A method that recodes globally finds a cut, which tells the classes.
     """
     promises = policy.build_promises()
-    findings = nearest_feasible(promises, whole_table, {name: len(codes) for name, codes in matrix.populations.items()})
+    findings = nearest_feasible(
+        promises, whole_table, {name: len(codes) for name, codes in matrix.populations.items()}
+    )
     if findings:
         raise InfeasibleError(findings[0], findings[1:])
     bound = BoundPromises(promises, whole_table)
@@ -59,9 +63,10 @@ def find_classes(
     return found, time.process_time() - started
 
 
-
 def _require_covered(promises: list[Any], matrix: Matrix) -> None:
-    """Raises InputError where some quasi-identifier is in no promise: a cut would publish it as it is."""
+    """Raises InputError where some quasi-identifier is in no promise: a cut would publish it as it
+    is.
+    """
     if any(promise.model != "k-anonymity" or not promise.attributes for promise in promises):
         return
     covered = {name for promise in promises for name in promise.attributes}
@@ -69,12 +74,11 @@ def _require_covered(promises: list[Any], matrix: Matrix) -> None:
     if left:
         raise InputError.from_findings(
             [
-                f"attribute '{name}': is a quasi-identifier and in no k-anonymity promise, so it would be published as "
-                "it is; add it to a promise, or give it the role 'plain'"
+                f"attribute '{name}': is a quasi-identifier and in no k-anonymity promise, so it"
+                " would be published as it is; add it to a promise, or give it the role 'plain'"
                 for name in left
             ]
         )
-
 
 
 @dataclass(frozen=True)
@@ -85,8 +89,9 @@ class Recoded:
     truth: Truth
 
 
-
-def recode(table: Table, fitting: BoundTable, found: Partition | Cut | GlobalRecoding, policy: Policy) -> Recoded:
+def recode(
+    table: Table, fitting: BoundTable, found: Partition | Cut | GlobalRecoding, policy: Policy
+) -> Recoded:
     """The release as it would be published, shuffled where the policy says so."""
     encoded = fitting.encoded
     recoding = _recoding(found, encoded, fitting.schema.render)
@@ -97,7 +102,6 @@ def recode(table: Table, fitting: BoundTable, found: Partition | Cut | GlobalRec
         return Recoded(frame, Truth(table, encoded, None, suppressed))
     rows = mixed(frame, policy.model.seed)
     return Recoded(frame[rows], Truth(table, encoded, rows, suppressed))
-
 
 
 def _recoding(
@@ -114,7 +118,6 @@ def _recoding(
     return Recoding.of(of_record, found.count, encoded.attributes)
 
 
-
 def _must_withhold(promises: list[Any], classes: Classes, suppressed: np.ndarray) -> bool:
     """Whether the suppressed records must hide their sensitive values, too.
 
@@ -127,9 +130,12 @@ def _must_withhold(promises: list[Any], classes: Classes, suppressed: np.ndarray
     return not BoundPromises(promises, classes).holds(labels, 1)[0]
 
 
-
 def _recoded(
-    table: Table, schema: Schema, encoded: EncodedTable, recoding: Recoding | GlobalRecoding, withheld: bool
+    table: Table,
+    schema: Schema,
+    encoded: EncodedTable,
+    recoding: Recoding | GlobalRecoding,
+    withheld: bool,
 ) -> pl.DataFrame:
     """The published columns, in the order of the input."""
     place = {e.attribute.name: j for j, e in enumerate(encoded.attributes)}
@@ -141,24 +147,27 @@ def _recoded(
         elif attribute.role is Role.IDENTIFIER:
             columns.append(pseudonyms(table.frame[attribute.name]))
         elif attribute.role is Role.SENSITIVE and withheld:
-            columns.append(_starred(table.frame[attribute.name], recoding.suppressed, schema.render.suppressed))
+            columns.append(
+                _starred(table.frame[attribute.name], recoding.suppressed, schema.render.suppressed)
+            )
         else:
             columns.append(table.frame[attribute.name])
     return pl.DataFrame(columns)
 
 
-
 def mixed(frame: pl.DataFrame, seed: int) -> np.ndarray:
-    """An order of the rows that follows from what they show alone: the seed, which is published, does not undo it."""
+    """An order of the rows that follows from what they show alone: the seed, which is published,
+    does not undo it.
+    """
     return _by_content(frame)[np.random.default_rng([seed, 1]).permutation(frame.height)]
 
 
-
 def _by_content(frame: pl.DataFrame) -> np.ndarray:
-    """Rows in the order of what they show as text; which of several equal rows comes first shows nowhere."""
+    """Rows in the order of what they show as text; which of several equal rows comes first shows
+    nowhere.
+    """
     text = frame.select(pl.all().cast(pl.String))
     return text.select(pl.arg_sort_by(text.columns)).to_series().to_numpy()
-
 
 
 def _starred(series: pl.Series, rows: np.ndarray, mark: str) -> pl.Series:

@@ -14,8 +14,9 @@ from shoal.state.ledger import CERTIFICATE, DATA, GENESIS, Ledger, sha256_of
 def verify_ledger(path: str | Path, *, noted: str | None = None) -> tuple[int, str]:
     """How many releases a ledger has, and the hash that the next one will follow.
 
-    Every byte is as it was: raises LedgerError with all that is changed, missing, added or out of order. noted: such a
-    hash from another day; the chain must still hold it, which one that was cut, or made anew, does not.
+    Every byte is as it was: raises LedgerError with all that is changed, missing, added or out of
+    order. noted: such a hash from another day; the chain must still hold it, which one that was
+    cut, or made anew, does not.
     """
     ledger = Ledger.at(path)
     findings = ledger.verify()
@@ -32,7 +33,9 @@ def verify_ledger(path: str | Path, *, noted: str | None = None) -> tuple[int, s
 
 
 def unmarked(path: str | Path) -> list[str]:
-    """What is no damage but may be a trace of somebody: a last step without its mark, in a line; else nothing."""
+    """What is no damage but may be a trace of somebody: a last step without its mark, in a line;
+    else nothing.
+    """
     return Ledger.at(path).unmarked()
 
 
@@ -51,12 +54,16 @@ def check_outside(path: str | Path, *outputs: str | Path | None) -> None:
 
 
 def ledger_table(path: str | Path, *, release: int | None = None) -> pl.DataFrame:
-    """The whole published table as of a release, or of the last one, as text; raises LedgerError or InputError."""
+    """The whole published table as of a release, or of the last one, as text; raises LedgerError or
+    InputError.
+    """
     return _verified_table(path, release)[0]
 
 
 def export_table(path: str | Path, output: str, release: int | None = None) -> tuple[int, int]:
-    """Writes the whole published table as of a release, whole or not at all; its records, and the release."""
+    """Writes the whole published table as of a release, whole or not at all; its records, and the
+    release.
+    """
     check_outside(path, output)
     table, number = _verified_table(path, release)
     kind = files.format_of(output)
@@ -78,7 +85,9 @@ def _verified_table(path: str | Path, release: int | None) -> tuple[pl.DataFrame
 
 
 def parts_of(ledger: Ledger, number: int) -> list[int]:
-    """The releases that make up the table as of one: the last of a whole table, and the increments behind it."""
+    """The releases that make up the table as of one: the last of a whole table, and the increments
+    behind it.
+    """
     parts: list[int] = []
     for release in range(number, 0, -1):
         parts.insert(0, release)

@@ -1,7 +1,7 @@
 """The history of a ledger: every release by itself, and each against all that were before it.
 
-Reads published files as anybody would, and the private part for who is who. Without a private part it says what
-boxes alone tell an attacker.
+Reads published files as anybody would, and the private part for who is who. Without a private part
+it says what boxes alone tell an attacker.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ MEANINGS = {
 class ReleaseAudit:
     """What was found on one release: its own promises, and its part in the history.
 
-    came_again: people in it who waited and came again, as its certificate states it; they have several records.
+    came_again: people in it who waited and came again, as its certificate states it; they have
+    several records.
     """
 
     number: int
@@ -78,7 +79,9 @@ class ReleaseAudit:
 
 @dataclass(frozen=True)
 class LedgerAudit:
-    """What was found on a whole ledger. damage: what the chain of hashes finds; nothing is measured then."""
+    """What was found on a whole ledger. damage: what the chain of hashes finds; nothing is measured
+    then.
+    """
 
     releases: Sequence[ReleaseAudit]
     damage: Sequence[str] = ()
@@ -116,7 +119,9 @@ class LedgerAudit:
 def audit_ledger(
     path: str | Path, *, k: int | None = None, progress: Progress = no_progress
 ) -> LedgerAudit:
-    """Every check on every release of a ledger, from the published files; raises LedgerError where there is none."""
+    """Every check on every release of a ledger, from the published files; raises LedgerError where
+    there is none.
+    """
     ledger = Ledger.at(path)
     progress("verifying the chain")
     damage = ledger.verify()
@@ -143,8 +148,8 @@ def write_found(found: LedgerAudit, output: str) -> None:
 class Chain:
     """The releases of a ledger, taken in one after the other.
 
-    last_table: the last release of the whole table; behind it, rows need not be remembered. values: of the table so
-    far, where a promise compares with it.
+    last_table: the last release of the whole table; behind it, rows need not be remembered. values:
+    of the table so far, where a promise compares with it.
     """
 
     ledger: Ledger
@@ -237,7 +242,9 @@ class Chain:
 
 @dataclass(frozen=True)
 class Reading:
-    """A published release as an audit reads it: from its cells, and from the private part who is who."""
+    """A published release as an audit reads it: from its cells, and from the private part who is
+    who.
+    """
 
     frame: pl.DataFrame
     identities: Identities | None
@@ -280,7 +287,8 @@ def _issue(number: int, reading: Reading, following: int) -> Issue:
     )
     labels, count = release.classes.labels, release.classes.count
     if schema.missing is not Missing.SUPPRESS and (labels < 0).any():
-        # nobody is suppressed under such a policy: who shows the mark everywhere is in a class like everybody else
+        # nobody is suppressed under such a policy: who shows the mark everywhere is in a class like
+        # everybody else
         labels, count = np.where(labels < 0, count, labels), count + 1
     lo, hi = (np.full((count, len(release.columns)), np.nan) for _ in range(2))
     kept = labels >= 0
@@ -331,7 +339,9 @@ def _only(classes: Classes, real: np.ndarray) -> Classes:
 
 
 def stated(findings: Sequence[Finding], allowed: bool) -> dict[str, Any]:
-    """The history as a certificate states it. allowed: whether it breaks and was let out all the same."""
+    """The history as a certificate states it. allowed: whether it breaks and was let out all the
+    same.
+    """
     return {
         "holds": not any(f.breaks for f in findings),
         "allowed": allowed,

@@ -1,7 +1,8 @@
-"""What a ledger's private part remembers of people: who stands behind each published row, and who waits.
+"""What a ledger's private part remembers of people: who stands behind each published row, and who
+waits.
 
-Subjects are kept as keyed tokens, never as they are named. Whole records are kept only while they wait, and by
-methods that publish the whole table anew.
+Subjects are kept as keyed tokens, never as they are named. Whole records are kept only while they
+wait, and by methods that publish the whole table anew.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ _NUMBER = ""  # the column of record numbers: no data column has an empty name
 class Identities:
     """Who stands behind each published row.
 
-    records: (n,) int64, the running number of each record, the same in every release; -1 where it has none yet or
-        the row is invented. subjects: (n,) uint64 tokens, None where every record is its own person.
-    invented, changed: (n,) bool; None where no row is. changed: the record is an update of what was published.
+    records: (n,) int64, the running number of each record, the same in every release; -1 where it
+        has none yet or the row is invented. subjects: (n,) uint64 tokens, None where every record
+        is its own person.
+    invented, changed: (n,) bool; None where no row is. changed: the record is an update of what was
+    published.
     """
 
     records: np.ndarray
@@ -60,7 +63,9 @@ class Identities:
         return Identities(*(None if part is None else part[rows] for part in parts))  # type: ignore[arg-type]
 
     def numbered(self, following: int) -> tuple[Identities, int]:
-        """The same, with numbers from `following` on for new records; and the number after the last."""
+        """The same, with numbers from `following` on for new records; and the number after the
+        last.
+        """
         new = (self.records < 0) & self.is_real
         records = self.records.copy()
         records[new] = following + np.arange(int(new.sum()))
@@ -101,7 +106,9 @@ class Identities:
 
 @dataclass(frozen=True)
 class DeferredRecords:
-    """Records that wait for a later release, and why. again: people of the increment who waited already."""
+    """Records that wait for a later release, and why. again: people of the increment who waited
+    already.
+    """
 
     frame: pl.DataFrame | None = None
     reasons: tuple[str, ...] = ()
@@ -128,7 +135,8 @@ class CandidateRecords:
     records: (n,) int64, the number of each record that is published already, -1 for new ones.
     subjects: (n,) uint64 tokens, None where every record is its own person.
     changed: (n,) bool, updates of published records. left: how many published records are deleted.
-    again: people of the increment who waited already: they have the records of both, and count once.
+    again: people of the increment who waited already: they have the records of both, and count
+    once.
     """
 
     table: Table
@@ -144,7 +152,9 @@ class CandidateRecords:
         return self.shows_new(np.ones(len(self.records), dtype=bool))
 
     def shows_new(self, kept: np.ndarray) -> bool:
-        """Whether a release of these records shows anything that is not published already; kept: (n,) bool."""
+        """Whether a release of these records shows anything that is not published already; kept:
+        (n,) bool.
+        """
         return bool((self.records[kept] < 0).any()) or bool(self.changed.any()) or self.left > 0
 
     def waiting_for(self, *reasons: str) -> DeferredRecords:
@@ -181,9 +191,11 @@ class CandidateRecords:
 def collect_candidates(
     frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger
 ) -> CandidateRecords:
-    """The increment with what waited and, for methods that need them, all published records; people as tokens.
+    """The increment with what waited and, for methods that need them, all published records; people
+    as tokens.
 
-    Raises InputError for operations that the method can't do, PromiseError for people it has published before.
+    Raises InputError for operations that the method can't do, PromiseError for people it has
+    published before.
     """
     frame = _with_tokens(as_text(frame), policy, ledger)
     operations = _operations(frame, policy, method)
@@ -249,7 +261,9 @@ def _changed(
     published: Published | None,
     waited: pl.DataFrame | None,
 ) -> tuple[Published | None, pl.DataFrame | None, int]:
-    """Published and waiting records after updates and deletions, and how many published ones are deleted."""
+    """Published and waiting records after updates and deletions, and how many published ones are
+    deleted.
+    """
     assert policy.subject is not None
     who = frame[policy.subject].fill_null("").to_numpy()
     touched = operations != INSERT
@@ -333,8 +347,8 @@ def known_people(ledger: Ledger) -> list[np.ndarray]:
 def write_known(ledger: Ledger, identities: Identities, folder: Path) -> tuple[int, ...]:
     """Adds the release's people to those ever published; the steps whose runs stay in use.
 
-    A run is merged with later ones of no greater size, so that there are few and each token is seldom written again:
-    an increment writes the same however many people the ledger holds.
+    A run is merged with later ones of no greater size, so that there are few and each token is
+    seldom written again: an increment writes the same however many people the ledger holds.
     """
     if identities.subjects is None:
         return ()
@@ -366,7 +380,9 @@ def write_originals(records: pl.DataFrame, identities: Identities, folder: Path)
 
 
 def _with_tokens(frame: pl.DataFrame, policy: Policy, ledger: Ledger) -> pl.DataFrame:
-    """The subject column as tokens: 64 bits of BLAKE2 under the ledger's key, as hexadecimal digits."""
+    """The subject column as tokens: 64 bits of BLAKE2 under the ledger's key, as hexadecimal
+    digits.
+    """
     if policy.subject is None or not frame.height:
         return frame
     column = encode_text(frame[policy.subject])
@@ -392,7 +408,9 @@ def _as_numbers(tokens: pl.Series) -> np.ndarray:
 
 
 def _by_content(frame: pl.DataFrame, policy: Policy) -> np.ndarray:
-    """The order in which methods see the records: by what they hold, so that nothing of the input's order is left."""
+    """The order in which methods see the records: by what they hold, so that nothing of the input's
+    order is left.
+    """
     if policy.model.render.order == "input":
         return np.arange(frame.height)
     columns = [name for name in frame.columns if name != policy.subject]

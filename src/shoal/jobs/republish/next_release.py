@@ -1,6 +1,8 @@
-"""The next release as it would be published: which records it holds, in which class each is, and how that reads.
+"""The next release as it would be published: which records it holds, in which class each is, and
+how that reads.
 
-Three ways, by what a method needs of published records: nothing, their originals, or the boxes of their classes.
+Three ways, by what a method needs of published records: nothing, their originals, or the boxes of
+their classes.
 """
 
 from __future__ import annotations
@@ -37,9 +39,12 @@ from shoal.state.ledger import Ledger
 class PlannedRelease:
     """A release, row by row; not yet measured.
 
-    identities: who stands behind each row. originals: the records that the private part keeps of it, in the order of
-    its real rows. truth: what the owner knows of the rows that `known` counts, None for all of them.
-    counterfeits: how many rows of each published class are invented; None where the method invents none.
+    identities: who stands behind each row. originals: the records that the private part keeps of
+    it, in the order of
+    its real rows. truth: what the owner knows of the rows that `known` counts, None for all of
+    them.
+    counterfeits: how many rows of each published class are invented; None where the method invents
+    none.
     again: people of the increment who waited already.
     """
 
@@ -58,7 +63,9 @@ class PlannedRelease:
 def plan(
     frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger, progress: Progress
 ) -> PlannedRelease | DeferredRecords:
-    """The next release; only what waits where there is none. Raises InputError, PromiseError or InfeasibleError."""
+    """The next release; only what waits where there is none. Raises InputError, PromiseError or
+    InfeasibleError.
+    """
     progress("checking the data against the policy")
     material = identities.collect_candidates(frame, policy, method, ledger)
     if not material.is_new:
@@ -102,7 +109,9 @@ def _written_out(
     waiting: DeferredRecords,
     seconds: float,
 ) -> PlannedRelease:
-    """The rows of all these records and, behind them, of invented ones; then shuffled where the policy says so."""
+    """The rows of all these records and, behind them, of invented ones; then shuffled where the
+    policy says so.
+    """
     partition = Partition(placed.labels[placed.labels >= 0], placed.count)
     recoded = recode(material.table, _in_order(bound), partition, policy)
     frame, identities, counted = recoded.frame, material.identities(), None
@@ -179,7 +188,9 @@ def _view(
 
 
 def _sensitive_of(policy: Policy, material: CandidateRecords) -> str:
-    """The one sensitive attribute; raises InputError with whatever keeps signatures from guarding the table."""
+    """The one sensitive attribute; raises InputError with whatever keeps signatures from guarding
+    the table.
+    """
     roles: dict[str, list[str]] = {}
     for name, attribute in policy.model.attributes.items():
         roles.setdefault(attribute.role, []).append(name)
@@ -297,7 +308,9 @@ class CurrentRelease:
 def _into_boxes(
     material: CandidateRecords, policy: Policy, method: Any, ledger: Ledger, progress: Progress
 ) -> PlannedRelease | DeferredRecords:
-    """New records placed in published classes. Each class is in the matrix as two corners of its box."""
+    """New records placed in published classes. Each class is in the matrix as two corners of its
+    box.
+    """
     today = CurrentRelease.of(ledger, policy)
     count, new = today.classes.count, material.table.records
     table = Table(pl.concat([_corners(today, material.table.frame, policy), material.table.frame]))
@@ -369,7 +382,9 @@ def _shown(
 
 
 def _corners(today: CurrentRelease, like: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Two invented records for every class, least and greatest in every quasi-identifier; the rest as some member's."""
+    """Two invented records for every class, least and greatest in every quasi-identifier; the rest
+    as some member's.
+    """
     member = np.zeros(today.classes.count, dtype=np.int64)
     kept = np.flatnonzero(today.labels >= 0)
     member[today.labels[kept]] = kept

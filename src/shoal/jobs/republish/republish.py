@@ -1,7 +1,7 @@
 """Republish: the next release of a growing table, safe together with all earlier ones, or withheld.
 
-read > split by operation > join what waited > place > recode > write > read back > audit the release and the
-history > append to the ledger
+read > split by operation > join what waited > place > recode > write > read back > audit the
+release and the history > append to the ledger
 """
 
 from __future__ import annotations
@@ -40,9 +40,11 @@ COUNTERFEITS = "counterfeits.csv"
 class Republication:
     """What became of an increment.
 
-    release: its number, None where all of it waits. certificate: of that release. waiting: how many records wait now.
+    release: its number, None where all of it waits. certificate: of that release. waiting: how many
+    records wait now.
     repeated: whether it had been appended before, and nothing was done. reasons: why records wait.
-    again: people of the increment who waited already; they have the records of both, and count once.
+    again: people of the increment who waited already; they have the records of both, and count
+    once.
     data: what was let out, read from the release, where a frame came in; None where nothing was.
     """
 
@@ -57,7 +59,9 @@ class Republication:
 
 @dataclass(frozen=True)
 class AuditedDraft:
-    """A planned release that was written and audited. records: how many the ledger has published with it."""
+    """A planned release that was written and audited. records: how many the ledger has published
+    with it.
+    """
 
     certificate: Certificate
     findings: Sequence[Finding]
@@ -78,12 +82,14 @@ def republish(
     allow_leaks: bool = False,
     progress: Progress = no_progress,
 ) -> Republication:
-    """The next release of the growing table in a ledger: a pandas, polars or pyarrow frame of new records.
+    """The next release of the growing table in a ledger: a pandas, polars or pyarrow frame of new
+    records.
 
-    The ledger, a folder, is begun if it is not there. The release and the whole history are audited from the bytes
-    that were written before they take their place; nothing is appended if it is not safe beside all earlier releases.
-    The same records in the same order are not published again. Raises InputError, PromiseError, InfeasibleError or
-    LedgerError. `data` is of the same kind as the frame, with cells as text, as they stand in the file.
+    The ledger, a folder, is begun if it is not there. The release and the whole history are audited
+    from the bytes that were written before they take their place; nothing is appended if it is not
+    safe beside all earlier releases. The same records in the same order are not published again.
+    Raises InputError, PromiseError, InfeasibleError or LedgerError. `data` is of the same kind as
+    the frame, with cells as text, as they stand in the file.
     """
     done = republish_source(
         increment_of(frame), Policy.of(policy), Path(ledger), allow_leaks, progress
@@ -116,7 +122,9 @@ def republish_source(
     allow_leaks: bool,
     progress: Progress = no_progress,
 ) -> Republication:
-    """As `republish`, with records that were read already; the same hash again is not published again."""
+    """As `republish`, with records that were read already; the same hash again is not published
+    again.
+    """
     started = time.process_time()
     policy = with_defaults(policy)
     method = policy.build_method("republish")
@@ -167,7 +175,9 @@ def republish_source(
 
 
 def with_defaults(policy: Policy) -> Policy:
-    """The policy with the verb's own method, where it names none, and shuffled rows, where it does not say."""
+    """The policy with the verb's own method, where it names none, and shuffled rows, where it does
+    not say.
+    """
     named = policy if policy.model.method is not None else policy.with_method(DEFAULT_METHOD, {})
     return named.with_shuffled_rows()
 
@@ -200,7 +210,8 @@ def reads_back(policy: Policy, method: Any) -> bool:
 def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
     """Raises LedgerError or InputError where nothing can be appended under this policy.
 
-    looks_back: whether all earlier releases will be read, and so must be whole; else the last one must be.
+    looks_back: whether all earlier releases will be read, and so must be whole; else the last one
+    must be.
     """
     if ledger.exists:
         if looks_back:
@@ -271,7 +282,9 @@ def _wait(
 def _write_private_state(
     planned: PlannedRelease, proved: AuditedDraft, method: Any, ledger: Ledger, folder: Path
 ) -> tuple[int, ...]:
-    """Writes what the private part keeps of a release; the earlier steps whose runs of people stay in use."""
+    """Writes what the private part keeps of a release; the earlier steps whose runs of people stay
+    in use.
+    """
     proved.identities.write(folder)
     planned.waiting.write(folder)
     if method.needs == "originals":
@@ -286,7 +299,9 @@ def _measured(
     policy: Policy,
     progress: Progress,
 ) -> Certificate:
-    """The certificate of the rows that were written, each compared with the truth where that is known."""
+    """The certificate of the rows that were written, each compared with the truth where that is
+    known.
+    """
     if planned.known is None:
         return measure(Table(frame), planned.schema, policy, planned.truth, progress)[0]
     certificate = read_as_published(frame, identities, policy).certificate

@@ -1,4 +1,6 @@
-"""How often sensitive values count in the published table of a ledger, for promises that compare with all of it."""
+"""How often sensitive values count in the published table of a ledger, for promises that compare
+with all of it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def compared(policy: Policy) -> tuple[str, ...]:
 
 
 def with_table(policy: Policy, ledger: Ledger, method: Any) -> Policy:
-    """The policy for the next release: for an increment, with the values of the table that it joins."""
+    """The policy for the next release: for an increment, with the values of the table that it
+    joins.
+    """
     names = compared(policy) if method.covers == "increment" and ledger.exists else ()
     releases = ledger.releases() if names else []
     if not releases:
@@ -42,7 +46,9 @@ def with_table(policy: Policy, ledger: Ledger, method: Any) -> Policy:
 
 
 def values_of(frame: pl.DataFrame, identities: Identities | None, policy: Policy) -> Values:
-    """Of one release, who is suppressed left out; a person counts once for each value, where the person is known."""
+    """Of one release, who is suppressed left out; a person counts once for each value, where the
+    person is known.
+    """
     names = compared(policy)
     if not names:
         return {}

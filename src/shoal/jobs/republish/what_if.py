@@ -42,7 +42,8 @@ WARM = 200
 class Prospect:
     """What one method would do with an increment.
 
-    certificate: of its release, None where there would be none. told: why there would be none, or what breaks.
+    certificate: of its release, None where there would be none. told: why there would be none, or
+    what breaks.
     """
 
     method: str
@@ -86,7 +87,8 @@ def what_if(
     *,
     progress: Progress = no_progress,
 ) -> list[Prospect]:
-    """What each method of re-publication would make of a frame of new records; nothing is published or begun.
+    """What each method of re-publication would make of a frame of new records; nothing is published
+    or begun.
 
     The policy's own method has the parameters that it has there. Raises InputError or LedgerError.
     """
@@ -123,7 +125,9 @@ def _prospects(
 
 
 def _warm_up(source: Source, policy: Policy, folder: Path) -> None:
-    """Some of the records, and the same again as other people: kernels are compiled before anything is timed."""
+    """Some of the records, and the same again as other people: kernels are compiled before anything
+    is timed.
+    """
     some = source.frame
     if policy.operation is not None:
         some = some.filter(

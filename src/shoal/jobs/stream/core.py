@@ -25,7 +25,9 @@ from shoal.jobs.stream.promises import BoundToStream, cells_of
 from shoal.policy.policy import Policy
 
 POSITION, PERSON = "\0position", "\0person"
-"""Columns of what is held that no source can name: where a record stood in the source, and whose it is."""
+"""Columns of what is held that no source can name: where a record stood in the source, and whose it
+is.
+"""
 
 _VERB = "stream"
 
@@ -34,8 +36,9 @@ _VERB = "stream"
 class Batch:
     """What one push let out, in the order in which it is published.
 
-    frame: the published rows. decided: all m decisions, with or without a row. row: (m,) place in `frame`,
-    -1 where none. position: (m,) int64, where each record stood in the source. person: (m,) text, None
+    frame: the published rows. decided: all m decisions, with or without a row. row: (m,) place in
+    `frame`, -1 where none. position: (m,) int64, where each record stood in the source. person:
+    (m,) text, None
     without a subject. live: cells of every cluster that may be used again after it.
     """
 
@@ -66,7 +69,9 @@ class Batch:
 
     @property
     def new(self) -> np.ndarray:
-        """(rows,) int64, the cluster among whose first members each published row is, -1 where none."""
+        """(rows,) int64, the cluster among whose first members each published row is, -1 where
+        none.
+        """
         shown = self.shown
         return np.where(self.decided.kind[shown] == NEW, self.decided.cluster[shown], -1)
 
@@ -75,7 +80,9 @@ class StreamCore:
     """A method at work on one stream, under one policy."""
 
     def __init__(self, policy: Policy, names: list[str], reference: Table | None = None) -> None:
-        """Raises InputError with every finding where policy, columns and method don't fit each other."""
+        """Raises InputError with every finding where policy, columns and method don't fit each
+        other.
+        """
         method = policy.build_method(_VERB)
         schema, findings = (
             policy.bind_stream(names) if reference is None else policy.bind(reference)
@@ -113,7 +120,9 @@ class StreamCore:
         self.arrived = 0
 
     def _written(self) -> list[str]:
-        """Quasi-identifiers whose own text may be published: numbers, and missing values that have several texts."""
+        """Quasi-identifiers whose own text may be published: numbers, and missing values that have
+        several texts.
+        """
         several = len(self.schema.missing_values) > 1 or "" not in self.schema.missing_values
         return [
             a.name
@@ -124,9 +133,11 @@ class StreamCore:
     def push(
         self, frame: pl.DataFrame, position: np.ndarray
     ) -> tuple[Batch | None, dict[int, str]]:
-        """Takes records in; what that lets out, and why some rows were not taken: row of the frame and reason.
+        """Takes records in; what that lets out, and why some rows were not taken: row of the frame
+        and reason.
 
-        frame: the columns that were named, in any order. position: (n,) int64, where each row stood in the source.
+        frame: the columns that were named, in any order. position: (n,) int64, where each row stood
+        in the source.
         """
         values, wrong = self._read(frame)
         if wrong:
@@ -144,7 +155,9 @@ class StreamCore:
         return self._let_out(self._publisher.expire(seq), early=True)
 
     def flush(self) -> Batch | None:
-        """The end of the stream; what was held goes out by the method's rules, or stays unpublished."""
+        """The end of the stream; what was held goes out by the method's rules, or stays
+        unpublished.
+        """
         return self._let_out(self._publisher.flush(), early=True)
 
     @property
@@ -158,7 +171,9 @@ class StreamCore:
         return self._held.count
 
     def true_values(self, batch: Batch) -> np.ndarray:
-        """(rows, d) float64, the number, place or leaf behind every published cell; NaN where missing."""
+        """(rows, d) float64, the number, place or leaf behind every published cell; NaN where
+        missing.
+        """
         values = batch.decided.values[batch.shown]
         values[values >= self.space.beyond] = np.nan
         return values
@@ -181,14 +196,17 @@ class StreamCore:
         return values, wrong
 
     def _unfit(self, frame: pl.DataFrame) -> list[tuple[int, str]]:
-        """Rows that name no subject, can't be written, or whose sensitive values the policy does not know."""
+        """Rows that name no subject, can't be written, or whose sensitive values the policy does
+        not know.
+        """
         found = []
         if self.schema.subject is not None:
             people = as_text(frame[self.schema.subject.name]).str.strip_chars()
             nobody = (people.is_in([*self.schema.missing_values, ""])).to_numpy()
             found += [(int(row), "names no subject") for row in np.flatnonzero(nobody)]
         for attribute in self.schema.published:
-            # what a quasi-identifier may hold is known: no domain, hierarchy or order has such a character
+            # what a quasi-identifier may hold is known: no domain, hierarchy or order has such a
+            # character
             if attribute.role is not Role.QUASI and frame[attribute.name].dtype == pl.String:
                 unwritable = (
                     frame[attribute.name]
@@ -251,7 +269,9 @@ class StreamCore:
     # letting out
 
     def _let_out(self, releases: Iterator[Emissions], early: bool = False) -> Batch | None:
-        """What is due of these releases and of earlier ones; all of it, where it leaves before its tick."""
+        """What is due of these releases and of earlier ones; all of it, where it leaves before its
+        tick.
+        """
         for one in releases:
             self._promises.settle(one)  # before the next release asks who may join
             self._due.append(one)
@@ -286,7 +306,8 @@ class StreamCore:
         )
 
     def _ticked(self, decided: Emissions, early: bool) -> Emissions:
-        """What leaves at ticks that have passed, everything between two of them as one release; the rest is due later.
+        """What leaves at ticks that have passed, everything between two of them as one release; the
+        rest is due later.
 
         So nobody's delay tells when they came, but for the tick.
         """
@@ -370,7 +391,9 @@ class StreamCore:
         texts: pl.Series,
         new: np.ndarray,
     ) -> list[str | None]:
-        """The text of each bound as its earliest member wrote it, or as a plain number where no member has it."""
+        """The text of each bound as its earliest member wrote it, or as a plain number where no
+        member has it.
+        """
         at = np.flatnonzero(values == bound[place])[::-1]
         member = np.full(len(bound), -1, dtype=np.int64)
         member[place[at]] = at
@@ -403,7 +426,8 @@ class StreamCore:
     def _order(self, decided: Emissions, frame: pl.DataFrame) -> tuple[np.ndarray, int]:
         """Places of the published rows, release by release, and how many; the unpublished follow.
 
-        Within a release the order follows from a hash of what the rows show, so it tells nothing of arrival.
+        Within a release the order follows from a hash of what the rows show, so it tells nothing of
+        arrival.
         """
         hidden = ~np.isin(decided.kind, (NEW, REUSE, SUPPRESS))
         within = decided.seq

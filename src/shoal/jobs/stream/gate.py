@@ -1,9 +1,11 @@
 """The gate: what is about to leave a stream is measured as its readers will see it.
 
-It sees cells, people and true values: equal cells are one class. A class must keep every promise in the one
-release in which it shows up first; one that was let out before, and may still be used, may grow. And every
-cluster that the method calls new must keep them by itself, whatever else shows the same cells.
-Promise: nothing passes that does not, in however many releases it comes. Shares no code with the methods.
+It sees cells, people and true values: equal cells are one class. A class must keep every promise in
+the one release in which it shows up first; one that was let out before, and may still be used, may
+grow. And every cluster that the method calls new must keep them by itself, whatever else shows the
+same cells.
+Promise: nothing passes that does not, in however many releases it comes. Shares no code with the
+methods.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ Cells = tuple[str | None, ...]
 class Gate:
     """What has been let out so far, and may be used again.
 
-    known: published cells of classes that kept every promise. least: the fewest people of a class at its
+    known: published cells of classes that kept every promise. least: the fewest people of a class
+    at its
     first appearance. suppressed: rows that show nothing.
     """
 
@@ -45,9 +48,10 @@ class Gate:
     ) -> np.ndarray:  # fmt: skip
         """The loss of each row, (n,) float64; raises PromiseError where a promise fails.
 
-        released: rows as they were read back. people: (n,) who is behind each. values: (n, d) true numbers,
-        places or leaves, NaN where missing. release: (n,) the number of its release, never falling. new: (n,) the
-        cluster whose first members it is among, -1 where none. live: cells under which later records may be published.
+        released: rows as they were read back. people: (n,) who is behind each. values: (n, d) true
+        numbers, places or leaves, NaN where missing. release: (n,) the number of its release, never
+        falling. new: (n,) the cluster whose first members it is among, -1 where none. live: cells
+        under which later records may be published.
         """
         columns, unreadable = read_columns(Table(released), self.schema)
         self._demand(not unreadable, "a published cell says nothing that can be read")

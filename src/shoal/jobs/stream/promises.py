@@ -32,15 +32,18 @@ Sensitive = Callable[[np.ndarray], pl.DataFrame]
 class BoundToStream:
     """Promises about clusters, each measured on its own members.
 
-    k: the largest number of subjects that some promise can't do without. Promises that every further
-    member leaves intact (k, distinct values) are asked when a cluster is made; for the others the
-    members of every cluster that may be used again are remembered, and asked again with whoever joins.
+    k: the largest number of subjects that some promise can't do without. Promises that every
+    further member leaves intact (k, distinct values) are asked when a cluster is made; for the
+    others the members of every cluster that may be used again are remembered, and asked again with
+    whoever joins.
 
-    Where people have several records, clusters that show the same cells may share people, and what each
-    keeps their union may break. So (`by_cells`) clusters of equal cells are judged as the one class that
-    readers see: members are remembered by cells, and cells that were published and whose members are
-    forgotten are not made again. Those are known by a mark in a table of bounded size: cells that
-    happen to have the same mark are not made again either, so memory is flat and the error is on the safe side.
+    Where people have several records, clusters that show the same cells may share people, and what
+    each keeps their union may break. So (`by_cells`) clusters of equal cells are judged as the one
+    class that
+    readers see: members are remembered by cells, and cells that were published and whose members
+    are forgotten are not made again. Those are known by a mark in a table of bounded size: cells
+    that happen to have the same mark are not made again either, so memory is flat and the error is
+    on the safe side.
     """
 
     def __init__(self, measures: Measures, sensitive: Sensitive, space: Space) -> None:
@@ -61,7 +64,8 @@ class BoundToStream:
         self._marks = np.zeros(MARKS // 8 if self.by_cells else 0, np.uint8)
 
     def capped(self, records: Arrivals, labels: np.ndarray) -> np.ndarray:
-        """The labels with -1 for records by which somebody would own too much of a new cluster; the earliest stay.
+        """The labels with -1 for records by which somebody would own too much of a new cluster; the
+        earliest stay.
 
         A cluster of too few people for any cap stays as it is, and fails.
         """
@@ -91,7 +95,9 @@ class BoundToStream:
     def _hold_as_read(
         self, people: np.ndarray, values: pl.DataFrame, labels: np.ndarray, shown: list[str]
     ) -> np.ndarray:
-        """Whether every promise holds in what readers see as one class: what shows these cells, published or new."""
+        """Whether every promise holds in what readers see as one class: what shows these cells,
+        published or new.
+        """
         parts = [(people, values, labels)]
         known = np.ones(len(shown), dtype=bool)
         for number, cell in enumerate(shown):
@@ -107,13 +113,17 @@ class BoundToStream:
         )
 
     def cells(self, records: Arrivals, labels: np.ndarray, count: int) -> list[str]:
-        """A text for what each of these clusters, `capped`, would show; equal where they show the same."""
+        """A text for what each of these clusters, `capped`, would show; equal where they show the
+        same.
+        """
         labels = self.capped(records, labels)
         lo, hi, _ = self._space.frozen(*boxes(records.values, labels, count))
         return cells_of(lo, hi)
 
     def may_join(self, records: Arrivals, clusters: np.ndarray) -> np.ndarray:
-        """Which records may join: of each cluster those who don't own too much of it, and all of these or none."""
+        """Which records may join: of each cluster those who don't own too much of it, and all of
+        these or none.
+        """
         allowed = np.ones(len(records), dtype=bool)
         if not self._recheck:
             return allowed
@@ -136,7 +146,9 @@ class BoundToStream:
         return allowed
 
     def settle(self, decided: Emissions) -> None:
-        """Remembers who is in the clusters that may be used again; of the others, that their cells were published."""
+        """Remembers who is in the clusters that may be used again; of the others, that their cells
+        were published.
+        """
         if not self._recheck:
             return
         self._joined = set()
@@ -193,7 +205,9 @@ class BoundToStream:
         return result
 
     def snapshot(self) -> dict[str, Any]:
-        """Members of the clusters that may be used again: one row each, with the cells and the person; and marks."""
+        """Members of the clusters that may be used again: one row each, with the cells and the
+        person; and marks.
+        """
         if not self._recheck:
             return {}
         parts = [
@@ -244,12 +258,13 @@ def cells_of(lo: np.ndarray, hi: np.ndarray) -> list[str]:
 def within_share(
     share: Fraction, labels: np.ndarray, people: np.ndarray, before: np.ndarray = NOBODY
 ) -> np.ndarray:
-    """Which records may be in their clusters, so that nobody owns more than a share of any; (n,) bool.
+    """Which records may be in their clusters, so that nobody owns more than a share of any; (n,)
+    bool.
 
-    labels: (n,) int, a cluster each. people: (n,) int64, the earliest records first. before: (m,) int64, who
-    owns the records that are in cluster 0 already, within their share; they stay.
-    Everybody may own as many records of a cluster as the same largest number allows, so as many stay as can. A
-    cluster in which fewer than 1 / share people are loses all of them.
+    labels: (n,) int, a cluster each. people: (n,) int64, the earliest records first. before: (m,)
+    int64, who owns the records that are in cluster 0 already, within their share; they stay.
+    Everybody may own as many records of a cluster as the same largest number allows, so as many
+    stay as can. A cluster in which fewer than 1 / share people are loses all of them.
     """
     everybody = np.unique(np.concatenate([people, before]), return_inverse=True)[1].reshape(-1)
     who, known = (
@@ -266,7 +281,9 @@ def within_share(
     stands[:1] = len(before)
 
     def added(most: np.ndarray) -> np.ndarray:
-        """Records that are let in of each pair where nobody may own more than so many of the cluster."""
+        """Records that are let in of each pair where nobody may own more than so many of the
+        cluster.
+        """
         return np.clip(most[cluster] - owned, 0, asks)
 
     fits, over = (

@@ -1,9 +1,10 @@
 """The stream as a process: a source, a sink, and a checkpoint that all three commit in one rename.
 
-One step: read a piece > publish what is due > write it to a hidden segment, read that back and measure it >
-commit source place, publisher and the length of every output in one snapshot > put the segment behind what
-stands in the outputs. Killed before the commit, the step is as if it never was and is done again, with the
-same result; killed behind it, the segment is put once more, to the same place.
+One step: read a piece > publish what is due > write it to a hidden segment, read that back and
+measure it > commit source place, publisher and the length of every output in one snapshot > put the
+segment behind what stands in the outputs. Killed before the commit, the step is as if it never was
+and is done again, with the same result; killed behind it, the segment is put once more, to the same
+place.
 """
 
 from __future__ import annotations
@@ -101,8 +102,8 @@ def stream_file(
 ) -> tuple[Certificate, np.ndarray]:
     """Publishes a source into a sink, to its end; goes on where the checkpoint stopped.
 
-    Returns the certificate, and the history as `Run.history`. Every release is measured from its bytes before it
-    leaves. Raises InputError, CheckpointError or PromiseError.
+    Returns the certificate, and the history as `Run.history`. Every release is measured from its
+    bytes before it leaves. Raises InputError, CheckpointError or PromiseError.
     """
     _check(order)
     with ExitStack() as stack:
@@ -120,7 +121,9 @@ def stream_file(
 
 @contextmanager
 def _told(order: Order) -> Iterator[None]:
-    """What the disk refuses is an InputError in one line; a reader of standard output that went away is left alone."""
+    """What the disk refuses is an InputError in one line; a reader of standard output that went
+    away is left alone.
+    """
     try:
         yield
     except BrokenPipeError:
@@ -195,7 +198,9 @@ class Output:
 def _run(
     order: Order, policy: Policy, feed: Feed | kafka.TopicFeed, clock: Callable[[], float]
 ) -> Iterator[Run]:
-    """The run at its beginning or where the checkpoint stopped; without a checkpoint, outputs appear at the end."""
+    """The run at its beginning or where the checkpoint stopped; without a checkpoint, outputs
+    appear at the end.
+    """
     with ExitStack() as stack:
         if order.checkpoint is not None:
             checkpoint = Checkpoint(order.checkpoint, order.durable)
@@ -226,7 +231,9 @@ def _run(
 
 
 def _require_columns(order: Order, checkpoint: Checkpoint, names: list[str]) -> None:
-    """Raises CheckpointError where the source does not begin as the one that the checkpoint was made with."""
+    """Raises CheckpointError where the source does not begin as the one that the checkpoint was
+    made with.
+    """
     state = checkpoint.load()
     if state is not None and state.get("columns") not in (None, names):
         again = (
@@ -382,7 +389,9 @@ class Run:
                 return
 
     def _require_no_more(self) -> None:
-        """Raises CheckpointError where a source that had ended has records again: its stream was closed."""
+        """Raises CheckpointError where a source that had ended has records again: its stream was
+        closed.
+        """
         if isinstance(self._feed, kafka.TopicFeed):
             return
         more = self._feed.read()
@@ -645,7 +654,9 @@ class Run:
         return certificate
 
     def interrupt(self) -> None:
-        """The certificate of what is committed, none where nothing shows yet; what was begun since does not count."""
+        """The certificate of what is committed, none where nothing shows yet; what was begun since
+        does not count.
+        """
         state = self._checkpoint.load()
         if state is None or self._in_parts:
             return
@@ -759,7 +770,9 @@ class Run:
 
     @property
     def history(self) -> np.ndarray:
-        """(stretches, 8) float64: records of each kind, their loss, their delay, clusters made; in order of leaving."""
+        """(stretches, 8) float64: records of each kind, their loss, their delay, clusters made; in
+        order of leaving.
+        """
         return np.array(self._tally.history, dtype=np.float64).reshape(-1, len(KINDS) + 3)
 
     def _tell(self, progress: Progress) -> None:

@@ -25,9 +25,9 @@ def stream(
 ) -> Stream:
     """A stream under a policy: `push` batches of records, `flush` at the end.
 
-    method, parameters: override those of the policy. reference: a table of the same columns, where the
-    policy leaves domains or values to be learnt from data, or where t-closeness is asked; else that of the policy,
-    if it names one. Raises InputError where something does not fit.
+    method, parameters: override those of the policy. reference: a table of the same columns, where
+    the policy leaves domains or values to be learnt from data, or where t-closeness is asked; else
+    that of the policy, if it names one. Raises InputError where something does not fit.
     """
     from shoal.policy.policy import Policy
 
@@ -46,7 +46,8 @@ DEFAULT_METHOD = "fads"
 class Stream:
     """Records in, published rows out, in batches of any size: the same records give the same rows.
 
-    What comes back may hold records of earlier batches, and those of this one may come later. Every row was
+    What comes back may hold records of earlier batches, and those of this one may come later. Every
+    row was
     measured before it came back: what breaks a promise raises PromiseError instead.
     """
 
@@ -61,8 +62,8 @@ class Stream:
     def push(self, batch: Any) -> Any:
         """Takes records in; the rows that are published now, as the kind of frame that came in.
 
-        A batch without records is a quiet moment. Raises InputError, and takes none of them, where a record does not
-        fit the policy, and behind `flush`.
+        A batch without records is a quiet moment. Raises InputError, and takes none of them, where
+        a record does not fit the policy, and behind `flush`.
         """
         from shoal.connectors.frames import like, table_of
 
@@ -114,7 +115,9 @@ class Stream:
         return packed({**told, **core, **gate})
 
     def restore(self, snapshot: bytes) -> None:
-        """Goes on where the snapshot was taken, under the same policy; raises CheckpointError otherwise."""
+        """Goes on where the snapshot was taken, under the same policy; raises CheckpointError
+        otherwise.
+        """
         from shoal.errors import CheckpointError
         from shoal.state.checkpoint import UNFIT, unpacked
 

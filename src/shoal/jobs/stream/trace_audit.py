@@ -1,6 +1,8 @@
-"""Audit of a published stream with its private trace: what no look at the published file alone can show.
+"""Audit of a published stream with its private trace: what no look at the published file alone can
+show.
 
-Shares no code with the methods. Everything is judged from the source, the published rows and the trace.
+Shares no code with the methods. Everything is judged from the source, the published rows and the
+trace.
 """
 
 from __future__ import annotations
@@ -47,8 +49,9 @@ def audit_stream(
 ) -> AuditResult:
     """The certificate of a published stream, people counted and every rule of the trace checked.
 
-    `faults` counts what breaks a rule; all are zero for an honest stream. record_lines: lines that a record of the
-    source could have. Raises InputError where the three files can't belong together.
+    `faults` counts what breaks a rule; all are zero for an honest stream. record_lines: lines that
+    a record of the source could have. Raises InputError where the three files can't belong
+    together.
     """
     started = time.process_time()
     progress("reading the source and the trace")
@@ -115,7 +118,9 @@ def _is_traced(column: pl.Series) -> bool:
 
 @dataclass(frozen=True)
 class Source:
-    """What a stream was made of: its records, the place of each among all of them, and the hash of their text."""
+    """What a stream was made of: its records, the place of each among all of them, and the hash of
+    their text.
+    """
 
     frame: pl.DataFrame
     position: np.ndarray
@@ -230,7 +235,9 @@ def _weak_new(
     cluster: np.ndarray, kind: np.ndarray, people: np.ndarray, original: Table, schema: Schema,
     truth: Truth, models: list[Any], reference: Table | None,
 ) -> int:  # fmt: skip
-    """Clusters whose own first members break a promise (I4); t-closeness where what it is compared with is known."""
+    """Clusters whose own first members break a promise (I4); t-closeness where what it is compared
+    with is known.
+    """
     new = kind == "new"
     if not new.any():
         return 0
@@ -253,7 +260,9 @@ def _not_tight(
     columns: tuple[PublishedColumn, ...], cluster: np.ndarray, kind: np.ndarray, truth: Truth, schema: Schema,
     parameters: dict[str, Any],
 ) -> int:  # fmt: skip
-    """Clusters that publish other than the exact hull of their first members (I4); widened ones are only covered."""
+    """Clusters that publish other than the exact hull of their first members (I4); widened ones are
+    only covered.
+    """
     new = kind == "new"
     if not new.any() or parameters.get("snap"):
         return 0
@@ -314,7 +323,9 @@ def _reuse_by_rule(
     shown: pl.DataFrame, columns: tuple[PublishedColumn, ...], cluster: np.ndarray, kind: np.ndarray,
     release: np.ndarray, schema: Schema, truth: Truth, policy: Policy,
 ) -> dict[str, int]:  # fmt: skip
-    """Rows published under a cluster that was no longer alive, and for FADS those that missed a better one (I5)."""
+    """Rows published under a cluster that was no longer alive, and for FADS those that missed a
+    better one (I5).
+    """
     if policy.method_name == "fads":
         return _reuse_by_fads(columns, cluster, kind, release, schema, truth, policy)
     if policy.method_name != "fads-tuple":
