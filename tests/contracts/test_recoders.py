@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from test_partitioners import variants
 
 import shoal
-from shoal.jobs.publish.explain import as_lines
 from shoal.policy import registry
 from shoal.policy.parameters import coerce_parameter
 from shoal.protocols import AnonymityRequirement
+from shoal.reports.text import explanation_sentences
 from shoal.testing import OnlyK, check_recoder, small_matrices
 from strategies import policies_with_tables, without_means
 
@@ -80,4 +80,4 @@ def test_a_plan_repeats_the_release_and_an_explanation_can_be_told(
     chosen = shoal.publish(sample_table, policy, plan=tmp_path / "plan.json", explain=True)
     again = shoal.publish(sample_table, policy, plan=tmp_path / "plan.json")
     assert again.data.equals(chosen.data)
-    assert list(as_lines(chosen.certificate["explanation"]))
+    assert list(explanation_sentences(chosen.certificate["explanation"]))

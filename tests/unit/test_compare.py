@@ -156,7 +156,7 @@ def test_a_method_that_refuses_does_not_stop_the_others(sample_table, sample_pol
 def broken(sample_table, sample_policy, monkeypatch):
     """A comparison of a release that the repair left as a bad method made it."""
     from shoal.data.partition import Partition
-    from shoal.jobs.publish import publish as job
+    from shoal.jobs.publish import recode as job
 
     pairs = Partition.of((np.arange(600) // 2).astype(np.int32))
     monkeypatch.setattr(job, "repair", lambda *_: pairs)

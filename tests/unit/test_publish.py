@@ -230,14 +230,14 @@ def test_a_release_that_breaks_a_promise_is_withheld(workplace, shoal, monkeypat
     import numpy as np
 
     from shoal.data.partition import Partition
-    from shoal.jobs.publish import publish
+    from shoal.jobs.publish import recode
 
     def one_alone(matrix, partition, promises):
         labels = partition.labels.copy()
         labels[0] = partition.count
         return Partition(labels.astype(np.int32), partition.count + 1)
 
-    monkeypatch.setattr(publish, "repair", one_alone)
+    monkeypatch.setattr(recode, "repair", one_alone)
     before = sorted(p.name for p in workplace.iterdir())
     result = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv")
     assert result.status == 1

@@ -12,8 +12,8 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import shown
-from shoal.cli.summary import print_history, print_summary
 from shoal.errors import InputError
+from shoal.reports.text import history_summary, summary
 
 if TYPE_CHECKING:
     from shoal.jobs.audit.audit import AuditResult
@@ -141,11 +141,11 @@ def audit(
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:
-        print_summary(certificate)
+        typer.echo(summary(certificate), err=True)
         if downstream:
-            from shoal.jobs.audit.downstream import as_lines
+            from shoal.reports.text import downstream_sentences
 
-            print("\n".join(as_lines(certificate["downstream"])), file=sys.stderr)
+            print("\n".join(downstream_sentences(certificate["downstream"])), file=sys.stderr)
     raise typer.Exit(0 if certificate.holds else 1)
 
 
@@ -197,7 +197,7 @@ def _audit_ledger(
     if as_json:
         typer.echo(json.dumps(found.report(), indent=2))
     elif not quiet:
-        print_history(found)
+        typer.echo(history_summary(found), err=True)
     return 0 if found.holds else 1
 
 

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
-from shoal.cli.fusion_summary import print_fusion
 from shoal.cli.progress import shown
 from shoal.errors import InputError
+from shoal.reports.text import fusion_summary
 
 
 def fuse(
@@ -62,4 +62,4 @@ def fuse(
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:
-        print_fusion(certificate, f"{output} and {output}.certificate.json")
+        typer.echo(fusion_summary(certificate, f"{output} and {output}.certificate.json"), err=True)

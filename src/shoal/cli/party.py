@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
-from shoal.cli.fusion_summary import print_fusion
 from shoal.errors import InputError
+from shoal.reports.text import fusion_summary
 
 
 def party(
@@ -94,7 +94,7 @@ def party(
     if certificate is not None and as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif certificate is not None and not quiet:
-        print_fusion(certificate, f"{output} and {output}.certificate.json")
+        typer.echo(fusion_summary(certificate, f"{output} and {output}.certificate.json"), err=True)
     return None
 
 

@@ -9,8 +9,8 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import shown
-from shoal.cli.summary import print_summary
 from shoal.errors import InputError
+from shoal.reports.text import summary
 
 
 def publish(
@@ -70,9 +70,11 @@ def publish(
     elif not quiet and output != "-":
         saved = [plan] if plan and outcome.draft.plan is not None else []
         written = [output, certificate_path(output), *saved, *([str(report)] if report else [])]
-        print_summary(outcome.certificate, f"{', '.join(written[:-1])} and {written[-1]}")
+        typer.echo(
+            summary(outcome.certificate, f"{', '.join(written[:-1])} and {written[-1]}"), err=True
+        )
     if explain and not as_json:
-        from shoal.jobs.publish.explain import as_lines
+        from shoal.reports.text import explanation_sentences
 
-        for line in as_lines(outcome.certificate["explanation"]):
+        for line in explanation_sentences(outcome.certificate["explanation"]):
             print(line, file=sys.stderr)

@@ -10,7 +10,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import shown
-from shoal.cli.summary import print_summary
+from shoal.reports.text import summary
 
 if TYPE_CHECKING:
     from shoal.policy.policy import Policy
@@ -82,7 +82,7 @@ def republish(
         for reason in done.reasons:
             print(f"shoal: {reason}", file=sys.stderr)
     elif done.certificate is not None and not as_json:
-        print_summary(done.certificate, f"{ledger / f'{done.release:04d}'}")
+        typer.echo(summary(done.certificate, f"{ledger / f'{done.release:04d}'}"), err=True)
         for finding in done.certificate["history"]["findings"]:
             if finding["breaks"]:
                 print(

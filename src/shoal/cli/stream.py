@@ -9,8 +9,8 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import shown
-from shoal.cli.summary import print_summary
 from shoal.errors import InputError
+from shoal.reports.text import summary
 
 
 def stream(
@@ -128,7 +128,10 @@ def stream(
             if output.startswith("kafka://") and checkpoint
             else None
         )
-        print_summary(certificate, f"{output} and {written or f'{output}.certificate.json'}")
+        typer.echo(
+            summary(certificate, f"{output} and {written or f'{output}.certificate.json'}"),
+            err=True,
+        )
     bad = certificate["records"]["rejected"]
     if bad and not quiet:
         were = "record was" if bad == 1 else "records were"

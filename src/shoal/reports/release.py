@@ -20,15 +20,14 @@ from shoal.data.certificate import Certificate
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Attribute, Kind, Missing, Role, Schema, Shown
 from shoal.jobs.audit.audit import AuditResult
-from shoal.jobs.audit.downstream import as_lines as downstream_lines
 from shoal.jobs.audit.truth import Truth
-from shoal.jobs.publish.explain import as_lines
 from shoal.jobs.publish.publish import Outcome
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports import charts
 from shoal.reports.distributions import Distribution, distributions, least_shown
 from shoal.reports.pages import filled, write_page
+from shoal.reports.text import downstream_sentences, explanation_sentences
 from shoal.utility.class_sizes import class_sizes
 from shoal.utility.generalized_loss import GeneralizedLoss
 
@@ -112,7 +111,7 @@ def _content(measured: Measured) -> dict[str, Any]:
         ],
         "utility": [_measure(name, score) for name, score in certificate["utility"].items()],
         "downstream": (
-            downstream_lines(certificate["downstream"]) if "downstream" in certificate else []
+            downstream_sentences(certificate["downstream"]) if "downstream" in certificate else []
         ),
         "comparisons": [
             _comparison(measured, i, d) for i, d in enumerate(_distributions(measured))
@@ -121,7 +120,9 @@ def _content(measured: Measured) -> dict[str, Any]:
         "columns": [_column(a, measured.policy) for a in schema.attributes],
         "suppressions": _suppressions(measured),
         "explanation": (
-            list(as_lines(certificate["explanation"])) if "explanation" in certificate else []
+            list(explanation_sentences(certificate["explanation"]))
+            if "explanation" in certificate
+            else []
         ),
         "limits": list(_limits(measured)),
         "command": _command(measured),

@@ -40,24 +40,6 @@ def downstream(release: Release, schema: Schema, truth: Truth | None, seed: int)
     return told
 
 
-def as_lines(told: dict[str, Any]) -> list[str]:
-    """The same in sentences."""
-    lines = []
-    if "models" in told:
-        lines.append(
-            f"predicting '{told['label']}' of {told['tested']} original records, wrong answers: "
-            f"{100 * told['majority']:.2f} % by the most frequent answer"
-        )
-        lines += [
-            f"  {name}: {100 * errors['original']:.2f} % trained on the original, "
-            f"{100 * errors['released']:.2f} % trained on the release"
-            for name, errors in told["models"].items()
-        ]
-    median, mean = (100 * told["query_error"][key] for key in ("median", "mean"))
-    return [
-        *lines,
-        f"counts over random ranges: off by {median:.1f} % (median), {mean:.1f} % (mean)",
-    ]
 
 
 def _chosen(records: int, seed: int) -> np.ndarray:

@@ -48,44 +48,6 @@ def explain(
     return told
 
 
-def as_lines(told: dict[str, Any]) -> Iterator[str]:
-    """The same in sentences."""
-    why = told["suppressed"]
-    if why is not None:
-        yield (
-            f"{why['records']} records are suppressed. With nothing suppressed, records in classes"
-            " that break"
-        )
-        yield from (f"  {promise}: {count}" for promise, count in why["promises"].items())
-        yield "of them would stay if this column were one level higher, or left out:"
-        yield from (
-            f"  {c['attribute']}: {c['one_level_higher']}, {c['left_out']}" for c in why["columns"]
-        )
-    for column in told["generalized"]:
-        broken = ", ".join(
-            f"{promise} for {count} records"
-            for promise, count in column["promises"].items()
-            if count
-        )
-        yield (
-            f"'{column['attribute']}' is fully generalized; one level lower breaks"
-            f" {broken or 'no promise'}"
-        )
-    for step in told["looser"]:
-        yield (
-            f"'{step['attribute']}' one level higher: {step['suppressed']} suppressed, score"
-            f" {step['score']:.6g}"
-        )
-    if not told["cheaper"]:
-        yield "nothing cheaper was found: neither one less of a k or l, nor a column left out"
-    for change in told["cheaper"]:
-        now = change["now"]
-        known = change["score"] is not None and now["score"] is not None
-        score = f", score {change['score']:.6g} for {now['score']:.6g}" if known else ""
-        yield (
-            f"cheaper: {change['setting']}: {change['suppressed']} suppressed for"
-            f" {now['suppressed']}{score}"
-        )
 
 
 def _suppressed(lattice: Lattice, cut: Cut, whole_table: Classes, policy: Policy) -> dict[str, Any]:

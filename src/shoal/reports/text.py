@@ -1,0 +1,175 @@
+"""What was found, in sentences for people: summaries on the command line, lines of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from shoal.data.certificate import Certificate
+
+if TYPE_CHECKING:
+    from shoal.jobs.republish.history import LedgerAudit
+
+
+def summary(certificate: Certificate, written: str | None = None) -> str:
+    """Promises asked and measured, classes and loss. written: the files, where there are any."""
+    classes, records = certificate["classes"], certificate["records"]
+    lines = []
+    if written:
+        lines.append(f"wrote {written}")
+    for promise in certificate["promises"]:
+        over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
+        over += " to the reference" if promise.get("to") == "reference" else ""
+        verdict = "holds" if promise["holds"] else "DOES NOT HOLD"
+        lines.append(
+            f"{promise['model']}{over}: asked {promise['asked']}, measured"
+            f" {_number(promise['measured'])}: {verdict}"
+        )
+    many = f"{records['out']} records, {records['suppressed']} suppressed"
+    if classes["count"]:
+        span = f"{classes['min']} to {classes['max']} {certificate['counted']}"
+        lines.append(
+            f"{classes['count']} class{'es' if classes['count'] > 1 else ''} of {span}, {many}"
+        )
+    else:
+        lines.append(f"no class: {many}")
+    for name, gap in certificate.get("plan", {}).get("uncovered", {}).items():
+        lines.append(
+            f"the plan does not cover {gap['values']} value{'s' if gap['values'] > 1 else ''} of"
+            f" '{name}': {gap['records']} records suppressed"
+        )
+    loss = certificate["utility"]["gcp"]
+    untold = (
+        "can't be told from the release alone (means hide ranges, or domains follow the original);"
+        " give --original"
+    )
+    lines.append(f"information loss (gcp) {untold if loss is None else f'{100 * loss:.2f} %'}")
+    for fault, count in certificate.get("faults", {}).items():
+        if count:
+            lines.append(f"{count} records are {fault} against the original: DOES NOT HOLD")
+    if any(2 * count > records["out"] for count in certificate.get("faults", {}).values()):
+        lines.append(
+            "most records differ: was the release made of that table, in that order? a stream needs"
+            " its --trace"
+        )
+    return "\n".join(lines)
+
+
+def history_summary(found: LedgerAudit) -> str:
+    """What the audit of a ledger found, a line for each release and each finding."""
+    lines = [f"{finding}: DOES NOT HOLD" for finding in found.damage]
+    for release in found.releases:
+        broken = [
+            promise["model"] for promise in release.certificate["promises"] if not promise["holds"]
+        ]
+        loss = release.certificate["utility"]["gcp"]
+        lines.append(
+            f"release {release.number:04d}: {release.certificate['records']['out']} records, "
+            f"{release.certificate['classes']['count']} classes, "
+            + (f"gcp {100 * loss:.2f} %, " if loss is not None else "")
+            + (f"{', '.join(broken)} DOES NOT HOLD" if broken else "all promises hold")
+        )
+        lines += [f"  {told}" for told in release.told]
+    if not found.knows_people:
+        lines.append(
+            "the private part is not there: rows were counted, and releases compared by their boxes"
+            " alone"
+        )
+    if not found.damage:
+        lines.append("history: holds" if found.holds else "history: DOES NOT HOLD")
+    return "\n".join(lines)
+
+
+def fusion_summary(certificate: Certificate, written: str) -> str:
+    """The summary of any release; then rounds, bytes, time, and what each party learned."""
+    told = certificate["fusion"]
+    sent = ", ".join(f"{kind} {size:,}" for kind, size in told["bytes"].items())
+    spent = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in told["seconds"].items())
+    lines = [
+        summary(certificate, written),
+        *(
+            f"over {', '.join(qid['attributes'])}: {qid['groups']['count']} groups of"
+            f" {qid['groups']['min']} to {qid['groups']['max']} people"
+            for qid in told["qids"]
+        ),
+    ]
+    lines += [
+        (
+            f"{told['people']} people in common, {told['rounds']} rounds, {told['steps']}"
+            " specializations"
+        ),
+        f"bytes that {told['party']} sent: {sent or 'none'}",
+        f"seconds: {spent}",
+    ]
+    if told["colluding_parties"] is not None:
+        lines.append(
+            f"bids stay hidden unless {told['colluding_parties'] + 1} parties put their views"
+            " together"
+        )
+    for party, facts in told["learned"].items():
+        lines += [f"{party} learned:", *(f"  {fact}" for fact in facts)]
+    return "\n".join(lines)
+
+
+def downstream_sentences(told: dict[str, Any]) -> list[str]:
+    """What classifiers and counts lose on a release, in sentences."""
+    lines = []
+    if "models" in told:
+        lines.append(
+            f"predicting '{told['label']}' of {told['tested']} original records, wrong answers: "
+            f"{100 * told['majority']:.2f} % by the most frequent answer"
+        )
+        lines += [
+            f"  {name}: {100 * errors['original']:.2f} % trained on the original, "
+            f"{100 * errors['released']:.2f} % trained on the release"
+            for name, errors in told["models"].items()
+        ]
+    median, mean = (100 * told["query_error"][key] for key in ("median", "mean"))
+    return [
+        *lines,
+        f"counts over random ranges: off by {median:.1f} % (median), {mean:.1f} % (mean)",
+    ]
+
+
+def explanation_sentences(told: dict[str, Any]) -> Iterator[str]:
+    """Why a global recoding is as coarse as it is, in sentences."""
+    why = told["suppressed"]
+    if why is not None:
+        yield (
+            f"{why['records']} records are suppressed. With nothing suppressed, records in classes"
+            " that break"
+        )
+        yield from (f"  {promise}: {count}" for promise, count in why["promises"].items())
+        yield "of them would stay if this column were one level higher, or left out:"
+        yield from (
+            f"  {c['attribute']}: {c['one_level_higher']}, {c['left_out']}" for c in why["columns"]
+        )
+    for column in told["generalized"]:
+        broken = ", ".join(
+            f"{promise} for {count} records"
+            for promise, count in column["promises"].items()
+            if count
+        )
+        yield (
+            f"'{column['attribute']}' is fully generalized; one level lower breaks"
+            f" {broken or 'no promise'}"
+        )
+    for step in told["looser"]:
+        yield (
+            f"'{step['attribute']}' one level higher: {step['suppressed']} suppressed, score"
+            f" {step['score']:.6g}"
+        )
+    if not told["cheaper"]:
+        yield "nothing cheaper was found: neither one less of a k or l, nor a column left out"
+    for change in told["cheaper"]:
+        now = change["now"]
+        known = change["score"] is not None and now["score"] is not None
+        score = f", score {change['score']:.6g} for {now['score']:.6g}" if known else ""
+        yield (
+            f"cheaper: {change['setting']}: {change['suppressed']} suppressed for"
+            f" {now['suppressed']}{score}"
+        )
+
+
+def _number(value: float | None) -> str:
+    return "nothing (no class)" if value is None else f"{value:.6g}"
