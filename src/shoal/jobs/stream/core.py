@@ -5,7 +5,7 @@ encode > publish (a method decides when and under which cluster) > render > meas
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,9 @@ from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
 from shoal.jobs.audit.reference import Measures
 from shoal.jobs.publish.pseudonyms import pseudonyms
-from shoal.jobs.stream.promises import BoundToStream, cells_of
+from shoal.jobs.stream.pending import PendingRecords
+from shoal.jobs.stream.promises import BoundToStream
+from shoal.jobs.stream.render import ClusterTexts
 from shoal.policy.policy import Policy
 
 POSITION, PERSON = "\0position", "\0person"
@@ -110,25 +112,13 @@ class StreamCore:
         self._tick = int(getattr(method, "tick", 1))
         self._due: list[Emissions] = []
         self._releases = 0
-        self._held = _Held()
-        self._texts: dict[int, tuple[str | None, ...]] = {}
-        self._written_as: dict[str, tuple[str | None, ...]] = {}
+        self._pending = PendingRecords()
+        self._texts = ClusterTexts(self.schema, self.space, self._promises.by_cells)
         self._shuffled = (
             "order" not in policy.model.render.model_fields_set
             or self.schema.render.order != "input"
         )
         self.arrived = 0
-
-    def _written(self) -> list[str]:
-        """Quasi-identifiers whose own text may be published: numbers, and missing values that have
-        several texts.
-        """
-        several = len(self.schema.missing_values) > 1 or "" not in self.schema.missing_values
-        return [
-            a.name
-            for a, t in zip(self.schema.quasi, self.space.trees, strict=True)
-            if t is None or several
-        ]
 
     def push(
         self, frame: pl.DataFrame, position: np.ndarray
@@ -147,28 +137,28 @@ class StreamCore:
         seq = np.arange(self.arrived, self.arrived + frame.height, dtype=np.int64)
         self.arrived += frame.height
         people, person = self._people(frame, seq)
-        self._held.add(seq, self._kept(frame, position, person))
-        return self._let_out(self._publisher.push(Arrivals(seq, values, people))), wrong
+        self._pending.add(seq, self._kept(frame, position, person))
+        return self._released(self._publisher.push(Arrivals(seq, values, people))), wrong
 
     def expire(self, seq: int) -> Batch | None:
         """Lets out the records up to this number of arrival."""
-        return self._let_out(self._publisher.expire(seq), early=True)
+        return self._released(self._publisher.expire(seq), early=True)
 
     def flush(self) -> Batch | None:
         """The end of the stream; what was held goes out by the method's rules, or stays
         unpublished.
         """
-        return self._let_out(self._publisher.flush(), early=True)
+        return self._released(self._publisher.flush(), early=True)
 
     @property
     def oldest(self) -> int | None:
         """The number of the oldest record that is held; None where none is."""
-        return self._held.oldest
+        return self._pending.oldest
 
     @property
     def waiting(self) -> int:
         """How many records are held."""
-        return self._held.count
+        return self._pending.count
 
     def true_values(self, batch: Batch) -> np.ndarray:
         """(rows, d) float64, the number, place or leaf behind every published cell; NaN where
@@ -185,7 +175,7 @@ class StreamCore:
 
     # taking in
 
-    def values_without_leaf(self, frame: pl.DataFrame) -> dict[int, str]:
+    def unfit_records(self, frame: pl.DataFrame) -> dict[int, str]:
         """Why rows would not be taken."""
         return self._read(frame)[1]
 
@@ -214,12 +204,19 @@ class StreamCore:
                     .fill_null(False)
                     .to_numpy()
                 )
-                found += [(int(row), f"attribute '{attribute.name}': holds a null character, which no table can")
-                          for row in np.flatnonzero(unwritable)]  # fmt: skip
+                found += [
+                    (
+                        int(row),
+                        f"attribute '{attribute.name}': holds a null character, which no table can",
+                    )
+                    for row in np.flatnonzero(unwritable)
+                ]
         for names, unseen in self.measures.unknown_together(frame):
             quoted = ", ".join(f"'{name}'" for name in names)
-            found += [(int(row), f"attributes {quoted}: values that the reference does not show together")
-                      for row in np.flatnonzero(unseen)]  # fmt: skip
+            found += [
+                (int(row), f"attributes {quoted}: values that the reference does not show together")
+                for row in np.flatnonzero(unseen)
+            ]
         for attribute in self.schema.sensitive:
             unknown = self.measures.unknown(attribute.name, frame[attribute.name])
             found += [
@@ -234,12 +231,19 @@ class StreamCore:
             column = encode_text(frame[attribute.name])
             if encode_sensitive(attribute, column, self.schema)[0] is not None:
                 continue
-            bad = np.array([
-                encode_sensitive(attribute, encode_text(pl.Series(attribute.name, [cell])), self.schema)[0] is None
-                for cell in column.cells
-            ])[column.codes]  # fmt: skip
-            found += [(int(row), f"attribute '{attribute.name}': a value that the policy does not know")
-                      for row in np.flatnonzero(bad)]  # fmt: skip
+            bad = np.array(
+                [
+                    encode_sensitive(
+                        attribute, encode_text(pl.Series(attribute.name, [cell])), self.schema
+                    )[0]
+                    is None
+                    for cell in column.cells
+                ]
+            )[column.codes]
+            found += [
+                (int(row), f"attribute '{attribute.name}': a value that the policy does not know")
+                for row in np.flatnonzero(bad)
+            ]
         return found
 
     def _people(self, frame: pl.DataFrame, seq: np.ndarray) -> tuple[np.ndarray, pl.Series | None]:
@@ -257,18 +261,18 @@ class StreamCore:
             for a in self.schema.published
             if a.role is not Role.QUASI
         ]
-        columns += [as_text(frame[name]) for name in self._written()]
+        columns += [as_text(frame[name]) for name in self._texts.needed()]
         columns.append(pl.Series(POSITION, position))
         if person is not None:
             columns.append(person.alias(PERSON))
         return pl.DataFrame(columns)
 
     def _sensitive(self, seq: np.ndarray) -> pl.DataFrame:
-        return self._held.rows(seq).select(a.name for a in self.schema.sensitive)
+        return self._pending.rows(seq).select(a.name for a in self.schema.sensitive)
 
-    # letting out
+    # releasing
 
-    def _let_out(self, releases: Iterator[Emissions], early: bool = False) -> Batch | None:
+    def _released(self, releases: Iterator[Emissions], early: bool = False) -> Batch | None:
         """What is due of these releases and of earlier ones; all of it, where it leaves before its
         tick.
         """
@@ -283,18 +287,14 @@ class StreamCore:
             decided = self._ticked(decided, early)
         if not len(decided):  # before a tick, or all of them wait on
             return None
-        rows = self._held.rows(decided.seq)
-        self._write_cells(decided, rows)
-        frame = self._rendered(decided, rows)
+        rows = self._pending.rows(decided.seq)
+        self._texts.write(decided, rows)
+        frame = self._texts.frame(decided, rows)
         order, published = self._order(decided, frame)
         row = np.full(len(decided), -1, dtype=np.int64)
         row[order[:published]] = np.arange(published)
-        self._held.drop(decided.seq)
-        live = set(decided.live.tolist())
-        self._texts = {number: cells for number, cells in self._texts.items() if number in live}
-        self._written_as = {
-            cell: text for cell, text in self._written_as.items() if self._promises.remembers(cell)
-        }
+        self._pending.drop(decided.seq)
+        self._texts.forget(set(decided.live.tolist()), self._promises.remembers)
         person = rows[PERSON] if PERSON in rows.columns else None
         return Batch(
             frame[order[:published]],
@@ -302,7 +302,7 @@ class StreamCore:
             row,
             rows[POSITION].to_numpy(),
             person,
-            list(self._texts.values()),
+            self._texts.shown,
         )
 
     def _ticked(self, decided: Emissions, early: bool) -> Emissions:
@@ -327,102 +327,6 @@ class StreamCore:
         self._due = [later]
         return replace(now, live=np.union1d(now.live, later.cluster))  # as it is still needed
 
-    def _write_cells(self, decided: Emissions, rows: pl.DataFrame) -> None:
-        """The text of every cluster that was made, each attribute in one go."""
-        if not len(decided.made):
-            return
-        new = np.flatnonzero(decided.kind == NEW)
-        place = np.searchsorted(decided.made, decided.cluster[new])
-        columns = [
-            self._cells(
-                j, decided.values[new, j], place, decided.lo[:, j], decided.hi[:, j], rows, new
-            )
-            for j in range(self.space.attributes)
-        ]
-        texts: list[tuple[str | None, ...]] = list(zip(*columns, strict=True))
-        if (
-            self._promises.by_cells
-        ):  # judged as one class, so written as one: 1 and 1.0 are one number
-            shown = cells_of(decided.lo, decided.hi)
-            texts = [
-                self._written_as.setdefault(cell, text)
-                for cell, text in zip(shown, texts, strict=True)
-            ]
-        self._texts.update(zip(decided.made.tolist(), texts, strict=True))
-
-    def _cells(
-        self, j: int, values: np.ndarray, place: np.ndarray, lo: np.ndarray, hi: np.ndarray, rows: pl.DataFrame,
-        new: np.ndarray,
-    ) -> list[str | None]:  # fmt: skip
-        """What each new cluster publishes on attribute j: the value, the span, or the lowest node."""
-        attribute, tree, mark = (
-            self.schema.quasi[j],
-            self.space.trees[j],
-            self.schema.render.suppressed,
-        )
-        mixed = (hi >= self.space.beyond[j]) & (lo < hi)
-        if tree is not None:
-            node = tree.covering(lo.astype(np.int32), hi.astype(np.int32))
-            texts = [
-                mark if m else (tree.labels[n] or None)
-                for m, n in zip(mixed, node.tolist(), strict=True)
-            ]
-            if attribute.name not in rows.columns:
-                return texts
-            missing = lo >= self.space.beyond[j]
-            members = self._texts_at(lo, values, place, rows[attribute.name], new)
-            return [
-                m if lacks else text for m, lacks, text in zip(members, missing, texts, strict=True)
-            ]
-        head, middle, tail = self.schema.render.parts
-        least = self._texts_at(lo, values, place, rows[attribute.name], new)
-        most = self._texts_at(hi, values, place, rows[attribute.name], new)
-        same = lo == hi
-        return [
-            mark if m else (a if s else f"{head}{a}{middle}{b}{tail}")
-            for a, b, s, m in zip(least, most, same, mixed, strict=True)
-        ]
-
-    def _texts_at(
-        self,
-        bound: np.ndarray,
-        values: np.ndarray,
-        place: np.ndarray,
-        texts: pl.Series,
-        new: np.ndarray,
-    ) -> list[str | None]:
-        """The text of each bound as its earliest member wrote it, or as a plain number where no
-        member has it.
-        """
-        at = np.flatnonzero(values == bound[place])[::-1]
-        member = np.full(len(bound), -1, dtype=np.int64)
-        member[place[at]] = at
-        written = texts.gather(new[np.maximum(member, 0)]).to_list()
-        return [
-            (text or None) if m >= 0 else plain_number(b)
-            for text, m, b in zip(written, member.tolist(), bound.tolist(), strict=True)
-        ]
-
-    def _rendered(self, decided: Emissions, rows: pl.DataFrame) -> pl.DataFrame:
-        """The published columns of every decided record, suppressed ones starred."""
-        numbers, place = np.unique(decided.cluster, return_inverse=True)
-        star = (self.schema.render.suppressed,) * self.space.attributes
-        cells = list(zip(*(self._texts.get(n, star) for n in numbers.tolist()), strict=True))
-        suppressed = pl.Series(decided.kind == SUPPRESS)
-        columns, j = [], 0
-        for attribute in self.schema.published:
-            if attribute.role is Role.QUASI:
-                columns.append(pl.Series(attribute.name, cells[j], dtype=pl.String).gather(place))
-                j += 1
-            elif attribute.role is Role.SENSITIVE and suppressed.any():
-                # who lies in no published class is known to be among the few who are suppressed
-                columns.append(
-                    _starred(rows[attribute.name], suppressed, self.schema.render.suppressed)
-                )
-            else:
-                columns.append(rows[attribute.name])
-        return pl.DataFrame(columns)
-
     def _order(self, decided: Emissions, frame: pl.DataFrame) -> tuple[np.ndarray, int]:
         """Places of the published rows, release by release, and how many; the unpublished follow.
 
@@ -441,16 +345,11 @@ class StreamCore:
         """Everything that is needed to go on: arrays, frames and plain values."""
         return {
             "arrived": self.arrived,
-            "held": self._held.frame,
-            "held_seq": self._held.seq,
+            "held": self._pending.frame,
+            "held_seq": self._pending.seq,
             "releases": self._releases,
             **(_by_name("due/", Emissions.joined(self._due)) if self._due else {}),
-            "cells": _text_frame(
-                pl.Series("of", list(self._texts), pl.Int64), self._texts.values()
-            ),
-            "written_as": _text_frame(
-                pl.Series("of", list(self._written_as), pl.String), self._written_as.values()
-            ),
+            **self._texts.snapshot(),
             **{f"publisher/{name}": array for name, array in self._publisher.snapshot().items()},
             **{f"promises/{name}": frame for name, frame in self._promises.snapshot().items()},
         }
@@ -458,12 +357,11 @@ class StreamCore:
     def restore(self, state: dict[str, Any]) -> None:
         """Goes on where the snapshot was taken."""
         self.arrived = int(state["arrived"])
-        self._held.set(state["held_seq"], state["held"])
+        self._pending.set(state["held_seq"], state["held"])
         self._releases = int(state["releases"])
         due = _below("due/", state)
         self._due = [Emissions(**due)] if due else []
-        self._texts = {row[0]: row[1:] for row in state["cells"].iter_rows()}
-        self._written_as = {row[0]: row[1:] for row in state["written_as"].iter_rows()}
+        self._texts.restore(state)
         self._publisher.restore(_below("publisher/", state))
         self._promises.restore(_below("promises/", state))
 
@@ -476,71 +374,3 @@ def _below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
 
 def _by_name(prefix: str, emissions: Emissions) -> dict[str, np.ndarray]:
     return {f"{prefix}{f.name}": getattr(emissions, f.name).copy() for f in fields(emissions)}
-
-
-def _text_frame(of: pl.Series, texts: Iterable[tuple[str | None, ...]]) -> pl.DataFrame:
-    """Published cells, one row for each cluster, behind what they belong to."""
-    columns = zip(*texts, strict=True)
-    return pl.DataFrame(
-        [of, *(pl.Series(str(j), column, pl.String) for j, column in enumerate(columns))]
-    )
-
-
-def plain_number(value: float) -> str:
-    """A bound of the public grid as text, exactly."""
-    short = f"{value:.12g}"
-    text = short if float(short) == value else repr(value)
-    return text.removesuffix(".0")
-
-
-def _starred(series: pl.Series, rows: pl.Series, mark: str) -> pl.Series:
-    star = pl.Series([mark if series.dtype == pl.String else None], dtype=series.dtype)
-    return series.zip_with(~rows, star.new_from_index(0, len(series)))
-
-
-class _Held:
-    """What is published, or needed for it, of the records that wait: by number of arrival."""
-
-    def __init__(self) -> None:
-        self._frames: list[pl.DataFrame] = []
-        self._seqs: list[np.ndarray] = []
-
-    def add(self, seq: np.ndarray, frame: pl.DataFrame) -> None:
-        if len(seq):
-            self._seqs.append(seq)
-            self._frames.append(frame)
-
-    def set(self, seq: np.ndarray, frame: pl.DataFrame) -> None:
-        self._seqs, self._frames = [seq], [frame]
-
-    @property
-    def count(self) -> int:
-        return sum(len(seq) for seq in self._seqs)
-
-    @property
-    def oldest(self) -> int | None:
-        return int(self.seq[0]) if self.count else None
-
-    @property
-    def seq(self) -> np.ndarray:
-        """(n,) int64, ascending."""
-        if len(self._seqs) > 1:
-            self._seqs = [np.concatenate(self._seqs)]
-        return self._seqs[0] if self._seqs else np.zeros(0, np.int64)
-
-    @property
-    def frame(self) -> pl.DataFrame:
-        if len(self._frames) > 1:
-            self._frames = [pl.concat(self._frames)]
-        return self._frames[0] if self._frames else pl.DataFrame()
-
-    def rows(self, seq: np.ndarray) -> pl.DataFrame:
-        place = np.searchsorted(self.seq, seq)
-        if len(place) and (np.diff(place) == 1).all():  # neighbours need no copy
-            return self.frame.slice(int(place[0]), len(place))
-        return self.frame[place]
-
-    def drop(self, seq: np.ndarray) -> None:
-        left = np.ones(len(self.seq), dtype=bool)
-        left[np.searchsorted(self.seq, seq)] = False
-        self._frames, self._seqs = [self.frame.filter(pl.Series(left))], [self.seq[left]]

@@ -43,9 +43,14 @@ class Gate:
     loss: float = 0.0
 
     def measure(
-        self, released: pl.DataFrame, people: np.ndarray, values: np.ndarray, release: np.ndarray, new: np.ndarray,
+        self,
+        released: pl.DataFrame,
+        people: np.ndarray,
+        values: np.ndarray,
+        release: np.ndarray,
+        new: np.ndarray,
         live: list[Cells],
-    ) -> np.ndarray:  # fmt: skip
+    ) -> np.ndarray:
         """The loss of each row, (n,) float64; raises PromiseError where a promise fails.
 
         released: rows as they were read back. people: (n,) who is behind each. values: (n, d) true
@@ -127,8 +132,12 @@ class Gate:
             sorted(self.known, key=repr), schema=dict.fromkeys(names, pl.String), orient="row"
         )
         return {
-            "known": known, "least": self.least, "rows": self.rows, "suppressed": self.suppressed, "loss": self.loss,
-        }  # fmt: skip
+            "known": known,
+            "least": self.least,
+            "rows": self.rows,
+            "suppressed": self.suppressed,
+            "loss": self.loss,
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Goes on with what was known."""

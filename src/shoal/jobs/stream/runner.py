@@ -151,8 +151,10 @@ def _check(order: Order) -> None:
             "outputs: one file is named twice, or is also read; give every one a file of its own"
         )
     if order.sink == files.STANDARD and order.checkpoint is not None:
-        findings.append("output '-': what went to standard output can't be taken up again; write to a file, "
-                        "or leave out --checkpoint")  # fmt: skip
+        findings.append(
+            "output '-': what went to standard output can't be taken up again; write to a file, "
+            "or leave out --checkpoint"
+        )
     if order.follow and order.checkpoint is None:
         findings.append(
             "--follow: a stream without end needs --checkpoint, so that it can be stopped and go on"
@@ -241,8 +243,10 @@ def _require_columns(order: Order, checkpoint: Checkpoint, names: list[str]) -> 
             if order.source == files.STANDARD
             else "give the same source"
         )
-        raise CheckpointError(f"source '{order.source}': does not begin with the columns that the checkpoint was made "
-                              f"with; {again}, or begin a new checkpoint")  # fmt: skip
+        raise CheckpointError(
+            f"source '{order.source}': does not begin with the columns that the checkpoint was made"
+            f" with; {again}, or begin a new checkpoint"
+        )
 
 
 class Run:
@@ -298,15 +302,18 @@ class Run:
     # going on
 
     def resume(self) -> None:
-        """Takes up what the checkpoint holds; raises CheckpointError where it is of another stream."""
+        """Takes up what the checkpoint holds; raises CheckpointError where it is of another stream.
+        """
         state = self._checkpoint.load()
         if state is None:
             self._connect()
             for name in ("sink", "trace"):
                 output = self.outputs.get(name)
                 if output is not None and output.path.exists() and output.path.stat().st_size:
-                    raise CheckpointError(f"output '{output.path}': exists, but the checkpoint is new; name a fresh "
-                                          "file, or the checkpoint that it belongs to")  # fmt: skip
+                    raise CheckpointError(
+                        f"output '{output.path}': exists, but the checkpoint is new; name a fresh "
+                        "file, or the checkpoint that it belongs to"
+                    )
             return
         if state.get("policy") != self._fixed:
             raise CheckpointError(
@@ -407,8 +414,10 @@ class Run:
         bad = piece.bad + [(int(piece.position[row]), reason) for row, reason in wrong.items()]
         if bad and self._order.on_bad == "stop":
             place, reason = min(bad)
-            raise InputError(f"record {place + 1}: {reason}; mend it, or let --on-bad dead-letter set it aside",
-                             [f"record {at + 1}: {why}" for at, why in sorted(bad)[1:20]])  # fmt: skip
+            raise InputError(
+                f"record {place + 1}: {reason}; mend it, or let --on-bad dead-letter set it aside",
+                [f"record {at + 1}: {why}" for at, why in sorted(bad)[1:20]],
+            )
         lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in sorted(bad)]
         self.outputs["dead_letters"].pending += "".join(lines).encode()
         self._tally.read += len(piece.position) + len(piece.bad)
@@ -416,7 +425,8 @@ class Run:
         return batch
 
     def _came_at(self, now: float, deadline: float) -> None:
-        """When the last records came, at the latest; few times, since a checkpoint holds them all."""
+        """When the last records came, at the latest; few times, since a checkpoint holds them all.
+        """
         if self._came and now - self._came[-1][0] < deadline / MOST_TIMES:
             now = self._came.pop()[0]
         self._came.append((now, self.core.arrived - 1))
@@ -633,7 +643,8 @@ class Run:
     # closing
 
     def close(self, progress: Progress) -> Certificate:
-        """The certificate of the whole stream, beside the sink; private leftovers take their place."""
+        """The certificate of the whole stream, beside the sink; private leftovers take their place.
+        """
         is_file = self._order.sink != files.STANDARD and self._topic is None
         whole = self._order.whole and is_file and self._tally.published
         with ExitStack() as stack:
@@ -720,9 +731,15 @@ class Run:
         for model in self._policy.build_promises():
             counted = gate.least if model.model == "k-anonymity" else None
             promises.append(
-                {"model": model.model, "attributes": list(model.attributes), **model.settings, "asked": model.asked,
-                 "measured": counted, "holds": True}
-            )  # fmt: skip
+                {
+                    "model": model.model,
+                    "attributes": list(model.attributes),
+                    **model.settings,
+                    "asked": model.asked,
+                    "measured": counted,
+                    "holds": True,
+                }
+            )
         gcp = gate.loss / gate.rows if gate.rows else None
         content = {
             "counted": "subjects",
@@ -747,11 +764,19 @@ class Run:
                 **content,
                 "shoal": VERSION,
                 "verb": "stream",
-                "method": {"name": self._policy.method_name, "parameters": self._policy.parameters_for("stream")},
+                "method": {
+                    "name": self._policy.method_name,
+                    "parameters": self._policy.parameters_for("stream"),
+                },
                 "seed": self._policy.model.seed,
                 "records": {
-                    "in": tally.read, "out": tally.published, "suppressed": kinds["suppress"], "held": kinds["hold"],
-                    "dropped": kinds["drop"], "rejected": tally.bad, "waiting": self.core.waiting,
+                    "in": tally.read,
+                    "out": tally.published,
+                    "suppressed": kinds["suppress"],
+                    "held": kinds["hold"],
+                    "dropped": kinds["drop"],
+                    "rejected": tally.bad,
+                    "waiting": self.core.waiting,
                 },
                 "stream": {
                     "closed": tally.closed,
@@ -759,14 +784,17 @@ class Run:
                     "clusters": tally.clusters,
                     "new": kinds["new"],
                     "reused": kinds["reuse"],
-                    "delay": {"mean": tally.waited / decided if decided else None, "max": tally.longest},
+                    "delay": {
+                        "mean": tally.waited / decided if decided else None,
+                        "max": tally.longest,
+                    },
                 },
                 "faults": {"uncovered": 0},  # a release with any was not let out
                 "input": {"sha256": self._input or self._feed.sha256},
                 "output": {"sha256": digest},
                 "seconds": {"total": time.process_time() - self._started, "method": None},
             }
-        )  # fmt: skip
+        )
 
     @property
     def history(self) -> np.ndarray:

@@ -78,7 +78,7 @@ class Stream:
         if nameless:
             raise InputError.from_findings(nameless)
         self._like = batch
-        findings = self._core.values_without_leaf(frame)
+        findings = self._core.unfit_records(frame)
         if findings:
             told = [f"record {row + 1}: {why}" for row, why in sorted(findings.items())]
             more = [f"{len(told) - TOLD} more records do not fit"] if len(told) > TOLD else []
@@ -89,7 +89,8 @@ class Stream:
         return like(batch, self._checked(out))
 
     def flush(self) -> Any:
-        """The end of the stream: the rows that are left, as the kind of frame that was pushed last."""
+        """The end of the stream: the rows that are left, as the kind of frame that was pushed last.
+        """
         from shoal.connectors.frames import like
 
         if self._core is None:

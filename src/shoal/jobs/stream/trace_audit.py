@@ -70,8 +70,10 @@ def audit_stream(
         "records": _wrong_records(trace, frame.height),
     }
     if faults["rows"]:
-        raise InputError(f"trace: its rows are not those of the release ({faults['rows']} differ); give the trace that "
-                         "was written with it")  # fmt: skip
+        raise InputError(
+            f"trace: its rows are not those of the release ({faults['rows']} differ); give the"
+            " trace that was written with it"
+        )
     place = np.searchsorted(np.sort(trace["seq"].to_numpy()), shown["seq"].to_numpy())
     suppressed = np.zeros(frame.height, dtype=bool)
     suppressed[place[(shown["kind"] == "suppress").to_numpy()]] = True
@@ -82,9 +84,12 @@ def audit_stream(
         shown, trace, release.columns, Table(frame), schema, truth, policy
     )
     certificate = certificate.extended(
-        verb="audit", faults=faults, input={"sha256": original.sha256}, output={"sha256": released.sha256},
+        verb="audit",
+        faults=faults,
+        input={"sha256": original.sha256},
+        output={"sha256": released.sha256},
         seconds={"total": time.process_time() - started, "method": None},
-    )  # fmt: skip
+    )
     if output_path is not None:
         with files.atomic_write(output_path) as draft:
             draft.write_text(certificate.to_json())
@@ -145,8 +150,10 @@ def _accepted(original: Source, trace: pl.DataFrame) -> pl.DataFrame:
     seq = np.sort(trace["seq"].to_numpy())
     at = np.minimum(np.searchsorted(original.position, seq), max(len(original.position) - 1, 0))
     if len(seq) and (not len(original.position) or (original.position[at] != seq).any()):
-        raise InputError("trace: tells of records that the source does not have; give the source it was written for, "
-                         "and the --record-lines of its stream")  # fmt: skip
+        raise InputError(
+            "trace: tells of records that the source does not have; give the source it was written"
+            " for, and the --record-lines of its stream"
+        )
     return original.frame[at]
 
 
@@ -170,9 +177,14 @@ def _wrong_records(trace: pl.DataFrame, records: int) -> int:
 
 
 def check(
-    shown: pl.DataFrame, trace: pl.DataFrame, columns: tuple[PublishedColumn, ...], original: Table, schema: Schema,
-    truth: Truth, policy: Policy,
-) -> dict[str, int]:  # fmt: skip
+    shown: pl.DataFrame,
+    trace: pl.DataFrame,
+    columns: tuple[PublishedColumn, ...],
+    original: Table,
+    schema: Schema,
+    truth: Truth,
+    policy: Policy,
+) -> dict[str, int]:
     """How many rows, clusters or classes break each rule."""
     models = policy.build_promises()
     k = max([1, *(int(model.least_subjects(True)) for model in models)])
@@ -232,9 +244,15 @@ def _weak_at_first(
 
 
 def _weak_new(
-    cluster: np.ndarray, kind: np.ndarray, people: np.ndarray, original: Table, schema: Schema,
-    truth: Truth, models: list[Any], reference: Table | None,
-) -> int:  # fmt: skip
+    cluster: np.ndarray,
+    kind: np.ndarray,
+    people: np.ndarray,
+    original: Table,
+    schema: Schema,
+    truth: Truth,
+    models: list[Any],
+    reference: Table | None,
+) -> int:
     """Clusters whose own first members break a promise (I4); t-closeness where what it is compared
     with is known.
     """
@@ -257,9 +275,13 @@ def _weak_new(
 
 
 def _not_tight(
-    columns: tuple[PublishedColumn, ...], cluster: np.ndarray, kind: np.ndarray, truth: Truth, schema: Schema,
+    columns: tuple[PublishedColumn, ...],
+    cluster: np.ndarray,
+    kind: np.ndarray,
+    truth: Truth,
+    schema: Schema,
     parameters: dict[str, Any],
-) -> int:  # fmt: skip
+) -> int:
     """Clusters that publish other than the exact hull of their first members (I4); widened ones are
     only covered.
     """
@@ -320,9 +342,15 @@ def _reused_before_made(
 
 
 def _reuse_by_rule(
-    shown: pl.DataFrame, columns: tuple[PublishedColumn, ...], cluster: np.ndarray, kind: np.ndarray,
-    release: np.ndarray, schema: Schema, truth: Truth, policy: Policy,
-) -> dict[str, int]:  # fmt: skip
+    shown: pl.DataFrame,
+    columns: tuple[PublishedColumn, ...],
+    cluster: np.ndarray,
+    kind: np.ndarray,
+    release: np.ndarray,
+    schema: Schema,
+    truth: Truth,
+    policy: Policy,
+) -> dict[str, int]:
     """Rows published under a cluster that was no longer alive, and for FADS those that missed a
     better one (I5).
     """
@@ -347,10 +375,16 @@ def _reuse_by_rule(
 
 
 def _reuse_by_fads(
-    columns: tuple[PublishedColumn, ...], cluster: np.ndarray, kind: np.ndarray, release: np.ndarray, schema: Schema,
-    truth: Truth, policy: Policy,
-) -> dict[str, int]:  # fmt: skip
-    """The same for FADS: of the clusters that lose less than tau, so many of the newest are alive."""
+    columns: tuple[PublishedColumn, ...],
+    cluster: np.ndarray,
+    kind: np.ndarray,
+    release: np.ndarray,
+    schema: Schema,
+    truth: Truth,
+    policy: Policy,
+) -> dict[str, int]:
+    """The same for FADS: of the clusters that lose less than tau, so many of the newest are alive.
+    """
     parameters, reuse, new = (
         policy.parameters_for("stream"),
         kind == "reuse",
@@ -392,7 +426,8 @@ def _reuse_by_fads(
 def _least_covering(
     values: np.ndarray, lo: np.ndarray, hi: np.ndarray, loss: np.ndarray
 ) -> np.ndarray:
-    """The loss of the best cluster that covers each record, infinite where none does; (n,) float64."""
+    """The loss of the best cluster that covers each record, infinite where none does; (n,) float64.
+    """
     least = np.full(len(values), np.inf)
     for low, high, lost in zip(lo, hi, loss, strict=True):
         covers = ((low <= values) & (values <= high)).all(axis=1)
@@ -424,7 +459,8 @@ def _overheld(trace: pl.DataFrame, parameters: dict[str, Any]) -> int:
 
 
 def _unshuffled(shown: pl.DataFrame, release: np.ndarray, policy: Policy) -> int:
-    """Releases whose rows stand in the order of their arrival though they should be shuffled (I11)."""
+    """Releases whose rows stand in the order of their arrival though they should be shuffled (I11).
+    """
     render = policy.model.render
     if "order" in render.model_fields_set and render.order == "input":
         return 0

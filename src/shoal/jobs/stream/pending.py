@@ -1,0 +1,56 @@
+"""Records that wait in a stream until a method decides about them."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+
+class PendingRecords:
+    """The columns of waiting records that are published or needed for it, by number of arrival."""
+
+    def __init__(self) -> None:
+        self._frames: list[pl.DataFrame] = []
+        self._seqs: list[np.ndarray] = []
+
+    def add(self, seq: np.ndarray, frame: pl.DataFrame) -> None:
+        if len(seq):
+            self._seqs.append(seq)
+            self._frames.append(frame)
+
+    def set(self, seq: np.ndarray, frame: pl.DataFrame) -> None:
+        self._seqs = [seq]
+        self._frames = [frame]
+
+    @property
+    def count(self) -> int:
+        return sum(len(seq) for seq in self._seqs)
+
+    @property
+    def oldest(self) -> int | None:
+        return int(self.seq[0]) if self.count else None
+
+    @property
+    def seq(self) -> np.ndarray:
+        """(n,) int64, ascending."""
+        if len(self._seqs) > 1:
+            self._seqs = [np.concatenate(self._seqs)]
+        return self._seqs[0] if self._seqs else np.zeros(0, np.int64)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        if len(self._frames) > 1:
+            self._frames = [pl.concat(self._frames)]
+        return self._frames[0] if self._frames else pl.DataFrame()
+
+    def rows(self, seq: np.ndarray) -> pl.DataFrame:
+        rows = np.searchsorted(self.seq, seq)
+        if len(rows) and (np.diff(rows) == 1).all():  # neighbours need no copy
+            return self.frame.slice(int(rows[0]), len(rows))
+        return self.frame[rows]
+
+    def drop(self, seq: np.ndarray) -> None:
+        stays = np.ones(len(self.seq), dtype=bool)
+        stays[np.searchsorted(self.seq, seq)] = False
+        self._frames = [self.frame.filter(pl.Series(stays))]
+        self._seqs = [self.seq[stays]]
