@@ -17,8 +17,10 @@ from pathlib import Path
 import pytest
 
 from shoal.connectors import files
-from shoal.jobs.stream import runner
-from shoal.jobs.stream.runner import Order, stream_file
+from shoal.jobs.stream import run as job
+from shoal.jobs.stream.options import StreamOptions
+from shoal.jobs.stream.outputs import Outputs
+from shoal.jobs.stream.run import Run, stream_file
 from shoal.policy.policy import Policy
 from shoal.samples import purchases
 from shoal.state.checkpoint import Checkpoint
@@ -32,7 +34,7 @@ SMALL_PIECES = (
 LITTLE_ROOM = (
     "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); room ="
     " int(sys.argv[1]); import shoal.connectors.feeds as f; f.PIECE = 20_000; from shoal.cli.main"
-    " import status_of; import shoal.jobs.stream.runner; resource.setrlimit(resource.RLIMIT_FSIZE,"
+    " import status_of; import shoal.jobs.stream.run; resource.setrlimit(resource.RLIMIT_FSIZE,"
     " (room, room)); sys.exit(status_of(sys.argv[2:]))"
 )
 
@@ -46,8 +48,10 @@ def shop(tmp_path, monkeypatch):
     return tmp_path
 
 
-def order(folder, **more) -> Order:
-    return Order("p.csv", f"{folder}/out.csv", folder / "ck", trace=f"{folder}/t.jsonl", **more)
+def order(folder, **more) -> StreamOptions:
+    return StreamOptions(
+        "p.csv", f"{folder}/out.csv", folder / "ck", trace=f"{folder}/t.jsonl", **more
+    )
 
 
 def finished(folder, **more) -> list[bytes]:
@@ -83,9 +87,9 @@ def crashing(real, at, behind):
         (Checkpoint, "write"),  # segment and snapshot written, or not yet
         (Checkpoint, "commit"),
         (Checkpoint, "put"),
-        (runner.Run, "_took_in"),
-        (runner.Run, "_write"),
-        (runner.Run, "_commit"),
+        (Run, "_take_in"),
+        (Run, "_write"),
+        (Run, "_commit"),
     ],
 )
 @pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
@@ -135,7 +139,7 @@ def test_every_method_goes_on_from_a_crash_in_every_format(
 
     def finish(folder):
         folder.mkdir(exist_ok=True)
-        asked = Order(source, f"{folder}/{sink}", folder / "ck", trace=f"{folder}/t.jsonl")
+        asked = StreamOptions(source, f"{folder}/{sink}", folder / "ck", trace=f"{folder}/t.jsonl")
         stream_file(asked, policy, progress=lambda stage: None)
         return files.read(folder / sink).frame, (folder / "t.jsonl").read_bytes()
 
@@ -263,7 +267,7 @@ def test_a_deadline_goes_on_while_the_stream_is_stopped(shop, monkeypatch):
     out.
     """
     clock = Time(1000.0)
-    monkeypatch.setattr(runner, "time", clock)
+    monkeypatch.setattr(job, "time", clock)
     policy = Policy.load("policy.yaml").with_method("fads", {"delta": 100_000})
     asked = order(shop, follow=True, deadline=10.0)
 
@@ -299,14 +303,15 @@ def test_a_stop_while_kernels_are_compiled_leaves_nothing_or_everything(shop):
 
 
 @pytest.mark.parametrize("sink", ["out.csv", "out.parquet"])
-@pytest.mark.parametrize("name", ["_took_in", "_write", "_commit", "_put", "_measured", "_certify"])
+@pytest.mark.parametrize("name", ["_take_in", "_write", "_commit", "_put", "_measured", "_certify"])
 def test_a_certificate_of_a_stopped_stream_is_of_what_is_there(shop, monkeypatch, sink, name):
     """Stopped by Ctrl-C behind any step: the certificate counts the rows of the output, or neither
     is there.
     """
-    asked = Order("p.csv", sink, shop / "ck")
+    asked = StreamOptions("p.csv", sink, shop / "ck")
     for at in (1, 3, 7):
-        monkeypatch.setattr(runner.Run, name, interrupted(getattr(runner.Run, name), at))
+        place = Outputs if name == "_put" else Run
+        monkeypatch.setattr(place, name, interrupted(getattr(place, name), at))
         with contextlib.suppress(KeyboardInterrupt):
             stream_file(asked, Policy.load("policy.yaml"), progress=lambda stage: None)
         monkeypatch.undo()
@@ -391,7 +396,7 @@ def test_a_sink_that_fills_up_is_told_in_a_line_and_the_stream_goes_on_when_ther
             break
         refused += 1
         assert found.returncode == 2, found.stderr
-        assert b"make room" in found.stderr
+        assert b"free some space" in found.stderr
         assert found.stderr.count(b"\n") == 1
     assert refused
     assert files.read(shop / sink).frame.equals(files.read(shop / f"whole-{sink}").frame)

@@ -373,7 +373,7 @@ def test_a_checkpoint_refuses_another_source_and_a_changed_sink(shop, shoal):
     shoal(*run)
     rows = (shop / "out.csv").read_bytes()
     (shop / "out.csv").write_bytes(rows[:-100])
-    assert "is not as the stream left it" in shoal(*run).err
+    assert "was changed since the stream wrote it" in shoal(*run).err
     (shop / "out.csv").write_bytes(rows)
     (shop / "p.csv").write_bytes((shop / "p.csv").read_bytes()[:-50])
     assert "is not the one that the checkpoint was made with" in shoal(*run).err
@@ -389,12 +389,12 @@ def test_a_new_checkpoint_does_not_take_over_a_file_that_exists(shop, shoal):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("-o", "-", "--checkpoint", "ck"), "can't be taken up again"),
+        (("-o", "-", "--checkpoint", "ck"), "standard output can't be resumed"),
         (("-o", "out.csv", "--follow"), "needs --checkpoint"),
         (("-o", "p.csv"), "is also read"),
         (("-o", "out.csv", "--trace", "out.csv"), "named twice"),
         (("-o", "out.csv", "--on-bad", "cry"), "choose one of"),
-        (("-o", "out.csv", "--deadline", "inf"), "is no number of seconds"),
+        (("-o", "out.csv", "--deadline", "inf"), "is not a number of seconds"),
         (("-o", "out.csv", "--method", "mondrian"), "not a method of 'stream'"),
     ],
 )
@@ -737,7 +737,7 @@ def test_without_a_checkpoint_nothing_is_written_where_the_whole_breaks_a_promis
     """No stream is known to come to this: each release was measured. The whole is measured all the
     same.
     """
-    from shoal.jobs.stream import runner
+    from shoal.jobs.stream import certify
 
     def broken(*told):
         certificate, release = measured(*told)
@@ -746,8 +746,8 @@ def test_without_a_checkpoint_nothing_is_written_where_the_whole_breaks_a_promis
             release,
         )
 
-    measured = runner.measure
-    monkeypatch.setattr(runner, "measure", broken)
+    measured = certify.measure
+    monkeypatch.setattr(certify, "measure", broken)
     before = sorted(path.name for path in shop.iterdir())
     found = shoal(*STREAM, "-o", sink)
     assert found.status == 1

@@ -87,7 +87,8 @@ def stream(
     quiet: options.Quiet = False,
 ) -> None:
     """Publish records as they arrive; with --checkpoint, goes on exactly where it stopped."""
-    from shoal.jobs.stream.runner import ON_BAD, Order, stream_file
+    from shoal.jobs.stream.options import ON_BAD, StreamOptions
+    from shoal.jobs.stream.run import stream_file
 
     if output == "-" and as_json:
         raise InputError("--json and -o -: both want standard output; write the stream to a file")
@@ -103,13 +104,23 @@ def stream(
     options.check_outputs(
         report=report, inputs=[source, output, trace, dead_letters, str(policy), *asked.files]
     )
-    order = Order(
-        source, output, checkpoint, trace, dead_letters, reference, on_bad, follow, deadline,
-        durability == "power", measured == "whole", record_lines,
-    )  # fmt: skip
+    wanted = StreamOptions(
+        source,
+        output,
+        checkpoint,
+        trace,
+        dead_letters,
+        reference,
+        on_bad,
+        follow,
+        deadline,
+        durable=durability == "power",
+        whole=measured == "whole",
+        record_lines=record_lines,
+    )
     try:
         with shown(quiet) as progress:
-            certificate, history = stream_file(order, asked, progress=progress)
+            certificate, history = stream_file(wanted, asked, progress=progress)
             if report is not None:
                 from shoal.reports.stream import write_report
 
@@ -123,19 +134,12 @@ def stream(
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet and output != "-":
-        written = (
-            checkpoint / "certificate.json"
-            if output.startswith("kafka://") and checkpoint
-            else None
-        )
-        typer.echo(
-            summary(certificate, f"{output} and {written or f'{output}.certificate.json'}"),
-            err=True,
-        )
+        written = f"{output} and {wanted.certificate_path}"
+        typer.echo(summary(certificate, written), err=True)
     bad = certificate["records"]["rejected"]
     if bad and not quiet:
         were = "record was" if bad == 1 else "records were"
         typer.echo(
-            f"shoal: {bad} bad {were} set aside; {order.bad_records} says which and why", err=True
+            f"shoal: {bad} bad {were} set aside; {wanted.bad_records} says which and why", err=True
         )
     raise typer.Exit(0 if certificate.holds else 1)

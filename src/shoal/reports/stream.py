@@ -19,7 +19,7 @@ from shoal.reports.pages import filled, write_page
 
 
 def write_report(certificate: Certificate, history: np.ndarray, policy: Policy, path: Path) -> None:
-    """The page as a file, whole or not at all. history: as `runner.Run.history`."""
+    """The page as a file, whole or not at all. history: as `StreamCounters.history_array`."""
     content = {
         "certificate": certificate,
         "charts": over_time(history),

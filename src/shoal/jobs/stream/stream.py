@@ -1,6 +1,6 @@
 """Stream: records published as they arrive, within a bounded delay and in bounded memory.
 
-`stream` is for a program that brings its own records; `runner.stream_file` is the command's.
+`stream` is for a program that brings its own records; `run.stream_file` is the command's.
 """
 
 from __future__ import annotations
@@ -89,8 +89,7 @@ class Stream:
         return like(batch, self._checked(out))
 
     def flush(self) -> Any:
-        """The end of the stream: the rows that are left, as the kind of frame that was pushed last.
-        """
+        """The end of the stream: the rows that are left, as the kind of frame that was pushed last."""
         from shoal.connectors.frames import like
 
         if self._core is None:

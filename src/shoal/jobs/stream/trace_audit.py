@@ -383,8 +383,7 @@ def _reuse_by_fads(
     truth: Truth,
     policy: Policy,
 ) -> dict[str, int]:
-    """The same for FADS: of the clusters that lose less than tau, so many of the newest are alive.
-    """
+    """The same for FADS: of the clusters that lose less than tau, so many of the newest are alive."""
     parameters, reuse, new = (
         policy.parameters_for("stream"),
         kind == "reuse",
@@ -426,8 +425,7 @@ def _reuse_by_fads(
 def _least_covering(
     values: np.ndarray, lo: np.ndarray, hi: np.ndarray, loss: np.ndarray
 ) -> np.ndarray:
-    """The loss of the best cluster that covers each record, infinite where none does; (n,) float64.
-    """
+    """The loss of the best cluster that covers each record, infinite where none does; (n,) float64."""
     least = np.full(len(values), np.inf)
     for low, high, lost in zip(lo, hi, loss, strict=True):
         covers = ((low <= values) & (values <= high)).all(axis=1)
@@ -459,8 +457,7 @@ def _overheld(trace: pl.DataFrame, parameters: dict[str, Any]) -> int:
 
 
 def _unshuffled(shown: pl.DataFrame, release: np.ndarray, policy: Policy) -> int:
-    """Releases whose rows stand in the order of their arrival though they should be shuffled (I11).
-    """
+    """Releases whose rows stand in the order of their arrival though they should be shuffled (I11)."""
     render = policy.model.render
     if "order" in render.model_fields_set and render.order == "input":
         return 0

@@ -1,0 +1,108 @@
+"""The certificate of a stream: what was measured on the whole, or release by release."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.connectors import files
+from shoal.data.certificate import Certificate
+from shoal.data.progress import Progress
+from shoal.data.table import Table
+from shoal.jobs.audit.audit import measure
+from shoal.jobs.stream.core import StreamCore
+from shoal.jobs.stream.gate import Gate
+from shoal.jobs.stream.progress import StreamCounters
+from shoal.policy.policy import Policy
+from shoal.version import VERSION
+
+
+def whole_stream(
+    core: StreamCore, published: Path, form: str, people: Path | None, progress: Progress
+) -> tuple[dict[str, Any], str]:
+    """What an audit of the whole published file finds, people counted; with the file's hash.
+
+    form: the suffix that names the file's format. people: the file of who is behind each row.
+    """
+    progress("reading what was published")
+    written = files.read_as(published, form, core.policy.audited_columns)
+    released = written.frame
+    if people is not None and core.schema.subject is not None:
+        behind = pl.Series(core.schema.subject.name, np.fromfile(people, dtype=np.int64))
+        released = released.with_columns(behind.cast(pl.String))
+    certificate, _ = measure(
+        Table(released), core.schema, core.policy, None, progress, core.measures
+    )
+    return {**certificate, "measured": "whole"}, written.sha256
+
+
+def release_by_release(policy: Policy, gate: Gate) -> dict[str, Any]:
+    """What was measured before each release left: every class when it first appeared."""
+    promises = [
+        {
+            "model": model.model,
+            "attributes": list(model.attributes),
+            **model.settings,
+            "asked": model.asked,
+            "measured": gate.least if model.model == "k-anonymity" else None,
+            "holds": True,
+        }
+        for model in policy.build_promises()
+    ]
+    return {
+        "counted": "subjects",
+        "subjects": None,
+        "classes": {"count": None, "min": gate.least, "mean": None, "max": None},
+        "promises": promises,
+        "utility": {"gcp": gate.loss / gate.rows if gate.rows else None},
+        "risk": {"prosecutor_max": 1 / gate.least if gate.least else None},
+        "measured": "release by release",
+    }
+
+
+def stream_certificate(
+    measured: dict[str, Any],
+    policy: Policy,
+    counters: StreamCounters,
+    waiting: int,
+    hashes: dict[str, str | None],
+    started: float,
+) -> Certificate:
+    """What was measured, and what the stream did.
+
+    hashes: SHA-256 of `input` and `output`. started: the process time when the run began.
+    """
+    kinds = counters.kinds
+    method = {"name": policy.method_name, "parameters": policy.parameters_for("stream")}
+    content = {
+        **measured,
+        "shoal": VERSION,
+        "verb": "stream",
+        "method": method,
+        "seed": policy.model.seed,
+        "records": {
+            "in": counters.read,
+            "out": counters.published,
+            "suppressed": kinds["suppress"],
+            "held": kinds["hold"],
+            "dropped": kinds["drop"],
+            "rejected": counters.bad,
+            "waiting": waiting,
+        },
+        "stream": {
+            "closed": counters.closed,
+            "releases": counters.releases,
+            "clusters": counters.clusters,
+            "new": kinds["new"],
+            "reused": kinds["reuse"],
+            "delay": {"mean": counters.mean_delay, "max": counters.longest},
+        },
+        "faults": {"uncovered": 0},  # a release with any was withheld
+        **{name: {"sha256": digest} for name, digest in hashes.items()},
+        "seconds": {"total": time.process_time() - started, "method": None},
+    }
+    return Certificate(content)

@@ -1,0 +1,119 @@
+"""What a run of a stream was asked for, and whether it can be done."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from shoal.connectors import files, kafka
+from shoal.connectors.feeds import RECORD_LINES
+from shoal.connectors.outputs import certificate_path
+from shoal.errors import InputError
+
+ON_BAD = ("dead-letter", "stop")
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """What a run was asked for, as the command line takes it."""
+
+    source: str
+    sink: str
+    checkpoint: Path | None = None
+    trace: str | None = None
+    dead_letters: str | None = None
+    reference: str | None = None
+    on_bad: str = "dead-letter"
+    follow: bool = False
+    deadline: float | None = None
+    durable: bool = True
+    whole: bool = True
+    record_lines: int = RECORD_LINES
+
+    @property
+    def bad_records(self) -> Path:
+        """The file that lists records which were set aside."""
+        if self.dead_letters is None and self.checkpoint is not None and self.to_topic:
+            return self.checkpoint / "dead-letters.jsonl"
+        beside = "stream" if self.to_standard_output else self.sink
+        return Path(self.dead_letters or f"{beside}.dead-letters.jsonl")
+
+    @property
+    def to_topic(self) -> bool:
+        return kafka.is_topic(self.sink)
+
+    @property
+    def to_standard_output(self) -> bool:
+        return self.sink == files.STANDARD
+
+    @property
+    def to_file(self) -> bool:
+        return not self.to_topic and not self.to_standard_output
+
+    @property
+    def format(self) -> str:
+        """The suffix that names the form in which rows are written."""
+        return ".jsonl" if self.to_topic else files.format_of(self.sink)
+
+    @property
+    def certificate_path(self) -> str:
+        """Beside the sink; in the checkpoint where that is a topic."""
+        if self.to_topic and self.checkpoint is not None:
+            return str(self.checkpoint / "certificate.json")
+        return certificate_path(self.sink)
+
+    def check(self) -> None:
+        """Raises InputError with everything that can't be done."""
+        written = _paths_of(self.sink, self.trace, self.dead_letters)
+        findings = [
+            *self._contradictions(written),
+            *(f"output '{path}': {_UNWRITABLE}" for path in written if not _is_writable(path)),
+        ]
+        if findings:
+            raise InputError.from_findings(findings)
+        _ = self.format  # raises where no format has that suffix
+
+    def _contradictions(self, written: list[Path]) -> list[str]:
+        read = _paths_of(self.source, self.reference)
+        findings = []
+        if self.to_topic and self.checkpoint is None:
+            findings.append(
+                f"output '{self.sink}': rows sent to a topic can't be taken back; give --checkpoint,"
+                " so that each row is sent once"
+            )
+        if len(set(written)) < len(written) or set(written) & set(read):
+            findings.append(
+                "outputs: one file is named twice, or is also read; give every one a file of its own"
+            )
+        if self.to_standard_output and self.checkpoint is not None:
+            findings.append(
+                "output '-': standard output can't be resumed; write to a file, or leave out"
+                " --checkpoint"
+            )
+        if self.follow and self.checkpoint is None:
+            findings.append(
+                "--follow: a stream without end needs --checkpoint, so that it can be stopped and"
+                " resumed"
+            )
+        if self.deadline is not None and not 0 <= self.deadline < math.inf:
+            findings.append(
+                "--deadline: is not a number of seconds; give one of 0 or more, or leave it out"
+            )
+        return findings
+
+
+_UNWRITABLE = "can't be written; name a file in a folder that exists and is writable"
+
+
+def _is_writable(path: Path) -> bool:
+    return not path.is_dir() and path.parent.is_dir() and os.access(path.parent, os.W_OK)
+
+
+def _paths_of(*names: str | None) -> list[Path]:
+    return [
+        Path(name).resolve()
+        for name in names
+        if name is not None and name != files.STANDARD and not kafka.is_topic(name)
+    ]

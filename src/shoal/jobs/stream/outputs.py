@@ -1,0 +1,232 @@
+"""What a run of a stream writes: rows for everybody, and private files for their owner.
+
+Every output only ever grows. A step collects what it adds in memory; once the checkpoint has
+committed the step, each addition is put behind what stands in its output, at a known length, so
+that putting it twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.connectors import kafka
+from shoal.data.schema import Role, Schema
+from shoal.errors import CheckpointError
+from shoal.jobs.stream.options import StreamOptions
+from shoal.state.checkpoint import Checkpoint
+
+PRIVATE = ("people", "trace")  # outputs that show more than the release: their owner's alone
+
+
+@dataclass
+class Output:
+    """A file that only ever grows, how much of it is committed, and what comes next."""
+
+    path: Path
+    is_private: bool = False
+    length: int = 0
+    pending: bytes = b""
+
+
+class RowFormat:
+    """Rows as bytes that can follow one another, and back."""
+
+    def __init__(self, options: StreamOptions, schema: Schema) -> None:
+        self._suffix = options.format
+        self._compresses = options.sink.endswith(".gz")
+        self._separator = "\t" if self._suffix == ".tsv" else ","
+        self._schema = schema
+        self.in_parts = self._suffix in (".parquet", ".arrow")
+        """Whether rows are collected in files of their own and joined at the end."""
+
+    @property
+    def has_header(self) -> bool:
+        return not self.in_parts and self._suffix != ".jsonl"
+
+    def header(self) -> bytes:
+        """The names of the published columns."""
+        names = [attribute.name for attribute in self._schema.published]
+        return self._packed(pl.DataFrame(schema=dict.fromkeys(names, pl.String)), header=True)
+
+    def pack(self, frame: pl.DataFrame) -> bytes:
+        """The rows, without a header."""
+        return self._packed(frame, header=False)
+
+    def _packed(self, frame: pl.DataFrame, header: bool) -> bytes:
+        buffer = io.BytesIO()
+        if self.in_parts:
+            frame.write_parquet(buffer)
+        elif self._suffix == ".jsonl":
+            frame.write_ndjson(buffer)
+        else:
+            frame.write_csv(buffer, include_header=header, separator=self._separator)
+        if self._compresses:  # members follow one another
+            return gzip.compress(buffer.getvalue(), compresslevel=6, mtime=0)
+        return buffer.getvalue()
+
+    def read_back(self, content: bytes) -> pl.DataFrame:
+        """The rows as their readers will see them."""
+        if self._compresses:
+            content = gzip.decompress(content)
+        if self.in_parts:
+            return pl.read_parquet(io.BytesIO(content))
+        if self._suffix == ".jsonl":
+            return pl.read_ndjson(io.BytesIO(content))
+        # few distinct cells: text is held once per value, and counted by it
+        schema = {
+            a.name: pl.Categorical if a.role is Role.QUASI else pl.String
+            for a in self._schema.published
+        }
+        return pl.read_csv(
+            io.BytesIO(content),
+            has_header=False,
+            infer_schema=False,
+            separator=self._separator,
+            schema=schema,
+        )
+
+    def join_parts(self, folder: Path, nothing: pl.DataFrame, draft: Path) -> None:
+        """Writes one table of all parts, read and written piece by piece."""
+        parts = sorted(folder.glob("*.parquet")) if folder.exists() else []
+        rows = pl.scan_parquet(parts) if parts else nothing.lazy()
+        try:
+            if self._suffix == ".parquet":
+                rows.sink_parquet(draft)
+            else:
+                rows.sink_ipc(draft)
+        except pl.exceptions.ComputeError:  # a full disk, in Polars' words
+            raise OSError from None
+
+
+class Outputs:
+    """All outputs of a run, by name: `sink`, `dead_letters` and, where asked, `people`, `trace`."""
+
+    def __init__(self, options: StreamOptions, checkpoint: Checkpoint, schema: Schema) -> None:
+        self.format = RowFormat(options, schema)
+        self._options = options
+        self._checkpoint = checkpoint
+        self._topic: kafka.TopicSink | None = None
+        paths = self._paths(schema.subject is not None)
+        self.by_name = {name: Output(path, name in PRIVATE) for name, path in paths.items()}
+
+    def _paths(self, has_subject: bool) -> dict[str, Path]:
+        """The files that grow: what is published, and what is private."""
+        options = self._options
+        folder = self._checkpoint.folder
+        inside = self.format.in_parts or options.to_topic
+        paths = {"sink": folder / "rows" if inside else Path(options.sink)}
+        if has_subject:
+            paths["people"] = folder / "people"
+        if options.trace is not None:
+            paths["trace"] = Path(options.trace)
+        kept = options.checkpoint is not None
+        paths["dead_letters"] = options.bad_records if kept else folder / "dead-letters"
+        return paths
+
+    def __getitem__(self, name: str) -> Output:
+        return self.by_name[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.by_name
+
+    def connect(self, identity: str) -> None:
+        """Opens the topic that rows go to, if they go to one."""
+        if self._options.to_topic:
+            self._topic = kafka.TopicSink(self._options.sink, identity)
+
+    def add_rows(self, content: bytes) -> None:
+        """Adds packed rows to the sink, below a header where it has none yet."""
+        sink = self["sink"]
+        if self.format.has_header and not sink.length and not sink.pending:
+            content = self.format.header() + content
+        sink.pending += content
+
+    def require_untouched(self) -> None:
+        """Raises CheckpointError where a new checkpoint would go on in a file that has content."""
+        for name in ("sink", "trace"):
+            output = self.by_name.get(name)
+            if output is not None and output.path.exists() and output.path.stat().st_size:
+                raise CheckpointError(
+                    f"output '{output.path}': exists, but the checkpoint is new; name a fresh file,"
+                    " or the checkpoint that it belongs to"
+                )
+
+    @property
+    def state(self) -> dict[str, dict[str, int]]:
+        """What a snapshot has to hold to put the pending step again."""
+        return {
+            "lengths": {name: output.length for name, output in self.by_name.items()},
+            "sizes": {name: len(output.pending) for name, output in self.by_name.items()},
+        }
+
+    def restore_lengths(self, lengths: Mapping[str, Any]) -> None:
+        for name, length in lengths.items():
+            self[name].length = int(length)
+
+    def write_segment(self, step: int) -> None:
+        """Keeps what the step adds in a hidden file, so that it can be put after a crash."""
+        pending = b"".join(output.pending for output in self.by_name.values())
+        self._checkpoint.write(self._segment(step), pending)
+
+    def remove_segment(self, step: int) -> None:
+        self._segment(step).unlink(missing_ok=True)
+
+    def _segment(self, step: int) -> Path:
+        return self._checkpoint.folder / f"segment-{step}"
+
+    def put_segment(self, step: int, sizes: Mapping[str, int]) -> None:
+        """Puts what a snapshot has committed where it belongs, whether it stood there or not."""
+        try:
+            content = self._segment(step).read_bytes()
+        except FileNotFoundError:
+            raise CheckpointError(
+                f"checkpoint '{self._checkpoint.folder}': lacks a file that it had written; begin a"
+                " new one"
+            ) from None
+        start = 0
+        for name, size in sizes.items():
+            output = self[name]
+            self._require_as_left(name, output, size)
+            output.pending = content[start : start + size]
+            start += size
+            self._put(name, step)
+
+    def _require_as_left(self, name: str, output: Output, size: int) -> None:
+        """Raises CheckpointError where an output is neither as before the step nor as after it."""
+        if name == "sink" and (self.format.in_parts or self._topic is not None):
+            return
+        length = output.path.stat().st_size if output.path.exists() else 0
+        if not output.length <= length <= output.length + size:
+            raise CheckpointError(
+                f"output '{output.path}': was changed since the stream wrote it; put it back, or"
+                " begin a new checkpoint"
+            )
+
+    def put(self, step: int) -> None:
+        """Puts all that is pending behind what stands in the outputs."""
+        for name in self.by_name:
+            self._put(name, step)
+
+    def _put(self, name: str, step: int) -> None:
+        output = self[name]
+        if name == "sink" and self._topic is not None:
+            self._topic.put(step, output.pending)
+        elif name == "sink" and self._options.to_standard_output:
+            sys.stdout.buffer.write(output.pending)
+            sys.stdout.buffer.flush()
+        elif name == "sink" and self.format.in_parts:
+            if output.pending:
+                output.path.mkdir(exist_ok=True)
+                self._checkpoint.put(output.path / f"{step:09d}.parquet", 0, output.pending)
+        elif output.pending or output.path.exists():
+            self._checkpoint.put(output.path, output.length, output.pending, output.is_private)
+        output.length += len(output.pending)
+        output.pending = b""

@@ -1,0 +1,495 @@
+"""The stream as a process: a source, a sink, and a checkpoint that all three commit in one rename.
+
+One step: read a piece > publish what is due > write it to a hidden segment, read that back and
+measure it > commit the position in the source, the publisher and the length of every output in one
+snapshot > put the segment behind what stands in the outputs. Killed before the commit, the step is
+as if it never was and is done again, with the same result; killed after it, the segment is put once
+more, to the same position.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from pydantic import TypeAdapter
+
+from shoal.connectors import files, kafka
+from shoal.connectors.feeds import Feed, Piece, feed_of
+from shoal.connectors.outputs import remove_uncommitted_certificate
+from shoal.data.certificate import Certificate
+from shoal.data.progress import Progress
+from shoal.data.stream import KINDS
+from shoal.data.table import Table
+from shoal.errors import CheckpointError, InputError, PromiseError
+from shoal.jobs.stream.certify import release_by_release, stream_certificate, whole_stream
+from shoal.jobs.stream.core import Batch, StreamCore
+from shoal.jobs.stream.gate import Gate
+from shoal.jobs.stream.options import StreamOptions
+from shoal.jobs.stream.outputs import Outputs
+from shoal.jobs.stream.progress import StreamCounters
+from shoal.policy.policy import Policy
+from shoal.state.checkpoint import UNFIT, Checkpoint
+from shoal.version import VERSION
+
+TELL_EVERY = 2.0  # seconds between two lines of progress
+MOST_TIMES = 100  # times of arrival that are told apart within a deadline
+IDLE = 0.2  # seconds between two looks at a source that has nothing
+MOST_BAD = 20  # bad records that one message names
+
+AnyFeed = Feed | kafka.TopicFeed
+
+
+def stream_file(
+    options: StreamOptions,
+    policy: Policy,
+    *,
+    progress: Progress,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[Certificate, np.ndarray]:
+    """Publishes a source into a sink, to its end; goes on where the checkpoint stopped.
+
+    Returns the certificate, and the history as `StreamCounters.history_array`. Every release is
+    measured from its bytes before it leaves. Raises InputError, CheckpointError or PromiseError.
+    """
+    options.check()
+    with ExitStack() as stack:
+        stack.enter_context(_os_errors_as_input_errors(options))
+        feed: AnyFeed
+        if kafka.is_topic(options.source):
+            feed = kafka.TopicFeed(options.source, options.follow)
+        else:
+            feed = feed_of(options.source, options.follow, options.record_lines)
+        stack.callback(feed.close)
+        run = stack.enter_context(_run(options, policy, feed, clock))
+        run.run_to_end(progress)
+        return run.close(progress), run.history
+
+
+@contextmanager
+def _os_errors_as_input_errors(options: StreamOptions) -> Iterator[None]:
+    """Converts OSError into a one-line InputError, but for a closed reader of standard output."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as failed:
+        resumes = "; the same command resumes, and nothing is published twice"
+        raise InputError(
+            f"stream: reading or writing failed ({failed.strerror or 'no space or no permission'});"
+            " free some space or check the permissions, then run it again"
+            f"{resumes if options.checkpoint is not None else ''}"
+        ) from None
+
+
+@contextmanager
+def _run(
+    options: StreamOptions, policy: Policy, feed: AnyFeed, clock: Callable[[], float]
+) -> Iterator[Run]:
+    """The run at its beginning or where the checkpoint stopped."""
+    if options.checkpoint is not None:
+        with _resumable_run(options, options.checkpoint, policy, feed, clock) as run:
+            yield run
+        return
+    with _one_time_run(options, policy, feed, clock) as run:
+        yield run
+
+
+@contextmanager
+def _resumable_run(
+    options: StreamOptions,
+    folder: Path,
+    policy: Policy,
+    feed: AnyFeed,
+    clock: Callable[[], float],
+) -> Iterator[Run]:
+    """A run with a checkpoint; one that is interrupted leaves a certificate of what is committed."""
+    checkpoint = Checkpoint(folder, options.durable)
+    with checkpoint.held():
+        _require_columns(options, checkpoint, feed.names)
+        run = Run(options, policy, feed, checkpoint, clock)
+        run.resume()
+        try:
+            yield run
+        except (KeyboardInterrupt, SystemError) as stop:
+            by_hand = isinstance(stop, KeyboardInterrupt)
+            if not by_hand and not isinstance(stop.__cause__, KeyboardInterrupt):
+                raise
+            run.interrupt()
+            raise KeyboardInterrupt from None  # which compiled code raises in its own words
+
+
+@contextmanager
+def _one_time_run(
+    options: StreamOptions, policy: Policy, feed: AnyFeed, clock: Callable[[], float]
+) -> Iterator[Run]:
+    """A run without a checkpoint: outputs appear at the end, whole or not at all."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shoal-stream-")))
+        stack.enter_context(remove_uncommitted_certificate(options.sink))
+        run = Run(options, policy, feed, Checkpoint(folder, durable=False), clock)
+        for name in ("sink", "trace"):
+            output = run.outputs.by_name.get(name)
+            if output is None or output.path.parent == folder or options.to_standard_output:
+                continue
+            draft = files.atomic_write(str(output.path), output.is_private)
+            output.path = stack.enter_context(draft)
+        yield run
+
+
+def _require_columns(options: StreamOptions, checkpoint: Checkpoint, names: list[str]) -> None:
+    """Raises CheckpointError where the source has other columns than the checkpoint's."""
+    state = checkpoint.load()
+    if state is None or state.get("columns") in (None, names):
+        return
+    from_pipe = options.source == files.STANDARD
+    again = "feed it again from its beginning" if from_pipe else "give the same source"
+    raise CheckpointError(
+        f"source '{options.source}': does not begin with the columns that the checkpoint was made"
+        f" with; {again}, or begin a new checkpoint"
+    )
+
+
+class Run:
+    """One run of a stream."""
+
+    def __init__(
+        self,
+        options: StreamOptions,
+        policy: Policy,
+        feed: AnyFeed,
+        checkpoint: Checkpoint,
+        clock: Callable[[], float],
+    ) -> None:
+        self._options = options
+        self._policy = policy
+        self._feed = feed
+        self._checkpoint = checkpoint
+        self._clock = clock
+        reference = options.reference or policy.reference
+        self._reference = None if reference is None else files.read(reference)
+        table = None if self._reference is None else Table(self._reference.frame)
+        self.core = StreamCore(policy, feed.names, table)
+        self.outputs = Outputs(options, checkpoint, self.core.schema)
+        self._gate = Gate(self.core.schema, self.core.measures)
+        self._counters = StreamCounters()
+        self._identity = secrets.token_hex(8)
+        self._joined: Path | None = None  # one table of all parts, at the end
+        self._step = 0
+        self._arrival_times: list[tuple[float, int]] = []
+        self._started = time.process_time()
+        self._since = clock()
+        self._last_line = 0.0
+        self._read_before = 0
+        self._input: str | None = None
+        self._fingerprint = self._hash_of_what_stays()
+
+    # resuming
+
+    def resume(self) -> None:
+        """Takes up what the checkpoint holds; raises CheckpointError where it is another stream's."""
+        state = self._checkpoint.load()
+        if state is None:
+            self.outputs.connect(self._identity)
+            self.outputs.require_untouched()
+            return
+        if state.get("policy") != self._fingerprint:
+            raise CheckpointError(
+                f"checkpoint '{self._checkpoint.folder}': was made under another policy, or for"
+                " other columns, outputs or versions; run with what it was begun with, or begin a"
+                " new one in another folder"
+            )
+        try:
+            self._take_up(state)
+        except UNFIT:
+            raise self._checkpoint.damaged from None
+
+    def _take_up(self, state: dict[str, Any]) -> None:
+        self._feed.go_to(state["place"])
+        self._identity = str(state["identity"])
+        self.outputs.connect(self._identity)
+        self._restore(state)
+        self.outputs.put_segment(self._step, state["sizes"])
+        now = self._clock()
+        away = max(0.0, time.time() - float(state["at"]))
+        self._arrival_times = [(now - away - float(age), int(seq)) for age, seq in state["came"]]
+        if self._options.deadline is None:
+            self._arrival_times = []
+        elif self.core.waiting and not self._arrival_times:  # no deadline was asked before
+            self._arrival_times = [(now, self.core.arrived - 1)]
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.core.restore(_below("core/", state))
+        self._gate.restore(_below("gate/", state))
+        TypeAdapter(StreamCounters).validate_json(json.dumps(state["tally"]), strict=True)
+        self._counters = StreamCounters(**state["tally"])
+        self._step = int(state["step"])
+        self._read_before = self._counters.read
+        self.outputs.restore_lengths(state["lengths"])
+
+    def _hash_of_what_stays(self) -> str:
+        """What may not change between two runs of one stream."""
+        fixed = {
+            "policy": self._policy.model.model_dump(mode="json"),
+            "shuffled": sorted(self._policy.model.render.model_fields_set),
+            "hierarchies": [files.file_sha256(name) for name in self._policy.files],
+            "reference": None if self._reference is None else self._reference.sha256,
+            "columns": self._feed.names,
+            "record_lines": self._options.record_lines,
+            "outputs": {
+                name: str(output.path.resolve()) for name, output in self.outputs.by_name.items()
+            },
+            "shoal": VERSION,
+            "polars": pl.__version__,
+        }
+        return hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
+
+    # working
+
+    def run_to_end(self, progress: Progress) -> None:
+        """Steps until the source ends."""
+        if self._counters.closed:
+            self._require_no_more()
+            return
+        at_end = False
+        while not at_end:
+            piece = self._feed.read()
+            at_end = piece.at_end
+            batches = self._batches_of(piece)
+            if len(piece.position) or piece.bad or batches or at_end:
+                self._do(batches)
+                self._tell(progress)
+            else:
+                time.sleep(IDLE)
+
+    def _batches_of(self, piece: Piece) -> list[Batch]:
+        """What leaves because of a piece of the source, a deadline, or the end."""
+        now = self._clock()
+        arrived_before = self.core.arrived
+        batches = [self._take_in(piece)]
+        if self._options.deadline is not None:
+            if self.core.arrived > arrived_before:
+                self._note_arrival(now, self._options.deadline)
+            batches.append(self._overdue(self._options.deadline))
+        if piece.at_end:
+            batches.append(self.core.flush())
+            self.outputs.add_rows(b"")  # the names of the columns, though no row may follow
+            self._counters.closed = True
+        return [batch for batch in batches if batch is not None]
+
+    def _require_no_more(self) -> None:
+        """Raises CheckpointError where a source that had ended has records again."""
+        if isinstance(self._feed, kafka.TopicFeed):
+            return
+        more = self._feed.read()
+        if len(more.position) or more.bad:
+            raise CheckpointError(
+                f"checkpoint '{self._checkpoint.folder}': its stream has ended, and the source has"
+                " grown since; begin a new one for the new records, and use --follow for a source"
+                " that grows"
+            )
+
+    def _take_in(self, piece: Piece) -> Batch | None:
+        batch, unfit = self.core.push(piece.frame, piece.position)
+        bad = piece.bad + [(int(piece.position[row]), reason) for row, reason in unfit.items()]
+        bad.sort()
+        if bad and self._options.on_bad == "stop":
+            (first, reason), *others = bad[:MOST_BAD]
+            raise InputError(
+                f"record {first + 1}: {reason}; correct it, or let --on-bad dead-letter set it"
+                " aside",
+                [f"record {at + 1}: {why}" for at, why in others],
+            )
+        lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in bad]
+        self.outputs["dead_letters"].pending += "".join(lines).encode()
+        self._counters.read += len(piece.position) + len(piece.bad)
+        self._counters.bad += len(bad)
+        return batch
+
+    def _note_arrival(self, now: float, deadline: float) -> None:
+        """Notes when the last records arrived, at the latest; few times, as checkpoints hold all."""
+        times = self._arrival_times
+        if times and now - times[-1][0] < deadline / MOST_TIMES:
+            now = times.pop()[0]
+        times.append((now, self.core.arrived - 1))
+
+    def _overdue(self, deadline: float) -> Batch | None:
+        """What must leave because its time has run out, however few have arrived since."""
+        due = -1
+        while self._arrival_times and self._clock() - self._arrival_times[0][0] >= deadline:
+            due = self._arrival_times.pop(0)[1]
+        return self.core.expire(due) if due >= 0 else None
+
+    def _do(self, batches: list[Batch]) -> None:
+        """One step: write, measure, commit, put."""
+        for batch in batches:
+            self._write(batch)
+        self._commit()
+
+    def _write(self, batch: Batch) -> None:
+        """Packs a batch, and measures what its readers will read of it."""
+        content = self.outputs.format.pack(batch.frame)
+        losses = np.zeros(0)
+        if batch.frame.height:
+            rows = self.outputs.format.read_back(content)
+            truth = self.core.true_values(batch)
+            losses = self._gate.measure(
+                rows, batch.people, truth, batch.release, batch.new, batch.live
+            )
+        self.outputs.add_rows(content)
+        if "people" in self.outputs:
+            self.outputs["people"].pending += batch.people.tobytes()
+        if "trace" in self.outputs:
+            self.outputs["trace"].pending += _traced(batch, self._counters.published)
+        self._counters.add(batch, losses)
+
+    # committing
+
+    def _commit(self) -> None:
+        self._step += 1
+        if self._options.checkpoint is None:
+            self.outputs.put(self._step)
+            return
+        now = self._clock()
+        state = {
+            "policy": self._fingerprint,
+            "columns": self._feed.names,
+            "step": self._step,
+            "identity": self._identity,
+            "place": self._feed.place,
+            "came": [(now - at, seq) for at, seq in self._arrival_times],
+            "at": time.time(),
+            **self.outputs.state,
+            "tally": asdict(self._counters),
+            **{f"core/{name}": value for name, value in self.core.snapshot().items()},
+            **{f"gate/{name}": value for name, value in self._gate.snapshot().items()},
+        }
+        self.outputs.write_segment(self._step)
+        self._checkpoint.commit(state)
+        self.outputs.put(self._step)
+        self.outputs.remove_segment(self._step - 1)
+
+    # closing
+
+    def close(self, progress: Progress) -> Certificate:
+        """The certificate of the whole stream, beside the sink; private files take their place."""
+        with ExitStack() as stack:
+            if self.outputs.format.in_parts:
+                stack.enter_context(remove_uncommitted_certificate(self._options.sink))
+                self._joined = stack.enter_context(files.atomic_write(self._options.sink))
+                self.outputs.format.join_parts(
+                    self.outputs["sink"].path, self.core.nothing, self._joined
+                )
+            is_whole = self._options.whole and self._options.to_file and self._counters.published
+            certificate = self._measured(progress) if is_whole else self.so_far()
+            if self._options.checkpoint is None and not certificate.holds:
+                raise PromiseError(
+                    "the whole of what was published breaks a promise; it is withheld, nothing was"
+                    " written"
+                )
+            if self._options.checkpoint is None and self._counters.bad:
+                with files.atomic_write(str(self._options.bad_records)) as draft:
+                    shutil.copyfile(self.outputs["dead_letters"].path, draft)
+            self._certify(certificate)
+        return certificate
+
+    def interrupt(self) -> None:
+        """Writes the certificate of what is committed, if anything is; later work does not count."""
+        state = self._checkpoint.load()
+        if state is None or self.outputs.format.in_parts:
+            return
+        self._restore(state)
+        self._input = state["place"].get("sha256")
+        if not self._options.to_topic:
+            self.outputs.put_segment(self._step, state["sizes"])
+            if not self._published.exists():
+                return
+        self._certify(self.so_far())
+
+    def _certify(self, certificate: Certificate) -> None:
+        """Writes the certificate beside the sink."""
+        if not self._options.to_standard_output:
+            with files.atomic_write(self._certificate_path) as draft:
+                draft.write_text(certificate.to_json())
+
+    @property
+    def _certificate_path(self) -> str:
+        return self._options.certificate_path
+
+    @property
+    def _published(self) -> Path:
+        return self._joined or self.outputs["sink"].path
+
+    def _measured(self, progress: Progress) -> Certificate:
+        """What an audit of the whole published file finds, people counted."""
+        people = self.outputs["people"].path if "people" in self.outputs else None
+        form = self._options.format
+        measured, digest = whole_stream(self.core, self._published, form, people, progress)
+        return self._certificate(measured, digest)
+
+    def so_far(self) -> Certificate:
+        """What was measured release by release."""
+        is_file = not self._options.to_standard_output and self._published.is_file()
+        digest = files.file_sha256(self._published) if is_file else None
+        return self._certificate(release_by_release(self._policy, self._gate), digest)
+
+    def _certificate(self, measured: dict[str, Any], digest: str | None) -> Certificate:
+        hashes = {"input": self._input or self._feed.sha256, "output": digest}
+        return stream_certificate(
+            measured, self._policy, self._counters, self.core.waiting, hashes, self._started
+        )
+
+    @property
+    def history(self) -> np.ndarray:
+        """As `StreamCounters.history_array`."""
+        return self._counters.history_array()
+
+    def _tell(self, progress: Progress) -> None:
+        now = self._clock()
+        if now - self._last_line < TELL_EVERY:
+            return
+        self._last_line = now
+        read = self._counters.read - self._read_before
+        rate = read / max(now - self._since, 1e-9)
+        loss = self._gate.loss / max(self._gate.rows, 1)
+        progress(self._counters.line(rate, self.core.waiting, loss))
+
+
+def _traced(batch: Batch, published: int) -> bytes:
+    """The lines of a batch in the trace. published: rows that left before it."""
+    decided = batch.decided
+    frame = pl.DataFrame(
+        {
+            "seq": batch.position,
+            "subject": batch.person if batch.person is not None else batch.position,
+            "release": decided.release,
+            "class": decided.cluster,
+            "kind": pl.Series(list(KINDS)).gather(decided.kind),
+            "arrival": decided.seq,
+            "emitted": decided.emitted,
+            "row": batch.row,
+        }
+    )
+    row, cluster = pl.col("row"), pl.col("class")
+    frame = frame.with_columns(
+        pl.when(row >= 0).then(row + published).alias("row"),
+        pl.when(cluster >= 0).then(cluster).alias("class"),
+    )
+    return frame.write_ndjson().encode()
+
+
+def _below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
+    }
