@@ -268,10 +268,16 @@ class _Case:
         ]
         agreement = Agreement.from_dict(
             {
-                "version": 1, "join": "id", "label": {"attribute": "income", "shared": True}, "parties": parties,
-                "promises": [{"model": "k-anonymity", "attributes": list(q), "k": k} for q in joint.qids[qids]],
+                "version": 1,
+                "join": "id",
+                "label": {"attribute": "income", "shared": True},
+                "parties": parties,
+                "promises": [
+                    {"model": "k-anonymity", "attributes": list(q), "k": k}
+                    for q in joint.qids[qids]
+                ],
             }
-        )  # fmt: skip
+        )
         train = joint.train
         self.taxonomies = [domain.taxonomy for domain in agreement.domains]
         codes = [

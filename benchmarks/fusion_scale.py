@@ -159,11 +159,14 @@ def prepare(folder: Path, rows: int, k: int, joining: str) -> None:
         Keys.of(party["name"], folder).make(party["name"])
         party |= {"address": f"127.0.0.1:{port}", "certificate": f"{party['name']}.crt"}
     content = {
-        "version": 1, "join": "person", "label": {"attribute": joint.label, "shared": True}, "parties": parties,
+        "version": 1,
+        "join": "person",
+        "label": {"attribute": joint.label, "shared": True},
+        "parties": parties,
         "promises": [{"model": "k-anonymity", "attributes": list(TOP7), "k": k}],
         "joining": {"name": joining, "helper_is_trusted": joining == "keyed"},
         **({"helper": helper[0]} if helper else {}),
-    }  # fmt: skip
+    }
     (folder / "parties.json").write_text(json.dumps(content))
     (folder / "names.json").write_text(json.dumps([party["name"] for party in [*parties, *helper]]))
 

@@ -2,7 +2,7 @@
 committed.
 
 python inputs.py table OUT.csv ROWS COLUMN,...     records of Adult, resampled where ROWS is not 0
-python inputs.py codes OUT.npz ROWS                the six quasi-identifiers as the matrix that methods see
+python inputs.py codes OUT.npz ROWS    the six quasi-identifiers as methods see them
 python inputs.py arrow OUT.arrow IN.csv            a table as Polars holds it after reading
 """
 

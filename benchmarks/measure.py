@@ -1,4 +1,6 @@
-"""What every benchmark shares: figures with their spread and target, and where they were measured."""
+"""What every benchmark shares: figures with their spread and target, and where they were
+measured.
+"""
 
 from __future__ import annotations
 

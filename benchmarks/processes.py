@@ -25,14 +25,17 @@ import os, resource, sys
 number = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
 _, status, used = os.wait4(number, 0)
 with open(sys.argv[1], "w") as file:
-    file.write(f"{os.waitstatus_to_exitcode(status)} {used.ru_utime + used.ru_stime} {used.ru_maxrss}")
+    code = os.waitstatus_to_exitcode(status)
+    file.write(f"{code} {used.ru_utime + used.ru_stime} {used.ru_maxrss}")
 """
 _PEAK_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 @dataclass(frozen=True)
 class Usage:
-    """seconds: CPU, user and system. peak: largest resident size, bytes. output: what it printed."""
+    """seconds: CPU, user and system. peak: largest resident size, bytes. output: what it
+    printed.
+    """
 
     seconds: float
     peak: int

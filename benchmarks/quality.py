@@ -166,7 +166,9 @@ def _row(
 def _certificates(
     frame: pl.DataFrame, policy: shoal.Policy, seeds: int
 ) -> Iterator[shoal.Certificate]:
-    """One for each seed; the first two alone where they lose alike, since then no seed is drawn on."""
+    """One for each seed; the first two alone where they lose alike, since then no seed is
+    drawn on.
+    """
     first = shoal.publish(frame, policy.with_seed(0)).certificate
     yield first
     for seed in range(1, seeds):

@@ -64,15 +64,28 @@ def _series(found: Result, policy: Path, asked: Asked) -> None:
     late = [statistics.median(run["seconds"][-10:]) for run in runs]
     static = [_call("series", policy, "static-2", SMALL, 12) for _ in range(asked.repeats)]
     found.figures += [
-        Figure(f"crp, {SMALL:,} + {SMALL:,}, all of `republish_file` after imports", "CPU s", tuple(early), 0.1),
-        Figure(f"crp, increments {releases - 9} to {releases}", "CPU s", tuple(late)),
-        Figure("the last ten increments over the ten after the first release", "times", ratios(late, early), 1.2),
-        Figure("crp, increment 2, the method alone", "CPU s", tuple(run["method"][1] for run in runs)),
         Figure(
-            "static-2, release 12 over release 2, the method alone", "times",
+            f"crp, {SMALL:,} + {SMALL:,}, all of `republish_file` after imports",
+            "CPU s",
+            tuple(early),
+            0.1,
+        ),
+        Figure(f"crp, increments {releases - 9} to {releases}", "CPU s", tuple(late)),
+        Figure(
+            "the last ten increments over the ten after the first release",
+            "times",
+            ratios(late, early),
+            1.2,
+        ),
+        Figure(
+            "crp, increment 2, the method alone", "CPU s", tuple(run["method"][1] for run in runs)
+        ),
+        Figure(
+            "static-2, release 12 over release 2, the method alone",
+            "times",
             ratios([run["method"][-1] for run in static], [run["method"][1] for run in static]),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _large(
@@ -94,9 +107,17 @@ def _large(
         ):
             ledger = folder / f"{what}-{turn}"
             used = processes.shoal(
-                "republish", folder / source, "-p", policy, "--ledger", ledger, "--set", f"block={block}", "-q",
+                "republish",
+                folder / source,
+                "-p",
+                policy,
+                "--ledger",
+                ledger,
+                "--set",
+                f"block={block}",
+                "-q",
                 env=ONE_THREAD,
-            )  # fmt: skip
+            )
             seconds.append(used.seconds)
             losses[what] = 100 * _certificate(ledger, 1)["utility"]["gcp"]
     found.figures += [
@@ -150,9 +171,18 @@ def _adult(found: Result, folder: Path, asked: Asked) -> None:
     for cluster in ("paper", *CLUSTERS):
         ledger = folder / f"adult-{cluster}"
         processes.shoal(
-            "republish", folder / "adult.csv", "-p", policy, "--ledger", ledger,
-            "--set", f"cluster={cluster}", "--set", "block=0", "-q",
-        )  # fmt: skip
+            "republish",
+            folder / "adult.csv",
+            "-p",
+            policy,
+            "--ledger",
+            ledger,
+            "--set",
+            f"cluster={cluster}",
+            "--set",
+            "block=0",
+            "-q",
+        )
         losses[cluster] = 100 * _certificate(ledger, 1)["utility"]["gcp"]
     best = min(CLUSTERS, key=lambda cluster: losses[cluster])
     processes.shoal(

@@ -22,9 +22,19 @@ import page
 from measure import ROOT, Asked
 
 NAMES = (
-    "quality", "kernel", "whole_process", "start", "audit", "tcloseness", "full_domain", "republish", "streams",
-    "fusion", "fusion_scale", "peers",
-)  # fmt: skip
+    "quality",
+    "kernel",
+    "whole_process",
+    "start",
+    "audit",
+    "tcloseness",
+    "full_domain",
+    "republish",
+    "streams",
+    "fusion",
+    "fusion_scale",
+    "peers",
+)
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "_generated" / "benchmarks.md"
 

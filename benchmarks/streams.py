@@ -1,6 +1,6 @@
 """Streams: loss, speed and memory of every method, the whole command, and a hundred kills.
 
-python streams.py engine METHOD SETTINGS K ROWS REPEATS     the method alone, in a process of its own
+python streams.py engine METHOD SETTINGS K ROWS REPEATS   the method alone, in its own process
 python streams.py memory METHOD ROWS DELTA                  resident memory as the stream goes on
 """
 
@@ -78,17 +78,29 @@ def measure(asked: Any) -> Any:
     figures += _whole(asked, rows) + _memory(asked)
     figures.append(_kills(asked, 100 if asked.rows is None else 2))
     return Result(
-        "streams", TITLE, CLAIM, settings(asked, rows=rows, k=K, delta=DELTA, seed=1), figures,
+        "streams",
+        TITLE,
+        CLAIM,
+        settings(asked, rows=rows, k=K, delta=DELTA, seed=1),
+        figures,
         notes=[
-            "Numbers have the range of the data for their domain; the paper does not print its domains.",
-            f"The command's speed is that of {FURTHER * rows:,} further records, so that starting up is left out; the "
-            "floor reads and writes the same CSV with Polars, all as text.",
+            (
+                "Numbers have the range of the data for their domain; the paper does not print its"
+                " domains."
+            ),
+            (
+                f"The command's speed is that of {FURTHER * rows:,} further records, so that"
+                " starting up is left out; the floor reads and writes the same CSV with Polars,"
+                " all as text."
+            ),
         ],
-    )  # fmt: skip
+    )
 
 
 def policy(k: int = K, method: str = "fads", **parameters: Any) -> dict:
-    """Domains over the range of the data, hierarchies by Fung, Wang and Yu, which the paper names."""
+    """Domains over the range of the data, hierarchies by Fung, Wang and Yu, which the paper
+    names.
+    """
     frame = adult.complete()
     attributes: dict = {}
     for name in NUMBERS:
@@ -103,9 +115,12 @@ def policy(k: int = K, method: str = "fads", **parameters: Any) -> dict:
         attributes[name] = {"role": "quasi", "hierarchy": path}
     attributes["income"] = {"role": "sensitive"}
     return {
-        "version": 1, "attributes": attributes, "promises": [{"model": "k-anonymity", "k": k}], "seed": 1,
+        "version": 1,
+        "attributes": attributes,
+        "promises": [{"model": "k-anonymity", "k": k}],
+        "seed": 1,
         "method": {"name": method, "delta": DELTA, **parameters},
-    }  # fmt: skip
+    }
 
 
 def engine(method: str, parameters: str, k: int, rows: int, repeats: int) -> dict[str, Any]:
@@ -216,19 +231,36 @@ def _whole(asked: Any, rows: int) -> list[Any]:
             asked.say("streams: the whole command")
             seconds = [
                 processes.shoal(
-                    "stream", folder / f"{size}.csv", "-p", folder / "policy.yaml", "-o", folder / f"{size}{turn}.csv",
-                    "--checkpoint", folder / f"{size}{turn}", "--measure", "release", "-q", env=ONE_THREAD,
+                    "stream",
+                    folder / f"{size}.csv",
+                    "-p",
+                    folder / "policy.yaml",
+                    "-o",
+                    folder / f"{size}{turn}.csv",
+                    "--checkpoint",
+                    folder / f"{size}{turn}",
+                    "--measure",
+                    "release",
+                    "-q",
+                    env=ONE_THREAD,
                 ).seconds
                 for size in ("one", "more")
-            ]  # fmt: skip
+            ]
             speeds.append(FURTHER * rows / (seconds[1] - seconds[0]))
             copied = [
                 processes.run(
-                    [sys.executable, "-c", f"import polars as pl; pl.read_csv({str(folder / f'{size}.csv')!r}, "
-                     f"infer_schema=False).write_csv({str(folder / 'copy.csv')!r})"], env=ONE_THREAD,
+                    [
+                        sys.executable,
+                        "-c",
+                        (
+                            f"import polars as pl; pl.read_csv({str(folder / f'{size}.csv')!r}, "
+                            f"infer_schema=False).write_csv({str(folder / 'copy.csv')!r})"
+                        ),
+                    ],
+                    env=ONE_THREAD,
                 ).seconds
                 for size in ("one", "more")
-            ]  # fmt: skip
+            ]
             floors.append(FURTHER * rows / (copied[1] - copied[0]))
     return [
         Figure(
@@ -316,11 +348,20 @@ def _kills(asked: Any, kills: int) -> Any:
         drawn.write_csv(folder / "in.csv")
         (folder / "policy.yaml").write_text(yaml.safe_dump(policy()))
         command = [
-            sys.executable, "-c",
-            "import shoal.connectors.feeds as f, sys; f.PIECE = 400_000; from shoal.cli.main import status_of; "
-            "sys.exit(status_of(sys.argv[1:]))",
-            "stream", "in.csv", "-p", "policy.yaml", "-q", "--measure", "release",
-        ]  # fmt: skip
+            sys.executable,
+            "-c",
+            (
+                "import shoal.connectors.feeds as f, sys; f.PIECE = 400_000; from shoal.cli.main"
+                " import status_of; sys.exit(status_of(sys.argv[1:]))"
+            ),
+            "stream",
+            "in.csv",
+            "-p",
+            "policy.yaml",
+            "-q",
+            "--measure",
+            "release",
+        ]
 
         def run(name: str, timeout: float | None) -> bool:
             outputs = ["-o", f"{name}.csv", "--checkpoint", name, "--trace", f"{name}.jsonl"]
@@ -340,8 +381,10 @@ def _kills(asked: Any, kills: int) -> Any:
             while not run(name, instants.uniform(0.5, 4.0)):
                 killed += 1
             trials += 1
-            same += all((folder / f"{name}{s}").read_bytes() == (folder / f"whole{s}").read_bytes()
-                        for s in (".csv", ".jsonl"))  # fmt: skip
+            same += all(
+                (folder / f"{name}{s}").read_bytes() == (folder / f"whole{s}").read_bytes()
+                for s in (".csv", ".jsonl")
+            )
     return Figure(
         f"streams whose output is identical after {killed} kills",
         "share",

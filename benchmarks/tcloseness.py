@@ -1,7 +1,7 @@
 """t-closeness: 24 cells of Census beside the papers' methods, the default on Adult, and what large
 tables take.
 
-python tcloseness.py RECORDS BLOCK     one run of `tcloseness` on an invented table, in a process of its own
+python tcloseness.py RECORDS BLOCK     one run of `tcloseness` on invented records, alone
 """
 
 from __future__ import annotations

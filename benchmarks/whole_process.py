@@ -1,4 +1,6 @@
-"""Whole process: `shoal publish` from CSV to CSV against Polars reading and writing the same files."""
+"""Whole process: `shoal publish` from CSV to CSV against Polars reading and writing the same
+files.
+"""
 
 from __future__ import annotations
 

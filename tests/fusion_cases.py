@@ -27,11 +27,17 @@ JOB = Hierarchy.from_paths(
 )
 SEX = Hierarchy.from_paths([["Male", "Any"], ["Female", "Any"]])
 TABLE_1 = [
-    ("Male", "Janitor", 30, 0, 3), ("Male", "Mover", 32, 0, 4), ("Male", "Carpenter", 35, 2, 3),
-    ("Female", "Technician", 37, 3, 1), ("Female", "Manager", 42, 4, 2), ("Female", "Manager", 44, 3, 0),
-    ("Male", "Account", 44, 3, 0), ("Female", "Account", 44, 3, 0), ("Male", "Lawyer", 44, 2, 0),
+    ("Male", "Janitor", 30, 0, 3),
+    ("Male", "Mover", 32, 0, 4),
+    ("Male", "Carpenter", 35, 2, 3),
+    ("Female", "Technician", 37, 3, 1),
+    ("Female", "Manager", 42, 4, 2),
+    ("Female", "Manager", 44, 3, 0),
+    ("Male", "Account", 44, 3, 0),
+    ("Female", "Account", 44, 3, 0),
+    ("Male", "Lawyer", 44, 2, 0),
     ("Female", "Lawyer", 44, 1, 0),
-]  # fmt: skip
+]
 
 
 @dataclass(frozen=True)

@@ -83,13 +83,17 @@ def effective_values(counts):
 
 
 def is_recursive_diverse(counts, c, least):
-    """r_1 < c * (r_l + ... + r_m), most frequent first; false where there are fewer than l values."""
+    """r_1 < c * (r_l + ... + r_m), most frequent first; false where there are fewer than l
+    values.
+    """
     ranked = sorted(counts, reverse=True)
     return len(ranked) >= least and ranked[0] < c * sum(ranked[least - 1 :])
 
 
 def largest_frequency(labels, subjects, values, which, designated=None):
-    """The greatest share of the people of a class who have one (designated) value; None if empty."""
+    """The greatest share of the people of a class who have one (designated) value; None if
+    empty.
+    """
     people = people_in(labels, subjects, which)
     counts = frequencies(pairs_in(labels, subjects, values, which))
     wanted = [counts[value] for value in counts if designated is None or value in designated]
@@ -205,7 +209,9 @@ def joint_ground(grounds, units):
 
 
 def tree_ground(parent, leaves):
-    """Height of the lowest common ancestor over height of the root; heights are longest ways down."""
+    """Height of the lowest common ancestor over height of the root; heights are longest ways
+    down.
+    """
     heights = [0] * len(parent)
     for leaf in range(leaves):
         for steps, node in enumerate(ancestors(parent, leaf)):
@@ -231,7 +237,9 @@ def ancestors(parent, node):
 
 
 def earth_movers_distance(p, q, ground):
-    """Least total of mass * distance that turns p into q: cheapest augmenting paths, in fractions."""
+    """Least total of mass * distance that turns p into q: cheapest augmenting paths, in
+    fractions.
+    """
     places = range(len(p))
     left, open_ = list(p), list(q)
     flow = [[Fraction(0)] * len(p) for _ in places]

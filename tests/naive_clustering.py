@@ -179,7 +179,9 @@ def merged(points, classes: list[Records], asked: list[Asked]) -> list[Records]:
 
 
 def in_runs(values: list[int], count: int) -> list[Records]:
-    """t-closeness first: equal runs of the records in order of their values, the middle one longer."""
+    """t-closeness first: equal runs of the records in order of their values, the middle one
+    longer.
+    """
     order = sorted(range(len(values)), key=lambda r: (values[r], r))
     each, spare = divmod(len(order), count)
     runs, at = [], 0

@@ -24,7 +24,9 @@ class Column:
         self.leaves = len(rows)
 
     def cell(self, value, level):
-        """Names repeat over levels here and there, so a cell is told by the leaves it covers, too."""
+        """Names repeat over levels here and there, so a cell is told by the leaves it covers,
+        too.
+        """
         return frozenset(
             other for other in self.rows if self.rows[other][level] == self.rows[value][level]
         )
@@ -153,10 +155,10 @@ def score(columns, node, gone, metric, k):
             elif metric == "precision":
                 cost, root = at / c.height, 1.0
             else:
-                bits = lambda leaves, v=value, counted=count: math.log2(
-                    sum(counted[x] for x in leaves) / counted[v]
-                )  # noqa: E731
-                cost, root = bits(covered), bits(c.rows)
+                cost, root = (
+                    math.log2(sum(count[x] for x in leaves) / count[value])
+                    for leaves in (covered, c.rows)
+                )
             spent += weight * cost
             most += weight * root
     return spent / most if most else 0.0

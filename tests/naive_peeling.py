@@ -75,7 +75,9 @@ def peel(
     k: int,
     holds: Holds | None = None,
 ) -> tuple[list[Records], Records]:
-    """The groups that leave under one vector after another, and the records that stay to the end."""
+    """The groups that leave under one vector after another, and the records that stay to the
+    end.
+    """
     left = list(range(matrix.records))
     taken: list[Records] = []
     for vector in vectors:

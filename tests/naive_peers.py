@@ -34,7 +34,9 @@ class JustK:
 
 
 class DistinctValues(JustK):
-    """k people and `least` distinct sensitive values in every class: a monotone promise beyond k."""
+    """k people and `least` distinct sensitive values in every class: a monotone promise
+    beyond k.
+    """
 
     def __init__(self, matrix: Matrix, k: int, values: np.ndarray, least: int) -> None:
         super().__init__(matrix, k, needs_more_than_k=True)

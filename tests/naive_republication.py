@@ -116,5 +116,7 @@ def forward_and_cross(first: list[tuple], second: list[tuple], g1: int, g2: int)
 
 
 def backward(first: list[tuple], second: list[tuple], g2: int) -> int:
-    """The fewest records of a later class that are old in any mapping: no count of B may exceed it."""
+    """The fewest records of a later class that are old in any mapping: no count of B may
+    exceed it.
+    """
     return min(sum(second[j][0] == g2 for j in mapping) for mapping in mappings(first, second))

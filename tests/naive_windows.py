@@ -12,7 +12,7 @@ import numpy as np
 
 from naive_streams import Costs, condensed, joined
 from shoal.algorithms.steps.repair import merge_failing
-from shoal.algorithms.stream.buffer import matrix_of
+from shoal.algorithms.stream.emission import matrix_of
 from shoal.data.partition import Partition
 from shoal.data.stream import Arrivals
 from shoal.errors import InfeasibleError

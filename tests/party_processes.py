@@ -117,9 +117,13 @@ def _party(
     place = Path(folder)
     try:
         run_one(
-            name, agreement, str(place / f"{name}.csv"),
-            keys=place, folder=place / f"{name}.journal", patience=patience,
-        )  # fmt: skip
+            name,
+            agreement,
+            str(place / f"{name}.csv"),
+            keys=place,
+            folder=place / f"{name}.journal",
+            patience=patience,
+        )
     except ShoalError as error:
         (place / f"{name}.error").write_text(str(error))
         os._exit(error.exit_status)

@@ -1,4 +1,6 @@
-"""Generators of small published tables: repeated subjects, ties, empty classes, suppressed records."""
+"""Generators of small published tables: repeated subjects, ties, empty classes, suppressed
+records.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ DISTANCES = ("equal", "ordered", "hierarchical")
 
 
 def hierarchy_of(nested) -> Hierarchy:
-    """A hierarchy from nested lists; every number is a leaf, and leaves are numbered from the left."""
+    """A hierarchy from nested lists; every number is a leaf, and leaves are numbered from the
+    left.
+    """
     leaves, inner = [], []
     _flatten(nested, (), leaves, inner)
     paths = [*leaves, *inner]

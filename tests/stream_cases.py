@@ -33,10 +33,15 @@ def policy_of(
     }
     return Policy.from_dict(
         {
-            "version": 1, "attributes": attributes, "promises": [{"model": "k-anonymity", "k": k}, *more],
-            "method": {"name": method, **parameters}, "missing": missing, "seed": seed, "render": render or {},
+            "version": 1,
+            "attributes": attributes,
+            "promises": [{"model": "k-anonymity", "k": k}, *more],
+            "method": {"name": method, **parameters},
+            "missing": missing,
+            "seed": seed,
+            "render": render or {},
         }
-    )  # fmt: skip
+    )
 
 
 def stream_of(n, seed=0, people=None, constant=False, missing=0.0) -> pl.DataFrame:
@@ -127,12 +132,15 @@ def run(
         for i in range(len(decided)):
             trace.append(
                 {
-                    "seq": int(batch.position[i]), "release": int(decided.release[i]), "class": int(decided.cluster[i]),
+                    "seq": int(batch.position[i]),
+                    "release": int(decided.release[i]),
+                    "class": int(decided.cluster[i]),
                     "kind": ("new", "reuse", "suppress", "hold", "drop")[decided.kind[i]],
-                    "emitted": int(decided.emitted[i]), "arrival": int(decided.seq[i]),
+                    "emitted": int(decided.emitted[i]),
+                    "arrival": int(decided.seq[i]),
                     "row": int(batch.row[i]) + len(rows) if batch.row[i] >= 0 else None,
                 }
-            )  # fmt: skip
+            )
         rows.extend(batch.frame.to_dicts())
 
     for at in range(0, frame.height, chunk):

@@ -54,7 +54,9 @@ class PromiseTable(SphinxDirective):
 
 
 class Benchmarks(SphinxDirective):
-    """The file docs/_generated/benchmarks.md where it exists, else a line that says how to make it."""
+    """The file docs/_generated/benchmarks.md where it exists, else a line that says how to
+    make it.
+    """
 
     def run(self) -> list[nodes.Node]:
         path = Path(self.env.srcdir) / "_generated" / "benchmarks.md"

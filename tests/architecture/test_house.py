@@ -50,7 +50,8 @@ def test_public_names():
         "Certificate CheckpointError Comparison Hierarchy InfeasibleError InputError LedgerAudit"
         " LedgerError MissingExtraError PartyError Policy PromiseError Prospect Publication"
         " Republication ShoalError Stream __version__ audit audit_ledger check compare fuse"
-        " ledger_table methods propose publish republish sample stream verify_ledger what_if".split()
+        " ledger_table methods propose publish republish sample stream verify_ledger"
+        " what_if".split()
     )
     for name in shoal.__all__:
         assert getattr(shoal, name) is not None

@@ -40,21 +40,25 @@ FLAGS += ["--disable-background-networking", "--disable-component-update"]
 
 # the page in frames of two widths; the outer page writes down what it finds in them
 PROBE = """<!DOCTYPE html><body>
-<iframe width="400" height="900"></iframe><iframe width="1100" height="900"></iframe><pre id="found"></pre>
+<iframe width="400" height="900"></iframe><iframe width="1100" height="900"></iframe>
+<pre id="found"></pre>
 <script>
 const page = %s;
 let left = 2;
 document.querySelectorAll("iframe").forEach(frame => {
   frame.onload = () => {
     const inside = frame.contentDocument, root = inside.documentElement;
-    const letters = [...inside.querySelectorAll("svg text")].map(t => t.getBoundingClientRect().height);
+    const height = element => element.getBoundingClientRect().height;
+    const letters = [...inside.querySelectorAll("svg text")].map(height);
     const line = {
-      width: frame.width, reaches: root.scrollWidth, sections: inside.querySelectorAll("section").length,
-      charts: [...inside.querySelectorAll("svg")].filter(s => s.getBoundingClientRect().height > 60).length,
+      width: frame.width, reaches: root.scrollWidth,
+      sections: inside.querySelectorAll("section").length,
+      charts: [...inside.querySelectorAll("svg")].filter(s => height(s) > 60).length,
       letters: Math.min(...letters),
       loaded: frame.contentWindow.performance.getEntriesByType("resource").length,
     };
-    document.getElementById("found").textContent += Object.entries(line).map(e => e.join("=")).join(" ") + "\\n";
+    const text = Object.entries(line).map(e => e.join("=")).join(" ") + "\\n";
+    document.getElementById("found").textContent += text;
     if (--left === 0) document.title = "done";
   };
   frame.srcdoc = page;

@@ -157,7 +157,9 @@ def test_every_method_either_publishes_whole_buffers_or_has_ticks(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_order_within_a_release_tells_nothing_of_arrival(method):
-    """Rank correlation of arrival and row within a release, over many releases, stays near nothing."""
+    """Rank correlation of arrival and row within a release, over many releases, stays near
+    nothing.
+    """
     found = run(policy_of(method, delta=200, subject=False), stream_of(2000, people=2000))
     releases = {}
     for told in found.trace:

@@ -1,10 +1,13 @@
-"""Record the SHA-256 of what every method publishes, so that a refactoring can be shown to change nothing.
+"""Record the SHA-256 of what every method publishes, so that a refactoring can be shown to change
+nothing.
 
     python tests/golden/record.py              # the bundled samples: rewrites samples.json
-    python tests/golden/record.py adult FOLDER # Adult, from the folder with the real data sets: adult.json
+    python tests/golden/record.py adult FOLDER # Adult, from the folder with the real data sets:
+    adult.json
 
-`test_golden.py` runs both again and compares. A change that is meant to change releases records them anew and says so
-in its commit. Certificates count without their times, the version and the statistics of a search.
+`test_golden.py` runs both again and compares. A change that is meant to change releases records
+them anew and says so in its commit. Certificates count without their times, the version and the
+statistics of a search.
 """
 
 from __future__ import annotations
@@ -225,7 +228,9 @@ def _shoal(*arguments: object) -> int:
 
 
 def _recorded(status: int, *paths: str) -> dict[str, Any]:
-    """The exit status, and a digest of each file; the files are gone afterwards, but for those of a ledger."""
+    """The exit status, and a digest of each file; the files are gone afterwards, but for those of a
+    ledger.
+    """
     found: dict[str, Any] = {"status": status}
     for path in map(Path, paths):
         if path.exists():

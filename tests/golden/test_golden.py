@@ -1,4 +1,6 @@
-"""What every method publishes is, byte for byte, what was recorded: moving code must change no release."""
+"""What every method publishes is, byte for byte, what was recorded: moving code must change no
+release.
+"""
 
 from __future__ import annotations
 

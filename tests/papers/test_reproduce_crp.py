@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from shoal.reproduce import reproduce_paper
-from shoal.reproduce.account import judge
 from shoal.reproduce.crp import (
     CLAIMS,
     CRP,
@@ -26,6 +25,7 @@ from shoal.reproduce.crp import (
 from shoal.reproduce.paper import Verdict, View
 from shoal.reproduce.republication_bench import _operations
 from shoal.reproduce.rows import ROWS, RowFile
+from shoal.reproduce.verdict_report import judge
 
 COMMITTED = Path(__file__).parents[2] / "papers" / "crp" / "results.json"
 

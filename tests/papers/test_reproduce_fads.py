@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from shoal.reproduce import reproduce_paper
-from shoal.reproduce.account import judge
 from shoal.reproduce.fads import (
     CASTLE,
     CLAIMS,
@@ -23,6 +22,7 @@ from shoal.reproduce.fads import (
 )
 from shoal.reproduce.paper import View
 from shoal.reproduce.rows import ROWS, RowFile
+from shoal.reproduce.verdict_report import judge
 
 COMMITTED = Path(__file__).parents[2] / "papers" / "fads" / "results.json"
 

@@ -15,7 +15,6 @@ import pytest
 
 from shoal.errors import InputError
 from shoal.reproduce import harness, papers, reproduce_paper
-from shoal.reproduce.account import judge
 from shoal.reproduce.claims import is_never_slowest, lies_above, lies_below, rises
 from shoal.reproduce.paper import DataSet, Reading, Verdict, View, crossed
 from shoal.reproduce.rounded_partition import (
@@ -32,6 +31,7 @@ from shoal.reproduce.rounded_partition import (
 )
 from shoal.reproduce.rows import ROWS, RowFile, fingerprint
 from shoal.reproduce.table_bench import bench
+from shoal.reproduce.verdict_report import judge
 
 TIMES = {"seconds", "seconds_least", "seconds_most", "repeats"}
 COMMITTED = Path(__file__).parents[2] / "papers" / "rounded_partition" / "results.json"

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from shoal.reproduce import reproduce_paper
-from shoal.reproduce.account import judge
 from shoal.reproduce.closeness_bench import bench
 from shoal.reproduce.paper import Figure, Verdict, View
 from shoal.reproduce.rows import ROWS, RowFile
@@ -31,6 +30,7 @@ from shoal.reproduce.tcloseness import (
     keeps_promises,
     rises_with_k,
 )
+from shoal.reproduce.verdict_report import judge
 
 COMMITTED = Path(__file__).parents[2] / "papers" / "tcloseness" / "results.json"
 

@@ -72,7 +72,9 @@ def test_figure_2_the_balanced_partition_finds_only_two_classes_of_three():
 
 
 def test_our_default_publishes_table_2_itself():
-    """Its loss is the least of all partitions of table 1 into three pairs, up to equally good ones."""
+    """Its loss is the least of all partitions of table 1 into three pairs, up to equally good
+    ones.
+    """
     ours = shoal.publish(TABLE_1, policy({"name": "rounded-partition"})).certificate["utility"][
         "gcp"
     ]
@@ -121,8 +123,10 @@ def test_even_sizes_reach_the_least_possible_discernibility(k, n):
     alpha.
     """
     codes = np.random.default_rng(n).integers(0, 9, (n, 2))
-    sizes = {name: partition_of(RoundedPartition(preset="paper", sizes=name), codes, k).sizes() for name in
-             ("same", "cross", "proportional")}  # fmt: skip
+    sizes = {
+        name: partition_of(RoundedPartition(preset="paper", sizes=name), codes, k).sizes()
+        for name in ("same", "cross", "proportional")
+    }
     alpha = n // k
     small, more = divmod(n, alpha)
     least = more * (small + 1) ** 2 + (alpha - more) * small**2

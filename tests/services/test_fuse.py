@@ -111,8 +111,15 @@ def test_no_message_says_more_than_the_published_table(fused):
     assert found.wrong == []
     assert found.facts > 0
     assert set(found.messages) == {
-        "roll", "masked", "gathered", "common", "label", "batch", "seal", "shares",
-    }  # fmt: skip
+        "roll",
+        "masked",
+        "gathered",
+        "common",
+        "label",
+        "batch",
+        "seal",
+        "shares",
+    }
 
 
 def test_the_check_finds_that_a_message_is_missing(fused, tmp_path):

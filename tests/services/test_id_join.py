@@ -20,7 +20,8 @@ from shoal.algorithms.fusion.joining import keyed_ids
 from shoal.jobs.fuse import id_join
 if __name__ == "__main__":
     with id_join._workers(10**6) as workers:
-        list(id_join._each(partial(keyed_ids, agreement=bytes(32), key=bytes(32)), [["a"]] * 4, workers))
+        mask = partial(keyed_ids, agreement=bytes(32), key=bytes(32))
+        list(id_join._each(mask, [["a"]] * 4, workers))
         print(*workers._processes, flush=True)
         time.sleep(60)
 """

@@ -75,9 +75,12 @@ def test_a_file_that_may_not_grow_is_told_in_one_line_and_leaves_nothing(tmp_pat
     if output == "policy.yaml":
         order = ["policy", "init", "patients.csv", "-o", output]
     failed = subprocess.run(
-        [sys.executable, "-m", "shoal", *order], cwd=tmp_path, capture_output=True, text=True,
+        [sys.executable, "-m", "shoal", *order],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
-    )  # fmt: skip
+    )
     assert failed.returncode == 2, failed.stderr
     assert "writing failed" in failed.stderr
     assert failed.stderr.count("\n") == 1

@@ -231,8 +231,17 @@ def prepared(folder: Path, increments: int = 3, people: int = 400) -> None:
 
 def command(increment: int) -> list[str]:
     return [
-        sys.executable, "-m", "shoal", "republish", f"{increment}.csv", "-p", "p.json", "--ledger", "L", "-q",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "shoal",
+        "republish",
+        f"{increment}.csv",
+        "-p",
+        "p.json",
+        "--ledger",
+        "L",
+        "-q",
+    ]
 
 
 def test_a_file_that_may_not_grow_is_told_in_one_line(tmp_path):
@@ -241,9 +250,14 @@ def test_a_file_that_may_not_grow_is_told_in_one_line(tmp_path):
     append(tmp_path / "L", wearers(400, 0))
     for limit in (0, 9000):
         failed = subprocess.run(
-            command(1), cwd=tmp_path, capture_output=True, text=True,
-            preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
-        )  # fmt: skip
+            command(1),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            preexec_fn=lambda limit=limit: resource.setrlimit(
+                resource.RLIMIT_FSIZE, (limit, limit)
+            ),
+        )
         assert failed.returncode == 2, failed.stderr
         assert failed.stderr.count("\n") == 1
         assert "writing failed" in failed.stderr
@@ -261,7 +275,8 @@ set +e
 "$3" -m shoal republish 1.csv -p p.json --ledger disk/L -q 2> error
 echo $? > status
 mount -o remount,size=9m "$2/disk"
-"$3" -m shoal ledger verify disk/L -q && "$3" -m shoal republish 1.csv -p p.json --ledger disk/L -q || exit 9
+"$3" -m shoal ledger verify disk/L -q || exit 9
+"$3" -m shoal republish 1.csv -p p.json --ledger disk/L -q || exit 9
 find disk -name '.*.part' | grep . && exit 8
 ls disk/L > releases
 """

@@ -46,7 +46,9 @@ def assert_everybody_is_published_once(place: Path) -> None:
 
 
 def test_killed_at_any_instant_the_ledger_is_whole_and_nothing_is_published_twice(place):
-    """The kill falls anywhere between start and end; the same increment is tried again afterwards."""
+    """The kill falls anywhere between start and end; the same increment is tried again
+    afterwards.
+    """
     rng = random.Random(7)
     append(place / "warm", wearers(PEOPLE, 99))  # kernels are compiled
     begun = time.monotonic()

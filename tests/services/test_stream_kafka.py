@@ -103,9 +103,13 @@ def filled(broker: str, name: str, lines: list[str]) -> str:
 def committed(broker: str, name: str) -> list[str]:
     """All messages of a topic as a careful reader sees them."""
     consumer = kafka.Consumer(
-        {"bootstrap.servers": broker, "group.id": "reader", "isolation.level": "read_committed",
-         "enable.partition.eof": True}
-    )  # fmt: skip
+        {
+            "bootstrap.servers": broker,
+            "group.id": "reader",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+    )
     consumer.assign([kafka.TopicPartition(name, 0, 0)])
     rows = []
     while True:
@@ -136,8 +140,20 @@ def test_topic_to_topic_killed_again_and_again_every_row_goes_once(broker, shop,
         "import shoal.connectors.kafka as k; k.MOST = 400; import sys; from shoal.cli.main import"
         " status_of; sys.exit(status_of(sys.argv[1:]))"
     )
-    command = [sys.executable, "-c", script, "stream", source, "-p", "policy.yaml", "-q", "-o", sink,
-               "--checkpoint", "ck"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-c",
+        script,
+        "stream",
+        source,
+        "-p",
+        "policy.yaml",
+        "-q",
+        "-o",
+        sink,
+        "--checkpoint",
+        "ck",
+    ]
     killed_until_done(
         lambda: subprocess.Popen(command, cwd=shop), (1.0, 2.2), times=8, patience=120
     )

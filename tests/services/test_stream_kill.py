@@ -1,4 +1,6 @@
-"""Real processes, killed at any instant: what a stream publishes is what it would have published."""
+"""Real processes, killed at any instant: what a stream publishes is what it would have
+published.
+"""
 
 from __future__ import annotations
 
@@ -130,10 +132,13 @@ def test_every_method_goes_on_from_a_crash_in_every_format(
     monkeypatch.setattr("shoal.connectors.feeds.SLICE", 700)
     frame = files.read("p.csv").frame.head(3000)
     writers = {
-        "p.csv": frame.write_csv, "p.tsv": lambda path: frame.write_csv(path, separator="\t"),
+        "p.csv": frame.write_csv,
+        "p.tsv": lambda path: frame.write_csv(path, separator="\t"),
         "p.csv.gz": lambda path: Path(path).write_bytes(gzip.compress(frame.write_csv().encode())),
-        "p.jsonl": frame.write_ndjson, "p.parquet": frame.write_parquet, "p.arrow": frame.write_ipc,
-    }  # fmt: skip
+        "p.jsonl": frame.write_ndjson,
+        "p.parquet": frame.write_parquet,
+        "p.arrow": frame.write_ipc,
+    }
     writers[source](source)
     policy = Policy.load("policy.yaml").with_method(method, {"delta": 200} | settings)
 
@@ -166,8 +171,22 @@ def test_every_method_goes_on_from_a_crash_in_every_format(
 
 def test_killed_again_and_again_the_output_is_the_same(shop):
     expected = finished(shop / "whole")
-    command = [sys.executable, "-c", SMALL_PIECES, "stream", "p.csv", "-p", "policy.yaml", "-q", "-o", "out.csv",
-               "--checkpoint", "ck", "--trace", "t.jsonl"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-c",
+        SMALL_PIECES,
+        "stream",
+        "p.csv",
+        "-p",
+        "policy.yaml",
+        "-q",
+        "-o",
+        "out.csv",
+        "--checkpoint",
+        "ck",
+        "--trace",
+        "t.jsonl",
+    ]
     killed_until_done(lambda: subprocess.Popen(command, cwd=shop), (0.7, 1.4), times=10, seed=3)
     assert [(shop / name).read_bytes() for name in FILES] == expected
 
@@ -179,8 +198,22 @@ def test_standard_input_is_fed_again_from_its_beginning_and_goes_on(shop, fed):
     """
     expected = finished(shop / "whole")
     text = (shop / "p.csv").read_bytes()
-    command = [sys.executable, "-c", SMALL_PIECES, "stream", "-", "-p", "policy.yaml", "-q", "-o", "out.csv",
-               "--checkpoint", "ck", "--trace", "t.jsonl"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-c",
+        SMALL_PIECES,
+        "stream",
+        "-",
+        "-p",
+        "policy.yaml",
+        "-q",
+        "-o",
+        "out.csv",
+        "--checkpoint",
+        "ck",
+        "--trace",
+        "t.jsonl",
+    ]
 
     def start() -> subprocess.Popen:
         if fed == "a file":
@@ -192,8 +225,11 @@ def test_standard_input_is_fed_again_from_its_beginning_and_goes_on(shop, fed):
 
     killed_until_done(start, (0.7, 1.6), times=4)
     assert [(shop / name).read_bytes() for name in FILES] == expected
-    for other, said in ((text[:2000], b"feed it again"), (text.replace(b"\nC", b"\nD", 40), b"feed it again"),
-                        (text.partition(b"\n")[2], b"does not begin with the columns")):  # fmt: skip
+    for other, said in (
+        (text[:2000], b"feed it again"),
+        (text.replace(b"\nC", b"\nD", 40), b"feed it again"),
+        (text.partition(b"\n")[2], b"does not begin with the columns"),
+    ):
         told = subprocess.run(command, cwd=shop, input=other, stderr=subprocess.PIPE)
         assert told.returncode == 2
         assert said in told.stderr
@@ -214,8 +250,21 @@ def test_a_followed_file_is_published_as_it_grows_and_stops_cleanly(shop, suffix
     (shop / "p.csv").rename(shop / "all.csv")
     lines = (shop / f"all{suffix}").read_bytes().splitlines(keepends=True)
     (shop / f"growing{suffix}").write_bytes(b"".join(lines[:2001]) + lines[2001][:5])
-    command = [sys.executable, "-m", "shoal", "stream", f"growing{suffix}", "-p", "policy.yaml", "-o", "out.csv",
-               "--checkpoint", "ck", "--follow", "-q"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "shoal",
+        "stream",
+        f"growing{suffix}",
+        "-p",
+        "policy.yaml",
+        "-o",
+        "out.csv",
+        "--checkpoint",
+        "ck",
+        "--follow",
+        "-q",
+    ]
     process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE)
     try:
         until(lambda: rows(shop) >= 1800, process)
@@ -235,8 +284,25 @@ def test_a_followed_file_is_published_as_it_grows_and_stops_cleanly(shop, suffix
 
 
 def test_a_deadline_lets_records_out_of_a_quiet_stream(shop):
-    command = [sys.executable, "-m", "shoal", "stream", "p.csv", "-p", "policy.yaml", "-o", "out.csv", "--set",
-               "delta=100000", "--checkpoint", "ck", "--follow", "--deadline", "0.5", "-q"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "shoal",
+        "stream",
+        "p.csv",
+        "-p",
+        "policy.yaml",
+        "-o",
+        "out.csv",
+        "--set",
+        "delta=100000",
+        "--checkpoint",
+        "ck",
+        "--follow",
+        "--deadline",
+        "0.5",
+        "-q",
+    ]
     process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE)
     try:
         until(lambda: rows(shop) == 6000, process)
@@ -285,8 +351,20 @@ def test_a_deadline_goes_on_while_the_stream_is_stopped(shop, monkeypatch):
 
 
 def test_a_stop_while_kernels_are_compiled_leaves_nothing_or_everything(shop):
-    command = [sys.executable, "-m", "shoal", "stream", "p.csv", "-p", "policy.yaml", "-o", "out.csv", "-q",
-               "--checkpoint", "ck"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "shoal",
+        "stream",
+        "p.csv",
+        "-p",
+        "policy.yaml",
+        "-o",
+        "out.csv",
+        "-q",
+        "--checkpoint",
+        "ck",
+    ]
     cache = shop / "cache"
     environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
     process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE, env=environment)
@@ -355,8 +433,21 @@ def interrupted(real, at):
     ],
 )
 def test_a_followed_file_that_shrinks_or_is_replaced_stops_the_stream(shop, change, said):
-    command = [sys.executable, "-m", "shoal", "stream", "p.csv", "-p", "policy.yaml", "-o", "out.csv",
-               "--checkpoint", "ck", "--follow", "-q"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "shoal",
+        "stream",
+        "p.csv",
+        "-p",
+        "policy.yaml",
+        "-o",
+        "out.csv",
+        "--checkpoint",
+        "ck",
+        "--follow",
+        "-q",
+    ]
     process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE)
     try:
         until(lambda: rows(shop) >= 5000, process)
@@ -372,7 +463,9 @@ def test_a_followed_file_that_shrinks_or_is_replaced_stops_the_stream(shop, chan
 def test_a_sink_that_fills_up_is_told_in_a_line_and_the_stream_goes_on_when_there_is_room(
     shop, sink
 ):
-    """The system refuses to let any file grow beyond 60, 120, ... KB; nothing is lost or repeated."""
+    """The system refuses to let any file grow beyond 60, 120, ... KB; nothing is lost or
+    repeated.
+    """
     whole = [
         sys.executable,
         "-m",
@@ -386,8 +479,21 @@ def test_a_sink_that_fills_up_is_told_in_a_line_and_the_stream_goes_on_when_ther
         f"whole-{sink}",
     ]
     subprocess.run(whole, cwd=shop, check=True)
-    command = [sys.executable, "-c", LITTLE_ROOM, "ROOM", "stream", "p.csv", "-p", "policy.yaml", "-q", "-o", sink,
-               "--checkpoint", "ck"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-c",
+        LITTLE_ROOM,
+        "ROOM",
+        "stream",
+        "p.csv",
+        "-p",
+        "policy.yaml",
+        "-q",
+        "-o",
+        sink,
+        "--checkpoint",
+        "ck",
+    ]
     refused = 0
     for room in (60, 120, 240, 100_000):
         command[3] = str(room << 10)

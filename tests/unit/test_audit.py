@@ -116,7 +116,9 @@ def test_a_class_of_one_disease_breaks_diversity(published, policy, original):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_any_narrowed_cell_is_caught(published, policy, original, seed):
-    """A span cut down to one of its ends: another class, and uncovered unless the end is the truth."""
+    """A span cut down to one of its ends: another class, and uncovered unless the end is the
+    truth.
+    """
     rng = np.random.default_rng(seed)
     spans = np.flatnonzero(published.data["age"].str.starts_with("[").to_numpy())
     row = int(rng.choice(spans))

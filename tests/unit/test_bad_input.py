@@ -18,7 +18,9 @@ from shoal.jobs.fuse.fuse import fuse_file
 
 @pytest.fixture
 def refused(workplace, shoal):
-    """Publishes and demands refusal: the status, one line that says each of these, and no new file."""
+    """Publishes and demands refusal: the status, one line that says each of these, and no new
+    file.
+    """
 
     def run(
         *says: str, status: int = 2, data: str = "patients.csv", output: str = "out.csv", more=()
@@ -98,20 +100,40 @@ def test_a_column_that_is_there_under_another_name_is_asked_about_where_others_a
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda p: p.update(promisses=[]), "policy, promisses: is not a known key; did you mean 'promises'?"),
-        (lambda p: p["attributes"]["age"].update(wieght=2), "attributes.age.wieght: is not a known key; did you mean "
-         "'weight'?"),
-        (lambda p: p["attributes"].update(order={"role": "plain", "rol": 1}), "order.rol: is not a known key; did you "
-         "mean 'role'?"),
-        (lambda p: p.update(render={"interval": "x"}), "render.interval: is not a known key; did you mean "
-         "'intervals'?"),
-        (lambda p: p.update(label="chrage"), "'label' names no attribute of the policy; did you mean 'charge'?"),
-        (lambda p: p["promises"][1].update(attribute="diseas"), "attribute 'diseas' is not in the policy; did you mean "
-         "'disease'?"),
-        (lambda p: p["promises"][0].update(model="k-anonimity"), "unknown model; did you mean 'k-anonymity'?"),
-        (lambda p: p.update(shoes=1), "policy, shoes: is not a known key; 'shoal policy schema' lists its keys"),
+        (
+            lambda p: p.update(promisses=[]),
+            "policy, promisses: is not a known key; did you mean 'promises'?",
+        ),
+        (
+            lambda p: p["attributes"]["age"].update(wieght=2),
+            "attributes.age.wieght: is not a known key; did you mean 'weight'?",
+        ),
+        (
+            lambda p: p["attributes"].update(order={"role": "plain", "rol": 1}),
+            "order.rol: is not a known key; did you mean 'role'?",
+        ),
+        (
+            lambda p: p.update(render={"interval": "x"}),
+            "render.interval: is not a known key; did you mean 'intervals'?",
+        ),
+        (
+            lambda p: p.update(label="chrage"),
+            "'label' names no attribute of the policy; did you mean 'charge'?",
+        ),
+        (
+            lambda p: p["promises"][1].update(attribute="diseas"),
+            "attribute 'diseas' is not in the policy; did you mean 'disease'?",
+        ),
+        (
+            lambda p: p["promises"][0].update(model="k-anonimity"),
+            "unknown model; did you mean 'k-anonymity'?",
+        ),
+        (
+            lambda p: p.update(shoes=1),
+            "policy, shoes: is not a known key; 'shoal policy schema' lists its keys",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_misspelt_word_of_a_policy_is_asked_about(refused, workplace, change, says):
     change_policy(workplace, change)
     refused(says)
@@ -538,8 +560,12 @@ def test_a_report_is_a_page_and_its_name_says_so(workplace, shoal, command):
     for name in ("r.pdf", "report", "patients.csv"):
         found = shoal(*command, "--report", name)
         assert (found.status, found.err.splitlines()) == (
-            2, [f"shoal: --report '{name}': a report is a page of HTML; give it a name that ends in .html"],
-        )  # fmt: skip
+            2,
+            [
+                f"shoal: --report '{name}': a report is a page of HTML; give it a name that ends in"
+                " .html"
+            ],
+        )
     assert sorted(path.name for path in workplace.iterdir()) == before
 
 

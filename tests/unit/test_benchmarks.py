@@ -1,4 +1,6 @@
-"""The benchmarks: the harness works on tiny tables, and what is committed says how it was measured."""
+"""The benchmarks: the harness works on tiny tables, and what is committed says how it was
+measured.
+"""
 
 from __future__ import annotations
 

@@ -34,8 +34,14 @@ def test_decisions_are_those_of_plain_python(method, case, mu, chunk):
     released += publisher.flush()
     found = Emissions.joined(released)
     members = {c: tuple(found.seq[found.cluster == c].tolist()) for c in found.made.tolist()}
-    new = {c: tuple(s for s, kind in zip(found.seq, found.kind, strict=True) if KINDS[kind] == "new" and s in set(m))
-           for c, m in members.items()}  # fmt: skip
+    new = {
+        c: tuple(
+            s
+            for s, kind in zip(found.seq, found.kind, strict=True)
+            if KINDS[kind] == "new" and s in set(m)
+        )
+        for c, m in members.items()
+    }
     told = [
         (int(s), KINDS[kind], tuple(sorted(new[int(c)])) if KINDS[kind] == "new" else None)
         for s, kind, c in zip(found.seq, found.kind, found.cluster, strict=True)

@@ -75,9 +75,15 @@ def test_classes_from_groups_are_those_of_the_plain_twin(case, k, follow, data):
         st.lists(st.floats(0, 0.99), min_size=case.records // k, max_size=case.records // k)
     )
     labels = close_classes.from_groups(
-        case.points, NOBODY, np.array(group, np.int32), k, EVERYBODY if follow else 0, follow, np.array(uniform),
+        case.points,
+        NOBODY,
+        np.array(group, np.int32),
+        k,
+        EVERYBODY if follow else 0,
+        follow,
+        np.array(uniform),
         *case.targets.arrays,
-    )  # fmt: skip
+    )
     classes, left = naive_clustering.from_groups(case.plain, group, k, case.asked, uniform, follow)
     assert classes_of(labels) == in_order(classes)
     assert np.flatnonzero(labels < 0).tolist() == left
@@ -177,9 +183,24 @@ def _excesses_after(members, start, place, shape, table, step, limit):
     for r in range(start[1]):
         for s in range(start[1], n):
             found[r, s] = _excess_if(
-                members, start, 0, members[r], members[s], values, sums, rank, cost, turns, turn_at, counts[0],
-                place, shape, table, step, limit,
-            )  # fmt: skip
+                members,
+                start,
+                0,
+                members[r],
+                members[s],
+                values,
+                sums,
+                rank,
+                cost,
+                turns,
+                turn_at,
+                counts[0],
+                place,
+                shape,
+                table,
+                step,
+                limit,
+            )
     return found
 
 

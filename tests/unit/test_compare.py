@@ -411,8 +411,20 @@ def test_neither_page_nor_rows_hold_a_value_of_the_data(tmp_path, shoal, monkeyp
     ]
     content = {"version": 1, "attributes": attributes, "promises": promises}
     (tmp_path / "policy.json").write_text(json.dumps(content))
-    done = shoal("compare", "people.csv", "-p", "policy.json", "--methods", "mondrian", "--ks", "5,999",
-                 "--report", "r.html", "-o", "r.json")  # fmt: skip
+    done = shoal(
+        "compare",
+        "people.csv",
+        "-p",
+        "policy.json",
+        "--methods",
+        "mondrian",
+        "--ks",
+        "5,999",
+        "--report",
+        "r.html",
+        "-o",
+        "r.json",
+    )
     assert done.status == 0
     for text in (
         done.out,

@@ -83,7 +83,9 @@ def test_suppressed_records_are_not_learned_from(frame):
 
 
 def test_counts_take_values_as_spread_evenly_over_their_cell():
-    """One record in [0, 10], asked for ranges between 2 and 6: wrong by what lies outside of them."""
+    """One record in [0, 10], asked for ranges between 2 and 6: wrong by what lies outside of
+    them.
+    """
     attribute = Attribute("x", Role.QUASI, Kind.NUMBER, (0.0, 10.0))
     values = np.array([2.0, 6.0])
     errors = query_error([Spans(attribute, np.zeros(2), np.full(2, 10.0), values)], 0)

@@ -245,7 +245,9 @@ def test_nothing_is_appended_under_changed_terms(ledger, name):
 
 
 def test_terms_that_were_changed_with_their_hashes_do_not_begin_the_chain(ledger):
-    """Weakened, and ledger.json made to fit: the first release still holds the hash of what it was."""
+    """Weakened, and ledger.json made to fit: the first release still holds the hash of what
+    it was.
+    """
     import hashlib
 
     text = (ledger / "policy.json").read_text().replace('"k": 4', '"k": 2')
@@ -376,7 +378,9 @@ def test_a_ledger_begins_where_it_can_or_says_why_not(tmp_path, monkeypatch, pla
 
 
 def test_what_is_before_the_end_need_only_be_there_for_an_append(ledger):
-    """Changed bytes of old releases wait for the next audit; the folder of an old release does not."""
+    """Changed bytes of old releases wait for the next audit; the folder of an old release
+    does not.
+    """
     data = ledger / "0002" / "data.csv"
     content = data.read_bytes()
     data.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])

@@ -161,11 +161,17 @@ def test_certificate_holds_what_the_contract_names(sample_table, sample_policy, 
     assert certificate["schema"] == "shoal.certificate/1"
     assert certificate["verb"] == "publish"
     assert set(certificate) >= set(
-        "shoal method seed records subjects classes promises utility risk input output seconds".split()
+        "shoal method seed records subjects classes promises utility risk input output"
+        " seconds".split()
     )
     assert set(certificate["utility"]) >= {
-        "gcp", "generalized_loss", "discernibility", "average_class_size", "classification", "squared_error",
-    }  # fmt: skip
+        "gcp",
+        "generalized_loss",
+        "discernibility",
+        "average_class_size",
+        "classification",
+        "squared_error",
+    }
     assert set(certificate["risk"]) >= {
         "prosecutor_max",
         "prosecutor_mean",
@@ -189,9 +195,22 @@ def test_no_cell_value_in_certificate_or_messages(workplace, shoal):
 
 def test_k_method_settings_and_seed_of_the_command_line_win(workplace, shoal):
     result = shoal(
-        "publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "--k", "25", "--method", "mondrian",
-        "--set", "cut=nearest", "--seed", "11", "--json",
-    )  # fmt: skip
+        "publish",
+        "patients.csv",
+        "-p",
+        "policy.yaml",
+        "-o",
+        "out.csv",
+        "--k",
+        "25",
+        "--method",
+        "mondrian",
+        "--set",
+        "cut=nearest",
+        "--seed",
+        "11",
+        "--json",
+    )
     certificate = json.loads(result.out)
     assert certificate["promises"][0]["asked"] == 25
     assert certificate["classes"]["min"] >= 25
@@ -263,7 +282,9 @@ def test_an_older_release_stays_when_the_new_one_is_withheld(workplace, shoal, m
 
 
 def test_the_published_seed_does_not_undo_a_shuffle(sample_table, sample_policy):
-    """The same people in another order give the same release: nothing of the input's order is left."""
+    """The same people in another order give the same release: nothing of the input's order is
+    left.
+    """
     policy = policy_of(sample_policy, render={"order": "shuffled"})
     turned = sample_table[::-1]
     one, other = library.publish(sample_table, policy).data, library.publish(turned, policy).data

@@ -296,8 +296,11 @@ def test_what_if_shows_every_method_and_publishes_nothing(tmp_path, shoal, monke
     first = {row["method"]: row for row in json.loads(shoal(*asked).out)}
     assert not list(tmp_path.glob("L*")), "nothing is begun by asking"
     assert {name for name, row in first.items() if row["outcome"] == "published"} == {
-        "crp", "static-1", "static-2", "k-pprp",
-    }  # fmt: skip
+        "crp",
+        "static-1",
+        "static-2",
+        "k-pprp",
+    }
     assert first["m-invariance"]["outcome"] == "refused"
     assert any("plain column" in told for told in first["m-invariance"]["told"])
     shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L", "--method", "static-2", "-q")

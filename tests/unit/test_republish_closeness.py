@@ -63,9 +63,13 @@ def test_an_increment_of_one_value_is_close_to_itself_and_far_from_the_table(tmp
     else:
         # with all 40 more there are 60 of 80 who walk: a quarter away, and classes can't be closer
         assert done.certificate["promises"][1] == {
-            "model": "t-closeness", "attributes": ["activity"], "reference": "table", "asked": 0.3, "measured": 0.25,
+            "model": "t-closeness",
+            "attributes": ["activity"],
+            "reference": "table",
+            "asked": 0.3,
+            "measured": 0.25,
             "holds": True,
-        }  # fmt: skip
+        }
         waits = append(tmp_path / "L", doing(40, 3, "stand"), policy)
         assert (waits.release, waits.waiting) == (None, 40)
         assert "t-closeness" in waits.reasons[0]

@@ -74,8 +74,17 @@ def test_suppressed_records_are_no_class_to_the_audit(shop, shoal):
     assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", *told).status == 0
     kinds = pl.read_ndjson("t.jsonl")["kind"]
     found = shoal(
-        "audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl", "--json", "-q"
-    )  # fmt: skip
+        "audit",
+        "out.csv",
+        "-p",
+        "policy.yaml",
+        "--original",
+        "p.csv",
+        "--trace",
+        "t.jsonl",
+        "--json",
+        "-q",
+    )
     certificate = json.loads(found.out)
     assert certificate["records"]["suppressed"] == (kinds == "suppress").sum() > 0
     assert not any(certificate["faults"].values())
@@ -459,7 +468,9 @@ def close_to(shop, attribute, t):
 
 @pytest.mark.parametrize("method", ["fads", "castle"])
 def test_t_closeness_is_kept_to_a_declared_reference(shop, shoal, method):
-    """Every class is as close to the reference as promised, though the stream drifts away from it."""
+    """Every class is as close to the reference as promised, though the stream drifts away
+    from it.
+    """
     close_to(shop, "category", 0.2)
     run = (
         *STREAM,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shoal.algorithms.stream import fads
-from shoal.algorithms.stream.buffer import emissions
+from shoal.algorithms.stream.emission import emissions
 from shoal.data.stream import NEW
 from shoal.samples import purchases
 
@@ -45,7 +45,9 @@ class Planted:
 
 @pytest.fixture
 def planted(tmp_path, monkeypatch, shoal):
-    """A run of `shoal stream` under a planted method: clusters of these sizes, in these releases."""
+    """A run of `shoal stream` under a planted method: clusters of these sizes, in these
+    releases.
+    """
 
     def stream(sizes, releases):
         frame = purchases.generate(8 * sum(sizes), 3).unique(

@@ -27,16 +27,21 @@ SETTINGS = {
     "b-castle": {"keep": 4, "beta": 3, "mu": 2, "alpha": 6},
 }
 MOST_KEPT = {
-    "fads": lambda delta: ceil(delta / 3), "fads-tuple": lambda delta: 7, "faanst": lambda delta: 4,
-    "castle": lambda delta: 4, "b-castle": lambda delta: 4,
-}  # fmt: skip
+    "fads": lambda delta: ceil(delta / 3),
+    "fads-tuple": lambda delta: 7,
+    "faanst": lambda delta: 4,
+    "castle": lambda delta: 4,
+    "b-castle": lambda delta: 4,
+}
 ENTROPY = {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "entropy"}
 
 QUASI = ["who", "age", "pay", "town", "ill", "note"]
 
 
 def decisions(method, own, values, people, k, seed, chunk, **parameters):
-    """What the method decides: (record, kind, members of its cluster or None), in order of leaving."""
+    """What the method decides: (record, kind, members of its cluster or None), in order of
+    leaving.
+    """
     asked = registry.methods()[method].implementation(**parameters)
     publisher, released = asked.start(own, OnlyK(k), seed), []
     for at in range(0, len(values), chunk):
@@ -72,10 +77,13 @@ def adversarial(kind, n):
 
 @settings(max_examples=100, deadline=None)
 @given(
-    case=cases(), tau=st.sampled_from([0.0, 0.2, 0.6, 1.0]), c0=st.sampled_from([1.0, 1.5]),
+    case=cases(),
+    tau=st.sampled_from([0.0, 0.2, 0.6, 1.0]),
+    c0=st.sampled_from([1.0, 1.5]),
     strict_release=st.booleans(),
-    leftovers=st.sampled_from(["star", "hold", "drop"]), chunk=st.integers(1, 30),
-)  # fmt: skip
+    leftovers=st.sampled_from(["star", "hold", "drop"]),
+    chunk=st.integers(1, 30),
+)
 def test_fads_decides_as_plain_python(case, tau, c0, strict_release, leftovers, chunk):
     values, people, k, delta, _, seed = case
     own, more = the_space(), {"delta": delta, "tau": tau, "c0": c0}
@@ -95,9 +103,13 @@ def test_fads_tuple_decides_as_plain_python(case, lifetime, chunk):
 
 @settings(max_examples=120, deadline=None)
 @given(
-    case=cases(), tau=st.sampled_from([0.1, 0.5, 1.0]), delay=st.sampled_from(["none", "passive", "proactive"]),
-    rounds=st.integers(1, 4), keep=st.integers(1, 9), chunk=st.integers(1, 30),
-)  # fmt: skip
+    case=cases(),
+    tau=st.sampled_from([0.1, 0.5, 1.0]),
+    delay=st.sampled_from(["none", "passive", "proactive"]),
+    rounds=st.integers(1, 4),
+    keep=st.integers(1, 9),
+    chunk=st.integers(1, 30),
+)
 def test_faanst_decides_as_plain_python(case, tau, delay, rounds, keep, chunk):
     values, people, k, delta, _, seed = case
     own, more = (

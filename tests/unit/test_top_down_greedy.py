@@ -32,9 +32,18 @@ def one_split(matrix: Matrix, k: int, method: TopDownGreedy) -> tuple[set[int], 
     n, d = matrix.codes.shape
     rows, cut_at, whole = rows_of(matrix), np.zeros(n, dtype=np.int64), np.array([n])
     parts = greedy_split.propose(
-        rows, np.array([0]), whole, d, k, method.rounds, RULES[method.assignment], np.full(n, 1 - 1e-9),
-        *costs_of(matrix), marks_of(matrix), cut_at,
-    )  # fmt: skip
+        rows,
+        np.array([0]),
+        whole,
+        d,
+        k,
+        method.rounds,
+        RULES[method.assignment],
+        np.full(n, 1 - 1e-9),
+        *costs_of(matrix),
+        marks_of(matrix),
+        cut_at,
+    )
     if parts[0] == 0:
         return None
     records = rows[:, d].tolist()
@@ -113,7 +122,9 @@ def test_less_than_a_sixteenth_on_one_side_is_lopsided():
 
 
 def test_deep_down_lopsided_splits_give_way_to_halves(monkeypatch):
-    """Twenty attributes with ever nearer outliers: the farthest record is nearly alone each time."""
+    """Twenty attributes with ever nearer outliers: the farthest record is nearly alone each
+    time.
+    """
     codes = np.zeros((20_000, 20), dtype=np.int64)
     place = np.arange(20_000)
     codes[place, place % 20] = 2e9 * 0.97 ** (place // 20)

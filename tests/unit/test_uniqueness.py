@@ -1,4 +1,6 @@
-"""Promises about a release as a whole: class sizes, uniqueness in the sample and in the population."""
+"""Promises about a release as a whole: class sizes, uniqueness in the sample and in the
+population.
+"""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class TextFeed:
         separator, columns = ord(self._separator), len(self.names)
         count = record_ends.ends_of(
             text, separator, columns, most_lines, at_end, found.ends, found.kinds, found.cells
-        )  # fmt: skip
+        )
         return found.first(count)
 
     def _behind_the_line(self, fresh: bytes) -> bytes:
@@ -172,8 +172,10 @@ class TextFeed:
         )
         if not is_same or opened.st_size < self._file.tell():
             what = "has become shorter" if is_same else "was moved away or replaced"
-            raise InputError(f"source '{self._path}': {what} while it was followed; give the source as it was, only "
-                             "longer, or begin a new checkpoint")  # fmt: skip
+            raise InputError(
+                f"source '{self._path}': {what} while it was followed; give the source as it was,"
+                " only longer, or begin a new checkpoint"
+            )
 
     def _took(self, text: bytes) -> None:
         self._offset += len(text)
@@ -286,9 +288,13 @@ class TextFeed:
         if len(rows) < len(found):
             text = found.only(text, rows)
         frame = pl.read_csv(
-            text, has_header=False, separator=self._separator, infer_schema=False,
-            schema=dict.fromkeys(self.names, pl.String), raise_if_empty=False,
-        )  # fmt: skip
+            text,
+            has_header=False,
+            separator=self._separator,
+            infer_schema=False,
+            schema=dict.fromkeys(self.names, pl.String),
+            raise_if_empty=False,
+        )
         if frame.height != len(rows):
             raise InputError(
                 f"source '{self._path}': its rows can't be told apart; quote cells that hold line"
@@ -312,9 +318,11 @@ class TextFeed:
     def place(self) -> dict[str, Any]:
         """Where the next record begins, and what was read before it."""
         return {
-            "offset": self._offset, "records": self._records, "passing": self._is_passing,
+            "offset": self._offset,
+            "records": self._records,
+            "passing": self._is_passing,
             "sha256": self._hash.hexdigest(),
-        }  # fmt: skip
+        }
 
     def go_to(self, place: dict[str, Any]) -> None:
         """Reads up to a place that was reached before; raises CheckpointError where the text
@@ -337,8 +345,10 @@ class TextFeed:
                 if self._path == STANDARD
                 else "give the same source"
             )
-            raise CheckpointError(f"source '{self._path}': is not the one that the checkpoint was made with, up to "
-                                  f"where it stopped; {again}, or begin a new checkpoint")  # fmt: skip
+            raise CheckpointError(
+                f"source '{self._path}': is not the one that the checkpoint was made with, up to "
+                f"where it stopped; {again}, or begin a new checkpoint"
+            )
         self._records, self._is_passing = place["records"], place["passing"]
         self._rest = self._behind_the_line(self._rest)
 
@@ -454,8 +464,10 @@ class TableFeed:
     def go_to(self, place: dict[str, Any]) -> None:
         """Skips records; raises CheckpointError where the file is another one."""
         if place["sha256"] != self._sha256:
-            raise CheckpointError(f"source '{self._path}': is not the one that the checkpoint was made with; give the "
-                                  "same source, or begin a new checkpoint")  # fmt: skip
+            raise CheckpointError(
+                f"source '{self._path}': is not the one that the checkpoint was made with; give the"
+                " same source, or begin a new checkpoint"
+            )
         self._at = place["records"]
 
     @property

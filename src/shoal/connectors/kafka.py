@@ -64,11 +64,15 @@ class TopicFeed:
         self._kafka = kafka
         self._consumer = kafka.Consumer(
             {
-                "bootstrap.servers": self._topic.servers, "group.id": "shoal", "enable.auto.commit": False,
-                "isolation.level": "read_committed", "auto.offset.reset": "error", "enable.partition.eof": True,
+                "bootstrap.servers": self._topic.servers,
+                "group.id": "shoal",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "error",
+                "enable.partition.eof": True,
                 "logger": _quiet(),
             }
-        )  # fmt: skip
+        )
         try:
             found = self._consumer.list_topics(self._topic.name, timeout=WAIT).topics[
                 self._topic.name

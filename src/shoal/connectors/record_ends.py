@@ -20,9 +20,15 @@ QUOTE, BREAK, RETURN = 34, 10, 13
 
 @njit(nogil=True, cache=True)
 def ends_of(
-    text: np.ndarray, separator: int, columns: int, most_lines: int, at_end: bool, ends: np.ndarray, kinds: np.ndarray,
+    text: np.ndarray,
+    separator: int,
+    columns: int,
+    most_lines: int,
+    at_end: bool,
+    ends: np.ndarray,
+    kinds: np.ndarray,
     cells: np.ndarray,
-) -> int:  # fmt: skip
+) -> int:
     """Fills in where each record ends (behind its line break), what it is, and how many cells it
     has.
 

@@ -110,7 +110,9 @@ def class_sizes_chart(
 
 
 def _usual_size(sizes: np.ndarray, counts: np.ndarray) -> int:
-    """The greatest size to draw: all of them, unless a few classes are far larger than the others."""
+    """The greatest size to draw: all of them, unless a few classes are far larger than the
+    others.
+    """
     usual = max(
         int(sizes[np.searchsorted(np.cumsum(counts), 0.98 * counts.sum())]), 2 * int(sizes.min())
     )

@@ -65,7 +65,9 @@ def write_report(outcome: Outcome, policy: Policy, path: Path) -> None:
 
 
 def write_audit_report(found: AuditResult, policy: Policy, path: Path) -> None:
-    """The same report of any audited file; without its original there is no before to compare with."""
+    """The same report of any audited file; without its original there is no before to compare
+    with.
+    """
     _write(Measured(found.certificate, found.release, found.schema, policy, found.truth, {}), path)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from shoal.reproduce.paper import Finding, Verdict, View
+from shoal.reproduce.paper import ClaimFinding, Verdict, View
 
-Judge = Callable[[View], Finding]
+Judge = Callable[[View], ClaimFinding]
 
 
 def lies_below(curve: str, y: str, x: str) -> Judge:
@@ -24,7 +24,7 @@ def lies_above(curve: str, y: str, x: str) -> Judge:
 def rises(y: str, x: str) -> Judge:
     """No curve falls at any step of x, and all end higher than they began; level steps are told."""
 
-    def judge(view: View) -> Finding:
+    def judge(view: View) -> ClaimFinding:
         curves = {curve: view.points(curve, y, x) for curve in view.curves}
         falls = {curve: _steps(points, lambda a, b: b < a) for curve, points in curves.items()}
         levels = {curve: _steps(points, lambda a, b: b == a) for curve, points in curves.items()}
@@ -40,7 +40,7 @@ def rises(y: str, x: str) -> Judge:
                 for curve, found in steps.items()
                 if found
             )
-        return Finding(Verdict.of(len(rising), len(curves)), numbers)
+        return ClaimFinding(Verdict.of(len(rising), len(curves)), numbers)
 
     return judge
 
@@ -48,7 +48,7 @@ def rises(y: str, x: str) -> Judge:
 def is_never_slowest(curve: str, x: str, seconds: str = "seconds") -> Judge:
     """At no x is the curve slower than all others by more than the spread of the repeats."""
 
-    def judge(view: View) -> Finding:
+    def judge(view: View) -> ClaimFinding:
         own = view.points(curve, seconds, x)
         least = view.points(curve, f"{seconds}_least", x)
         most = {
@@ -68,7 +68,7 @@ def is_never_slowest(curve: str, x: str, seconds: str = "seconds") -> Judge:
             )
         if slow:
             numbers += f"; slowest of all at {_places(x, slow)}"
-        return Finding(Verdict.of(len(own) - len(slow), len(own)), numbers)
+        return ClaimFinding(Verdict.of(len(own) - len(slow), len(own)), numbers)
 
     return judge
 
@@ -82,7 +82,7 @@ def everywhere(
 ) -> Judge:
     """`holds(x, *columns)` at every point of a curve; `words` tells the numbers of points."""
 
-    def judge(view: View) -> Finding:
+    def judge(view: View) -> ClaimFinding:
         series = [view.points(curve, column, x) for column in columns]
         points = [(at, *(values[at] for values in series)) for at in series[0]]
         bad = [point for point in points if not holds(*point)]
@@ -90,12 +90,12 @@ def everywhere(
         numbers = f"at {len(points) - len(bad)} of {len(points)} {x}; " + "; ".join(
             words(*point) for point in told
         )
-        return Finding(Verdict.of(len(points) - len(bad), len(points)), numbers)
+        return ClaimFinding(Verdict.of(len(points) - len(bad), len(points)), numbers)
 
     return judge
 
 
-def _extreme(view: View, curve: str, y: str, x: str, sign: int) -> Finding:
+def _extreme(view: View, curve: str, y: str, x: str, sign: int) -> ClaimFinding:
     own = view.points(curve, y, x)
     others = {other: view.points(other, y, x) for other in view.curves if other != curve}
     beaten = {
@@ -113,7 +113,7 @@ def _extreme(view: View, curve: str, y: str, x: str, sign: int) -> Finding:
     for other in sorted({other for by in lost.values() for other in by}):
         places = [at for at, by in lost.items() if other in by]
         numbers += f"; not against {other} at {_places(x, places)}"
-    return Finding(Verdict.of(len(own) - len(lost), len(own)), numbers)
+    return ClaimFinding(Verdict.of(len(own) - len(lost), len(own)), numbers)
 
 
 def _nearest(others: dict[str, dict[Any, Any]], at: Any, sign: int) -> float:

@@ -144,7 +144,9 @@ def _figures(certificate: Certificate) -> dict[str, Any]:
 
 
 def bench(data: Path | None, quick: bool) -> ClosenessBench:
-    """Census, two quasi-identifiers and two sensitive attributes; invented numbers for a quick run."""
+    """Census, two quasi-identifiers and two sensitive attributes; invented numbers for a
+    quick run.
+    """
     if quick:
         return _invented()
     frame, source = census(data)

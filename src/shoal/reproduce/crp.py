@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from shoal.reproduce.claims import Judge, lies_above, lies_below
 from shoal.reproduce.paper import (
     Claim,
+    ClaimFinding,
     Figure,
-    Finding,
     Paper,
     Reading,
     Setting,
@@ -93,14 +93,14 @@ def grid(quick: bool) -> list[Setting]:
 
 def _judged(
     curves: Mapping[str, dict[int, float]], holds: Callable[[str, int], bool], unit: str
-) -> Finding:
+) -> ClaimFinding:
     """A verdict over all points of these curves, and their first and last values."""
     points = [(curve, at) for curve, values in curves.items() for at in values]
     kept = sum(holds(curve, at) for curve, at in points)
     told = "; ".join(
         f"{curve} {_span(list(values.values()))} {unit}" for curve, values in curves.items()
     )
-    return Finding(Verdict.of(kept, len(points)), f"at {kept} of {len(points)} points; {told}")
+    return ClaimFinding(Verdict.of(kept, len(points)), f"at {kept} of {len(points)} points; {told}")
 
 
 def _span(values: list[float]) -> str:
@@ -113,7 +113,7 @@ def _span(values: list[float]) -> str:
 def only_leaks(curve: str) -> Judge:
     """The curve leaks after every increment and no other ever does."""
 
-    def judge(view: View) -> Finding:
+    def judge(view: View) -> ClaimFinding:
         curves = {name: view.points(name, "leaks", X) for name in view.curves}
         return _judged(
             curves, lambda name, at: (curves[name][at] > 0) == (name == curve), "records"
@@ -125,14 +125,14 @@ def only_leaks(curve: str) -> Judge:
 def stays_flat(*flat: str) -> Judge:
     """The time of these curves after the last increment is at most twice that after the first."""
 
-    def judge(view: View) -> Finding:
+    def judge(view: View) -> ClaimFinding:
         curves = {name: view.points(name, "seconds", X) for name in flat}
         ends = {name: list(values.values()) for name, values in curves.items()}
         kept = sum(values[-1] <= 2 * values[0] for values in ends.values())
         told = "; ".join(
             f"{name} {1000 * v[0]:.3g} to {1000 * v[-1]:.3g} ms" for name, v in ends.items()
         )
-        return Finding(Verdict.of(kept, len(flat)), told)
+        return ClaimFinding(Verdict.of(kept, len(flat)), told)
 
     return judge
 
@@ -142,13 +142,13 @@ def grows(*growing: str) -> Judge:
     first.
     """
 
-    def judge(view: View) -> Finding:
+    def judge(view: View) -> ClaimFinding:
         ends = {name: list(view.points(name, "seconds", X).values()) for name in growing}
         kept = sum(values[-1] > 1.5 * values[0] for values in ends.values())
         told = "; ".join(
             f"{name} {1000 * v[0]:.3g} to {1000 * v[-1]:.3g} ms" for name, v in ends.items()
         )
-        return Finding(Verdict.of(kept, len(growing)), told)
+        return ClaimFinding(Verdict.of(kept, len(growing)), told)
 
     return judge
 
@@ -158,7 +158,7 @@ def lie_close(*close: str) -> Judge:
     the least.
     """
 
-    def judge(view: View) -> Finding:
+    def judge(view: View) -> ClaimFinding:
         curves = {name: view.points(name, "operations", X) for name in close}
         places = list(next(iter(curves.values())))
         kept = sum(
@@ -169,7 +169,7 @@ def lie_close(*close: str) -> Judge:
         told = "; ".join(
             f"{name} {_span(list(values.values()))}" for name, values in curves.items()
         )
-        return Finding(
+        return ClaimFinding(
             Verdict.of(kept, len(places)), f"at {kept} of {len(places)} increments; {told}"
         )
 
@@ -179,25 +179,38 @@ def lie_close(*close: str) -> Judge:
 def is_fewer(curve: str, than: str, y: str) -> Judge:
     """One curve lies below another after every increment."""
 
-    def judge(view: View) -> Finding:
+    def judge(view: View) -> ClaimFinding:
         own, other = view.points(curve, y, X), view.points(than, y, X)
         kept = sum(own[at] < other[at] for at in own)
         told = f"{curve} {_span(list(own.values()))}; {than} {_span(list(other.values()))}"
-        return Finding(Verdict.of(kept, len(own)), f"at {kept} of {len(own)} increments; {told}")
+        return ClaimFinding(
+            Verdict.of(kept, len(own)), f"at {kept} of {len(own)} increments; {told}"
+        )
 
     return judge
 
 
 FIGURES = (
     Figure("figure_1", "1 Leaks", X, "leaks", X, "records with a narrower later version"),
-    Figure("figure_2", "2 Generalization operations", X, "operations", X, "cells coarsened by the step"),
+    Figure(
+        "figure_2", "2 Generalization operations", X, "operations", X, "cells coarsened by the step"
+    ),
     Figure("figure_2_loss", "2 Loss (ours: gcp of the whole table)", X, "gcp", X, "gcp"),
     Figure(
-        "figure_3", "3 Time", X, "seconds", X, "CPU seconds (median, least to most)",
-        low="seconds_least", high="seconds_most", is_log=True,
+        "figure_3",
+        "3 Time",
+        X,
+        "seconds",
+        X,
+        "CPU seconds (median, least to most)",
+        low="seconds_least",
+        high="seconds_most",
+        is_log=True,
     ),
-    Figure("figure_4", "Ours: people in cells of fewer than k", X, "people_in_small_cells", X, "people"),
-)  # fmt: skip
+    Figure(
+        "figure_4", "Ours: people in cells of fewer than k", X, "people_in_small_cells", X, "people"
+    ),
+)
 
 CLAIMS = (
     Claim(
@@ -220,9 +233,19 @@ CLAIMS = (
         "Static II, K-PPRP and CRP lie close together",
         lie_close(STATIC_2, K_PPRP, CRP),
     ),
-    Claim("2 K-PPRP below CRP", "K-PPRP needs slightly fewer operations than CRP", is_fewer(K_PPRP, CRP, "operations")),
-    Claim("3 Static I fastest", "Static I takes the least time", lies_below(STATIC_1, "seconds", X)),
-    Claim("3 CRP and Static I flat", "the time of CRP and Static I stays about the same", stays_flat(CRP, STATIC_1)),
+    Claim(
+        "2 K-PPRP below CRP",
+        "K-PPRP needs slightly fewer operations than CRP",
+        is_fewer(K_PPRP, CRP, "operations"),
+    ),
+    Claim(
+        "3 Static I fastest", "Static I takes the least time", lies_below(STATIC_1, "seconds", X)
+    ),
+    Claim(
+        "3 CRP and Static I flat",
+        "the time of CRP and Static I stays about the same",
+        stays_flat(CRP, STATIC_1),
+    ),
     Claim(
         "3 Static II and K-PPRP grow",
         "Static II and K-PPRP take longer with every increment",
@@ -243,7 +266,7 @@ CLAIMS = (
         "K-PPRP loses less than Static I (section 2)",
         is_fewer(K_PPRP, STATIC_1, "gcp"),
     ),
-)  # fmt: skip
+)
 
 PAPER = Paper(
     name="crp",

@@ -39,9 +39,18 @@ def draw(figure: Figure, view: View, note: str) -> str:
         for i, (curve, points) in enumerate(figure.points(view).items()):
             colour, marker, line = STYLES[i % len(STYLES)]
             axes.errorbar(
-                list(points), list(points.values()), yerr=_spread(figure, view, curve), label=curve, color=colour,
-                marker=marker, linestyle=line, linewidth=1.2 if i else BOLD, markersize=4.5, capsize=2, elinewidth=0.8,
-            )  # fmt: skip
+                list(points),
+                list(points.values()),
+                yerr=_spread(figure, view, curve),
+                label=curve,
+                color=colour,
+                marker=marker,
+                linestyle=line,
+                linewidth=1.2 if i else BOLD,
+                markersize=4.5,
+                capsize=2,
+                elinewidth=0.8,
+            )
         axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
         axes.set_yscale("log" if figure.is_log else "linear")
         axes.grid(color="#dddddd", linewidth=0.6)

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shoal.reproduce.paper import Claim, Figure, Finding, Paper, Reading, Setting, Verdict, View
+from shoal.reproduce.paper import (
+    Claim,
+    ClaimFinding,
+    Figure,
+    Paper,
+    Reading,
+    Setting,
+    Verdict,
+    View,
+)
 from shoal.reproduce.stream_bench import QUICK_RECORDS, bench
 
 FADS, CASTLE, FAANST = "FADS", "CASTLE", "FAANST"
@@ -49,10 +58,17 @@ def _asked(
     whole = (4 if group == 1 else 2) if quick else WHOLE[group]
     names = (FADS, CASTLE) if group == 1 else (FADS, CASTLE, FAANST)
     return [
-        {"experiment": experiment, "group": group, "method": methods[n][0], "parameters": methods[n][1],
-         "attributes": whole, **usual, **changed}
+        {
+            "experiment": experiment,
+            "group": group,
+            "method": methods[n][0],
+            "parameters": methods[n][1],
+            "attributes": whole,
+            **usual,
+            **changed,
+        }
         for n in names
-    ]  # fmt: skip
+    ]
 
 
 def _grid_of(methods: dict[str, tuple[str, str]], quick: bool) -> list[Setting]:
@@ -97,8 +113,11 @@ def _curves(methods: dict[str, tuple[str, str]]) -> dict[str, Setting]:
             for name in (FADS, CASTLE) if group == 1 else (FADS, CASTLE, FAANST):
                 method, parameters = methods[name]
                 curves[curve(name, experiment, group)] = {
-                    "experiment": experiment, "group": group, "method": method, "parameters": parameters,
-                }  # fmt: skip
+                    "experiment": experiment,
+                    "group": group,
+                    "method": method,
+                    "parameters": parameters,
+                }
     for experiment in ("c0", "tau"):
         curves[f"{FADS} by {experiment}"] = {"experiment": experiment, "reading": methods[FADS][1]}
     return curves
@@ -163,19 +182,26 @@ def _pair(number: str, title: str, x: str, label: str, shown: tuple[str, ...]) -
     return [
         Figure(f"figure_{number}a", f"{title}, loss", x, "loss", label, "mean loss", curves=shown),
         Figure(
-            f"figure_{number}b", f"{title}, time", x, "seconds", label, "CPU seconds",
-            low="seconds_least", high="seconds_most", curves=shown,
+            f"figure_{number}b",
+            f"{title}, time",
+            x,
+            "seconds",
+            label,
+            "CPU seconds",
+            low="seconds_least",
+            high="seconds_most",
+            curves=shown,
         ),
-    ]  # fmt: skip
+    ]
 
 
-def _judged(asks: Callable[[View], list[tuple[bool, str]]]) -> Callable[[View], Finding]:
+def _judged(asks: Callable[[View], list[tuple[bool, str]]]) -> Callable[[View], ClaimFinding]:
     """Holds as far as its parts do; each part is a truth and its numbers."""
 
-    def judge(view: View) -> Finding:
+    def judge(view: View) -> ClaimFinding:
         parts = asks(view)
         numbers = "; ".join(f"{words}{'' if holds else ' (not)'}" for holds, words in parts)
-        return Finding(Verdict.of(sum(holds for holds, _ in parts), len(parts)), numbers)
+        return ClaimFinding(Verdict.of(sum(holds for holds, _ in parts), len(parts)), numbers)
 
     return judge
 

@@ -12,8 +12,8 @@ import itertools
 from shoal.reproduce.fusion_bench import bench
 from shoal.reproduce.paper import (
     Claim,
+    ClaimFinding,
     Figure,
-    Finding,
     Paper,
     Reading,
     Setting,
@@ -72,7 +72,7 @@ def grid(quick: bool) -> list[Setting]:
     return [*over_k, *(setting for setting in over_delay if setting not in over_k)]
 
 
-def takes_less_time(view: View) -> Finding:
+def takes_less_time(view: View) -> ClaimFinding:
     """No slower than the baseline, at every k, QID and number of parties that were run."""
     kept, ratios = 0, []
     for parties in (2, 3):
@@ -88,10 +88,10 @@ def takes_less_time(view: View) -> Finding:
         f"no slower at {kept} of {len(ratios)} settings; the baseline takes {min(ratios):.2f} to"
         f" {max(ratios):.2f}"
     )
-    return Finding(Verdict.of(kept, len(ratios)), f"{numbers} times as much")
+    return ClaimFinding(Verdict.of(kept, len(ratios)), f"{numbers} times as much")
 
 
-def time_falls(view: View) -> Finding:
+def time_falls(view: View) -> ClaimFinding:
     """No curve of the own rule over k rises at any step."""
     rising, steps = [], 0
     for name in (curve(OWN, qids, parties) for parties in (2, 3) for qids in QIDS):
@@ -103,20 +103,20 @@ def time_falls(view: View) -> Finding:
     numbers = f"{steps - len(rising)} of {steps} steps don't rise" + "".join(
         f"; rises: {step}" for step in rising[:4]
     )
-    return Finding(Verdict.of(steps - len(rising), steps), numbers)
+    return ClaimFinding(Verdict.of(steps - len(rising), steps), numbers)
 
 
-def more_attributes_take_less(view: View) -> Finding:
+def more_attributes_take_less(view: View) -> ClaimFinding:
     """QID7 takes no longer than QID5, at every k."""
     kept, points = 0, 0
     for parties in (2, 3):
         five, seven = (_points(view, curve(OWN, qids, parties), "seconds", "k") for qids in QIDS)
         points += len(five)
         kept += sum(seven[k] <= five[k] for k in five if k in seven)
-    return Finding(Verdict.of(kept, points), f"at {kept} of {points} settings")
+    return ClaimFinding(Verdict.of(kept, points), f"at {kept} of {points} settings")
 
 
-def error_rises(view: View) -> Finding:
+def error_rises(view: View) -> ClaimFinding:
     """No fewer errors at the largest k than at the smallest, and there no fewer than on the
     original.
     """
@@ -129,12 +129,12 @@ def error_rises(view: View) -> Finding:
         told.append(
             f"{qids}: {points[0]:.2f} to {points[-1]:.2f} % wrong, {bumps} steps where it falls"
         )
-    return Finding(
+    return ClaimFinding(
         Verdict.of(kept, len(QIDS)), f"original {min(original.values()):.2f} %; " + "; ".join(told)
     )
 
 
-def same_table(view: View) -> Finding:
+def same_table(view: View) -> ClaimFinding:
     """As many groups and steps as step by step."""
     kept, points = 0, 0
     for parties in (2, 3):
@@ -146,10 +146,10 @@ def same_table(view: View) -> Finding:
                 )
                 points += len(own)
                 kept += sum(own[k] == base[k] for k in own if k in base)
-    return Finding(Verdict.of(kept, points), f"at {kept} of {points} settings")
+    return ClaimFinding(Verdict.of(kept, points), f"at {kept} of {points} settings")
 
 
-def fewer_rounds(view: View) -> Finding:
+def fewer_rounds(view: View) -> ClaimFinding:
     """Rounds of all runs with three parties together, by rule."""
     totals = {
         rule: sum(sum(_points(view, curve(rule, qids, 3), "rounds", "k").values()) for qids in QIDS)
@@ -158,12 +158,12 @@ def fewer_rounds(view: View) -> Finding:
     held = totals[OWN] <= totals[STEPWISE] and (
         not totals[LITERAL] or totals[OWN] <= totals[LITERAL]
     )
-    return Finding(
+    return ClaimFinding(
         Verdict.of(int(held), 1), ", ".join(f"{rule} {total}" for rule, total in totals.items())
     )
 
 
-def delay_favours_batches(view: View) -> Finding:
+def delay_favours_batches(view: View) -> ClaimFinding:
     """With a delay of 20 ms and more, the own rule is no slower."""
     kept, told = 0, []
     places = [(qids, delay) for qids in ("QID5", "six pairs") for delay in (20, 50)]
@@ -174,7 +174,7 @@ def delay_favours_batches(view: View) -> Finding:
         if delay in own and delay in base:
             kept += own[delay] <= base[delay]
             told.append(f"{qids} at {delay} ms: {own[delay]:.1f} against {base[delay]:.1f} s")
-    return Finding(Verdict.of(kept, max(len(told), 1)), "; ".join(told) or "not run")
+    return ClaimFinding(Verdict.of(kept, max(len(told), 1)), "; ".join(told) or "not run")
 
 
 def _points(view: View, name: str, y: str, x: str) -> dict[int, float]:
@@ -198,17 +198,53 @@ def _drawn(parties: int) -> tuple[str, ...]:
 
 
 FIGURES = (
-    Figure("figure_3", "3 Time, two parties", "k", "seconds", "k", "seconds after the join", curves=_drawn(2)),
-    Figure("figure_4", "4 Time, three parties", "k", "seconds", "k", "seconds after the join", curves=_drawn(3)),
     Figure(
-        "figure_5", "5 Classification, three parties", "k", "error", "k", "% of test records wrong",
+        "figure_3",
+        "3 Time, two parties",
+        "k",
+        "seconds",
+        "k",
+        "seconds after the join",
+        curves=_drawn(2),
+    ),
+    Figure(
+        "figure_4",
+        "4 Time, three parties",
+        "k",
+        "seconds",
+        "k",
+        "seconds after the join",
+        curves=_drawn(3),
+    ),
+    Figure(
+        "figure_5",
+        "5 Classification, three parties",
+        "k",
+        "error",
+        "k",
+        "% of test records wrong",
         curves=("BE", *(curve(OWN, qids, 3) for qids in QIDS)),
     ),
-    Figure("rounds", "Rounds, three parties, QID7", "k", "rounds", "k", "secure rounds",
-           curves=tuple(curve(rule, "QID7", 3) for rule in RULES)),
-    Figure("delay", "Time by added delay, k = 20", "delay", "seconds", "ms one way", "seconds after the join",
-           is_log=True, curves=tuple(BY_DELAY)),
-)  # fmt: skip
+    Figure(
+        "rounds",
+        "Rounds, three parties, QID7",
+        "k",
+        "rounds",
+        "k",
+        "secure rounds",
+        curves=tuple(curve(rule, "QID7", 3) for rule in RULES),
+    ),
+    Figure(
+        "delay",
+        "Time by added delay, k = 20",
+        "delay",
+        "seconds",
+        "ms one way",
+        "seconds after the join",
+        is_log=True,
+        curves=tuple(BY_DELAY),
+    ),
+)
 
 CLAIMS = (
     Claim(

@@ -32,9 +32,13 @@ NUMBERS = {
 TOP5 = ("age", "education-num", "marital-status", "relationship", "capital-gain")
 TOP7 = (*TOP5, "sex", "hours-per-week")
 PAIRS = (
-    ("age", "education-num"), ("marital-status", "relationship"), ("capital-gain", "age"),
-    ("education-num", "relationship"), ("capital-gain", "marital-status"), ("age", "relationship"),
-)  # fmt: skip
+    ("age", "education-num"),
+    ("marital-status", "relationship"),
+    ("capital-gain", "age"),
+    ("education-num", "relationship"),
+    ("capital-gain", "marital-status"),
+    ("age", "relationship"),
+)
 OWNERS = {
     2: (
         ("age", "education-num", "capital-gain", "hours-per-week"),
@@ -86,10 +90,14 @@ class FusionBench:
         return {
             "seconds": round(sum(told["seconds"].values()) - told["seconds"]["join"], 3),
             **{phase.replace(" ", "_"): round(seconds, 3) for phase, seconds in spent.items()},
-            "rounds": told["rounds"], "steps": told["steps"], "touched": told["touched"], "groups": groups,
-            "batch_bytes": told["bytes"].get("batch", 0), "shares_bytes": told["bytes"].get("shares", 0),
+            "rounds": told["rounds"],
+            "steps": told["steps"],
+            "touched": told["touched"],
+            "groups": groups,
+            "batch_bytes": told["bytes"].get("batch", 0),
+            "shares_bytes": told["bytes"].get("shares", 0),
             "error": round(100 * self._error((agreement, table), setting["qids"]), 2),
-        }  # fmt: skip
+        }
 
     def prepare(self, folder: Path, setting: Setting) -> dict[str, Any]:
         """Tables, keys and the agreement; everybody's rows in the same order, as if ids were
@@ -108,18 +116,24 @@ class FusionBench:
             )
             parties.append(
                 {
-                    "name": name, "table": str(folder / f"{name}.csv"), "certificate": str(folder / f"{name}.crt"),
+                    "name": name,
+                    "table": str(folder / f"{name}.csv"),
+                    "certificate": str(folder / f"{name}.crt"),
                     "attributes": {attribute: joint.attributes[attribute] for attribute in mine},
                 }
-            )  # fmt: skip
+            )
         promises = [
             {"model": "k-anonymity", "attributes": list(qid), "k": setting["k"]}
             for qid in joint.qids[setting["qids"]]
         ]
         content: dict[str, Any] = {
-            "version": 1, "join": "id", "label": {"attribute": joint.label, "shared": True}, "parties": parties,
-            "promises": promises, "method": {"name": setting["method"]},
-        }  # fmt: skip
+            "version": 1,
+            "join": "id",
+            "label": {"attribute": joint.label, "shared": True},
+            "parties": parties,
+            "promises": promises,
+            "method": {"name": setting["method"]},
+        }
         if len(parties) == 2:
             content["helper"] = {"name": "helper", "certificate": str(folder / "helper.crt")}
         whole_table = [*parties, *([content["helper"]] if "helper" in content else [])]
@@ -130,7 +144,9 @@ class FusionBench:
         return content
 
     def _error(self, found: tuple[Agreement, pl.DataFrame] | None, qids: str) -> float:
-        """Share of the test records that a decision tree, learned on the masked table, gets wrong."""
+        """Share of the test records that a decision tree, learned on the masked table, gets
+        wrong.
+        """
         try:
             from sklearn.preprocessing import OneHotEncoder
             from sklearn.tree import DecisionTreeClassifier

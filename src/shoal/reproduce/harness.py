@@ -15,11 +15,11 @@ from pathlib import Path
 
 from shoal.connectors.files import atomic_write
 from shoal.errors import InputError
-from shoal.reproduce import account
-from shoal.reproduce.account import Provenance
+from shoal.reproduce import verdict_report
 from shoal.reproduce.drawing import draw
 from shoal.reproduce.paper import Bench, Paper, Row, Setting
 from shoal.reproduce.rows import ROWS, RowFile, as_csv, fingerprint
+from shoal.reproduce.verdict_report import Provenance
 from shoal.version import VERSION
 
 Progress = Callable[[str], None]
@@ -75,12 +75,12 @@ def _words(setting: Setting) -> str:
 def _written(
     out: Path, paper: Paper, provenance: Provenance, rows: Sequence[Row]
 ) -> Iterator[Path]:
-    judged = account.judge(paper, rows)
+    judged = verdict_report.judge(paper, rows)
     yield _whole(out / "results.csv", as_csv(rows))
-    yield _whole(out / "results.json", account.as_json(paper, provenance, rows, judged))
+    yield _whole(out / "results.json", verdict_report.as_json(paper, provenance, rows, judged))
     for figure in paper.figures:
         yield _whole(out / f"{figure.name}.svg", draw(figure, judged[0].view, provenance.note))
-    yield _whole(out / "verdicts.md", account.as_markdown(paper, provenance, judged))
+    yield _whole(out / "verdicts.md", verdict_report.as_markdown(paper, provenance, judged))
 
 
 def _whole(path: Path, text: str) -> Path:

@@ -37,7 +37,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class ClaimFinding:
     """A verdict, and the numbers that it rests on."""
 
     verdict: Verdict
@@ -118,7 +118,7 @@ class Claim:
 
     about: str
     words: str
-    judge: Callable[[View], Finding]
+    judge: Callable[[View], ClaimFinding]
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,9 @@ def _cells(ledger: Ledger, release: int) -> dict[int, tuple[str, ...]]:
 
 
 def _operations(before: dict[int, tuple[str, ...]], after: dict[int, tuple[str, ...]]) -> int:
-    """Cells that the step coarsened anew: not a single value, and not what was published already."""
+    """Cells that the step coarsened anew: not a single value, and not what was published
+    already.
+    """
     nothing = ("",) * len(QUASI)
     return sum(
         cell != old and cell.startswith("[")

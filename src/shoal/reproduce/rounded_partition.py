@@ -145,15 +145,30 @@ FIGURES = (
     Figure("figure_5b", "5(b) Classification", "k", "cm", "k", "CM"),
     Figure("figure_5c", "5(c) Number of classes", "k", "classes", "k", "classes"),
     Figure(
-        "figure_5d", "5(d) Time", "k", "seconds", "k", "CPU seconds (median, least to most)",
-        low="seconds_least", high="seconds_most", is_log=True,
+        "figure_5d",
+        "5(d) Time",
+        "k",
+        "seconds",
+        "k",
+        "CPU seconds (median, least to most)",
+        low="seconds_least",
+        high="seconds_most",
+        is_log=True,
     ),
-)  # fmt: skip
+)
 
 CLAIMS = (
-    Claim("5(a) lowest DM", "Flexible Partition lies below every other curve in DM", lies_below(FLEXIBLE, "dm", "k")),
+    Claim(
+        "5(a) lowest DM",
+        "Flexible Partition lies below every other curve in DM",
+        lies_below(FLEXIBLE, "dm", "k"),
+    ),
     Claim("5(a) DM rises", "all four curves rise with k", rises("dm", "k")),
-    Claim("5(b) lowest CM", "Flexible Partition lies below every other curve in CM", lies_below(FLEXIBLE, "cm", "k")),
+    Claim(
+        "5(b) lowest CM",
+        "Flexible Partition lies below every other curve in CM",
+        lies_below(FLEXIBLE, "cm", "k"),
+    ),
     Claim("5(b) CM rises", "CM rises with k like DM, on all four curves", rises("cm", "k")),
     Claim(
         "5(c) most classes",
@@ -167,23 +182,31 @@ CLAIMS = (
     ),
     Claim(
         "theorem 1",
-        "Flexible Partition makes exactly as many classes as k fits into the table, so that the average nears k",
+        "Flexible Partition makes exactly as many classes as k fits into the table, so that the"
+        " average nears k",
         everywhere(
-            FLEXIBLE, "k", ("records", "classes"),
+            FLEXIBLE,
+            "k",
+            ("records", "classes"),
             lambda k, n, classes: classes == n // k,
-            lambda k, n, classes: f"k = {k}: {classes:,} of {n // k:,}, {n / classes:.4g} records each",
+            lambda k, n, classes: (
+                f"k = {k}: {classes:,} of {n // k:,}, {n / classes:.4g} records each"
+            ),
         ),
     ),
     Claim(
         "theorem 2",
-        "its largest class has at most k + ceil(beta / 2^floor(log2 alpha)) records, k + 1 from 2k^2 records on",
+        "its largest class has at most k + ceil(beta / 2^floor(log2 alpha)) records, k + 1 from"
+        " 2k^2 records on",
         everywhere(
-            FLEXIBLE, "k", ("records", "largest"),
+            FLEXIBLE,
+            "k",
+            ("records", "largest"),
             lambda k, n, largest: largest <= theorem_2(n, k),
             lambda k, n, largest: f"k = {k}: {largest}, allowed {theorem_2(n, k)}",
         ),
     ),
-)  # fmt: skip
+)
 
 PAPER = Paper(
     name="rounded-partition",

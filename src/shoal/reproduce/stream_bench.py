@@ -76,8 +76,10 @@ class StreamBench:
         runs = [self._stream(built, space, values, setting["k"]) for _ in range(self.repeats)]
         seconds = sorted(run.pop("seconds") for run in runs)
         return runs[0] | {
-            "seconds": seconds[len(seconds) // 2], "seconds_least": seconds[0], "seconds_most": seconds[-1],
-        }  # fmt: skip
+            "seconds": seconds[len(seconds) // 2],
+            "seconds_least": seconds[0],
+            "seconds_most": seconds[-1],
+        }
 
     def _part(self, group: int, attributes: int, records: int) -> tuple[Space, np.ndarray]:
         linear = [j for j, a in enumerate(self.attributes) if a.hierarchy is None]

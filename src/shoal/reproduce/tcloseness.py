@@ -12,8 +12,8 @@ from itertools import pairwise
 from shoal.reproduce.closeness_bench import QUASI, RUNS, SENSITIVE, bench
 from shoal.reproduce.paper import (
     Claim,
+    ClaimFinding,
     Figure,
-    Finding,
     Paper,
     Reading,
     Setting,
@@ -27,8 +27,15 @@ TS = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30)
 QUICK_TS = (0.10, 0.30)
 
 PAPERS, SPREAD, FCM, K_FIRST, T_FIRST, MERGE, MONDRIAN, OURS = (
-    "k-means++", "k-means++, leftovers spread", "FCM", "k-first", "t-first", "merge", "Mondrian with t", "ours",
-)  # fmt: skip
+    "k-means++",
+    "k-means++, leftovers spread",
+    "FCM",
+    "k-first",
+    "t-first",
+    "merge",
+    "Mondrian with t",
+    "ours",
+)
 METHODS = {
     PAPERS: ("tcloseness-kmeanspp", "", "many"),
     SPREAD: ("tcloseness-kmeanspp", "leftovers=spread", "many"),
@@ -93,7 +100,7 @@ def grid(quick: bool) -> list[Setting]:
 Steps = Iterator[tuple[str, bool]]
 
 
-def _judged(steps: Steps, words: str) -> Finding:
+def _judged(steps: Steps, words: str) -> ClaimFinding:
     """How many steps, each with its name, are as claimed."""
     listed = list(steps)
     lost = [name for name, kept in listed if not kept]
@@ -104,10 +111,10 @@ def _judged(steps: Steps, words: str) -> Finding:
             + ", ".join(lost[:6])
             + (f" and {len(lost) - 6} more" if len(lost) > 6 else "")
         )
-    return Finding(Verdict.of(len(listed) - len(lost), len(listed)), numbers)
+    return ClaimFinding(Verdict.of(len(listed) - len(lost), len(listed)), numbers)
 
 
-def falls_with_t(y: str, label: str = PAPERS) -> Callable[[View], Finding]:
+def falls_with_t(y: str, label: str = PAPERS) -> Callable[[View], ClaimFinding]:
     """At no step of t does y rise, whatever k."""
 
     def steps(view: View) -> Steps:
@@ -118,7 +125,7 @@ def falls_with_t(y: str, label: str = PAPERS) -> Callable[[View], Finding]:
     return lambda view: _judged(steps(view), "steps of t do not raise it")
 
 
-def rises_with_k(y: str, label: str = PAPERS, sign: int = 1) -> Callable[[View], Finding]:
+def rises_with_k(y: str, label: str = PAPERS, sign: int = 1) -> Callable[[View], ClaimFinding]:
     """At no step of k does y fall (rise with sign -1), whatever t."""
 
     def steps(view: View) -> Steps:
@@ -132,10 +139,10 @@ def rises_with_k(y: str, label: str = PAPERS, sign: int = 1) -> Callable[[View],
     )
 
 
-def falls_mostly_before(y: str, t: float, label: str = PAPERS) -> Callable[[View], Finding]:
+def falls_mostly_before(y: str, t: float, label: str = PAPERS) -> Callable[[View], ClaimFinding]:
     """For each k, y falls more from the least t to `t` than from there to the greatest."""
 
-    def judge(view: View) -> Finding:
+    def judge(view: View) -> ClaimFinding:
         kept, told = 0, []
         for k in KS:
             points = view.points(curve(label, k), y, "t")
@@ -143,7 +150,7 @@ def falls_mostly_before(y: str, t: float, label: str = PAPERS) -> Callable[[View
             first, middle, last = points[min(points)], points[at], points[max(points)]
             kept += first - middle > middle - last
             told.append(f"k = {k}: {first:.3g}, {middle:.3g}, {last:.3g} s")
-        return Finding(
+        return ClaimFinding(
             Verdict.of(kept, len(KS)),
             f"at t = {min(points):g}, {at:g}, {max(points):g}: {'; '.join(told)}",
         )
@@ -153,7 +160,7 @@ def falls_mostly_before(y: str, t: float, label: str = PAPERS) -> Callable[[View
 
 def at_most(
     label: str, others: tuple[str, ...], columns: tuple[str, ...], slack: float = 0.0
-) -> Callable[[View], Finding]:
+) -> Callable[[View], ClaimFinding]:
     """In every cell of k and t, each column is at most the least of the others', but for a share
     `slack`.
     """
@@ -171,7 +178,7 @@ def at_most(
     return lambda view: _judged(steps(view), "cells")
 
 
-def keeps_promises(view: View) -> Finding:
+def keeps_promises(view: View) -> ClaimFinding:
     """Every class of every method has k people and is within t, as the auditor measures it."""
 
     def steps() -> Steps:
@@ -189,27 +196,62 @@ def keeps_promises(view: View) -> Finding:
 OWN = tuple(curve(PAPERS, k) for k in KS)
 BESIDE = tuple(curve(label, PEER_K) for label in METHODS)
 FIGURES = (
-    Figure("table_4_mean", "Table 4: mean class size", "t", "mean_size", "t", "records", curves=OWN),
-    Figure("table_4_least", "Table 4: least class size", "t", "least_size", "t", "records", curves=OWN),
     Figure(
-        "figure_1", "Figure 1: time of one run", "t", "seconds", "t", "CPU seconds (median, least to most)",
-        low="seconds_least", high="seconds_most", curves=OWN,
+        "table_4_mean", "Table 4: mean class size", "t", "mean_size", "t", "records", curves=OWN
     ),
-    Figure("figure_2", "Figure 2: generalized loss", "t", "il", "t", "IL, summed over records", curves=OWN),
+    Figure(
+        "table_4_least", "Table 4: least class size", "t", "least_size", "t", "records", curves=OWN
+    ),
+    Figure(
+        "figure_1",
+        "Figure 1: time of one run",
+        "t",
+        "seconds",
+        "t",
+        "CPU seconds (median, least to most)",
+        low="seconds_least",
+        high="seconds_most",
+        curves=OWN,
+    ),
+    Figure(
+        "figure_2",
+        "Figure 2: generalized loss",
+        "t",
+        "il",
+        "t",
+        "IL, summed over records",
+        curves=OWN,
+    ),
     Figure("figure_3", "Figure 3: squared error", "t", "sse", "t", "SSE, raw", curves=OWN),
     Figure(
-        "methods_size", f"All methods: mean class size, k = {PEER_K}", "t", "mean_size", "t", "records",
-        is_log=True, curves=BESIDE,
-    ),
-    Figure(
-        "methods_loss", f"All methods: generalized loss, k = {PEER_K}", "t", "il", "t", "IL, summed over records",
+        "methods_size",
+        f"All methods: mean class size, k = {PEER_K}",
+        "t",
+        "mean_size",
+        "t",
+        "records",
+        is_log=True,
         curves=BESIDE,
     ),
     Figure(
-        "methods_error", f"All methods: squared error, k = {PEER_K}", "t", "sse_percent", "t", "SSE in % of SST",
+        "methods_loss",
+        f"All methods: generalized loss, k = {PEER_K}",
+        "t",
+        "il",
+        "t",
+        "IL, summed over records",
         curves=BESIDE,
     ),
-)  # fmt: skip
+    Figure(
+        "methods_error",
+        f"All methods: squared error, k = {PEER_K}",
+        "t",
+        "sse_percent",
+        "t",
+        "SSE in % of SST",
+        curves=BESIDE,
+    ),
+)
 
 CLAIMS = (
     Claim("promise", "every class has k records and is within t", keeps_promises),

@@ -17,7 +17,9 @@ from shoal.data.release import Release
 
 @dataclass(frozen=True)
 class Classification:
-    """Records that don't have the most frequent label of their class, suppressed records included."""
+    """Records that don't have the most frequent label of their class, suppressed records
+    included.
+    """
 
     name: ClassVar[str] = "classification"
     lower_is_better: ClassVar[bool] = True

@@ -62,7 +62,9 @@ class InformationLossPercent:
 
 
 def _shares_lost(release: Release) -> list[float] | None:
-    """Of every attribute that varies, squared error / total sum of squares; None without originals."""
+    """Of every attribute that varies, squared error / total sum of squares; None without
+    originals.
+    """
     if not release.originals:
         return None
     return [error / whole for error, whole in release.squared_errors.values() if whole > 0]

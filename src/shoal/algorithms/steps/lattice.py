@@ -38,14 +38,14 @@ _EXACT = 1 << 63
 Node = tuple[int, ...]
 
 
-class Classes(NamedTuple):
+class NodeGroups(NamedTuple):
     """The classes of a node. first: (c,) int32 a record of each; size: (c,) int32 its records."""
 
     first: np.ndarray
     size: np.ndarray
 
 
-class Judged(NamedTuple):
+class NodeScore(NamedTuple):
     """A node, measured. failing: (c,) bool, classes that are suppressed; suppressed: their records.
 
     penalty: by how much suppression raises the score above the floor. counted, least: suppressed
@@ -53,7 +53,7 @@ class Judged(NamedTuple):
     published, as far as was asked; fails_below: whether no finer node may.
     """
 
-    classes: Classes
+    classes: NodeGroups
     failing: np.ndarray
     suppressed: int
     floor: float
@@ -110,7 +110,9 @@ class Levels:
 
 
 def _dense(matrix: Matrix) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Codes that index short tables, and for each attribute the matrix's code behind each of them."""
+    """Codes that index short tables, and for each attribute the matrix's code behind each of
+    them.
+    """
     given = matrix.codes
     if matrix.populations:
         given = np.concatenate([given, *matrix.populations.values()])
@@ -150,14 +152,14 @@ class Lattice:
         self.judged = 0
         self._costs = _Costs(matrix, self.levels, metric, promises.k)
         n = matrix.records
-        whole = Classes(np.arange(n, dtype=np.int32), np.ones(n, dtype=np.int32))
+        whole = NodeGroups(np.arange(n, dtype=np.int32), np.ones(n, dtype=np.int32))
         self.bottom, self._bottom_of = self.rolled_up(whole, self.low)
         self._asks = promises.needs_more_than_k or promises.about_release
         self._people, at = {}, n
         for name, people in matrix.populations.items():
             rows = np.arange(at, at + len(people), dtype=np.int32)
             self._people[name], _ = self.rolled_up(
-                Classes(rows, np.ones(len(rows), dtype=np.int32)), self.low
+                NodeGroups(rows, np.ones(len(rows), dtype=np.int32)), self.low
             )
             at += len(people)
 
@@ -178,8 +180,8 @@ class Lattice:
         return floors
 
     def rolled_up(
-        self, classes: Classes, node: Node, attributes: np.ndarray | None = None
-    ) -> tuple[Classes, np.ndarray]:
+        self, classes: NodeGroups, node: Node, attributes: np.ndarray | None = None
+    ) -> tuple[NodeGroups, np.ndarray]:
         """The classes of a node from those of a finer one, and which of them each becomes.
 
         attributes: (d,) bool, those that tell classes apart; None for all.
@@ -199,9 +201,9 @@ class Lattice:
         first, size, class_of = kernel.coarsened(
             levels.codes, classes.first, classes.size, levels.span, place, stride, room < _EXACT
         )
-        return Classes(first, size), class_of
+        return NodeGroups(first, size), class_of
 
-    def judge(self, classes: Classes, node: Node, enough: float = np.inf) -> Judged:
+    def judge(self, classes: NodeGroups, node: Node, enough: float = np.inf) -> NodeScore:
         """A node with its classes, measured.
 
         Where counting people alone shows that it suppresses too many, or costs at least `enough`,
@@ -221,7 +223,7 @@ class Lattice:
                 suppressed > 0 or (not together and self.promises.release_checks_are_monotone)
             )
         holds = suppressed <= self.limit and together and not failing.all()
-        return Judged(
+        return NodeScore(
             classes, failing, suppressed, floor, penalty, counted, least, holds, fails_below
         )
 
@@ -253,13 +255,15 @@ class Lattice:
         }
 
     def _measured(
-        self, classes: Classes, node: Node, failing: np.ndarray
+        self, classes: NodeGroups, node: Node, failing: np.ndarray
     ) -> tuple[int, float, float]:
         """Suppressed records, floor and penalty."""
         suppressed = int(classes.size[failing].sum())
         return suppressed, *self._costs.of(classes, node, failing, suppressed)
 
-    def _too_few(self, classes: Classes, node: Node, used: np.ndarray | None = None) -> np.ndarray:
+    def _too_few(
+        self, classes: NodeGroups, node: Node, used: np.ndarray | None = None
+    ) -> np.ndarray:
         """Classes without enough records for some count of people; (c,) bool.
 
         Who is suppressed is missing in the counts over other attributes, so those are taken again.
@@ -287,7 +291,7 @@ class Lattice:
         return failing
 
     def _failing(
-        self, classes: Classes, node: Node, failing: np.ndarray
+        self, classes: NodeGroups, node: Node, failing: np.ndarray
     ) -> tuple[np.ndarray, bool]:
         """Classes that have to go, (c,) bool, and whether the rest keeps all promises about the
         release.
@@ -322,11 +326,13 @@ class Lattice:
             gone[kept[broken]] = True
         return gone, not gone.all()
 
-    def population(self, classes: Classes, node: Node) -> dict[str, Population]:
+    def population(self, classes: NodeGroups, node: Node) -> dict[str, Population]:
         """Who of each population fits each class of a node."""
         found = {}
         for name, people in self._people.items():
-            both = Classes(*(np.concatenate(parts) for parts in zip(classes, people, strict=True)))
+            both = NodeGroups(
+                *(np.concatenate(parts) for parts in zip(classes, people, strict=True))
+            )
             fits = self.rolled_up(both, node)[1][len(classes.first) :]
             inside = fits < len(classes.first)
             counts = np.bincount(
@@ -381,7 +387,7 @@ class _Costs:
         self.values = np.concatenate(drops) / whole / self.records
 
     def of(
-        self, classes: Classes, node: Node, failing: np.ndarray, suppressed: int
+        self, classes: NodeGroups, node: Node, failing: np.ndarray, suppressed: int
     ) -> tuple[float, float]:
         """Floor and penalty of a node."""
         levels, n = self.levels, self.records
@@ -457,7 +463,9 @@ def _nodes(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
 _TABLES = {"loss": _losses, "precision": _precision, "entropy": _entropies, "ambiguity": _breadths}
 
 
-def account(lattice: Lattice, node: Node, judged: Judged, proven: bool = False) -> dict[str, Any]:
+def account(
+    lattice: Lattice, node: Node, judged: NodeScore, proven: bool = False
+) -> dict[str, Any]:
     """What a search says about the node it chose. proven: whether no other scores less."""
     return {
         "levels": dict(zip(lattice.matrix.names, node, strict=True)),

@@ -62,7 +62,9 @@ def costs_of(matrix: Matrix) -> Costs:
 
 
 def loss_of(matrix: Matrix, partition: Partition) -> float:
-    """What the classes lose: the loss of their spans on every attribute, summed over the records."""
+    """What the classes lose: the loss of their spans on every attribute, summed over the
+    records.
+    """
     lo, hi, sizes = nearest_class.boxes(matrix.codes, partition.labels, partition.count)
     loss = ((hi - lo.astype(np.int64)) * matrix.scale).sum(axis=1)
     for j in np.flatnonzero(matrix.base >= 0).tolist():
@@ -112,12 +114,21 @@ def cut_to_end(
     people: int,
     in_table_order: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cuts segments of 2 * least rows and more while every side keeps its people; starts and ends."""
+    """Cuts segments of 2 * least rows and more while every side keeps its people; starts and
+    ends.
+    """
     ends = np.empty(len(rows) // least + 1, dtype=np.int64)
     count = cuts.split_to_end(
-        rows, matrix.attributes, rule, least, people, *costs_of(matrix),
-        marks_of(matrix), history_of(matrix, least, in_table_order), ends,
-    )  # fmt: skip
+        rows,
+        matrix.attributes,
+        rule,
+        least,
+        people,
+        *costs_of(matrix),
+        marks_of(matrix),
+        history_of(matrix, least, in_table_order),
+        ends,
+    )
     return np.concatenate([[0], ends[: count - 1]]), ends[:count]
 
 
@@ -140,9 +151,19 @@ def rule_cutter(
         starts: np.ndarray, ends: np.ndarray, attempts: np.ndarray, depth: int
     ) -> tuple[np.ndarray, np.ndarray]:
         parts = cuts.propose(
-            rows, starts, ends, attempts, matrix.attributes, rule, least, people, *costs_of(matrix),
-            seen, history, cut_at,
-        )  # fmt: skip
+            rows,
+            starts,
+            ends,
+            attempts,
+            matrix.attributes,
+            rule,
+            least,
+            people,
+            *costs_of(matrix),
+            seen,
+            history,
+            cut_at,
+        )
         return parts, flat_ends(starts, parts, cut_at)
 
     return cutter
@@ -218,7 +239,9 @@ def _every_part_holds(
     part_starts: np.ndarray,
     part_ends: np.ndarray,
 ) -> np.ndarray:
-    """For each segment that was cut, whether all its parts keep every promise; (len(parts),) bool."""
+    """For each segment that was cut, whether all its parts keep every promise; (len(parts),)
+    bool.
+    """
     if not len(parts):
         return np.zeros(0, dtype=bool)
     labels = np.full(matrix.records, -1, dtype=np.int32)

@@ -18,8 +18,8 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.algorithms.stream import castle
-from shoal.algorithms.stream.buffer import SNAP, TICK, with_effective_delay
 from shoal.algorithms.stream.castle import BETA, DELTA, KEEP, LEFTOVERS, MU
+from shoal.algorithms.stream.emission import SNAP, TICK, with_effective_delay
 from shoal.data.space import Space
 from shoal.protocols import StreamPromises
 
@@ -49,18 +49,20 @@ class BCastle:
     snap: int = field(default=0, metadata=SNAP)
     tick: int = field(default=1, metadata=TICK)
 
-    def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
+    def start(self, space: Space, promises: StreamPromises, seed: int) -> BCastlePublisher:
         """No cluster yet."""
-        asked = with_effective_delay(self, promises.k)
-        return Publisher(asked, space, promises, seed)
+        parameters = with_effective_delay(self, promises.k)
+        return BCastlePublisher(parameters, space, promises, seed)
 
 
-class Publisher(castle.Publisher):
+class BCastlePublisher(castle.CastlePublisher):
     """CASTLE's, with full candidates and sparing merges."""
 
-    def __init__(self, asked: BCastle, space: Space, promises: StreamPromises, seed: int) -> None:
-        super().__init__(asked, space, promises, seed)
-        self.full = asked.alpha or max(2 * promises.k, 4 * asked.delta // asked.beta)
+    def __init__(
+        self, parameters: BCastle, space: Space, promises: StreamPromises, seed: int
+    ) -> None:
+        super().__init__(parameters, space, promises, seed)
+        self.full = parameters.alpha or max(2 * promises.k, 4 * parameters.delta // parameters.beta)
 
     def _absorb(self, cluster: int, other: int) -> None:
         """The other's records, the nearest first, until the cluster could leave."""

@@ -5,7 +5,7 @@ Cao, Carminati, Ferrari, Tan. CASTLE: Continuously anonymizing data streams. IEE
 Dependable and Secure Computing 8(3):337-352, 2011.
 Promise: a record is let out before more than `delta` further ones have arrived; every new cluster
 has k distinct subjects of its own.
-Paper: Gamma, Omega, k_s, tau             Here: candidates, reusable, cluster that may be used again, `_tau`
+Paper: Gamma, Omega, k_s, tau     Here: candidates, reusable, reusable cluster, `_tau`
 Reading: written from what others tell of the paper, in Guo, Zhang 2013 section 3.1.2, and from how
     public programs behave; the paper's own text was not at hand. tau begins at 0 and is the mean
     loss of the last `mu` published clusters, refreshed before a cluster is judged. A cluster
@@ -26,15 +26,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.algorithms.stream.buffer import (
+from shoal.algorithms.stream.buffer import ReusableClusters
+from shoal.algorithms.stream.emission import (
     KIND_OF_LEFTOVER,
     SNAP,
     TICK,
-    Reusable,
     boxes,
-    dense,
     emissions,
-    mended,
+    person_codes,
+    repaired,
     with_effective_delay,
 )
 from shoal.data.partition import Partition
@@ -71,13 +71,13 @@ class Castle:
     snap: int = field(default=0, metadata=SNAP)
     tick: int = field(default=1, metadata=TICK)
 
-    def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
+    def start(self, space: Space, promises: StreamPromises, seed: int) -> CastlePublisher:
         """No cluster yet."""
-        asked = with_effective_delay(self, promises.k)
-        return Publisher(asked, space, promises, seed)
+        parameters = with_effective_delay(self, promises.k)
+        return CastlePublisher(parameters, space, promises, seed)
 
 
-class Publisher:
+class CastlePublisher:
     """Candidate clusters, good published ones, and the records that wait.
 
     full: people from which on a candidate takes no more, 0 for no end.
@@ -85,10 +85,13 @@ class Publisher:
 
     full = 0
 
-    def __init__(self, asked: Any, space: Space, promises: StreamPromises, seed: int) -> None:
-        self._asked, self._space, self._promises, self._seed = asked, space, promises, seed
-        self._leftover = KIND_OF_LEFTOVER[asked.leftovers]
-        slots, beta, d = asked.delta + 1, asked.beta, space.attributes
+    def __init__(self, parameters: Any, space: Space, promises: StreamPromises, seed: int) -> None:
+        self._parameters = parameters
+        self._space = space
+        self._promises = promises
+        self._seed = seed
+        self._leftover = KIND_OF_LEFTOVER[parameters.leftovers]
+        slots, beta, d = parameters.delta + 1, parameters.beta, space.attributes
         is_tree = [tree is not None for tree in space.trees]
         base = np.full(d, -1, np.int32)
         base[is_tree] = space.base
@@ -110,7 +113,7 @@ class Publisher:
         self._names[-1] = places  # so that the table is made anew before it is used
         self._before = np.full(slots, -1, np.int32)
         self._values = np.zeros((slots, d))
-        self._reusable = Reusable(d)
+        self._reusable = ReusableClusters(d)
         self._losses = np.zeros(0)
         self._begun, self._made, self._release, self._now = 0, 0, 0, -1
 
@@ -127,9 +130,17 @@ class Publisher:
             begin = at
             state = (self._names, self._latest, self._before, *self._held.values(), *self._trees)
             at, self._begun = candidates.arrive(
-                at, self._begun, self._asked.beta, self.full, int(self._tau * UNIT), codes, arrivals.people, lacking,
-                arrivals.seq, *state,
-            )  # fmt: skip
+                at,
+                self._begun,
+                self._parameters.beta,
+                self.full,
+                int(self._tau * UNIT),
+                codes,
+                arrivals.people,
+                lacking,
+                arrivals.seq,
+                *state,
+            )
             self._values[slot[begin:at]] = arrivals.values[begin:at]
             if (
                 at < len(arrivals)
@@ -253,19 +264,19 @@ class Publisher:
         slots = slots[np.argsort(self._held["seq"][slots])]
         records = self._records(slots)
         labels, count = self._split(records)
-        parts = mended(self._space, self._promises, records, labels, count)
+        parts = repaired(self._space, self._promises, records, labels, count)
         if not parts.count:  # the whole holds, though no way to part it was found that does
             parts = Partition(self._promises.capped(records, np.zeros(len(records), np.int32)), 1)
         lo, hi, loss = self._space.frozen(*boxes(records.values, parts.labels, parts.count))
         made = self._made + np.arange(parts.count, dtype=np.int64)
         self._made += parts.count
         for part in range(parts.count):
-            self._losses = np.append(self._losses, loss[part])[-self._asked.mu :]
+            self._losses = np.append(self._losses, loss[part])[-self._parameters.mu :]
             if loss[part] < self._tau:
                 one = slice(part, part + 1)
                 self._reusable.add(made[one], lo[one], hi[one], loss[one])
-        if self._asked.keep:
-            self._reusable.newest(self._asked.keep)
+        if self._parameters.keep:
+            self._reusable.newest(self._parameters.keep)
         leaves = (
             parts.labels >= 0
         )  # whom a cap keeps back stays in the cluster, with all of his delay
@@ -279,7 +290,7 @@ class Publisher:
 
         What is left of each person goes as a whole to the part whose loss grows least.
         """
-        k, people, costs = self._promises.k, dense(records.people), self._space.costs
+        k, people, costs = self._promises.k, person_codes(records.people), self._space.costs
         if (people.max() + 1 if len(people) else len(records)) < 2 * k:
             return np.zeros(len(records), np.int32), 1
         near, leaf = self._space.near(records.values), self._space.leaf(records.values)

@@ -32,19 +32,18 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.algorithms.steps.repair import merge_failing
-from shoal.algorithms.stream.buffer import (
+from shoal.algorithms.stream.buffer import Buffer, ReusableClusters
+from shoal.algorithms.stream.castle import KEEP
+from shoal.algorithms.stream.emission import (
     SNAP,
     TICK,
-    Buffer,
-    Reusable,
     boxes,
     emissions,
     matrix_of,
-    mended,
     people_of,
+    repaired,
     with_effective_delay,
 )
-from shoal.algorithms.stream.castle import KEEP
 from shoal.data.partition import Partition
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
@@ -79,19 +78,24 @@ class Faanst:
     snap: int = field(default=0, metadata=SNAP)
     tick: int = field(default=1, metadata=TICK)
 
-    def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
+    def start(self, space: Space, promises: StreamPromises, seed: int) -> FaanstPublisher:
         """An empty window."""
-        asked = with_effective_delay(self, promises.k)
-        return Publisher(asked, space, promises, seed)
+        parameters = with_effective_delay(self, promises.k)
+        return FaanstPublisher(parameters, space, promises, seed)
 
 
-class Publisher:
+class FaanstPublisher:
     """The window and the clusters that may be used again."""
 
-    def __init__(self, asked: Faanst, space: Space, promises: StreamPromises, seed: int) -> None:
-        self._asked, self._space, self._promises, self._seed = asked, space, promises, seed
-        self._buffer = Buffer(asked.delta, space.attributes)
-        self._reusable = Reusable(space.attributes)
+    def __init__(
+        self, parameters: Faanst, space: Space, promises: StreamPromises, seed: int
+    ) -> None:
+        self._parameters = parameters
+        self._space = space
+        self._promises = promises
+        self._seed = seed
+        self._buffer = Buffer(parameters.delta, space.attributes)
+        self._reusable = ReusableClusters(space.attributes)
         self._release, self._made, self._now = 0, 0, -1
 
     def push(self, arrivals: Arrivals) -> Iterator[Emissions]:
@@ -108,8 +112,10 @@ class Publisher:
     def _room(self) -> int:
         """Records that may still come before the next round."""
         room = self._buffer.room
-        if self._asked.delay != "none" and len(self._buffer):
-            room = min(room, int(self._buffer.records.seq[0]) + self._asked.delta - 1 - self._now)
+        if self._parameters.delay != "none" and len(self._buffer):
+            room = min(
+                room, int(self._buffer.records.seq[0]) + self._parameters.delta - 1 - self._now
+            )
         return room
 
     def expire(self, seq: int) -> Iterator[Emissions]:
@@ -146,12 +152,14 @@ class Publisher:
         in_one = partition.labels >= 0
         kind[rest[in_one]], cluster[rest[in_one]] = NEW, made[partition.labels[in_one]]
         kind[rest[~in_one & must_leave]] = SUPPRESS
-        crowd = np.flatnonzero(kind < 0)[: max(0, int((kind < 0).sum()) - self._asked.delta // 2)]
+        crowd = np.flatnonzero(kind < 0)[
+            : max(0, int((kind < 0).sum()) - self._parameters.delta // 2)
+        ]
         kind[crowd] = SUPPRESS
-        good = loss < self._asked.tau
+        good = loss < self._parameters.tau
         self._reusable.add(made[good], lo[good], hi[good], loss[good])
-        if self._asked.keep:
-            self._reusable.newest(self._asked.keep)
+        if self._parameters.keep:
+            self._reusable.newest(self._parameters.keep)
 
         out = kind >= 0
         decided = emissions(
@@ -172,11 +180,13 @@ class Publisher:
     def _latest_to_force(self) -> int:
         """The last record whose time would be over before the next round."""
         ahead = {
-            "none": -self._asked.delta,
+            "none": -self._parameters.delta,
             "passive": 1,
-            "proactive": ceil(self._asked.delta / 2),
-        }[self._asked.delay]
-        return self._now - self._asked.delta + ahead if self._asked.delay != "none" else -1
+            "proactive": ceil(self._parameters.delta / 2),
+        }[self._parameters.delay]
+        return (
+            self._now - self._parameters.delta + ahead if self._parameters.delay != "none" else -1
+        )
 
     def _cluster(
         self, records: Arrivals, must_leave: np.ndarray, rng: np.random.Generator
@@ -194,27 +204,31 @@ class Publisher:
             self._space.costs,
         )
         starts = np.sort(rng.permutation(n)[: n // k])
-        labels = mixed_means.lloyd(near, leaf, starts, self._asked.rounds, *costs)
+        labels = mixed_means.lloyd(near, leaf, starts, self._parameters.rounds, *costs)
         found = Partition.of(labels)
         good = self._hold(records, found.labels, found.count)
         waiting = ~good[found.labels]
-        if waiting.sum() > self._asked.delta // 2 or not good.any():
+        if waiting.sum() > self._parameters.delta // 2 or not good.any():
             return self._merged(records, found)
         labels = np.where(waiting, -1, found.labels).astype(np.int32)
         forced = np.flatnonzero(waiting & must_leave)
         kept = Partition.of(labels)
         if not len(forced):
-            return mended(self._space, self._promises, records, kept.labels, kept.count)
+            return repaired(self._space, self._promises, records, kept.labels, kept.count)
         chosen = np.flatnonzero((kept.labels >= 0) | (waiting & must_leave))
         own = kept.labels[chosen].copy()
         nobody = np.zeros(0, np.int32)
         condense.join(
-            np.ascontiguousarray(near[:, chosen]), np.ascontiguousarray(leaf[:, chosen]), nobody, own, kept.count,
+            np.ascontiguousarray(near[:, chosen]),
+            np.ascontiguousarray(leaf[:, chosen]),
+            nobody,
+            own,
+            kept.count,
             *costs,
-        )  # fmt: skip
+        )
         joined = np.full(n, -1, np.int32)
         joined[chosen] = own
-        return mended(self._space, self._promises, records, joined, kept.count)
+        return repaired(self._space, self._promises, records, joined, kept.count)
 
     def _hold(self, records: Arrivals, labels: np.ndarray, count: int) -> np.ndarray:
         holds = people_of(records.people, labels, count) >= self._promises.k
@@ -232,7 +246,7 @@ class Publisher:
             )
         except InfeasibleError:
             return Partition(np.full(len(records), -1, np.int32), 0)
-        return mended(self._space, self._promises, records, merged.labels, merged.count)
+        return repaired(self._space, self._promises, records, merged.labels, merged.count)
 
     def snapshot(self) -> State:
         """Window, reusable clusters and counters."""

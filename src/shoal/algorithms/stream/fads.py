@@ -35,17 +35,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.stream.buffer import (
+from shoal.algorithms.stream.buffer import Buffer, ReusableClusters
+from shoal.algorithms.stream.emission import (
     KIND_OF_LEFTOVER,
     LEFTOVERS,
     SNAP,
-    Buffer,
-    Reusable,
     boxes,
-    dense,
     emissions,
-    mended,
     people_of,
+    person_codes,
+    repaired,
     with_effective_delay,
 )
 from shoal.data.space import Space
@@ -123,25 +122,28 @@ class Fads:
             object.__setattr__(self, "strict_release", False)
             object.__setattr__(self, "leftovers", "star")
 
-    def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
+    def start(self, space: Space, promises: StreamPromises, seed: int) -> FadsPublisher:
         """An empty buffer."""
-        asked = with_effective_delay(self, promises.k)
+        parameters = with_effective_delay(self, promises.k)
         if self.neighbour != "knn" and not self.strict:
             raise InputError(
                 f"method 'fads': neighbour={self.neighbour} takes different people always; set"
                 " neighbour=knn"
             )
-        return Publisher(asked, space, promises, seed)
+        return FadsPublisher(parameters, space, promises, seed)
 
 
-class Publisher:
+class FadsPublisher:
     """Set_tp and Set_wc, and how they change."""
 
-    def __init__(self, asked: Fads, space: Space, promises: StreamPromises, seed: int) -> None:
-        self._asked, self._space, self._promises, self._seed = asked, space, promises, seed
-        self._capacity = ceil(asked.c0 * asked.delta / promises.k)
-        self._buffer = Buffer(asked.delta, space.attributes)
-        self._reusable = Reusable(space.attributes)
+    def __init__(self, parameters: Fads, space: Space, promises: StreamPromises, seed: int) -> None:
+        self._parameters = parameters
+        self._space = space
+        self._promises = promises
+        self._seed = seed
+        self._capacity = ceil(parameters.c0 * parameters.delta / promises.k)
+        self._buffer = Buffer(parameters.delta, space.attributes)
+        self._reusable = ReusableClusters(space.attributes)
         self._release, self._made, self._now = 0, 0, -1
 
     def push(self, arrivals: Arrivals) -> Iterator[Emissions]:
@@ -168,7 +170,7 @@ class Publisher:
         records = self._buffer.records
         rng = np.random.default_rng([self._seed, 2, self._release])
         lacking = np.isnan(records.values).any(axis=1)
-        kind = np.where(lacking, SUPPRESS, KIND_OF_LEFTOVER[self._asked.leftovers])
+        kind = np.where(lacking, SUPPRESS, KIND_OF_LEFTOVER[self._parameters.leftovers])
         cluster = np.full(len(records), -1, np.int64)
 
         used = self._output_with_work_cluster(records, rng.random(len(records)))
@@ -180,8 +182,8 @@ class Publisher:
         kind[new], cluster[new] = NEW, made[labels[labels >= 0]]
 
         waits = (kind == HOLD) & (not at_end)
-        if waits.sum() > self._asked.delta // 2:  # so that the buffer keeps room
-            old = np.flatnonzero(waits)[: int(waits.sum()) - self._asked.delta // 2]
+        if waits.sum() > self._parameters.delta // 2:  # so that the buffer keeps room
+            old = np.flatnonzero(waits)[: int(waits.sum()) - self._parameters.delta // 2]
             kind[old], waits[old] = DROP, False
         out = ~waits
         decided = emissions(
@@ -207,11 +209,11 @@ class Publisher:
         # covered by nothing
         used = self._reusable.covering(records.values, draws)
         while self._promises.needs_more_than_k and (used >= 0).any():
-            asked = np.flatnonzero(used >= 0)
+            covered = np.flatnonzero(used >= 0)
             allowed = self._promises.may_join(
-                records.part(asked), self._reusable.number[used[asked]]
+                records.part(covered), self._reusable.number[used[covered]]
             )
-            used[asked[~allowed]] = -1
+            used[covered[~allowed]] = -1
             if not self._drop_few(records.people, used):
                 return used  # those who may join are those who do
         self._drop_few(records.people, used)
@@ -221,7 +223,7 @@ class Publisher:
         """With `strict_release`, takes clusters back from fewer than k people; whether there were
         any.
         """
-        if not self._asked.strict_release:
+        if not self._parameters.strict_release:
             return False
         enough = people_of(people, used, len(self._reusable)) >= self._promises.k
         few = (used >= 0) & ~np.append(enough, False)[used]
@@ -234,13 +236,13 @@ class Publisher:
         """Procedure 2: the new cluster of each record, else -1; the clusters' numbers and what they
         publish.
         """
-        partition = mended(
+        partition = repaired(
             self._space, self._promises, records, *self._greedy_condense(records, rng)
         )
         made = self._made + np.arange(partition.count, dtype=np.int64)
         lo, hi, loss = self._space.frozen(*boxes(records.values, partition.labels, partition.count))
         self._made += partition.count
-        again = loss < self._asked.tau
+        again = loss < self._parameters.tau
         self._reusable.add(made[again], lo[again], hi[again], loss[again])
         self._reusable.newest(self._capacity)
         return partition.labels, made, lo, hi
@@ -253,13 +255,13 @@ class Publisher:
         """
         near, leaf = self._space.near(records.values), self._space.leaf(records.values)
         people, picks, costs = (
-            dense(records.people),
+            person_codes(records.people),
             rng.permutation(len(records)),
             self._space.costs,
         )
         k, nobody = self._promises.k, np.zeros(0, np.int32)
-        if self._asked.neighbour == "knn":
-            rule = condense.BY_NEAREST if self._asked.strict else condense.OWN_ONLY
+        if self._parameters.neighbour == "knn":
+            rule = condense.BY_NEAREST if self._parameters.strict else condense.OWN_ONLY
             labels, count = condense.nearest(near, leaf, people, picks, k, rule, *costs)
         else:
             labels, count = self._grown(near, leaf, people, picks)
@@ -279,7 +281,7 @@ class Publisher:
         place[order] = np.arange(len(order))
         near, leaf = np.ascontiguousarray(near[:, order]), np.ascontiguousarray(leaf[:, order])
         people, picks = people[order] if len(people) else people, place[picks]
-        if self._asked.neighbour == "grow":
+        if self._parameters.neighbour == "grow":
             labels, count = condense.grown(near, leaf, people, picks, k, *costs)
         else:
             labels, count = condense.grown_near(near, leaf, people, picks, k, REACH, *costs)

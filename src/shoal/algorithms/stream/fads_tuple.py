@@ -25,15 +25,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.stream.buffer import (
+from shoal.algorithms.stream.buffer import Buffer, ReusableClusters
+from shoal.algorithms.stream.emission import (
     KIND_OF_LEFTOVER,
     SNAP,
     TICK,
-    Buffer,
-    Reusable,
     boxes,
-    dense,
     emissions,
+    person_codes,
     with_effective_delay,
 )
 from shoal.data.space import Space
@@ -66,20 +65,25 @@ class FadsTuple:
     snap: int = field(default=0, metadata=SNAP)
     tick: int = field(default=1, metadata=TICK)
 
-    def start(self, space: Space, promises: StreamPromises, seed: int) -> Publisher:
+    def start(self, space: Space, promises: StreamPromises, seed: int) -> FadsTuplePublisher:
         """An empty buffer."""
-        asked = with_effective_delay(self, promises.k)
-        return Publisher(asked, space, promises, seed)
+        parameters = with_effective_delay(self, promises.k)
+        return FadsTuplePublisher(parameters, space, promises, seed)
 
 
-class Publisher:
+class FadsTuplePublisher:
     """The records that wait, and the clusters that have not expired."""
 
-    def __init__(self, asked: FadsTuple, space: Space, promises: StreamPromises, seed: int) -> None:
-        self._asked, self._space, self._promises, self._seed = asked, space, promises, seed
-        self._leftover = KIND_OF_LEFTOVER[asked.leftovers]
-        self._buffer = Buffer(asked.delta, space.attributes)
-        self._reusable = Reusable(space.attributes)
+    def __init__(
+        self, parameters: FadsTuple, space: Space, promises: StreamPromises, seed: int
+    ) -> None:
+        self._parameters = parameters
+        self._space = space
+        self._promises = promises
+        self._seed = seed
+        self._leftover = KIND_OF_LEFTOVER[parameters.leftovers]
+        self._buffer = Buffer(parameters.delta, space.attributes)
+        self._reusable = ReusableClusters(space.attributes)
         self._release, self._made, self._now = 0, 0, -1
 
     def push(self, arrivals: Arrivals) -> Iterator[Emissions]:
@@ -96,7 +100,7 @@ class Publisher:
     def _room(self) -> int:
         """Records that may still come before the oldest must leave."""
         oldest = int(self._buffer.records.seq[0]) if len(self._buffer) else self._now + 1
-        return oldest + self._asked.delta - 1 - self._now
+        return oldest + self._parameters.delta - 1 - self._now
 
     def expire(self, seq: int) -> Iterator[Emissions]:
         """Everybody up to this record, oldest first."""
@@ -111,7 +115,7 @@ class Publisher:
         """The oldest record leaves: alone under an earlier cluster, in a cluster of its own, or
         suppressed.
         """
-        young = self._now - self._reusable.since <= self._asked.lifetime
+        young = self._now - self._reusable.since <= self._parameters.lifetime
         if not young.all():
             self._reusable.keep(young)
         records = self._buffer.records
@@ -145,7 +149,7 @@ class Publisher:
         near, leaf, people = (
             self._space.near(part.values),
             self._space.leaf(part.values),
-            dense(part.people),
+            person_codes(part.people),
         )
         have = people.max() + 1 if len(people) else len(part)
         k = self._promises.k

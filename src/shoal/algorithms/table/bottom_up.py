@@ -112,7 +112,9 @@ def _people(matrix: Matrix, labels: np.ndarray, count: int) -> np.ndarray:
 def _merge_small(
     matrix: Matrix, labels: np.ndarray, block: np.ndarray, small: np.ndarray, rule: int
 ) -> np.ndarray:
-    """Every small group merges within its block, the smallest first; the new group of each record."""
+    """Every small group merges within its block, the smallest first; the new group of each
+    record.
+    """
     lo, hi, sizes = nearest_class.boxes(matrix.codes, labels, len(block))
     people = _people(matrix, labels, len(block))
     into = np.arange(len(block))

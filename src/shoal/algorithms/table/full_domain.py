@@ -41,10 +41,10 @@ import numpy as np
 
 from shoal.algorithms.steps.lattice import (
     METRICS,
-    Classes,
-    Judged,
     Lattice,
     Node,
+    NodeGroups,
+    NodeScore,
     account,
     levels_given,
 )
@@ -231,11 +231,13 @@ class _Clock:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """The best node so far. bound: no node can score less; the score itself where that is proven."""
+class _Incumbent:
+    """The best node so far. bound: no node can score less; the score itself where that is
+    proven.
+    """
 
     node: Node | None = None
-    judged: Judged | None = None
+    judged: NodeScore | None = None
     bound: float | None = None
 
     @property
@@ -250,12 +252,12 @@ class _Search:
 
     def __init__(self, lattice: Lattice, clock: _Clock) -> None:
         self.lattice, self.clock = lattice, clock
-        self.best = _Found()
+        self.best = _Incumbent()
         self.top = tuple(extent - 1 for extent in lattice.shape)
         self.origin = tuple(0 for _ in lattice.shape)
-        self.kept = _Kept(lattice)
+        self.kept = _ClassCache(lattice)
 
-    def run(self, search: str) -> _Found:
+    def run(self, search: str) -> _Incumbent:
         """The best node, by one of SEARCHES."""
         large = self.lattice.nodes > LARGEST
         if search == "optimal" and large:
@@ -274,8 +276,8 @@ class _Search:
         return self.best
 
     def _judge(
-        self, place: Place, classes: Classes | None = None, enough: float = np.inf
-    ) -> Judged:
+        self, place: Place, classes: NodeGroups | None = None, enough: float = np.inf
+    ) -> NodeScore:
         """Judges a node and keeps it if it is the best so far; one that costs `enough` is not asked
         everything.
         """
@@ -284,7 +286,7 @@ class _Search:
             classes = self.kept.classes(place)
         judged = self.lattice.judge(classes, node, enough)
         if judged.holds and judged.score < self.best.score - ROUNDING:
-            self.best = _Found(node, judged)
+            self.best = _Incumbent(node, judged)
         return judged
 
     def node(self, place: Place) -> Node:
@@ -309,7 +311,7 @@ class _Search:
         """Nodes that may still be best; bool of the lattice's shape."""
         return self.open & (self.bounds < self.best.score - ROUNDING)
 
-    def _look(self, place: Place, classes: Classes | None = None) -> Judged:
+    def _look(self, place: Place, classes: NodeGroups | None = None) -> NodeScore:
         """Judges a node and closes all nodes that can't win any more."""
         judged = self._judge(place, classes, self.best.score - ROUNDING)
         limit, metric = self.lattice.limit, self.lattice.metric
@@ -360,7 +362,9 @@ class _Search:
             path.append(min(steps, key=lambda up: (self.floors[up], up)))
 
     def _halve(self, path: list[Place]) -> None:
-        """Looks for the lowest node of a path that holds; one above a node that holds, holds too."""
+        """Looks for the lowest node of a path that holds; one above a node that holds, holds
+        too.
+        """
         low, high = 0, len(path)
         while low < high and not self.clock.over:
             middle = (low + high) // 2
@@ -447,7 +451,7 @@ def _moved(place: Place, j: int, way: int) -> Place:
     return (*place[:j], place[j] + way, *place[j + 1 :])
 
 
-def _price(before: Judged, after: Judged) -> float:
+def _price(before: NodeScore, after: NodeScore) -> float:
     """What a step up costs, least is best: per record it saves, or the score itself once the
     promises hold.
     """
@@ -456,7 +460,7 @@ def _price(before: Judged, after: Judged) -> float:
     return (after.floor - before.floor + 1e-9) / (before.suppressed - after.suppressed + 1e-9)
 
 
-class _Kept:
+class _ClassCache:
     """Classes of nodes that were looked at, for coarser ones to be rolled up; at most ROOM times
     the bottom's.
     """
@@ -467,7 +471,7 @@ class _Kept:
         self._classes = [lattice.bottom]
         self._room = ROOM * len(lattice.bottom.first)
 
-    def classes(self, place: Place) -> Classes:
+    def classes(self, place: Place) -> NodeGroups:
         """The classes of a node."""
         finer = (np.array(self._places, dtype=np.int16) <= np.array(place)).all(axis=1)
         base = min(np.flatnonzero(finer).tolist(), key=lambda i: len(self._classes[i].first))

@@ -27,7 +27,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.lattice import METRICS, Judged, Lattice, Node, account
+from shoal.algorithms.steps.lattice import METRICS, Lattice, Node, NodeScore, account
 from shoal.algorithms.steps.segments import require_people
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
@@ -123,10 +123,10 @@ def _marked(
     return marked
 
 
-def _cheapest(lattice: Lattice, anonymous: np.ndarray) -> tuple[Node | None, Judged | None]:
+def _cheapest(lattice: Lattice, anonymous: np.ndarray) -> tuple[Node | None, NodeScore | None]:
     """Step 3: the node whose score is least among those that keep every promise."""
     floors = lattice.floors()
-    best: tuple[Node | None, Judged | None] = (None, None)
+    best: tuple[Node | None, NodeScore | None] = (None, None)
     for place in sorted(
         map(tuple, np.argwhere(anonymous).tolist()), key=lambda at: (floors[at], at)
     ):

@@ -123,7 +123,9 @@ class LatticePeeling:
             raise InputError(f"method '{self.name}': parameter 'vectors' must be at least 1")
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """Classes of at least `promises.k` people that keep every promise; draws no random number."""
+        """Classes of at least `promises.k` people that keep every promise; draws no random
+        number.
+        """
         require_people(matrix, promises)
         if matrix.attributes == 0:
             raise InputError(
@@ -331,7 +333,9 @@ def _key_parts(levels: list[list[Level]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scrambled(j: int, node: np.ndarray) -> np.ndarray:
-    """A 64-bit number for each node of attribute j (splitmix64: Steele, Lea, Flood, OOPSLA 2014)."""
+    """A 64-bit number for each node of attribute j (splitmix64: Steele, Lea, Flood, OOPSLA
+    2014).
+    """
     mixed = ((np.uint64(j + 1) << np.uint64(32)) + node.astype(np.uint64)) * np.uint64(
         0x9E3779B97F4A7C15
     )
@@ -341,7 +345,9 @@ def _scrambled(j: int, node: np.ndarray) -> np.ndarray:
 
 
 def _nodes(matrix: Matrix, j: int, values: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each level of a hierarchy, the node above each value that stands no higher, and its loss."""
+    """For each level of a hierarchy, the node above each value that stands no higher, and its
+    loss.
+    """
     node = matrix.base[j] + values.astype(np.int64)
     height = _heights(matrix)
     levels = []

@@ -38,7 +38,9 @@ class Oka:
     block: int = field(default=1 << 14, metadata=BLOCK)
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """Classes of at least `promises.k` records; the shared repair sees to people with several."""
+        """Classes of at least `promises.k` records; the shared repair sees to people with
+        several.
+        """
         require_people(matrix, promises)
         k = promises.k
 

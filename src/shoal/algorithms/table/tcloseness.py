@@ -115,7 +115,7 @@ class TCloseness:
         )
 
         def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
-            return _Search(self, points, who, promises.k, targets, rng).classes()
+            return _ExchangeSearch(self, points, who, promises.k, targets, rng).classes()
 
         return merged(
             points, in_blocks(matrix, points, targets, self.block, promises.k, cluster), targets
@@ -128,7 +128,7 @@ def has_steps(matrix: Matrix) -> bool:
     return bool((matrix.parent[matrix.parent[inner]] >= 0).any())
 
 
-class _Search:
+class _ExchangeSearch:
     """One search for the classes of a block."""
 
     def __init__(

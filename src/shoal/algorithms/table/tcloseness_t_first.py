@@ -33,7 +33,9 @@ from shoal.protocols import Promises
 
 @dataclass(frozen=True)
 class TClosenessTFirst:
-    """t-closeness-first. Without t-closeness among the promises records are taken in table order."""
+    """t-closeness-first. Without t-closeness among the promises records are taken in table
+    order.
+    """
 
     name: ClassVar[str] = "tcloseness-t-first"
     paper: ClassVar[str] = (
@@ -58,7 +60,9 @@ class TClosenessTFirst:
 
 
 def _ordering(targets: Targets) -> tuple[np.ndarray, float]:
-    """The first sensitive attribute that varies, and its t; nothing to keep apart where none does."""
+    """The first sensitive attribute that varies, and its t; nothing to keep apart where none
+    does.
+    """
     for s in range(len(targets.limit)):
         if np.ptp(targets.place[:, s]) > 0:
             return targets.place[:, s], float(targets.limit[s])

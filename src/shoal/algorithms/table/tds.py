@@ -5,7 +5,8 @@ Anonymizing classification data for privacy preservation. IEEE TKDE 19(5):711-72
 in fusion/specialization.py, which several owners share.
 Promise: every promise holds after every step, and no single further specialization would keep them
 all.
-Paper: Score, InfoGain, AnonyLoss        Here: `score`, `gain`, people lost on average over the QIDs of the attribute
+Paper: Score, InfoGain, AnonyLoss
+Here: `score`, `gain`, people lost on average over the QIDs of the attribute
 Reading: `gain-ratio` is that of Yang and Wang 2017 (a number's split counts by its gain),
 `gain-per-loss` the paper's own InfoGain / (AnonyLoss + 1).
 Reading: a missing value is a child of the whole attribute. A number splits first into values and

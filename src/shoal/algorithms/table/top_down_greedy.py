@@ -97,18 +97,37 @@ class TopDownGreedy:
             parts = np.zeros(len(starts), dtype=np.int64)
             first = attempts == 0
             parts[first] = greedy_split.propose(
-                rows, starts[first], ends[first], d, k, self.rounds, RULES[self.assignment],
-                rng.random(int((ends - starts)[first].sum())), *costs_of(matrix), seen, cut_at,
-            )  # fmt: skip
+                rows,
+                starts[first],
+                ends[first],
+                d,
+                k,
+                self.rounds,
+                RULES[self.assignment],
+                rng.random(int((ends - starts)[first].sum())),
+                *costs_of(matrix),
+                seen,
+                cut_at,
+            )
             attempts[first] = 1
             if depth > deep:
                 parts[_lopsided(starts, ends, parts, cut_at)] = 0
             halved = parts == 0
             attempt = attempts[halved] - 1
             parts[halved] = cuts.propose(
-                rows, starts[halved], ends[halved], attempt, d, cuts.HALVES, k, k,
-                *costs_of(matrix), seen, no_history, cut_at,
-            )  # fmt: skip
+                rows,
+                starts[halved],
+                ends[halved],
+                attempt,
+                d,
+                cuts.HALVES,
+                k,
+                k,
+                *costs_of(matrix),
+                seen,
+                no_history,
+                cut_at,
+            )
             attempts[halved] = attempt + 1
             return parts, flat_ends(starts, parts, cut_at)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.algorithms.stream.buffer import boxes
+from shoal.algorithms.stream.emission import boxes
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, Arrivals, Emissions
 from shoal.jobs.audit.reference import Measures

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from shoal.reproduce.paper import Claim, DataSet, Figure, Finding, Paper, Reading, Row, View
+from shoal.reproduce.paper import Claim, ClaimFinding, DataSet, Figure, Paper, Reading, Row, View
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Judged:
 
     reading: Reading
     view: View
-    findings: Sequence[Finding]
+    findings: Sequence[ClaimFinding]
 
 
 def judge(paper: Paper, rows: Iterable[Row]) -> list[Judged]:
@@ -116,7 +116,7 @@ def _origin(provenance: Provenance) -> str:
     return "\n\n".join(lines)
 
 
-def _verdicts(claims: Sequence[Claim], findings: Sequence[Finding]) -> str:
+def _verdicts(claims: Sequence[Claim], findings: Sequence[ClaimFinding]) -> str:
     rows = [
         (claim.about, claim.words, f"**{finding.verdict}**", finding.numbers)
         for claim, finding in zip(claims, findings, strict=True)
@@ -134,7 +134,8 @@ def _numbers(figure: Figure, view: View) -> str:
     curves = figure.points(view)
     places = sorted({at for points in curves.values() for at in points})
     rows = [(str(at), *(_number(points.get(at)) for points in curves.values())) for at in places]
-    return f"## {figure.title}\n\n![{figure.title}]({figure.name}.svg)\n\n{_table((figure.x, *curves), rows)}"
+    image = f"![{figure.title}]({figure.name}.svg)"
+    return f"## {figure.title}\n\n{image}\n\n{_table((figure.x, *curves), rows)}"
 
 
 def _number(value: Any) -> str:
