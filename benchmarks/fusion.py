@@ -1,7 +1,7 @@
 """Fusion: what a step costs per record that it touches, what is said, and how long real parties
 take.
 
-python fusion.py steps ROWS REPEATS          measures the steps in a process of its own and prints JSON
+python fusion.py steps ROWS REPEATS          measures the steps in its own process; prints JSON
 python fusion.py rounds FOLDER NAME COUNT    takes part in secure rounds and prints what each took
 """
 
