@@ -81,7 +81,7 @@ def test_whoever_waits_may_come_again_before_being_published_and_it_is_said(tmp_
     found = audit_ledger(ledger)
     assert [release["came_again"] for release in found.report()["releases"]] == [2, 0]
     write_history_report(found, tmp_path / "r.html")
-    assert "Release 0001: 2 people waited, came again" in (tmp_path / "r.html").read_text()
+    assert "Release 0001: 2 people waited, returned" in (tmp_path / "r.html").read_text()
 
 
 def test_the_command_says_who_came_again(tmp_path, shoal):

@@ -21,7 +21,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from shoal.jobs.advise.compare import Comparison, Row
 from shoal.reports import charts
 from shoal.reports.comparison_table import columns, faults, percent, reasons
-from shoal.reports.pages import filled, write_page
+from shoal.reports.pages import render_template, write_page
 from shoal.version import VERSION
 
 # Okabe and Ito's colours where they can be read on white and on black alike, the page's ink, and an
@@ -105,7 +105,7 @@ def write_comparison(comparison: Comparison, path: Path) -> None:
 
 def render(comparison: Comparison) -> str:
     """The page; the same for the same measures."""
-    return filled("compare.html.j2", _content(comparison))
+    return render_template("compare.html.j2", _content(comparison))
 
 
 def _content(comparison: Comparison) -> dict[str, Any]:

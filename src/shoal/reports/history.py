@@ -39,7 +39,7 @@ CHECKS = {
 
 def write_history_report(found: LedgerAudit, path: Path) -> None:
     """The page, written whole or not at all."""
-    pages.write_page(pages.filled("history.html.j2", _content(found)), path)
+    pages.write_page(pages.render_template("history.html.j2", _content(found)), path)
 
 
 def _content(found: LedgerAudit) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Pages for people: a template filled, and written whole or not at all."""
+"""Pages for people: a rendered template, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from shoal.connectors import files
 
 
-def filled(
+def render_template(
     template: str,
     content: Mapping[str, Any],
     filters: Mapping[str, Callable[..., Any]] | None = None,

@@ -26,7 +26,7 @@ from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports import charts
 from shoal.reports.distributions import Distribution, distributions, least_shown
-from shoal.reports.pages import filled, write_page
+from shoal.reports.pages import render_template, write_page
 from shoal.reports.text import downstream_sentences, explanation_sentences
 from shoal.utility.class_sizes import class_sizes
 from shoal.utility.generalized_loss import GeneralizedLoss
@@ -76,13 +76,13 @@ def _write(measured: Measured, path: Path) -> None:
 
 
 def render(measured: Measured) -> str:
-    """The page; the same for the same measures."""
+    """Render the page. Deterministic."""
     filters: dict[str, Callable[..., Any]] = {
         "number": number_text,
         "percent": percent_text,
         "plain": charts.shortened,
     }
-    return filled("report.html.j2", _content(measured), filters)
+    return render_template("report.html.j2", _content(measured), filters)
 
 
 def _content(measured: Measured) -> dict[str, Any]:
@@ -174,10 +174,10 @@ def _attackers(certificate: Certificate) -> list[dict[str, Any]]:
         },
         {
             "name": "Journalist",
-            "knows": "Wants to name anybody at all, and does not know who is in the release.",
+            "knows": "Wants to identify anybody at all, and does not know who is in the release.",
             "means": (
-                "Taken to be as well off as the prosecutor: no table of the whole population was"
-                " compared, so this is the most it can be."
+                "Assumed to do as well as the prosecutor: no table of the whole population was"
+                " compared, so this is an upper bound."
             ),
             "figures": [("at most", risk["journalist_max"])],
         },
@@ -188,7 +188,7 @@ def _attackers(certificate: Certificate) -> list[dict[str, Any]]:
                 " possible."
             ),
             "means": (
-                "The share of people in the release whom such a list is expected to name rightly."
+                "The expected share of people in the release whom such a list identifies correctly."
             ),
             "figures": [("expected", risk["marketer"])],
         },
@@ -207,8 +207,8 @@ MEASURES = {
         "The same, against the range that occurs in the release instead of the declared domain."
     ),
     "discernibility": (
-        "Every record counts as many as can't be told apart from it; suppressed ones count the"
-        " whole table. Lower is better."
+        "Every record counts the records that can't be distinguished from it; a suppressed one"
+        " counts the whole table. Lower is better."
     ),
     "average_class_size": "Mean class size, divided by the k asked for. 1 is the best possible.",
     "classification": (

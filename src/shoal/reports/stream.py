@@ -15,7 +15,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.stream import KINDS
 from shoal.policy.policy import Policy
 from shoal.reports import charts
-from shoal.reports.pages import filled, write_page
+from shoal.reports.pages import render_template, write_page
 
 
 def write_report(certificate: Certificate, history: np.ndarray, policy: Policy, path: Path) -> None:
@@ -27,7 +27,7 @@ def write_report(certificate: Certificate, history: np.ndarray, policy: Policy, 
             policy.model.model_dump(exclude_unset=True, mode="json"), sort_keys=False
         ),
     }
-    write_page(filled("stream.html.j2", content), path)
+    write_page(render_template("stream.html.j2", content), path)
 
 
 def over_time(history: np.ndarray) -> list[tuple[str, Markup]]:

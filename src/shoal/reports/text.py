@@ -40,8 +40,8 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
         )
     loss = certificate["utility"]["gcp"]
     untold = (
-        "can't be told from the release alone (means hide ranges, or domains follow the original);"
-        " give --original"
+        "can't be measured on the release alone (means hide ranges, or domains follow the"
+        " original); give --original"
     )
     lines.append(f"information loss (gcp) {untold if loss is None else f'{100 * loss:.2f} %'}")
     for fault, count in certificate.get("faults", {}).items():
@@ -103,8 +103,7 @@ def fusion_summary(certificate: Certificate, written: str) -> str:
     ]
     if told["colluding_parties"] is not None:
         lines.append(
-            f"bids stay hidden unless {told['colluding_parties'] + 1} parties put their views"
-            " together"
+            f"bids stay hidden unless {told['colluding_parties'] + 1} parties combine their views"
         )
     for party, facts in told["learned"].items():
         lines += [f"{party} learned:", *(f"  {fact}" for fact in facts)]
@@ -156,17 +155,17 @@ def explanation_sentences(told: dict[str, Any]) -> Iterator[str]:
         )
     for step in told["looser"]:
         yield (
-            f"'{step['attribute']}' one level higher: {step['suppressed']} suppressed, score"
-            f" {step['score']:.6g}"
+            f"'{step['attribute']}' one level higher suppresses {step['suppressed']}; score"
+            f" {step['score']:.4g}"
         )
     if not told["cheaper"]:
-        yield "nothing cheaper was found: neither one less of a k or l, nor a column left out"
+        yield "nothing cheaper was found: not a k or l lower by one, and no column left out"
     for change in told["cheaper"]:
         now = change["now"]
         known = change["score"] is not None and now["score"] is not None
-        score = f", score {change['score']:.6g} for {now['score']:.6g}" if known else ""
+        score = f"; score {change['score']:.4g} instead of {now['score']:.4g}" if known else ""
         yield (
-            f"cheaper: {change['setting']}: {change['suppressed']} suppressed for"
+            f"cheaper: {change['setting']} suppresses {change['suppressed']} instead of"
             f" {now['suppressed']}{score}"
         )
 
