@@ -80,12 +80,12 @@ class StreamOptions:
         findings = []
         if self.to_topic and self.checkpoint is None:
             findings.append(
-                f"output '{self.sink}': rows sent to a topic can't be taken back; give --checkpoint,"
-                " so that each row is sent once"
+                f"output '{self.sink}': rows in a topic can't be taken back; give --checkpoint,"
+                " so that each is sent once"
             )
         if len(set(written)) < len(written) or set(written) & set(read):
             findings.append(
-                "outputs: one file is named twice, or is also read; give every one a file of its own"
+                "outputs: a file is named twice, or is also read; give each a file of its own"
             )
         if self.to_standard_output and self.checkpoint is not None:
             findings.append(

@@ -168,7 +168,7 @@ class BoundToStream:
             numbers.tolist(), np.split(order, starts[1:]), strict=bool(len(numbers))
         ):
             if (cell := shows[number]) in kept:
-                self._write_private_state(
+                self._remember_people(
                     cell, decided.people[rows], self._sensitive(decided.seq[rows])
                 )
 
@@ -176,7 +176,7 @@ class BoundToStream:
         """Whether the members of what shows these cells are known."""
         return cell in self._members
 
-    def _write_private_state(self, cell: str, people: np.ndarray, cells: pl.DataFrame) -> None:
+    def _remember_people(self, cell: str, people: np.ndarray, cells: pl.DataFrame) -> None:
         if cell in self._members:
             before, known = self._members[cell]
             people, cells = np.concatenate([before, people]), pl.concat([known, cells])

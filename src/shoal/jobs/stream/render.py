@@ -83,7 +83,7 @@ class ClusterTexts:
         rows: pl.DataFrame,
         new: np.ndarray,
     ) -> list[str | None]:
-        """What each new cluster publishes on attribute j: the value, the span, or the lowest node."""
+        """What each new cluster shows of attribute j: the value, the span, or the lowest node."""
         attribute = self._schema.quasi[j]
         tree = self._space.trees[j]
         mark = self._schema.render.suppressed

@@ -114,7 +114,7 @@ def _resumable_run(
     feed: AnyFeed,
     clock: Callable[[], float],
 ) -> Iterator[Run]:
-    """A run with a checkpoint; one that is interrupted leaves a certificate of what is committed."""
+    """A run with a checkpoint; when interrupted, it certifies what is committed."""
     checkpoint = Checkpoint(folder, options.durable)
     with checkpoint.held():
         _require_columns(options, checkpoint, feed.names)
@@ -198,7 +198,7 @@ class Run:
     # resuming
 
     def resume(self) -> None:
-        """Takes up what the checkpoint holds; raises CheckpointError where it is another stream's."""
+        """Resumes from the checkpoint; raises CheckpointError where it is another stream's."""
         state = self._checkpoint.load()
         if state is None:
             self.outputs.connect(self._identity)
@@ -318,7 +318,7 @@ class Run:
         return batch
 
     def _note_arrival(self, now: float, deadline: float) -> None:
-        """Notes when the last records arrived, at the latest; few times, as checkpoints hold all."""
+        """Notes when the last records arrived; rounded up, since checkpoints hold every time."""
         times = self._arrival_times
         if times and now - times[-1][0] < deadline / MOST_TIMES:
             now = times.pop()[0]
@@ -405,7 +405,7 @@ class Run:
         return certificate
 
     def interrupt(self) -> None:
-        """Writes the certificate of what is committed, if anything is; later work does not count."""
+        """Writes the certificate of what is committed, if anything is."""
         state = self._checkpoint.load()
         if state is None or self.outputs.format.in_parts:
             return

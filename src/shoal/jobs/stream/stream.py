@@ -89,7 +89,7 @@ class Stream:
         return like(batch, self._checked(out))
 
     def flush(self) -> Any:
-        """The end of the stream: the rows that are left, as the kind of frame that was pushed last."""
+        """The end of the stream: the remaining rows, as the kind of frame pushed last."""
         from shoal.connectors.frames import like
 
         if self._core is None:
