@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs services clean
+.PHONY: help demo test check bench docs wheel services clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
@@ -40,8 +40,8 @@ test: $(READY) check ## all tests, then lint and types
 	$(BIN)/python -m pytest -n 2
 
 check: $(READY) ## lint, format, types
-	$(BIN)/ruff check src tests benchmarks papers docs
-	$(BIN)/ruff format --check src tests benchmarks papers docs
+	$(BIN)/ruff check src tests benchmarks papers docs hatch_build.py
+	$(BIN)/ruff format --check src tests benchmarks papers docs hatch_build.py
 	$(BIN)/mypy
 
 bench: ## the figures that the docs claim, side by side with a floor or a peer
@@ -57,5 +57,14 @@ docs: $(READY) ## the documentation as web pages in docs/_build
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build
 
+wheel: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
+wheel: $(READY) ## wheel and source archive in dist/, built twice to see that both are the same
+	@rm -rf dist build/again
+	$(BIN)/python -m hatchling build -d dist
+	@$(BIN)/python -m hatchling build -d build/again
+	@for file in dist/*; do cmp $$file build/again/$${file#dist/} || exit 1; done
+	@cd dist && $(abspath $(BIN))/python -c "import hashlib, pathlib; \
+		[print(hashlib.sha256(p.read_bytes()).hexdigest(), p, sep='  ') for p in sorted(pathlib.Path().iterdir())]"
+
 clean: ## remove what the targets made
-	rm -rf $(VENV) .venv-bench .services demo docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-bench .services demo build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
