@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs wheel services clean
+.PHONY: help demo test check bench docs man wheel services clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
@@ -56,6 +56,9 @@ services: ## a Kafka broker for the tests that want one (needs Maven and Java 17
 docs: $(READY) ## the documentation as web pages in docs/_build
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build
+
+man: $(READY) ## the manual page share/man/man1/shoal.1, from the help texts
+	$(BIN)/python docs/_ext/manual_page.py
 
 wheel: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
 wheel: $(READY) ## wheel and source archive in dist/, built twice to see that both are the same

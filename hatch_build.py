@@ -1,7 +1,8 @@
-"""The software bill of materials that goes into the wheel (PEP 770: `.dist-info/sboms/shoal.cdx.json`).
+"""The software bill of materials in the wheel (PEP 770): `.dist-info/sboms/shoal.cdx.json`.
 
-CycloneDX 1.6. It names Shoal and what it asks for, as pyproject.toml says it: the wheel bundles nobody's code, so versions
-are the installer's choice. No time and no random number: the same source gives the same bytes.
+CycloneDX 1.6. It names Shoal and the packages that pyproject.toml asks for, with their ranges: the
+wheel bundles no other package, so the installer chooses the versions. It holds no time and no
+random number, so the same source gives the same bytes.
 """
 
 from __future__ import annotations
@@ -24,8 +25,14 @@ class BillOfMaterials(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         core = self.metadata.core
-        extras = {name: needs for name, needs in core.optional_dependencies.items() if name not in FOR_DEVELOPERS}
-        bill = bill_of_materials(core.name, self.metadata.version, core.license, core.dependencies, extras)
+        extras = {
+            name: needs
+            for name, needs in core.optional_dependencies.items()
+            if name not in FOR_DEVELOPERS
+        }
+        bill = bill_of_materials(
+            core.name, self.metadata.version, core.license, core.dependencies, extras
+        )
         self._folder = tempfile.TemporaryDirectory(prefix="shoal-sbom-")
         path = Path(self._folder.name) / f"{core.name}.cdx.json"
         path.write_text(json.dumps(bill, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -54,7 +61,11 @@ def bill_of_materials(
                     "properties": [],
                 },
             )
-            asked = f"{requirement.specifier}; extra == '{extra}'" if extra else str(requirement.specifier)
+            asked = (
+                f"{requirement.specifier}; extra == '{extra}'"
+                if extra
+                else str(requirement.specifier)
+            )
             component["properties"].append({"name": f"{name}:requirement", "value": asked})
     own = f"pkg:pypi/{name}@{version}"
     bill: dict[str, Any] = {
@@ -72,7 +83,11 @@ def bill_of_materials(
             },
         },
         "components": [components[package] for package in sorted(components)],
-        "dependencies": [{"ref": own, "dependsOn": sorted(part["bom-ref"] for part in components.values())}],
+        "dependencies": [
+            {"ref": own, "dependsOn": sorted(part["bom-ref"] for part in components.values())}
+        ],
     }
-    bill["serialNumber"] = f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(bill, sort_keys=True))}"
+    bill["serialNumber"] = (
+        f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(bill, sort_keys=True))}"
+    )
     return bill
