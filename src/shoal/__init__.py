@@ -1,107 +1,88 @@
-"""Shoal: publish personal data so that every person hides among at least k - 1 others, and prove
-it.
-"""
+"""Shoal: publish personal data so that everyone hides among at least k - 1 others, and prove it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from shoal.data.certificate import Certificate
-    from shoal.data.hierarchies.hierarchy import Hierarchy
-    from shoal.jobs.advise.check import check
-    from shoal.jobs.advise.compare import Comparison, compare
-    from shoal.jobs.advise.methods import methods
-    from shoal.jobs.advise.propose import propose
-    from shoal.jobs.advise.sample import sample
-    from shoal.jobs.audit.audit import audit
-    from shoal.jobs.fuse.fuse import fuse
-    from shoal.jobs.publish.publish import Publication, publish
-    from shoal.jobs.republish.export import ledger_table, verify_ledger
-    from shoal.jobs.republish.history import LedgerAudit, audit_ledger
-    from shoal.jobs.republish.republish import Republication, republish
-    from shoal.jobs.republish.what_if import Prospect, what_if
-    from shoal.jobs.stream.stream import Stream, stream
-    from shoal.policy.policy import Policy
-
-from shoal.errors import (
-    CheckpointError,
-    InfeasibleError,
-    InputError,
-    LedgerError,
-    MissingExtraError,
-    PartyError,
-    PromiseError,
-    ShoalError,
-)
 from shoal.version import VERSION as __version__
 
-# Names that pull in NumPy, Polars or Numba are found when they are first asked for.
-_WHERE = {
-    "Certificate": "shoal.data.certificate",
-    "Comparison": "shoal.jobs.advise.compare",
-    "Hierarchy": "shoal.data.hierarchies.hierarchy",
-    "LedgerAudit": "shoal.jobs.republish.history",
-    "Policy": "shoal.policy.policy",
-    "Prospect": "shoal.jobs.republish.what_if",
-    "Publication": "shoal.jobs.publish.publish",
-    "Republication": "shoal.jobs.republish.republish",
-    "Stream": "shoal.jobs.stream.stream",
-    "audit": "shoal.jobs.audit.audit",
-    "audit_ledger": "shoal.jobs.republish.history",
-    "check": "shoal.jobs.advise.check",
-    "compare": "shoal.jobs.advise.compare",
-    "ledger_table": "shoal.jobs.republish.export",
-    "fuse": "shoal.jobs.fuse.fuse",
-    "methods": "shoal.jobs.advise.methods",
-    "propose": "shoal.jobs.advise.propose",
-    "publish": "shoal.jobs.publish.publish",
-    "republish": "shoal.jobs.republish.republish",
-    "sample": "shoal.jobs.advise.sample",
-    "stream": "shoal.jobs.stream.stream",
-    "verify_ledger": "shoal.jobs.republish.export",
-    "what_if": "shoal.jobs.republish.what_if",
+# What users may rely on, by the module that defines it. A module is imported when one of its names
+# is first used: most of them bring NumPy, Polars or Numba with them.
+_PUBLIC = {
+    "shoal.data.certificate": ("Certificate",),
+    "shoal.data.hierarchies.hierarchy": ("Hierarchy",),
+    "shoal.errors": (
+        "CheckpointError",
+        "InfeasibleError",
+        "InputError",
+        "LedgerError",
+        "MissingExtraError",
+        "PartyError",
+        "PromiseError",
+        "ShoalError",
+    ),
+    "shoal.jobs.advise.check": ("check",),
+    "shoal.jobs.advise.compare": ("Comparison", "compare"),
+    "shoal.jobs.advise.methods": ("methods",),
+    "shoal.jobs.advise.propose": ("propose",),
+    "shoal.jobs.advise.sample": ("sample",),
+    "shoal.jobs.audit.audit": ("audit",),
+    "shoal.jobs.fuse.fuse": ("fuse",),
+    "shoal.jobs.publish.publish": ("Publication", "publish"),
+    "shoal.jobs.republish.export": ("ledger_table", "verify_ledger"),
+    "shoal.jobs.republish.history": ("LedgerAudit", "audit_ledger"),
+    "shoal.jobs.republish.republish": ("Republication", "republish"),
+    "shoal.jobs.republish.what_if": ("Prospect", "what_if"),
+    "shoal.jobs.stream.stream": ("Stream", "stream"),
+    "shoal.policy.policy": ("Policy",),
 }
+_MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
 
-__all__ = [
-    "Certificate",
-    "CheckpointError",
-    "Comparison",
-    "Hierarchy",
-    "InfeasibleError",
-    "InputError",
-    "LedgerAudit",
-    "LedgerError",
-    "MissingExtraError",
-    "PartyError",
-    "Policy",
-    "PromiseError",
-    "Prospect",
-    "Publication",
-    "Republication",
-    "ShoalError",
-    "Stream",
-    "__version__",
-    "audit",
-    "audit_ledger",
-    "check",
-    "compare",
-    "fuse",
-    "ledger_table",
-    "methods",
-    "propose",
-    "publish",
-    "republish",
-    "sample",
-    "stream",
-    "verify_ledger",
-    "what_if",
-]
+__all__ = ["__version__", *sorted(_MODULE_OF)]
+
+# Type checkers read no dictionary, so they get the same as imports; a test compares the two. Not
+# `from typing import TYPE_CHECKING`, which would take longer than everything else here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shoal.data.certificate import Certificate as Certificate
+    from shoal.data.hierarchies.hierarchy import Hierarchy as Hierarchy
+    from shoal.errors import CheckpointError as CheckpointError
+    from shoal.errors import InfeasibleError as InfeasibleError
+    from shoal.errors import InputError as InputError
+    from shoal.errors import LedgerError as LedgerError
+    from shoal.errors import MissingExtraError as MissingExtraError
+    from shoal.errors import PartyError as PartyError
+    from shoal.errors import PromiseError as PromiseError
+    from shoal.errors import ShoalError as ShoalError
+    from shoal.jobs.advise.check import check as check
+    from shoal.jobs.advise.compare import Comparison as Comparison
+    from shoal.jobs.advise.compare import compare as compare
+    from shoal.jobs.advise.methods import methods as methods
+    from shoal.jobs.advise.propose import propose as propose
+    from shoal.jobs.advise.sample import sample as sample
+    from shoal.jobs.audit.audit import audit as audit
+    from shoal.jobs.fuse.fuse import fuse as fuse
+    from shoal.jobs.publish.publish import Publication as Publication
+    from shoal.jobs.publish.publish import publish as publish
+    from shoal.jobs.republish.export import ledger_table as ledger_table
+    from shoal.jobs.republish.export import verify_ledger as verify_ledger
+    from shoal.jobs.republish.history import LedgerAudit as LedgerAudit
+    from shoal.jobs.republish.history import audit_ledger as audit_ledger
+    from shoal.jobs.republish.republish import Republication as Republication
+    from shoal.jobs.republish.republish import republish as republish
+    from shoal.jobs.republish.what_if import Prospect as Prospect
+    from shoal.jobs.republish.what_if import what_if as what_if
+    from shoal.jobs.stream.stream import Stream as Stream
+    from shoal.jobs.stream.stream import stream as stream
+    from shoal.policy.policy import Policy as Policy
+
+if not TYPE_CHECKING:  # else a type checker accepts every misspelt name
+
+    def __getattr__(name: str) -> object:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module 'shoal' has no attribute '{name}'")
+        import importlib
+
+        return getattr(importlib.import_module(_MODULE_OF[name]), name)
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'shoal' has no attribute '{name}'")
-    import importlib
-
-    return getattr(importlib.import_module(_WHERE[name]), name)
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
