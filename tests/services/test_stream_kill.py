@@ -276,7 +276,7 @@ def test_a_followed_file_is_published_as_it_grows_and_stops_cleanly(shop, suffix
     finally:
         process.kill()
     assert process.returncode == 130
-    assert b"the same command goes on from there" in err
+    assert b"the same command resumes from there" in err
     assert (shop / "out.csv.certificate.json").exists()
     published = (shop / "out.csv").read_bytes()
     (shop / "all.csv").rename(shop / "p.csv")

@@ -25,7 +25,7 @@ def stream(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            "--checkpoint", metavar="DIR", help="Remembers everything; the same command goes on."
+            "--checkpoint", metavar="DIR", help="Keeps all state; the same command resumes."
         ),
     ] = None,
     trace: Annotated[
@@ -86,7 +86,7 @@ def stream(
     report: options.Report = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Publish records as they arrive; with --checkpoint, goes on exactly where it stopped."""
+    """Publish records as they arrive; with --checkpoint, resumes exactly where it stopped."""
     from shoal.jobs.stream.options import ON_BAD, StreamOptions
     from shoal.jobs.stream.run import stream_file
 
@@ -129,7 +129,7 @@ def stream(
     except KeyboardInterrupt:
         if checkpoint is None:
             raise
-        typer.echo("shoal: stopped; the same command goes on from there", err=True)
+        typer.echo("shoal: stopped; the same command resumes from there", err=True)
         raise SystemExit(130) from None
     if as_json:
         typer.echo(certificate.to_json(), nl=False)

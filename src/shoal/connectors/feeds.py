@@ -2,7 +2,7 @@
 position.
 
 A piece holds whole records only. What can't be read as a record is named by its place and the
-reason, never by its content, and reading goes on behind it.
+reason, never by its content, and reading continues after it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PIECE = 8 << 20
 """Bytes that are read at a time."""
 
 LONGEST = 64 << 20
-"""A line longer than this is no record, and is passed over without being held."""
+"""A longer line is not a record; it is skipped without being held."""
 
 RECORD_LINES = 100
 """Lines that a record of CSV may have, if nothing else is asked."""
@@ -50,8 +50,8 @@ class Piece:
     """Records in order. position: (n,) int64, place of each among all records of the source,
     0-based.
 
-    bad: place and reason of what is no record. at_end: nothing will ever follow. An empty piece
-    that is not the end says that nothing more has come yet.
+    bad: position and reason of what is not a record. at_end: nothing will ever follow. An empty
+    piece that is not the end says that nothing more has come yet.
     """
 
     frame: pl.DataFrame
@@ -228,7 +228,7 @@ class TextFeed:
                 self.names = list(first)
                 return
         raise InputError(
-            f"source '{self._path}': its first line is no JSON object; write one object a line"
+            f"source '{self._path}': its first line is not a JSON object; write one object a line"
         )
 
     def _parsed(
@@ -297,7 +297,7 @@ class TextFeed:
         )
         if frame.height != len(rows):
             raise InputError(
-                f"source '{self._path}': its rows can't be told apart; quote cells that hold line"
+                f"source '{self._path}': its rows can't be separated; quote cells that hold line"
                 " breaks"
             )
         if b'""' in text:  # an empty cell is an empty cell, in quotes or not
@@ -367,7 +367,7 @@ NOT_TEXT, NO_ROW = 10, 11
 
 @dataclass(frozen=True)
 class Found:
-    """Records in a text, as `record_ends.ends_of` tells of them."""
+    """Records in a text, as `record_ends.ends_of` finds them."""
 
     ends: np.ndarray
     kinds: np.ndarray
@@ -413,10 +413,10 @@ def rows_of_json(
         try:
             found = json.loads(line, parse_int=str, parse_float=str, parse_constant=str)
         except (ValueError, RecursionError):
-            bad.append((at, "is no JSON object"))
+            bad.append((at, "is not a JSON object"))
             continue
         if not isinstance(found, dict):
-            bad.append((at, "is no JSON object"))
+            bad.append((at, "is not a JSON object"))
         elif found.keys() - known:
             bad.append((at, "has a name that the first record has not"))
         elif any(isinstance(value, dict | list) for value in found.values()):
@@ -445,7 +445,7 @@ class TableFeed:
                 self._sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except (OSError, pl.exceptions.PolarsError):
             raise InputError(
-                f"source '{path}': is no whole {kind[1:]} file; check its name and rights"
+                f"source '{path}': is not a whole {kind[1:]} file; check the name and permissions"
             ) from None
 
     def read(self) -> Piece:

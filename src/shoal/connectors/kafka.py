@@ -37,7 +37,7 @@ class Topic:
     def of(cls, text: str) -> Topic:
         found = _NAME.match(text)
         if found is None:
-            raise InputError(f"topic '{text}': is no topic; write kafka://host:port/topic")
+            raise InputError(f"topic '{text}': is not a topic; write kafka://host:port/topic")
         return cls(found["servers"], found["topic"])
 
     def __str__(self) -> str:
@@ -112,42 +112,42 @@ class TopicFeed:
             first = None
         if not isinstance(first, dict):
             raise InputError(
-                f"source '{self._topic}': its first message is no JSON object; put one into each"
+                f"source '{self._topic}': its first message is not a JSON object; put one into each"
                 " message"
             )
         return list(first)
 
     def _messages(self, most: int) -> tuple[list[bytes], int, bool]:
-        """Messages, the offset behind them, and whether the topic ends there."""
+        """Messages, the offset after them, and whether the topic ends there."""
         lines: list[bytes] = []
-        behind, at_end = self._offset, self._end is not None and self._offset >= self._end
+        after, at_end = self._offset, self._end is not None and self._offset >= self._end
         while len(lines) < most and not at_end:
             batch = self._consumer.consume(min(most - len(lines), 10_000), timeout=PATIENCE)
             for message in batch:
                 error = message.error()
                 if error is None:
                     lines.append(message.value() or b"")
-                    behind = message.offset() + 1
+                    after = message.offset() + 1
                 elif error.code() != self._kafka.KafkaError._PARTITION_EOF:
                     raise unreachable(self._topic)
                 elif (
                     self._end is not None
-                ):  # behind the last message there may be marks of transactions
+                ):  # after the last message there may be marks of transactions
                     at_end = True
             if not batch:
                 break
             if self._end is None and any(m.error() is not None for m in batch):
                 break
-        return lines, behind, at_end
+        return lines, after, at_end
 
     def read(self) -> Piece:
         """The next records."""
-        lines, behind, at_end = self._messages(MOST)
+        lines, after, at_end = self._messages(MOST)
         frame, places, bad, count = rows_of_json(lines, self.names)
         piece = Piece(
             frame, self._records + places, [(self._records + at, why) for at, why in bad], at_end
         )
-        self._offset, self._records = behind, self._records + count
+        self._offset, self._records = after, self._records + count
         return piece
 
     @property
@@ -201,7 +201,7 @@ class TopicSink:
         try:
             self._producer.init_transactions(
                 WAIT
-            )  # whoever else writes for this stream is shut out from here on
+            )  # any other writer of this stream is fenced off from here on
             found = self._consumer.committed([self._step], timeout=WAIT)[0].offset
         except kafka.KafkaException:
             raise unreachable(self._topic) from None
@@ -235,7 +235,7 @@ class TopicSink:
 
 def unreachable(topic: Topic) -> MissingExtraError:
     return MissingExtraError(
-        f"topic '{topic}': its broker does not answer; start it, or mend the address"
+        f"topic '{topic}': its broker does not answer; start it, or correct the address"
     )
 
 

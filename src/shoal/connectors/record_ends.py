@@ -29,7 +29,7 @@ def ends_of(
     kinds: np.ndarray,
     cells: np.ndarray,
 ) -> int:
-    """Fills in where each record ends (behind its line break), what it is, and how many cells it
+    """Fills in where each record ends (after its line break), what it is, and how many cells it
     has.
 
     text: (n,) uint8, beginning with a record. separator: its byte. most_lines: lines that a record
@@ -37,8 +37,8 @@ def ends_of(
     at_end: whether nothing follows, so that the last line needs no break. ends, cells: (m,) int64,
     kinds: (m,)
     int8, with room for every line. Kinds: WHOLE; ODD, whole but with a quote in a cell that does
-    not begin with one, or text behind a closing quote; BROKEN; BLANK; RAGGED, a line of more or
-    fewer cells. Returns how many records were found; the text behind the last end may still go on.
+    not begin with one, or text after a closing quote; BROKEN; BLANK; RAGGED, a line of more or
+    fewer cells. Returns how many records were found; the text after the last end may still grow.
     """
     n, count, at = len(text), 0, 0
     while at < n:

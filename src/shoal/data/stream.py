@@ -49,9 +49,9 @@ class Emissions:
     """Decisions about m records, each made once and for good.
 
     seq, people: (m,) int64. values: (m, d) float64. kind: (m,) int8, a place in `KINDS`. release:
-    (m,) int64, rows of one release are let out together. cluster: (m,) int64, -1 where not
+    (m,) int64, rows of one release leave together. cluster: (m,) int64, -1 where not
     published under one.
-    emitted: (m,) int64, seq of the last record that had arrived when this one was let out.
+    emitted: (m,) int64, seq of the last record that had arrived when this one left.
     made: (c,) int64, numbers of the clusters of kind `new`; lo, hi: (c, d) float64, what each
     publishes,
     fixed for good. live: (w,) int64, clusters that later records may still be published under.

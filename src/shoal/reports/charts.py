@@ -105,8 +105,10 @@ def class_sizes_chart(
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
-    told = f"{int(counts.sum()):,} classes of {int(sizes.min()):,} to {int(sizes.max()):,} {unit}"
-    return drawn(key, "Class sizes", told, 2.5, draw)
+    description = (
+        f"{int(counts.sum()):,} classes of {int(sizes.min()):,} to {int(sizes.max()):,} {unit}"
+    )
+    return drawn(key, "Class sizes", description, 2.5, draw)
 
 
 def _usual_size(sizes: np.ndarray, counts: np.ndarray) -> int:
@@ -240,7 +242,9 @@ def shortened(text: str) -> str:
     return clean if len(clean) <= MOST_LETTERS else clean[: MOST_LETTERS - 1] + "…"
 
 
-def drawn(key: str, title: str, told: str, height: float, draw: Callable[[Axes], None]) -> Markup:
+def drawn(
+    key: str, title: str, description: str, height: float, draw: Callable[[Axes], None]
+) -> Markup:
     """The drawing as an element of a page. key: makes its ids unlike those of other charts."""
     with warnings.catch_warnings(), mpl.rc_context():
         warnings.simplefilter(
@@ -257,10 +261,10 @@ def drawn(key: str, title: str, told: str, height: float, draw: Callable[[Axes],
         drawn = BytesIO()
         nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         canvas.print_svg(drawn, metadata=nothing)
-    return _inlined(drawn.getvalue().decode(), key, title, told)
+    return _inlined(drawn.getvalue().decode(), key, title, description)
 
 
-def _inlined(svg: str, key: str, title: str, told: str) -> Markup:
+def _inlined(svg: str, key: str, title: str, description: str) -> Markup:
     body = svg[svg.index("<svg") :]
     view = re.search(r'viewBox="([^"]+)"', body)
     assert view is not None
@@ -270,8 +274,9 @@ def _inlined(svg: str, key: str, title: str, told: str) -> Markup:
     body = re.sub(r"<[^>]*>", lambda tag: _adapted(tag[0], key), body)
     body = re.sub(r"\n\s*", "\n", body)
     head = (
-        f'<svg viewBox="{view[1]}" role="img" aria-labelledby="{key}-title {key}-told"><title'
-        f' id="{key}-title">{escape(title)}</title><desc id="{key}-told">{escape(told)}</desc>'
+        f'<svg viewBox="{view[1]}" role="img" aria-labelledby="{key}-title {key}-text"><title'
+        f' id="{key}-title">{escape(title)}</title><desc'
+        f' id="{key}-text">{escape(description)}</desc>'
     )
     return Markup(head + body.strip())
 

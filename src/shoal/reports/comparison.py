@@ -134,7 +134,7 @@ def _line(row: Row, shown: list[Any]) -> dict[str, Any]:
 
 
 def _best(comparison: Comparison, k: int) -> dict[str, Any]:
-    """Who loses least at this k, who comes next, and who is fastest."""
+    """The least loss at this k, the next, and the fastest."""
     ranked = comparison.ranked(k)
     quick = sorted(ranked, key=lambda row: row.seconds or 0.0)
     return {
@@ -242,9 +242,9 @@ def _apart(ks: tuple[int, ...]) -> list[int]:
 
 def _told(curves: Curves, comparison: Comparison) -> str:
     """The chart in words: every method at the least and the greatest k that it reaches."""
-    told = []
+    parts = []
     for method in comparison.methods:
         points = list(_points(curves, comparison, method).items())
         ends = [f"{value:,.4g} at k = {k}" for k, value in points[:1] + points[1:][-1:]]
-        told.append(f"{method}: {' and '.join(ends) or 'nothing'}")
-    return f"{curves.axis}; " + "; ".join(told)
+        parts.append(f"{method}: {' and '.join(ends) or 'nothing'}")
+    return f"{curves.axis}; " + "; ".join(parts)

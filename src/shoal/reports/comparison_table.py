@@ -210,8 +210,8 @@ OTHERS: tuple[Measure, ...] = (
         "discernibility",
         _whole,
         (
-            "Every record counts as many as can't be told apart from it; suppressed ones count the"
-            " whole table."
+            "Every record counts those that can't be distinguished from it; suppressed ones count"
+            " the whole table."
         ),
     ),
     (

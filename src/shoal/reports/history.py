@@ -20,15 +20,15 @@ from shoal.version import VERSION
 
 CHECKS = {
     "known people": "Nobody of an increment is in an earlier release.",
-    "cells": "Whoever shares both classes of two releases: k people who keep every promise.",
-    "all cells": "Whoever shares all classes so far: k people who keep every promise.",
-    "departures": "Whoever left a class together: k people.",
+    "cells": "People who share both classes of two releases: k people who keep every promise.",
+    "all cells": "People who share all classes so far: k people who keep every promise.",
+    "departures": "People who left a class together: k people.",
     "specificity": "No cell is narrower than it was (the paper's measure of a leak).",
     "nestedness": (
         "Classes that lie in no single earlier class (safe refinement would have none; breaks"
         " nothing)."
     ),
-    "unchanged": "A record that is no update shows what it showed before.",
+    "unchanged": "A record that is not an update shows what it showed before.",
     "signatures": "All classes of a person have at least m sensitive values in common.",
     "frequencies": "No sensitive value has more than one row in m of a class.",
     "forward and cross": "Two classes of a person have at least k records in common.",

@@ -361,7 +361,7 @@ def _suppressions(measured: Measured) -> list[dict[str, Any]]:
 
 ORDERS = {
     "input": (
-        "Rows stand in the order of the input. Whoever knows that order, such as an alphabetical"
+        "Rows stand in the order of the input. Anyone who knows that order, such as an alphabetical"
         " list, can tell who is who; 'render: {order: shuffled}' in the policy mixes them."
     ),
     "shuffled": (
@@ -385,7 +385,7 @@ def _limits(measured: Measured) -> Iterator[dict[str, str]]:
     yield {
         "what": "Several releases.",
         "why": (
-            "Whoever holds another release about the same people can intersect the two. This report"
+            "Anyone with another release about the same people can intersect the two. This report"
             " looks at this one alone."
         ),
     }
@@ -402,8 +402,8 @@ def _limits(measured: Measured) -> Iterator[dict[str, str]]:
         yield {
             "what": f"Means of {', '.join(means)}.",
             "why": (
-                "Whoever knows all values of a class but one can work out that one. Without a range"
-                " beside it, a mean does not tell how far values lie from it."
+                "Anyone who knows all values of a class but one can compute that one. Without a"
+                " range beside it, a mean does not tell how far values lie from it."
             ),
         }
     plain = [a.name for a in schema.with_role(Role.PLAIN)]
@@ -433,7 +433,7 @@ def _limits(measured: Measured) -> Iterator[dict[str, str]]:
         "what": "Statistics about groups.",
         "why": (
             "The release is meant to be learned from. What is true of most people of an age or a"
-            " place is true of those who are not in it, too; this is no differential privacy."
+            " place is true of those who are not in it, too; this is not differential privacy."
         ),
     }
 
@@ -447,7 +447,7 @@ def _sensitive_limits(measured: Measured) -> Iterator[dict[str, str]]:
         models = sorted({p.model for p, names in sensitive.items() if attribute.name in names})
         found = (
             f"In {agreed[attribute.name]:,} of {classes:,} classes all records agree on it, so"
-            " whoever is known to be in such a class has that value."
+            " everyone who is known to be in such a class has that value."
         )
         if not models:
             yield {

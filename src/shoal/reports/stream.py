@@ -79,10 +79,10 @@ def _curve(key: str, title: str, left: np.ndarray, values: np.ndarray) -> Markup
         axes.set_ylim(bottom=0)
         axes.grid(True)
 
-    told = "nothing"
+    description = "nothing"
     if known.any():
-        told = (
+        description = (
             f"from {values[known][0]:.3g} to {values[known][-1]:.3g}, at most"
             f" {values[known].max():.3g}"
         )
-    return charts.drawn(f"stream-{key}", title, f"{title} over time: {told}", 2.1, draw)
+    return charts.drawn(f"stream-{key}", title, f"{title} over time: {description}", 2.1, draw)

@@ -69,7 +69,7 @@ def history_summary(found: LedgerAudit) -> str:
             + (f"gcp {100 * loss:.2f} %, " if loss is not None else "")
             + (f"{', '.join(broken)} DOES NOT HOLD" if broken else "all promises hold")
         )
-        lines += [f"  {told}" for told in release.told]
+        lines += [f"  {measured}" for measured in release.told]
     if not found.knows_people:
         lines.append(
             "the private part is not there: rows were counted, and releases compared by their boxes"
@@ -82,57 +82,58 @@ def history_summary(found: LedgerAudit) -> str:
 
 def fusion_summary(certificate: Certificate, written: str) -> str:
     """The summary of any release; then rounds, bytes, time, and what each party learned."""
-    told = certificate["fusion"]
-    sent = ", ".join(f"{kind} {size:,}" for kind, size in told["bytes"].items())
-    spent = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in told["seconds"].items())
+    measured = certificate["fusion"]
+    sent = ", ".join(f"{kind} {size:,}" for kind, size in measured["bytes"].items())
+    spent = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in measured["seconds"].items())
     lines = [
         summary(certificate, written),
         *(
             f"over {', '.join(qid['attributes'])}: {qid['groups']['count']} groups of"
             f" {qid['groups']['min']} to {qid['groups']['max']} people"
-            for qid in told["qids"]
+            for qid in measured["qids"]
         ),
     ]
     lines += [
         (
-            f"{told['people']} people in common, {told['rounds']} rounds, {told['steps']}"
-            " specializations"
+            f"{measured['people']} people in common, {measured['rounds']} rounds,"
+            f" {measured['steps']} specializations"
         ),
-        f"bytes that {told['party']} sent: {sent or 'none'}",
+        f"bytes that {measured['party']} sent: {sent or 'none'}",
         f"seconds: {spent}",
     ]
-    if told["colluding_parties"] is not None:
+    if measured["colluding_parties"] is not None:
         lines.append(
-            f"bids stay hidden unless {told['colluding_parties'] + 1} parties combine their views"
+            f"bids stay hidden unless {measured['colluding_parties'] + 1} parties combine their"
+            " views"
         )
-    for party, facts in told["learned"].items():
+    for party, facts in measured["learned"].items():
         lines += [f"{party} learned:", *(f"  {fact}" for fact in facts)]
     return "\n".join(lines)
 
 
-def downstream_sentences(told: dict[str, Any]) -> list[str]:
+def downstream_sentences(measured: dict[str, Any]) -> list[str]:
     """What classifiers and counts lose on a release, in sentences."""
     lines = []
-    if "models" in told:
+    if "models" in measured:
         lines.append(
-            f"predicting '{told['label']}' of {told['tested']} original records, wrong answers: "
-            f"{100 * told['majority']:.2f} % by the most frequent answer"
+            f"predicting '{measured['label']}' of {measured['tested']} original records, wrong"
+            f" answers: {100 * measured['majority']:.2f} % by the most frequent answer"
         )
         lines += [
             f"  {name}: {100 * errors['original']:.2f} % trained on the original, "
             f"{100 * errors['released']:.2f} % trained on the release"
-            for name, errors in told["models"].items()
+            for name, errors in measured["models"].items()
         ]
-    median, mean = (100 * told["query_error"][key] for key in ("median", "mean"))
+    median, mean = (100 * measured["query_error"][key] for key in ("median", "mean"))
     return [
         *lines,
         f"counts over random ranges: off by {median:.1f} % (median), {mean:.1f} % (mean)",
     ]
 
 
-def explanation_sentences(told: dict[str, Any]) -> Iterator[str]:
+def explanation_sentences(measured: dict[str, Any]) -> Iterator[str]:
     """Why a global recoding is as coarse as it is, in sentences."""
-    why = told["suppressed"]
+    why = measured["suppressed"]
     if why is not None:
         yield (
             f"{why['records']} records are suppressed. With nothing suppressed, records in classes"
@@ -143,7 +144,7 @@ def explanation_sentences(told: dict[str, Any]) -> Iterator[str]:
         yield from (
             f"  {c['attribute']}: {c['one_level_higher']}, {c['left_out']}" for c in why["columns"]
         )
-    for column in told["generalized"]:
+    for column in measured["generalized"]:
         broken = ", ".join(
             f"{promise} for {count} records"
             for promise, count in column["promises"].items()
@@ -153,14 +154,14 @@ def explanation_sentences(told: dict[str, Any]) -> Iterator[str]:
             f"'{column['attribute']}' is fully generalized; one level lower breaks"
             f" {broken or 'no promise'}"
         )
-    for step in told["looser"]:
+    for step in measured["looser"]:
         yield (
             f"'{step['attribute']}' one level higher suppresses {step['suppressed']}; score"
             f" {step['score']:.4g}"
         )
-    if not told["cheaper"]:
+    if not measured["cheaper"]:
         yield "nothing cheaper was found: not a k or l lower by one, and no column left out"
-    for change in told["cheaper"]:
+    for change in measured["cheaper"]:
         now = change["now"]
         known = change["score"] is not None and now["score"] is not None
         score = f"; score {change['score']:.4g} instead of {now['score']:.4g}" if known else ""

@@ -41,7 +41,7 @@ def reproduce_paper(
     """Runs a paper's experiments into the folder `out/NAME`, or those of all papers; the files
     written.
 
-    A run that was interrupted goes on where it stopped, unless `fresh`. data: the folder of data
+    An interrupted run resumes where it stopped, unless `fresh`. data: the folder of data
     sets.
     quick: a small setting on made-up data. Raises InputError for an unknown name or absent data.
     """

@@ -22,7 +22,7 @@ def lies_above(curve: str, y: str, x: str) -> Judge:
 
 
 def rises(y: str, x: str) -> Judge:
-    """No curve falls at any step of x, and all end higher than they began; level steps are told."""
+    """No curve falls at any step of x, and all end higher than they began; level steps are reported."""
 
     def judge(view: View) -> ClaimFinding:
         curves = {curve: view.points(curve, y, x) for curve in view.curves}
@@ -86,9 +86,9 @@ def everywhere(
         series = [view.points(curve, column, x) for column in columns]
         points = [(at, *(values[at] for values in series)) for at in series[0]]
         bad = [point for point in points if not holds(*point)]
-        told = bad or [points[0], points[-1]]
+        shown = bad or [points[0], points[-1]]
         numbers = f"at {len(points) - len(bad)} of {len(points)} {x}; " + "; ".join(
-            words(*point) for point in told
+            words(*point) for point in shown
         )
         return ClaimFinding(Verdict.of(len(points) - len(bad), len(points)), numbers)
 

@@ -97,10 +97,12 @@ def _judged(
     """A verdict over all points of these curves, and their first and last values."""
     points = [(curve, at) for curve, values in curves.items() for at in values]
     kept = sum(holds(curve, at) for curve, at in points)
-    told = "; ".join(
+    numbers = "; ".join(
         f"{curve} {_span(list(values.values()))} {unit}" for curve, values in curves.items()
     )
-    return ClaimFinding(Verdict.of(kept, len(points)), f"at {kept} of {len(points)} points; {told}")
+    return ClaimFinding(
+        Verdict.of(kept, len(points)), f"at {kept} of {len(points)} points; {numbers}"
+    )
 
 
 def _span(values: list[float]) -> str:
@@ -129,10 +131,10 @@ def stays_flat(*flat: str) -> Judge:
         curves = {name: view.points(name, "seconds", X) for name in flat}
         ends = {name: list(values.values()) for name, values in curves.items()}
         kept = sum(values[-1] <= 2 * values[0] for values in ends.values())
-        told = "; ".join(
+        numbers = "; ".join(
             f"{name} {1000 * v[0]:.3g} to {1000 * v[-1]:.3g} ms" for name, v in ends.items()
         )
-        return ClaimFinding(Verdict.of(kept, len(flat)), told)
+        return ClaimFinding(Verdict.of(kept, len(flat)), numbers)
 
     return judge
 
@@ -145,10 +147,10 @@ def grows(*growing: str) -> Judge:
     def judge(view: View) -> ClaimFinding:
         ends = {name: list(view.points(name, "seconds", X).values()) for name in growing}
         kept = sum(values[-1] > 1.5 * values[0] for values in ends.values())
-        told = "; ".join(
+        numbers = "; ".join(
             f"{name} {1000 * v[0]:.3g} to {1000 * v[-1]:.3g} ms" for name, v in ends.items()
         )
-        return ClaimFinding(Verdict.of(kept, len(growing)), told)
+        return ClaimFinding(Verdict.of(kept, len(growing)), numbers)
 
     return judge
 
@@ -166,11 +168,11 @@ def lie_close(*close: str) -> Judge:
             <= (1 + NEAR) * min(curves[name][at] for name in close)
             for at in places
         )
-        told = "; ".join(
+        numbers = "; ".join(
             f"{name} {_span(list(values.values()))}" for name, values in curves.items()
         )
         return ClaimFinding(
-            Verdict.of(kept, len(places)), f"at {kept} of {len(places)} increments; {told}"
+            Verdict.of(kept, len(places)), f"at {kept} of {len(places)} increments; {numbers}"
         )
 
     return judge
@@ -182,9 +184,9 @@ def is_fewer(curve: str, than: str, y: str) -> Judge:
     def judge(view: View) -> ClaimFinding:
         own, other = view.points(curve, y, X), view.points(than, y, X)
         kept = sum(own[at] < other[at] for at in own)
-        told = f"{curve} {_span(list(own.values()))}; {than} {_span(list(other.values()))}"
+        numbers = f"{curve} {_span(list(own.values()))}; {than} {_span(list(other.values()))}"
         return ClaimFinding(
-            Verdict.of(kept, len(own)), f"at {kept} of {len(own)} increments; {told}"
+            Verdict.of(kept, len(own)), f"at {kept} of {len(own)} increments; {numbers}"
         )
 
     return judge

@@ -7,7 +7,7 @@ from typing import Any
 
 from shoal.reproduce.paper import Figure, View
 
-# Okabe and Ito's colours, told apart by everybody; the marker tells them apart in grey
+# Okabe and Ito's colours, which the colour-blind can distinguish; markers work in grey
 STYLES = (
     ("#0072B2", "o", "-"),
     ("#D55E00", "s", "--"),

@@ -120,17 +120,18 @@ def error_rises(view: View) -> ClaimFinding:
     """No fewer errors at the largest k than at the smallest, and there no fewer than on the
     original.
     """
-    told, kept = [], 0
+    numbers, kept = [], 0
     original = _points(view, "BE", "error", "k")
     for qids in QIDS:
         points = list(_points(view, curve(OWN, qids, 3), "error", "k").values())
         bumps = sum(after < before for before, after in itertools.pairwise(points))
         kept += points[-1] >= points[0] >= min(original.values())
-        told.append(
+        numbers.append(
             f"{qids}: {points[0]:.2f} to {points[-1]:.2f} % wrong, {bumps} steps where it falls"
         )
     return ClaimFinding(
-        Verdict.of(kept, len(QIDS)), f"original {min(original.values()):.2f} %; " + "; ".join(told)
+        Verdict.of(kept, len(QIDS)),
+        f"original {min(original.values()):.2f} %; " + "; ".join(numbers),
     )
 
 
@@ -165,7 +166,7 @@ def fewer_rounds(view: View) -> ClaimFinding:
 
 def delay_favours_batches(view: View) -> ClaimFinding:
     """With a delay of 20 ms and more, the own rule is no slower."""
-    kept, told = 0, []
+    kept, numbers = 0, []
     places = [(qids, delay) for qids in ("QID5", "six pairs") for delay in (20, 50)]
     for qids, delay in places:
         own, base = (
@@ -173,8 +174,8 @@ def delay_favours_batches(view: View) -> ClaimFinding:
         )
         if delay in own and delay in base:
             kept += own[delay] <= base[delay]
-            told.append(f"{qids} at {delay} ms: {own[delay]:.1f} against {base[delay]:.1f} s")
-    return ClaimFinding(Verdict.of(kept, max(len(told), 1)), "; ".join(told) or "not run")
+            numbers.append(f"{qids} at {delay} ms: {own[delay]:.1f} against {base[delay]:.1f} s")
+    return ClaimFinding(Verdict.of(kept, max(len(numbers), 1)), "; ".join(numbers) or "not run")
 
 
 def _points(view: View, name: str, y: str, x: str) -> dict[int, float]:

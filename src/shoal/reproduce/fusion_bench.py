@@ -80,22 +80,24 @@ class FusionBench:
             return {"error": round(100 * self._error(None, setting["qids"]), 2)}
         with tempfile.TemporaryDirectory() as folder:
             content = self.prepare(Path(folder), setting)
-            told, table = _run(Path(folder), content, float(setting["delay"]))
+            statistics, table = _run(Path(folder), content, float(setting["delay"]))
         agreement = Agreement.from_dict(_without_places(content))
         spent = {
-            phase: told["seconds"].get(phase, 0.0)
+            phase: statistics["seconds"].get(phase, 0.0)
             for phase in ("scoring", "secure rounds", "instructions")
         }
         groups = table.select(agreement.quasi).n_unique()
         return {
-            "seconds": round(sum(told["seconds"].values()) - told["seconds"]["join"], 3),
+            "seconds": round(
+                sum(statistics["seconds"].values()) - statistics["seconds"]["join"], 3
+            ),
             **{phase.replace(" ", "_"): round(seconds, 3) for phase, seconds in spent.items()},
-            "rounds": told["rounds"],
-            "steps": told["steps"],
-            "touched": told["touched"],
+            "rounds": statistics["rounds"],
+            "steps": statistics["steps"],
+            "touched": statistics["touched"],
             "groups": groups,
-            "batch_bytes": told["bytes"].get("batch", 0),
-            "shares_bytes": told["bytes"].get("shares", 0),
+            "batch_bytes": statistics["bytes"].get("batch", 0),
+            "shares_bytes": statistics["bytes"].get("shares", 0),
             "error": round(100 * self._error((agreement, table), setting["qids"]), 2),
         }
 
@@ -216,8 +218,8 @@ def _run(
         process.join()
     if any(process.exitcode for process in running):
         raise PartyError("a party of the experiment ended early; run again, finished rows are kept")
-    told = json.loads((folder / f"{names[0]}.told.json").read_text())
-    return told, pl.read_csv(folder / f"{names[0]}.table.csv", infer_schema=False)
+    statistics = json.loads((folder / f"{names[0]}.statistics.json").read_text())
+    return statistics, pl.read_csv(folder / f"{names[0]}.table.csv", infer_schema=False)
 
 
 def _take_part(folder: str, name: str, delay: float) -> None:
@@ -247,12 +249,12 @@ def _take_part(folder: str, name: str, delay: float) -> None:
         delay=delay,
     )
     if fused is not None:
-        (place / f"{name}.told.json").write_text(json.dumps(fused.account))
+        (place / f"{name}.statistics.json").write_text(json.dumps(fused.account))
         fused.published.write_csv(place / f"{name}.table.csv")
 
 
 def _adult(folder: Path | None) -> FusionBench:
-    frame, told = adult(folder)
+    frame, statistics = adult(folder)
     train, test = (_typed(part) for part in (frame, adult_test(folder)))
     attributes: dict[str, dict[str, Any]] = {}
     for name in TOP7:
@@ -262,7 +264,7 @@ def _adult(folder: Path | None) -> FusionBench:
             tree = data_file(folder, f"adult/taxonomy_tds/{name}.csv")
             attributes[name] = {"role": "quasi", "hierarchy": str(tree.resolve())}
     qids: dict[str, Sequence[Sequence[str]]] = {"QID5": [TOP5], "QID7": [TOP7], "six pairs": PAIRS}
-    return FusionBench(Joint(train, test, "income", attributes, OWNERS, qids), told)
+    return FusionBench(Joint(train, test, "income", attributes, OWNERS, qids), statistics)
 
 
 def _typed(frame: pl.DataFrame) -> pl.DataFrame:
@@ -286,5 +288,5 @@ def bench(folder: Path | None, quick: bool) -> FusionBench:
         "QID7": [(*five, "district")],
         "six pairs": [five[:2], five[2:4], five[3:]],
     }
-    told = DataSet("invented customers (sample bank)", train.height, "made with seed 1")
-    return FusionBench(Joint(train, test, "loan", attributes, owners, qids), told)
+    statistics = DataSet("invented customers (sample bank)", train.height, "made with seed 1")
+    return FusionBench(Joint(train, test, "loan", attributes, owners, qids), statistics)

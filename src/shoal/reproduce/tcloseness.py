@@ -143,16 +143,16 @@ def falls_mostly_before(y: str, t: float, label: str = PAPERS) -> Callable[[View
     """For each k, y falls more from the least t to `t` than from there to the greatest."""
 
     def judge(view: View) -> ClaimFinding:
-        kept, told = 0, []
+        kept, numbers = 0, []
         for k in KS:
             points = view.points(curve(label, k), y, "t")
             at = min(points, key=lambda x: abs(x - t))
             first, middle, last = points[min(points)], points[at], points[max(points)]
             kept += first - middle > middle - last
-            told.append(f"k = {k}: {first:.3g}, {middle:.3g}, {last:.3g} s")
+            numbers.append(f"k = {k}: {first:.3g}, {middle:.3g}, {last:.3g} s")
         return ClaimFinding(
             Verdict.of(kept, len(KS)),
-            f"at t = {min(points):g}, {at:g}, {max(points):g}: {'; '.join(told)}",
+            f"at t = {min(points):g}, {at:g}, {max(points):g}: {'; '.join(numbers)}",
         )
 
     return judge

@@ -7,7 +7,7 @@ Nearest: least loss added by the box of both, weighted by records; ties to the l
 In one round a failing class may join a class that holds, however many others do, or make a pair
 with one failing class; then all merged classes are measured once. So a table where nearly every
 class fails takes about as many rounds as doublings, not as many as there are classes.
-Classes whose cells are equal are one class to whoever reads the release. A union of classes that
+Classes whose cells are equal are one class to readers of the release. A union of classes that
 hold holds unless they share subjects; where subjects have several records, such classes are judged
 together.
 """

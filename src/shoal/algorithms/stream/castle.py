@@ -1,12 +1,12 @@
-"""CASTLE: clusters that grow while records wait, each let out when its oldest record has waited
+"""CASTLE: clusters that grow while records wait, each published when its oldest record has waited
 enough.
 
 Cao, Carminati, Ferrari, Tan. CASTLE: Continuously anonymizing data streams. IEEE Transactions on
 Dependable and Secure Computing 8(3):337-352, 2011.
-Promise: a record is let out before more than `delta` further ones have arrived; every new cluster
+Promise: a record is published before more than `delta` further ones have arrived; every new cluster
 has k distinct subjects of its own.
 Paper: Gamma, Omega, k_s, tau     Here: candidates, reusable, reusable cluster, `_tau`
-Reading: written from what others tell of the paper, in Guo, Zhang 2013 section 3.1.2, and from how
+Reading: written from accounts of the paper, in Guo, Zhang 2013 section 3.1.2, and from how
     public programs behave; the paper's own text was not at hand. tau begins at 0 and is the mean
     loss of the last `mu` published clusters, refreshed before a cluster is judged. A cluster
     shrinks to the hull of those who stay when a record leaves it alone. At the end of the stream,
@@ -120,7 +120,7 @@ class CastlePublisher:
     # the stream
 
     def push(self, arrivals: Arrivals) -> Iterator[Emissions]:
-        """Each record into its cluster; whoever has waited for the whole delay leaves."""
+        """Puts each record into its cluster; records that waited for the whole delay leave."""
         codes = self._codes(arrivals.values)
         lacking = np.isnan(arrivals.values).any(axis=1)
         slots, at = len(self._before), 0

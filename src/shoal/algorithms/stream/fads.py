@@ -2,7 +2,7 @@
 
 Guo, Zhang. Fast clustering-based anonymization algorithm for data streams. Journal of Software
 24(8):1852-1867, 2013. Algorithm 1, procedures 1 and 2, function 1.
-Promise: every record is let out before `delta` further ones have arrived; every new cluster has k
+Promise: every record is published before `delta` further ones have arrived; every new cluster has k
 distinct subjects of its own; a record joins an older cluster only if that covers it, and one more
 never makes k fewer. State: `delta` records and ceil(c0 * delta / k) clusters.
 Paper: Set_tp, Set_wc, C_s                Here: buffer, reusable, `capacity`

@@ -7,7 +7,7 @@ Promise: every class holds k people and is within t of the whole table, by the m
 1 in the end. The distance of a class never rises while it swaps.
 Paper: x0, x1, y, y'               Here: seed, opposite, candidate, replaced member
 Reading: a candidate is looked at once for each class, used or not; a replaced member stays free for
-later classes, and is no candidate of this one.
+later classes, and is not a candidate of this one.
 Reading: several sensitive attributes: distance means the greatest distance beyond an attribute's t.
 """
 

@@ -1,6 +1,6 @@
 """One stream inside this process: records in, published rows out; no files, no clock.
 
-encode > publish (a method decides when and under which cluster) > render > measure > let out
+encode > publish (a method decides when and under which cluster) > render > measure > release
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _VERB = "stream"
 
 @dataclass(frozen=True)
 class Batch:
-    """What one push let out, in the order in which it is published.
+    """What one push released, in the order in which it is published.
 
     frame: the published rows. decided: all m decisions, with or without a row. row: (m,) place in
     `frame`, -1 where none. position: (m,) int64, where each record stood in the source. person:
@@ -123,7 +123,7 @@ class StreamCore:
     def push(
         self, frame: pl.DataFrame, position: np.ndarray
     ) -> tuple[Batch | None, dict[int, str]]:
-        """Takes records in; what that lets out, and why some rows were not taken: row of the frame
+        """Takes records in; what that releases, and why some rows were refused: row of the frame
         and reason.
 
         frame: the columns that were named, in any order. position: (n,) int64, where each row stood
@@ -141,7 +141,7 @@ class StreamCore:
         return self._released(self._publisher.push(Arrivals(seq, values, people))), wrong
 
     def expire(self, seq: int) -> Batch | None:
-        """Lets out the records up to this number of arrival."""
+        """Releases the records up to this number of arrival."""
         return self._released(self._publisher.expire(seq), early=True)
 
     def flush(self) -> Batch | None:
@@ -355,7 +355,7 @@ class StreamCore:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes on where the snapshot was taken."""
+        """Resumes where the snapshot was taken."""
         self.arrived = int(state["arrived"])
         self._pending.set(state["held_seq"], state["held"])
         self._releases = int(state["releases"])

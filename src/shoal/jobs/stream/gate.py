@@ -1,9 +1,9 @@
 """The gate: what is about to leave a stream is measured as its readers will see it.
 
 It sees cells, people and true values: equal cells are one class. A class must keep every promise in
-the one release in which it shows up first; one that was let out before, and may still be used, may
-grow. And every cluster that the method calls new must keep them by itself, whatever else shows the
-same cells.
+the one release in which it shows up first; one that was published before, and may still be used,
+may grow. And every cluster that the method calls new must keep them by itself, whatever else shows
+the same cells.
 Promise: nothing passes that does not, in however many releases it comes. Shares no code with the
 methods.
 """
@@ -27,7 +27,7 @@ Cells = tuple[str | None, ...]
 
 @dataclass
 class Gate:
-    """What has been let out so far, and may be used again.
+    """What has been published so far, and may be used again.
 
     known: published cells of classes that kept every promise. least: the fewest people of a class
     at its
@@ -140,7 +140,7 @@ class Gate:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes on with what was known."""
+        """Resumes with what was known."""
         self.known = set(state["known"].iter_rows())
         self.least, self.rows = state["least"], state["rows"]
         self.suppressed, self.loss = state["suppressed"], state["loss"]

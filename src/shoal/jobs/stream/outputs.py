@@ -1,7 +1,7 @@
 """What a run of a stream writes: rows for everybody, and private files for their owner.
 
 Every output only ever grows. A step collects what it adds in memory; once the checkpoint has
-committed the step, each addition is put behind what stands in its output, at a known length, so
+committed the step, each addition is appended to its output, at a known length, so
 that putting it twice changes nothing.
 """
 
@@ -211,7 +211,7 @@ class Outputs:
             )
 
     def put(self, step: int) -> None:
-        """Puts all that is pending behind what stands in the outputs."""
+        """Appends all that is pending to the outputs."""
         for name in self.by_name:
             self._put(name, step)
 

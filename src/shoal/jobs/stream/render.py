@@ -160,7 +160,7 @@ class ClusterTexts:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes on where the snapshot was taken."""
+        """Resumes where the snapshot was taken."""
         self._of_cluster = {row[0]: row[1:] for row in state["cells"].iter_rows()}
         self._first_text = {row[0]: row[1:] for row in state["written_as"].iter_rows()}
 

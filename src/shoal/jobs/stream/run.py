@@ -2,7 +2,7 @@
 
 One step: read a piece > publish what is due > write it to a hidden segment, read that back and
 measure it > commit the position in the source, the publisher and the length of every output in one
-snapshot > put the segment behind what stands in the outputs. Killed before the commit, the step is
+snapshot > append the segment to the outputs. Killed before the commit, the step is
 as if it never was and is done again, with the same result; killed after it, the segment is put once
 more, to the same position.
 """
@@ -44,7 +44,7 @@ from shoal.state.checkpoint import UNFIT, Checkpoint
 from shoal.version import VERSION
 
 TELL_EVERY = 2.0  # seconds between two lines of progress
-MOST_TIMES = 100  # times of arrival that are told apart within a deadline
+MOST_TIMES = 100  # times of arrival that are distinguished within a deadline
 IDLE = 0.2  # seconds between two looks at a source that has nothing
 MOST_BAD = 20  # bad records that one message names
 
@@ -58,7 +58,7 @@ def stream_file(
     progress: Progress,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Certificate, np.ndarray]:
-    """Publishes a source into a sink, to its end; goes on where the checkpoint stopped.
+    """Publishes a source into a sink, to its end; resumes where the checkpoint stopped.
 
     Returns the certificate, and the history as `StreamCounters.history_array`. Every release is
     measured from its bytes before it leaves. Raises InputError, CheckpointError or PromiseError.

@@ -13,7 +13,7 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
-TOLD = 20  # bad records of a batch that a message names
+MOST_BAD = 20  # bad records of a batch that a message names
 
 
 def stream(
@@ -63,7 +63,7 @@ class Stream:
         """Takes records in; the rows that are published now, as the kind of frame that came in.
 
         A batch without records is a quiet moment. Raises InputError, and takes none of them, where
-        a record does not fit the policy, and behind `flush`.
+        a record does not fit the policy, or comes after `flush`.
         """
         from shoal.connectors.frames import like, table_of
 
@@ -80,9 +80,13 @@ class Stream:
         self._like = batch
         findings = self._core.unfit_records(frame)
         if findings:
-            told = [f"record {row + 1}: {why}" for row, why in sorted(findings.items())]
-            more = [f"{len(told) - TOLD} more records do not fit"] if len(told) > TOLD else []
-            raise InputError.from_findings(told[:TOLD] + more)
+            reasons = [f"record {row + 1}: {why}" for row, why in sorted(findings.items())]
+            more = (
+                [f"{len(reasons) - MOST_BAD} more records do not fit"]
+                if len(reasons) > MOST_BAD
+                else []
+            )
+            raise InputError.from_findings(reasons[:MOST_BAD] + more)
         import numpy as np
 
         out, _ = self._core.push(frame, self._core.arrived + np.arange(frame.height))
@@ -111,11 +115,11 @@ class Stream:
             raise InputError("stream: nothing was pushed; there is nothing to remember")
         core = {f"core/{name}": value for name, value in self._core.snapshot().items()}
         gate = {f"gate/{name}": value for name, value in self._gate.snapshot().items()}
-        told = {"names": self._core.names, "policy": self._policy_text(), "ended": self._ended}
-        return packed({**told, **core, **gate})
+        state = {"names": self._core.names, "policy": self._policy_text(), "ended": self._ended}
+        return packed({**state, **core, **gate})
 
     def restore(self, snapshot: bytes) -> None:
-        """Goes on where the snapshot was taken, under the same policy; raises CheckpointError
+        """Resumes where the snapshot was taken, under the same policy; raises CheckpointError
         otherwise.
         """
         from shoal.errors import CheckpointError

@@ -135,12 +135,12 @@ def read_source(path: str, record_lines: int | None = None) -> StreamSource:
 
 
 def _accepted(original: StreamSource, trace: pl.DataFrame) -> pl.DataFrame:
-    """The records that the trace tells of, in order of arrival: bad ones were set aside."""
+    """The records that the trace lists, in order of arrival; bad ones were set aside."""
     seq = np.sort(trace["seq"].to_numpy())
     at = np.minimum(np.searchsorted(original.position, seq), max(len(original.position) - 1, 0))
     if len(seq) and (not len(original.position) or (original.position[at] != seq).any()):
         raise InputError(
-            "trace: tells of records that the source does not have; give the source it was written"
+            "trace: lists records that the source does not have; give the source it was written"
             " for, and the --record-lines of its stream"
         )
     return original.frame[at]
