@@ -123,7 +123,7 @@ def _baselines(asked: Asked, given: Given) -> Iterator[Figure]:
             f"Adult, no suppression: {method.name}", "CPU s", (time.process_time() - started,)
         )
         yield Figure(
-            f"Adult, no suppression: {method.name}'s score", "share", (cut.account["score"],)
+            f"Adult, no suppression: {method.name}'s score", "share", (cut.search_statistics["score"],)
         )
 
 
@@ -150,7 +150,7 @@ def search(given: Given, share: float) -> tuple[dict[str, Any], float]:
     """What the search says of itself, and its CPU seconds."""
     started = time.process_time()
     cut = FullDomain(suppression=share).cut(given.matrix, given.promises, np.random.default_rng(0))
-    return dict(cut.account), time.process_time() - started
+    return dict(cut.search_statistics), time.process_time() - started
 
 
 def of_adult(frame: pl.DataFrame) -> Given:

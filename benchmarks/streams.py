@@ -136,13 +136,14 @@ def engine(method: str, parameters: str, k: int, rows: int, repeats: int) -> dic
 
 
 def _space(policy: dict) -> tuple[Any, np.ndarray]:
+    from shoal.binding.stream import bind_stream
     from shoal.data.space import Space
     from shoal.policy.policy import Policy
 
     frame = (
         adult.complete().select(*NUMBERS, *TREES, "income").with_columns(pl.all().cast(pl.String))
     )
-    schema, findings = Policy.from_dict(policy).bind_stream(frame.columns)
+    schema, findings = bind_stream(frame.columns, Policy.from_dict(policy))
     if schema is None:
         raise SystemExit("\n".join(findings))
     space = Space.of(schema)
@@ -181,7 +182,7 @@ def _run(
     total = 0.0
     for one in released:
         of_cluster.update(
-            zip(one.made.tolist(), space.frozen(one.lo, one.hi)[2].tolist(), strict=True)
+            zip(one.made.tolist(), space.published_bounds(one.lo, one.hi)[2].tolist(), strict=True)
         )
         total += sum(of_cluster[c] if c >= 0 else 1.0 for c in one.cluster.tolist())
     return seconds, total / len(values)

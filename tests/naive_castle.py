@@ -9,7 +9,7 @@ from naive_streams import Costs
 
 def castle(own, values, people, k, delta, beta, mu, seed, full=0):
     """What becomes of each record: (kind, members of the cluster or None), in order of leaving."""
-    near, leaf = own.near(values), own.leaf(values)
+    near, leaf = own.scaled_positions(values), own.leaf(values)
     costs = Costs(near, leaf, *own.costs)
     unit = 1 << 24
     groups, good, losses, out, made = [], [], [], [], 0
@@ -18,7 +18,7 @@ def castle(own, values, people, k, delta, beta, mu, seed, full=0):
         return len({people[i] for i in group})
 
     def box(members):
-        lo, hi, loss = own.frozen(
+        lo, hi, loss = own.published_bounds(
             values[members].min(axis=0)[None], values[members].max(axis=0)[None]
         )
         return lo[0], hi[0], loss[0]

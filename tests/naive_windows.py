@@ -20,7 +20,9 @@ from shoal.errors import InfeasibleError
 
 def box(own, values, members):
     """What a cluster publishes, and what that loses."""
-    lo, hi, loss = own.frozen(values[members].min(axis=0)[None], values[members].max(axis=0)[None])
+    lo, hi, loss = own.published_bounds(
+        values[members].min(axis=0)[None], values[members].max(axis=0)[None]
+    )
     return lo[0], hi[0], float(loss[0])
 
 
@@ -60,7 +62,7 @@ def fads(own, values, people, k, delta, tau, c0, strict_release, leftovers, seed
         decided = {i: ("reuse", c["members"]) for i, c in used.items() if c}
         rest = [i for i in held if i not in decided]
         if rest:
-            costs = Costs(own.near(values[rest]), own.leaf(values[rest]), *own.costs)
+            costs = Costs(own.scaled_positions(values[rest]), own.leaf(values[rest]), *own.costs)
             picks = rng.permutation(len(rest)).tolist()
             labels, made = condensed(costs, [people[i] for i in rest], picks, k)
             if made:
@@ -95,7 +97,7 @@ def fads_tuple(own, values, people, k, delta, lifetime, seed):
     """What becomes of each record: (record, kind, members of its cluster or None), in order of
     leaving.
     """
-    costs = Costs(own.near(values), own.leaf(values), *own.costs)
+    costs = Costs(own.scaled_positions(values), own.leaf(values), *own.costs)
     held, clusters, out = [], [], []
 
     def publish(now):
@@ -139,7 +141,7 @@ def faanst(own, values, people, k, delta, tau, delay, rounds, keep, seed):
     """What becomes of each record: (record, kind, members of its cluster or None), in order of
     leaving.
     """
-    near, leaf = own.near(values), own.leaf(values)
+    near, leaf = own.scaled_positions(values), own.leaf(values)
     costs = Costs(near, leaf, *own.costs)
     held, clusters, out, release = [], [], [], 0
 

@@ -140,7 +140,7 @@ def check_recoder(method: Recoder, matrix: Matrix, promises: OnlyK, seed: int = 
         f"{method.name}: the same seed suppressed other records"
     )
     labels, count, cells = cells_of(first, matrix)
-    for one, other in zip(first.cuts, again.cuts, strict=True):
+    for one, other in zip(first.rounds, again.rounds, strict=True):
         assert len(one.starts) == matrix.attributes
         for j, (starts, same) in enumerate(zip(one.starts, other.starts, strict=True)):
             assert np.array_equal(starts, same), f"{method.name}: the same seed gave another cut"
@@ -156,7 +156,7 @@ def cells_of(cut: Cut, matrix: Matrix) -> tuple[np.ndarray, int, dict[str, np.nd
     """
     turn = cut.round_of_record()
     columns = np.zeros((matrix.records, matrix.attributes), dtype=np.int64)
-    for number, one in enumerate(cut.cuts):
+    for number, one in enumerate(cut.rounds):
         rows = turn == number
         for j in range(matrix.attributes):
             columns[rows, j] = one.spans(j, matrix.codes[rows, j]) + (number << 32)

@@ -19,9 +19,10 @@ from pages import Block, anchors, blocks, commands, links
 from shoal.cli.main import app, status_of
 from shoal.policy import registry
 from shoal.policy.agreement import Agreement
+from shoal.policy.consistency import build_promise
 from shoal.policy.model import AttributePolicy, PolicyModel, RenderPolicy
 from shoal.policy.parameters import build
-from shoal.policy.policy import Policy, _promise
+from shoal.policy.policy import Policy
 from shoal.samples import patients
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -192,7 +193,7 @@ def test_every_policy_shown_is_one(page):
 def assert_fits(content: object, where: str) -> None:
     """A whole policy, a list of promises, or some of a policy's keys."""
     if isinstance(content, list):
-        assert all(_promise(promise) for promise in content), where
+        assert all(build_promise(promise) for promise in content), where
         return
     assert isinstance(content, dict), where
     if "parties" in content:

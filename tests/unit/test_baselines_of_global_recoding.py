@@ -30,7 +30,7 @@ def test_incognito_finds_the_least_score_of_all_nodes(table, metric, share, dive
             Incognito(metric, share).cut(matrix, promises, np.random.default_rng(0))
     else:
         cut = Incognito(metric, share).cut(matrix, promises, np.random.default_rng(0))
-        assert cut.account["score"] == pytest.approx(best, abs=1e-9)
+        assert cut.search_statistics["score"] == pytest.approx(best, abs=1e-9)
 
 
 @settings(max_examples=100, deadline=None)
@@ -85,4 +85,4 @@ def test_full_domain_is_never_worse_than_datafly_with_as_many_suppressed(table):
     promises = bound([KAnonymity(2)], matrix, sensitive)
     greedy = Datafly(0.2).cut(matrix, promises, np.random.default_rng(0))
     best = FullDomain("loss", 0.2).cut(matrix, promises, np.random.default_rng(0))
-    assert best.account["score"] <= greedy.account["score"] + 1e-9
+    assert best.search_statistics["score"] <= greedy.search_statistics["score"] + 1e-9

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import shoal
 from naive_castle import castle
+from shoal.binding.stream import bind_stream
 from shoal.data.space import Space
 from shoal.data.stream import KINDS, Arrivals, Emissions
 from shoal.policy import registry
@@ -21,7 +22,7 @@ from stream_cases import OnlyK, cases, policy_of
 @given(case=cases(), mu=st.integers(1, 4), chunk=st.integers(1, 30))
 def test_decisions_are_those_of_plain_python(method, case, mu, chunk):
     values, people, k, delta, beta, seed = case
-    schema, _ = policy_of().bind_stream(["who", "age", "pay", "town", "ill", "note"])
+    schema, _ = bind_stream(["who", "age", "pay", "town", "ill", "note"], policy_of())
     own = Space.of(schema)
     more = {"alpha": 6} if method == "b-castle" else {}
     asked = registry.methods()[method].implementation(delta=delta, beta=beta, mu=mu, keep=0, **more)

@@ -126,7 +126,9 @@ def test_a_second_cut_recodes_what_the_first_suppressed(publish_cut):
 
     def twice(matrix):
         rest = Cut.at_levels(matrix, (1, 0), np.array([False, False, True]))
-        return Cut.at_levels(matrix, (0, 0), np.array([False, False, True, True, True]), then=rest)
+        return Cut.at_levels(
+            matrix, (0, 0), np.array([False, False, True, True, True]), next_round=rest
+        )
 
     out = publish_cut(frame, policy(attributes), twice)
     assert out.data["at"].to_list() == ["a", "a", "south", "south", "*"]

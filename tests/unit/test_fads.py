@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import naive_streams
 from shoal.algorithms.stream.fads import NEIGHBOURS, PROBES, REACH, ROUNDS, TRIES, Fads
+from shoal.binding.stream import bind_stream
 from shoal.data.space import Space
 from shoal.data.stream import Arrivals
 from shoal.kernels import condense
@@ -25,7 +26,7 @@ class KAlone:
 
 
 def space() -> Space:
-    schema, findings = policy_of().bind_stream(["who", "age", "pay", "town", "ill", "note"])
+    schema, findings = bind_stream(["who", "age", "pay", "town", "ill", "note"], policy_of())
     assert not findings
     return Space.of(schema)
 
@@ -57,7 +58,7 @@ def test_condensing_is_what_plain_python_finds(rule, case):
     values, people, picks, k = case
     rules = {"knn": condense.BY_NEAREST, "paper": condense.OWN_ONLY}
     own = space()
-    near, leaf = own.near(values), own.leaf(values)
+    near, leaf = own.scaled_positions(values), own.leaf(values)
     costs = naive_streams.Costs(near, leaf, *own.costs)
     if rule == "grow":
         labels, count = condense.grown(near, leaf, people, picks, k, *own.costs)
@@ -84,7 +85,7 @@ def test_condensing_is_what_plain_python_finds(rule, case):
 def test_regrouping_is_what_plain_python_finds_and_loses_no_more(case, tries, rounds):
     values, people, picks, k = case
     own = space()
-    near, leaf = own.near(values), own.leaf(values)
+    near, leaf = own.scaled_positions(values), own.leaf(values)
     costs = naive_streams.Costs(near, leaf, *own.costs)
     labels, count = condense.nearest(near, leaf, people, picks, k, condense.BY_NEAREST, *own.costs)
     plain = [None if c < 0 else c for c in labels.tolist()]
@@ -115,7 +116,7 @@ def test_the_clusters_of_a_release_are_what_plain_python_finds(neighbour, case):
     rng = np.random.default_rng([5, 2, 0])
     rng.random(n)  # drawn for ties between clusters that cover
     picks = rng.permutation(n).tolist()
-    costs = naive_streams.Costs(own.near(values), own.leaf(values), *own.costs)
+    costs = naive_streams.Costs(own.scaled_positions(values), own.leaf(values), *own.costs)
     numbers = [] if len(set(who.tolist())) == n else who.tolist()
     order = naive_streams.rarest_first(costs, picks[:PROBES], n) if neighbour != "knn" else None
     labels, count = naive_streams.condensed(

@@ -112,12 +112,12 @@ def found_and_best(method, models, columns, matrix, sensitive):
         columns, node, models, matrix.subjects, sensitive, method.suppression
     )
     assert np.array_equal(gone, cut.suppressed)
-    assert cut.account["suppressed"] == gone.sum()
-    assert cut.account["score"] == pytest.approx(
+    assert cut.search_statistics["suppressed"] == gone.sum()
+    assert cut.search_statistics["score"] == pytest.approx(
         naive_lattice.score(columns, node, gone, method.metric, promises.k), abs=1e-9
     )
-    assert cut.account["proven"]
-    return cut.account["score"], best
+    assert cut.search_statistics["proven"]
+    return cut.search_statistics["score"], best
 
 
 SHARES = st.sampled_from([0.0, 0.1, 0.3, 1.0])
@@ -254,8 +254,8 @@ def test_step_by_step_searches_keep_the_promises_and_never_beat_the_optimum(tabl
     promises = bound([KAnonymity(2)], matrix, sensitive)
     cut = FullDomain("loss", share, search=search).cut(matrix, promises, np.random.default_rng(0))
     best = FullDomain("loss", share).cut(matrix, promises, np.random.default_rng(0))
-    assert not cut.account["proven"]
-    assert cut.account["score"] >= best.account["score"] - 1e-9
+    assert not cut.search_statistics["proven"]
+    assert cut.search_statistics["score"] >= best.search_statistics["score"] - 1e-9
     assert cut.suppressed.sum() <= share * matrix.records
 
 
@@ -277,7 +277,7 @@ def test_levels_stay_between_minimum_and_maximum(table, data):
             method.cut(matrix, promises, np.random.default_rng(0))
     else:
         cut = method.cut(matrix, promises, np.random.default_rng(0))
-        assert cut.account["score"] == pytest.approx(best, abs=1e-9)
+        assert cut.search_statistics["score"] == pytest.approx(best, abs=1e-9)
 
 
 @settings(max_examples=60, deadline=None)
@@ -305,8 +305,8 @@ def test_a_lattice_too_large_to_search_is_climbed_and_descended_and_said_so():
     matrix = wide(24)
     promises = bound([KAnonymity(3)], matrix, {})
     cut = FullDomain("loss", 0.1).cut(matrix, promises, np.random.default_rng(0))
-    assert cut.account["nodes"] == 4**24
-    assert not cut.account["proven"]
+    assert cut.search_statistics["nodes"] == 4**24
+    assert not cut.search_statistics["proven"]
     assert cut.suppressed.sum() <= 20
     with pytest.raises(InputError, match="too many for search 'optimal'"):
         FullDomain("loss", 0.1, search="optimal").cut(matrix, promises, np.random.default_rng(0))
@@ -317,9 +317,13 @@ def test_a_spent_budget_ends_with_the_best_so_far_and_a_bound():
     promises = bound([KAnonymity(3)], matrix, {})
     cut = FullDomain("loss", 1.0, budget=0.0).cut(matrix, promises, np.random.default_rng(0))
     full = FullDomain("loss", 1.0).cut(matrix, promises, np.random.default_rng(0))
-    assert not cut.account["proven"]
-    assert full.account["proven"]
-    assert cut.account["bound"] <= full.account["score"] <= cut.account["score"]
+    assert not cut.search_statistics["proven"]
+    assert full.search_statistics["proven"]
+    assert (
+        cut.search_statistics["bound"]
+        <= full.search_statistics["score"]
+        <= cut.search_statistics["score"]
+    )
 
 
 def test_progress_tells_how_many_nodes_are_left(monkeypatch):

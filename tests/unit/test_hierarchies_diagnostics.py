@@ -7,11 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from test_hierarchies import trees
 
-from shoal.data.hierarchies.diagnostics import Fault, Finding, diagnose, gaps, values_without_leaf
-from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.findings import AttributeFinding, Fault
+from shoal.data.hierarchies.diagnostics import diagnose, values_without_leaf
 from shoal.data.hierarchies.order import Order
 
 SOUND = [
@@ -23,7 +22,7 @@ SOUND = [
 ]
 
 
-def found(rows) -> dict[Fault, Finding]:
+def found(rows) -> dict[Fault, AttributeFinding]:
     findings = diagnose(rows, "job")
     assert len({finding.kind for finding in findings}) == len(findings)
     return {finding.kind: finding for finding in findings}
@@ -126,7 +125,6 @@ def test_all_faults_are_told_at_once_and_no_message_tells_a_label():
     findings = diagnose(rows, "job")
     assert {finding.kind for finding in findings} == set(Fault) - {Fault.POLICY} - {
         Fault.NO_ROWS,
-        Fault.GAP,
         Fault.MISFIT,
     }
     for finding in findings:
@@ -135,33 +133,6 @@ def test_all_faults_are_told_at_once_and_no_message_tells_a_label():
         assert finding.message.startswith("attribute 'job': ")
         with pytest.raises(dataclasses.FrozenInstanceError):
             finding.count = 0
-
-
-@given(trees(), st.data())
-def test_gaps_count_values_and_records_outside_the_leaves(rows, data):
-    hierarchy = Hierarchy.from_paths(rows)
-    pool = [*{label for row in rows for label in row}, "stranger", "n", "N0"]
-    values = data.draw(st.lists(st.sampled_from(pool), unique=True))
-    counts = np.array(
-        data.draw(st.lists(st.integers(1, 9), min_size=len(values), max_size=len(values))),
-        dtype=int,
-    )
-    leaves = set(hierarchy.labels[: hierarchy.leaves])
-    absent = [value not in leaves for value in values]
-    findings = gaps(hierarchy, "job", values, counts)
-    assert [f.count for f in findings] == ([int(counts[absent].sum())] if any(absent) else [])
-    assert [f.values for f in findings] == (
-        [tuple(v for v in values if v not in leaves)] if any(absent) else []
-    )
-
-
-def test_a_gap_says_when_values_are_labels_of_groups():
-    hierarchy = Hierarchy.from_paths(SOUND)
-    (gap,) = gaps(hierarchy, "job", ["<leaf a>", "<group x>", "<leaf z>"], np.array([5, 2, 1]))
-    assert gap.message.startswith(
-        "attribute 'job': 3 records lie outside the hierarchy (2 distinct values, 1 of them"
-    )
-    assert gap.values == ("<group x>", "<leaf z>")
 
 
 def test_misfits_count_records_where_they_are_known():

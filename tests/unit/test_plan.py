@@ -83,7 +83,7 @@ def test_classes_that_break_a_promise_in_the_other_table_go_as_far_as_allowed(tm
 def test_a_plan_for_other_columns_or_of_another_kind_is_refused(tmp_path):
     shoal.publish(FIRST, POLICY, plan=tmp_path / "plan.json")
     fewer = {name: a for name, a in POLICY["attributes"].items() if name != "sex"}
-    with pytest.raises(shoal.InputError, match="'sex' is no quasi-identifier"):
+    with pytest.raises(shoal.InputError, match="'sex' is not a quasi-identifier"):
         shoal.publish(
             FIRST.drop("sex"), POLICY | {"attributes": fewer}, plan=tmp_path / "plan.json"
         )

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_windows
+from shoal.binding.stream import bind_stream
 from shoal.data.space import Space
 from shoal.data.stream import KINDS, Arrivals, Emissions
 from shoal.jobs.stream.core import StreamCore
@@ -64,7 +65,7 @@ def decisions(method, own, values, people, k, seed, chunk, **parameters):
 
 
 def the_space() -> Space:
-    schema, _ = policy_of().bind_stream(QUASI)
+    schema, _ = bind_stream(QUASI, policy_of())
     return Space.of(schema)
 
 
@@ -196,6 +197,6 @@ def test_state_never_outgrows_what_the_parameters_allow(method, more, frame, del
             assert (state["publisher/held.born"] >= 0).sum() <= 3
             assert len(state["publisher/losses"]) <= 2
         if batch is not None:
-            published += core.space.frozen(batch.decided.lo, batch.decided.hi)[2].tolist()
+            published += core.space.published_bounds(batch.decided.lo, batch.decided.hi)[2].tolist()
         if "castle" in method and not ticked and published:
             assert np.mean(state["publisher/losses"]) == pytest.approx(np.mean(published[-2:]))

@@ -18,8 +18,19 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.release import PublishedColumn, spans_cover
 from shoal.data.schema import Attribute, Kind, Schema
 from shoal.data.table import Column, Table
+from shoal.policy.policy import Policy
 
 _BLOCK = 1 << 24  # pairs of a class and a person that are compared at a time
+
+
+def check_populations(policy: Policy) -> list[str]:
+    """Quasi-identifiers that a table of the population lacks."""
+    return [
+        f"population '{table}': has no column '{name}', a quasi-identifier; add it"
+        for table, people in policy.populations.items()
+        for name in policy.quasi
+        if name not in people.names
+    ]
 
 
 def encode_populations(
@@ -30,10 +41,10 @@ def encode_populations(
     for name, table in tables.items():
         columns = []
         for attribute in encoded.attributes:
-            people, found = encode_attribute(
+            people, wrong = encode_attribute(
                 attribute.attribute, table.column(attribute.attribute.name), schema
             )
-            findings += [f"population '{name}': {finding}" for finding in found]
+            findings += [f"population '{name}': {finding}" for finding in wrong]
             if people is not None:
                 columns.append(_positions(people, attribute))
         codes[name] = (
@@ -43,9 +54,7 @@ def encode_populations(
 
 
 def _positions(people: EncodedAttribute, encoded: EncodedAttribute) -> np.ndarray:
-    """The table's code for each person's value; one that no record has where it lies between the
-    table's own.
-    """
+    """The table's code for each person's value; one that no record has where it lies between."""
     values = people.value_of_code()
     missing = np.isnan(values)
     nowhere = int(encoded.positions.max(initial=0)) + 2
@@ -55,22 +64,22 @@ def _positions(people: EncodedAttribute, encoded: EncodedAttribute) -> np.ndarra
     low, high = linear_domain(encoded.attribute, encoded.values)
     unit = position_unit(encoded.values, high - low)
     exact = (values - low) / unit
-    places = np.where(np.abs(exact - np.rint(exact)) < 1e-6, np.rint(exact), nowhere)
-    return np.where(missing, none, np.nan_to_num(places)).astype(np.int32)[people.codes]
+    positions = np.where(np.abs(exact - np.rint(exact)) < 1e-6, np.rint(exact), nowhere)
+    return np.where(missing, none, np.nan_to_num(positions)).astype(np.int32)[people.codes]
 
 
-def fitting(
+def people_covered(
     tables: dict[str, Table], schema: Schema, columns: tuple[PublishedColumn, ...], classes: Classes
 ) -> dict[str, Population]:
-    """Who of each population fits each class of a release; a table whose values can't be read here
-    is left out.
-    """
+    """Who of each population fits each class of a release; empty where values can't be read here."""
     if any(attribute.opaque for attribute in schema.quasi):
         return {}
-    return {name: _fitting(table, schema, columns, classes) for name, table in tables.items()}
+    return {
+        name: _people_covered(table, schema, columns, classes) for name, table in tables.items()
+    }
 
 
-def _fitting(
+def _people_covered(
     table: Table, schema: Schema, columns: tuple[PublishedColumn, ...], classes: Classes
 ) -> Population:
     """For each class the people whom all of its cells cover."""
@@ -84,7 +93,7 @@ def _fitting(
         for attribute, published in zip(schema.quasi, columns, strict=True)
     ]
     counts = np.zeros(classes.count, dtype=np.int64)
-    found = np.zeros(len(weights), dtype=bool)
+    covered_somewhere = np.zeros(len(weights), dtype=bool)
     step = max(_BLOCK // max(len(weights), 1), 1)
     for start in range(0, classes.count, step):
         rows = slice(start, start + step)
@@ -92,8 +101,8 @@ def _fitting(
         for j, cells in enumerate(covered):
             fits &= cells[shown[rows, j]][:, people[:, j]]
         counts[rows] = fits @ weights
-        found |= fits.any(axis=0)
-    return Population(counts, int(weights[~found].sum()))
+        covered_somewhere |= fits.any(axis=0)
+    return Population(counts, int(weights[~covered_somewhere].sum()))
 
 
 def _distinct(columns: Iterable[Column]) -> tuple[np.ndarray, np.ndarray]:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from shoal.binding.populations import encode_populations
+from shoal.binding.attributes import bind_attributes
+from shoal.binding.columns import check_columns, check_header
+from shoal.binding.populations import check_populations, encode_populations
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.encoding import EncodedTable, encode
-from shoal.data.hierarchies.diagnostics import Fault, Finding
+from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.matrix import Matrix
 from shoal.data.schema import Schema
-from shoal.data.sensitive import encode_sensitive
-from shoal.data.table import Table
+from shoal.data.sensitive import encode_sensitive_columns
+from shoal.data.table import Column, Table
 from shoal.policy.policy import Policy
 
 
 @dataclass(frozen=True)
 class BoundTable:
-    """A table that fits its policy. everybody: all records, suppressed ones too, in one class.
+    """A table that fits its policy.
 
+    whole_table: all records, suppressed ones too, in one class.
     label: (n,) what the classification metric predicts, or None. populations: as in `Matrix`.
     """
 
@@ -43,41 +47,54 @@ class BoundTable:
 
 def bind(table: Table, policy: Policy) -> tuple[BoundTable | None, list[Any]]:
     """The table bound and encoded, or everything that is wrong with it."""
-    schema, found = policy.bind(table)
+    schema, findings = bind_original(table, policy)
     if schema is None:
-        return None, list(found)
-    findings: list[Any] = list(found)
-    encoded, more = encode(table, schema)
-    findings += more
-    sensitive = {}
-    for attribute in schema.sensitive:
-        earlier = policy.earlier.get(attribute.name)
-        column, more = encode_sensitive(attribute, table.column(attribute.name), schema, earlier)
-        findings += more
-        if column is not None:
-            sensitive[attribute.name] = column
-    findings += unknown_designated_values(policy, sensitive)
+        return None, list(findings)
+    encoded, unfit = encode(table, schema)
+    sensitive, strange = encode_sensitive_columns(table, schema, policy.earlier)
+    findings = [*unfit, *strange, *unknown_designated_values(policy, sensitive)]
     if encoded is None or findings:
         return None, findings
     populations, wrong = encode_populations(policy.populations, schema, encoded)
     if wrong:
         return None, list(wrong)
-    labels = np.zeros(table.records, dtype=np.int32)
+    everyone = np.zeros(table.records, dtype=np.int32)
     label = None if schema.label is None else table.column(schema.label).codes
-    return (
-        BoundTable(
-            schema, encoded, Classes(labels, 1, encoded.subjects, sensitive), label, populations
-        ),
-        [],
+    whole_table = Classes(everyone, 1, encoded.subjects, sensitive)
+    return BoundTable(schema, encoded, whole_table, label, populations), []
+
+
+def bind_original(table: Table, policy: Policy) -> tuple[Schema | None, list[Any]]:
+    """The schema of a table, its domains and hierarchies filled in; or every finding."""
+    findings = (
+        check_columns(table.names, policy)
+        or check_header(table, policy)
+        or check_populations(policy)
+    )
+    if findings:
+        return None, findings
+    return bind_attributes([(name, _evidence(table, name, policy)) for name in table.names], policy)
+
+
+def _evidence(table: Table, name: str, policy: Policy) -> Column | None:
+    """The column that tells a domain, an order or leaves; the population's values are among them."""
+    declared = policy.model.attributes.get(name)
+    if declared is None or declared.role not in ("quasi", "sensitive"):
+        return None
+    column = table.column(name)
+    if declared.role == "sensitive":
+        return column
+    return reduce(
+        lambda all_of, people: all_of.joined(people.column(name)),
+        policy.populations.values(),
+        column,
     )
 
 
 def unknown_designated_values(
     policy: Policy, sensitive: dict[str, SensitiveColumn]
-) -> list[Finding]:
-    """Values that a promise designates and nobody has nor could have: a misspelt one would protect
-    nothing.
-    """
+) -> list[AttributeFinding]:
+    """Designated values that nobody has nor could have: a misspelt one would protect nothing."""
     findings = []
     for promise in policy.build_promises():
         for name in promise.attributes if getattr(promise, "values", ()) else ():
@@ -89,7 +106,7 @@ def unknown_designated_values(
             if lost:
                 message = (
                     f"promise '{promise.model}': {len(lost)} of its designated values occur in no"
-                    f" record of '{name}' as they are written; mend them, or leave them out"
+                    f" record of '{name}' as they are written; correct them, or leave them out"
                 )
-                findings.append(Finding(Fault.POLICY, name, len(lost), message, lost))
+                findings.append(AttributeFinding(Fault.POLICY, name, len(lost), message, lost))
     return findings

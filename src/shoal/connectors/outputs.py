@@ -1,24 +1,48 @@
-"""Where outputs go: a certificate beside its release, both or neither."""
+"""Where outputs go: never over what is read, and a certificate beside its release, both or neither."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from shoal.connectors.files import STANDARD
+from shoal.errors import InputError
 
 
 def certificate_path(output_path: str) -> str:
     return f"{output_path}.certificate.json"
 
 
+def check_not_read(output_path: str, input_path: str, read_by_policy: Iterable[str]) -> None:
+    """Raises InputError where a release or its certificate would overwrite a file that is read."""
+    if output_path == STANDARD:
+        return
+    for output in (Path(output_path), Path(certificate_path(output_path))):
+        what = None
+        if any(_is_same(output, name) for name in read_by_policy):
+            what = "a file that the policy reads"
+        if _is_same(output, input_path):
+            what = "the input"
+        if what is not None:
+            raise InputError(
+                f"output '{output}': is {what}; name another file, nothing that is read is"
+                " overwritten"
+            )
+
+
+def _is_same(output: Path, read: str) -> bool:
+    return read != STANDARD and output.exists() and Path(read).exists() and output.samefile(read)
+
+
 @contextmanager
 def remove_uncommitted_certificate(output_path: str) -> Iterator[None]:
-    """Where the release can't take its place after all, its certificate does not stay alone."""
-    proof = Path(certificate_path(output_path))
-    before = proof.stat().st_ino if proof.exists() else None
+    """Remove the new certificate if the release could not be moved into place."""
+    certificate = Path(certificate_path(output_path))
+    before = certificate.stat().st_ino if certificate.exists() else None
     try:
         yield
     except BaseException:
-        if proof.exists() and proof.stat().st_ino != before:
-            proof.unlink()
+        if certificate.exists() and certificate.stat().st_ino != before:
+            certificate.unlink()
         raise

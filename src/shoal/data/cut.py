@@ -17,21 +17,22 @@ class Cut:
     span.
 
     starts: for each attribute, int32, the first code of every span, ascending from 0; a span ends
-        before the next one starts, the last one behind all codes. A set of nodes that covers every
+        before the next one starts, the last one after all codes. A set of nodes that covers every
         leaf of a hierarchy once is the sorted list of their first leaves.
     suppressed: (n,) bool, records that show the suppression mark in every quasi-identifier.
     levels: (d,) where every attribute is generalized to one level of its hierarchy, else None. A
         span then bears the label of that column of the hierarchy's table.
-    then: another cut for the records that this one suppresses, in their order; None if there is
-    none.
-    account: what the search can say about itself; numbers and names of attributes, never a value.
+    next_round: another cut for the records that this one suppresses, in their order; None if there
+        is none.
+    search_statistics: what the search can say about itself; numbers and names of attributes, never
+        a value.
     """
 
     starts: tuple[np.ndarray, ...]
     suppressed: np.ndarray
     levels: tuple[int, ...] | None = None
-    then: Cut | None = None
-    account: Mapping[str, Any] = field(default_factory=dict)
+    next_round: Cut | None = None
+    search_statistics: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def at_levels(
@@ -52,14 +53,14 @@ class Cut:
         return (np.searchsorted(self.starts[j], codes, side="right") - 1).astype(np.int32)
 
     @property
-    def cuts(self) -> list[Cut]:
+    def rounds(self) -> list[Cut]:
         """This cut and all that follow it."""
-        return [self, *(self.then.cuts if self.then is not None else [])]
+        return [self, *(self.next_round.rounds if self.next_round is not None else [])]
 
     def round_of_record(self) -> np.ndarray:
-        """Which of `cuts` each record shows, -1 where it is suppressed in the end; (n,) int32."""
-        shown = np.where(self.suppressed, -1, 0).astype(np.int32)
-        if self.then is not None:
-            later = self.then.round_of_record()
-            shown[self.suppressed] = np.where(later < 0, -1, later + 1)
-        return shown
+        """Which of `rounds` each record shows, -1 where it is suppressed in the end; (n,) int32."""
+        number = np.where(self.suppressed, -1, 0).astype(np.int32)
+        if self.next_round is not None:
+            later = self.next_round.round_of_record()
+            number[self.suppressed] = np.where(later < 0, -1, later + 1)
+        return number

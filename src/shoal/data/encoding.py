@@ -18,7 +18,7 @@ from decimal import Decimal
 import numpy as np
 import polars as pl
 
-from shoal.data.hierarchies.diagnostics import Fault, Finding
+from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.schema import Attribute, Kind, Missing, Schema
@@ -79,7 +79,7 @@ class EncodedAttribute:
 
 def encode_attribute(
     attribute: Attribute, column: Column, schema: Schema
-) -> tuple[EncodedAttribute | None, list[Finding]]:
+) -> tuple[EncodedAttribute | None, list[AttributeFinding]]:
     """The attribute encoded, and what is wrong with it; None where it can't be encoded."""
     missing = np.array(
         [cell in schema.missing_values or cell == schema.render.suppressed for cell in column.cells]
@@ -109,7 +109,7 @@ def encode_attribute(
 
 def _values(
     attribute: Attribute, column: Column, missing: np.ndarray
-) -> tuple[np.ndarray, list[Finding]]:
+) -> tuple[np.ndarray, list[AttributeFinding]]:
     """The number behind each distinct cell, NaN where missing, and findings about cells that have
     none.
     """
@@ -130,7 +130,7 @@ FARTHEST = 1e100
 
 def _numbers(
     attribute: Attribute, column: Column, missing: np.ndarray
-) -> tuple[np.ndarray, list[Finding]]:
+) -> tuple[np.ndarray, list[AttributeFinding]]:
     values = parse_numbers(column.cells)
     findings = []
     bad = ~np.isfinite(values) & ~missing
@@ -270,7 +270,7 @@ def _number_text(number: float) -> str:
     return str(int(number)) if number == int(number) else format(Decimal(str(number)), "f")
 
 
-def _gaps(column: Column, absent: np.ndarray, where: str) -> list[Finding]:
+def _gaps(column: Column, absent: np.ndarray, where: str) -> list[AttributeFinding]:
     if not absent.any():
         return []
     distinct = int(absent.sum())
@@ -280,26 +280,6 @@ def _gaps(column: Column, absent: np.ndarray, where: str) -> list[Finding]:
         " 'missing_values'"
     )
     return [finding_about(column, absent, what, remedy)]
-
-
-def finding_about(column: Column, cells: np.ndarray, what: str, remedy: str) -> Finding:
-    """One finding about the records that hold some of a column's cells: how many, where, and the
-    way out.
-    """
-    count = int(column.counts()[cells].sum())
-    rows = column.rows_of(cells)
-    listed = ", ".join(str(row + 1) for row in rows) + (", ..." if count > len(rows) else "")
-    message = (
-        f"attribute '{column.name}': {count} record{'s' if count > 1 else ''} {what} (row"
-        f" {listed}); {remedy}"
-    )
-    return Finding(
-        Fault.MISFIT,
-        column.name,
-        count,
-        message,
-        tuple(np.array(column.cells, dtype=object)[cells]),
-    )
 
 
 @dataclass(frozen=True)
@@ -349,7 +329,9 @@ def _dense(subjects: np.ndarray | None, kept: np.ndarray | None) -> np.ndarray |
     return np.unique(subjects[kept], return_inverse=True)[1].astype(np.int32)
 
 
-def encode_subjects(table: Table, schema: Schema) -> tuple[np.ndarray | None, list[Finding]]:
+def encode_subjects(
+    table: Table, schema: Schema
+) -> tuple[np.ndarray | None, list[AttributeFinding]]:
     """Dense person numbers, None where no column names the person or nobody has two records."""
     if schema.subject is None:
         return None, []
@@ -368,9 +350,9 @@ def encode_subjects(table: Table, schema: Schema) -> tuple[np.ndarray | None, li
     return np.array([number[person] for person in people], dtype=np.int32)[column.codes], []
 
 
-def encode(table: Table, schema: Schema) -> tuple[EncodedTable | None, list[Finding]]:
+def encode(table: Table, schema: Schema) -> tuple[EncodedTable | None, list[AttributeFinding]]:
     """The table encoded, or everything that is wrong with its quasi-identifiers and people."""
-    findings: list[Finding] = []
+    findings: list[AttributeFinding] = []
     attributes = []
     for attribute in schema.quasi:
         encoded, found = encode_attribute(attribute, table.column(attribute.name), schema)

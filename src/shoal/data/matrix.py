@@ -79,7 +79,7 @@ class Matrix:
             return self.records
         return int(self.subjects.max()) + 1 if self.records else 0
 
-    def at(self, rows: np.ndarray) -> Matrix:
+    def take(self, rows: np.ndarray) -> Matrix:
         """The same for some of the records, people numbered densely."""
         subjects = self.subjects
         if subjects is not None:

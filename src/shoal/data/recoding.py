@@ -103,29 +103,31 @@ class GlobalRecoding:
     """Global recoding of n records.
 
     texts: for each cut, for each attribute, the published text of each rank.
-    turn: (n,) int32, which of the cuts each record shows, -1 where it is suppressed.
+    round_of_record: (n,) int32, which of the cuts each record shows, -1 where it is suppressed.
     """
 
     texts: tuple[tuple[tuple[str, ...], ...], ...]
-    turn: np.ndarray
+    round_of_record: np.ndarray
 
     @classmethod
     def of(
-        cls, cut: Cut, turn: np.ndarray, attributes: tuple[EncodedAttribute, ...], render: Render
+        cls,
+        cut: Cut,
+        round_of_record: np.ndarray,
+        attributes: tuple[EncodedAttribute, ...],
+        render: Render,
     ) -> GlobalRecoding:
-        """The recoding by a cut and those that follow it. turn: (n,) of `Cut.turn`, -1 for
-        suppressed records.
-        """
+        """The recoding by a cut and its further rounds. round_of_record: -1 where suppressed."""
         texts = tuple(
             tuple(rank_texts(one, j, encoded, render) for j, encoded in enumerate(attributes))
-            for one in cut.cuts
+            for one in cut.rounds
         )
-        return cls(texts, turn)
+        return cls(texts, round_of_record)
 
     @property
     def suppressed(self) -> np.ndarray:
         """(n,) bool."""
-        return self.turn < 0
+        return self.round_of_record < 0
 
     def column(self, j: int, encoded: EncodedAttribute, render: Render) -> pl.Series:
         """The published cells of attribute j."""
@@ -140,7 +142,7 @@ class GlobalRecoding:
         cells = pl.Series(
             encoded.attribute.name, [text or None for text in distinct], dtype=pl.Enum(labelled)
         )
-        return cells.gather(cell[self.turn, encoded.ranks])
+        return cells.gather(cell[self.round_of_record, encoded.ranks])
 
 
 def rank_texts(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> tuple[str, ...]:

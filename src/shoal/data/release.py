@@ -28,9 +28,9 @@ class PublishedColumn:
         told without the original (no declared domain, or a mean, which hides its range).
     means: (cells,) float64, the mean that each cell shows, NaN where it shows none; None where no
     cell does.
-    behind: (2, cells) float64, least and greatest value behind each cell of an attribute that shows
-        its means alone, NaN where the original is not at hand; None where cells say their spans
-        themselves.
+    observed_bounds: (2, cells) float64, least and greatest value behind each cell of an attribute
+        that shows its means alone, NaN where the original is not at hand; None where cells say
+        their spans themselves.
     """
 
     name: str
@@ -40,7 +40,7 @@ class PublishedColumn:
     hi: np.ndarray
     widths: np.ndarray
     means: np.ndarray | None = None
-    behind: np.ndarray | None = None
+    observed_bounds: np.ndarray | None = None
 
     def with_values(self, values: np.ndarray, whole: float) -> PublishedColumn:
         """The same with what lies behind every mean, for a column that shows its means alone.
@@ -52,10 +52,11 @@ class PublishedColumn:
         np.minimum.at(lo, self.codes[present], values[present])
         np.maximum.at(hi, self.codes[present], values[present])
         shows = np.isfinite(self.lo) & (lo <= hi)
-        behind = np.where(shows, np.stack([lo, hi]), np.nan)
+        least, greatest = np.where(shows, np.stack([lo, hi]), np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
-            wide = np.where(behind[1] > behind[0], (behind[1] - behind[0]) / whole, 0.0)
-        return replace(self, behind=behind, widths=np.where(shows, wide, self.widths))
+            wide = np.where(greatest > least, (greatest - least) / whole, 0.0)
+        widths = np.where(shows, wide, self.widths)
+        return replace(self, observed_bounds=np.stack([least, greatest]), widths=widths)
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Release:
         return int((self.classes.labels < 0).sum())
 
     @cached_property
-    def shown(self) -> dict[str, np.ndarray]:
+    def cell_counts(self) -> dict[str, np.ndarray]:
         """By attribute, how many records in a class show each distinct cell; (cells,) int64."""
         kept = None if not self.suppressed else self.classes.labels >= 0
         return {
@@ -187,14 +188,14 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
     lo[missing], hi[missing], widths[missing] = np.nan, np.nan, 0.0
     mark = np.array([cell == schema.render.suppressed for cell in column.cells], dtype=bool)
     lo[mark], hi[mark], widths[mark] = -np.inf, np.inf, 1.0
-    behind = None
+    observed_bounds = None
     if attribute.shown is Shown.MEAN:
-        means, behind = lo, np.full((2, len(lo)), np.nan)
+        means, observed_bounds = lo, np.full((2, len(lo)), np.nan)
         widths = np.where(np.isfinite(lo), np.nan, widths)
     if means is not None:
         means = np.where(np.isfinite(lo), np.where(np.isnan(means), lo, means), np.nan)
     return PublishedColumn(
-        attribute.name, column.codes, column.cells, lo, hi, widths, means, behind
+        attribute.name, column.codes, column.cells, lo, hi, widths, means, observed_bounds
     )
 
 
@@ -293,9 +294,8 @@ def _number_spans(cells: tuple[str, ...], render: Render) -> tuple[np.ndarray, n
 def covers(published: PublishedColumn, values: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Whether each record's published cell covers its true value; (n,) bool.
 
-    values: (m,) float64, numbers, places or leaves behind the m distinct values of the original,
-    NaN
-    for none. codes: (n,) which of them each record has.
+    values: (m,) float64, the number, order or leaf of each distinct value of the original, NaN for
+    none. codes: (n,) which of them each record has.
     """
     if len(values) * len(published.cells) <= _MOST_PAIRS:
         # every pair is judged once, and each record looks its own up

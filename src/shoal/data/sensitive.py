@@ -8,15 +8,30 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.data.classes import SensitiveColumn
-from shoal.data.encoding import finding_about, parse_numbers
-from shoal.data.hierarchies.diagnostics import Finding
+from shoal.data.encoding import parse_numbers
+from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.schema import Attribute, Kind, Schema
-from shoal.data.table import Column
+from shoal.data.table import Column, Table
+
+
+def encode_sensitive_columns(
+    table: Table, schema: Schema, earlier: Mapping[str, Mapping[str, int]]
+) -> tuple[dict[str, SensitiveColumn], list[AttributeFinding]]:
+    """The sensitive columns by name, or what is wrong with them. earlier: as in `encode_sensitive`."""
+    encoded: dict[str, SensitiveColumn] = {}
+    findings: list[AttributeFinding] = []
+    for attribute in schema.sensitive:
+        name = attribute.name
+        column, wrong = encode_sensitive(attribute, table.column(name), schema, earlier.get(name))
+        findings += wrong
+        if column is not None:
+            encoded[name] = column
+    return encoded, findings
 
 
 def encode_sensitive(
     attribute: Attribute, column: Column, schema: Schema, earlier: Mapping[str, int] | None = None
-) -> tuple[SensitiveColumn | None, list[Finding]]:
+) -> tuple[SensitiveColumn | None, list[AttributeFinding]]:
     """The column with its values in order, or what is wrong with it.
 
     A missing value is a value of its own: one more place behind all others, one more leaf under the
@@ -42,7 +57,7 @@ def encode_sensitive(
 
 def _encoded(
     attribute: Attribute, column: Column, schema: Schema
-) -> tuple[SensitiveColumn | None, list[Finding]]:
+) -> tuple[SensitiveColumn | None, list[AttributeFinding]]:
     missing = np.array(
         [c in schema.missing_values or c == schema.render.suppressed for c in column.cells],
         dtype=bool,

@@ -98,7 +98,7 @@ class Space:
         """The trees in the order that kernels take them."""
         return self.base, self.parent, self.first, self.last, self.cost
 
-    def near(self, values: np.ndarray) -> np.ndarray:
+    def scaled_positions(self, values: np.ndarray) -> np.ndarray:
         """Positions on the linear attributes in units of loss; (linear, n) int32, C-contiguous."""
         at = self.linear
         scale = self.share[at] * UNIT / np.where(self.width[at] > 0, self.width[at], 1.0)
@@ -111,7 +111,9 @@ class Space:
         at = [j for j, tree in enumerate(self.trees) if tree is not None]
         return np.ascontiguousarray(values[:, at].T.astype(np.int32))
 
-    def frozen(self, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def published_bounds(
+        self, lo: np.ndarray, hi: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What boxes publish: bounds widened to whole nodes, to the grid, or to all where a value
         is missing.
 

@@ -32,6 +32,7 @@ from shoal.data.schema import Kind
 from shoal.data.table import Column
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.hierarchies import declared_hierarchy
 from shoal.policy.loading import _finding, _read
 from shoal.policy.model import AttributePolicy, _Strict
 from shoal.policy.parameters import build
@@ -454,8 +455,7 @@ class Agreement:
 
     def _domain(self, name: str, attribute: FusedAttribute) -> Domain:
         if attribute.hierarchy is not None:
-            hierarchy = self.policy._hierarchy(name, attribute, None)
-            assert hierarchy is not None
+            hierarchy = declared_hierarchy(name, attribute.hierarchy, self.base)
             return Domain(name, hierarchy.leaves, hierarchy=hierarchy)
         if isinstance(attribute.order, list):
             return Domain(name, len(attribute.order), order=tuple(attribute.order))

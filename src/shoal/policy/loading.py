@@ -87,6 +87,9 @@ def _mapping(
     return seen
 
 
+_UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text("utf-8-sig")

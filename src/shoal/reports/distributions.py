@@ -26,7 +26,7 @@ from shoal.data.encoding import EncodedAttribute
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Attribute, Kind
-from shoal.jobs.audit.truth import Truth
+from shoal.data.truth import Truth
 from shoal.policy.model import AttributePolicy
 from shoal.policy.policy import Policy
 

@@ -20,7 +20,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Attribute, Kind, Missing, Role, Schema, Shown
 from shoal.jobs.audit.audit import AuditResult
-from shoal.jobs.audit.truth import Truth
+from shoal.data.truth import Truth
 from shoal.jobs.publish.publish import Outcome
 from shoal.policy import registry
 from shoal.policy.policy import Policy

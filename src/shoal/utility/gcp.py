@@ -29,7 +29,7 @@ class GlobalCertaintyPenalty:
     def score(self, release: Release) -> float | None:
         if not release.records or not release.columns:
             return None
-        widths = [_width(column, release.shown[column.name]) for column in release.columns]
+        widths = [_width(column, release.cell_counts[column.name]) for column in release.columns]
         mean = sum(widths) / len(widths) + release.suppressed * 1.0
         return None if np.isnan(mean) else mean / release.records
 

@@ -41,7 +41,7 @@ class GeneralizedLoss:
         """Mean loss over the records, of every quasi-identifier by name."""
         if not release.records:
             return {column.name: None for column in release.columns}
-        shown, records = release.shown, release.records
+        shown, records = release.cell_counts, release.records
         return {
             column.name: _mean_loss(column, shown[column.name], records)
             for column in release.columns
@@ -58,11 +58,11 @@ def _mean_loss(column: PublishedColumn, shown: np.ndarray, records: int) -> floa
 def _losses(column: PublishedColumn, shown: np.ndarray) -> np.ndarray:
     """Loss of each cell that is shown; NaN where it is no span."""
     lo, hi, widths = column.lo[shown], column.hi[shown], column.widths[shown]
-    if column.behind is not None:  # means: their ranges are known with the original only
+    if column.observed_bounds is not None:  # means: their ranges are known with the original only
         if np.isnan(widths).any():
             return widths
-        spanned = ~np.isnan(column.behind[0][shown])
-        lo, hi = np.where(spanned, column.behind[:, shown], (lo, hi))
+        spanned = ~np.isnan(column.observed_bounds[0][shown])
+        lo, hi = np.where(spanned, column.observed_bounds[:, shown], (lo, hi))
     marked, spans = np.isneginf(lo), np.isfinite(lo)
     if (marked.any() and not np.isnan(widths).any()) or not spans.any():
         return widths

@@ -106,7 +106,7 @@ class Crp:
         points, nothing = points_of(increment, "range"), targets_for((), increment.records)
         labels, count = np.empty(increment.records, dtype=np.int32), 0
         for rows in rows_of_blocks(points, nothing, self.block, k):
-            own = self._classes(increment.at(rows), np.ascontiguousarray(points[:, rows]), k, rng)
+            own = self._classes(increment.take(rows), np.ascontiguousarray(points[:, rows]), k, rng)
             labels[rows] = own + count
             count += int(own.max()) + 1
         return Partition(labels, count)

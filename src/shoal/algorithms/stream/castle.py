@@ -180,7 +180,7 @@ class CastlePublisher:
         codes = np.empty(values.shape, np.int32)
         is_tree = np.array([tree is not None for tree in self._space.trees])
         codes[:, ~is_tree], codes[:, is_tree] = (
-            self._space.near(values).T,
+            self._space.scaled_positions(values).T,
             self._space.leaf(values).T,
         )
         return codes
@@ -267,7 +267,7 @@ class CastlePublisher:
         parts = repaired(self._space, self._promises, records, labels, count)
         if not parts.count:  # the whole holds, though no way to part it was found that does
             parts = Partition(self._promises.capped(records, np.zeros(len(records), np.int32)), 1)
-        lo, hi, loss = self._space.frozen(*boxes(records.values, parts.labels, parts.count))
+        lo, hi, loss = self._space.published_bounds(*boxes(records.values, parts.labels, parts.count))
         made = self._made + np.arange(parts.count, dtype=np.int64)
         self._made += parts.count
         for part in range(parts.count):
@@ -293,7 +293,7 @@ class CastlePublisher:
         k, people, costs = self._promises.k, person_codes(records.people), self._space.costs
         if (people.max() + 1 if len(people) else len(records)) < 2 * k:
             return np.zeros(len(records), np.int32), 1
-        near, leaf = self._space.near(records.values), self._space.leaf(records.values)
+        near, leaf = self._space.scaled_positions(records.values), self._space.leaf(records.values)
         picks = self._rng(4, self._made).permutation(len(records))
         labels, count = condense.nearest(near, leaf, people, picks, k, condense.BY_DRAW, *costs)
         condense.join(near, leaf, people, labels, count, *costs)

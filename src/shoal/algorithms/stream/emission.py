@@ -104,7 +104,7 @@ def matrix_of(space: Space, records: Arrivals) -> Matrix:
     is_tree = np.array([tree is not None for tree in space.trees])
     codes = np.empty((len(records), space.attributes), np.int32)
     codes[:, ~is_tree], codes[:, is_tree] = (
-        space.near(records.values).T,
+        space.scaled_positions(records.values).T,
         space.leaf(records.values).T,
     )
     base = np.full(space.attributes, -1, np.int32)

@@ -148,7 +148,7 @@ class FaanstPublisher:
         partition = self._cluster(part, must_leave, rng)
         made = self._made + np.arange(partition.count, dtype=np.int64)
         self._made += partition.count
-        lo, hi, loss = self._space.frozen(*boxes(part.values, partition.labels, partition.count))
+        lo, hi, loss = self._space.published_bounds(*boxes(part.values, partition.labels, partition.count))
         in_one = partition.labels >= 0
         kind[rest[in_one]], cluster[rest[in_one]] = NEW, made[partition.labels[in_one]]
         kind[rest[~in_one & must_leave]] = SUPPRESS
@@ -199,7 +199,7 @@ class FaanstPublisher:
         if people < k:
             return Partition(np.full(n, -1, np.int32), 0)
         near, leaf, costs = (
-            self._space.near(records.values),
+            self._space.scaled_positions(records.values),
             self._space.leaf(records.values),
             self._space.costs,
         )

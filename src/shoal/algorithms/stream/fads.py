@@ -240,7 +240,7 @@ class FadsPublisher:
             self._space, self._promises, records, *self._greedy_condense(records, rng)
         )
         made = self._made + np.arange(partition.count, dtype=np.int64)
-        lo, hi, loss = self._space.frozen(*boxes(records.values, partition.labels, partition.count))
+        lo, hi, loss = self._space.published_bounds(*boxes(records.values, partition.labels, partition.count))
         self._made += partition.count
         again = loss < self._parameters.tau
         self._reusable.add(made[again], lo[again], hi[again], loss[again])
@@ -253,7 +253,7 @@ class FadsPublisher:
         """Function 1: clusters of k people, and everybody left over in the cluster whose loss grows
         least.
         """
-        near, leaf = self._space.near(records.values), self._space.leaf(records.values)
+        near, leaf = self._space.scaled_positions(records.values), self._space.leaf(records.values)
         people, picks, costs = (
             person_codes(records.people),
             rng.permutation(len(records)),

@@ -129,7 +129,7 @@ class FadsTuplePublisher:
         members = self._cluster(records)
         if members is None:
             return self._alone(REUSE, used) if used >= 0 else self._alone(self._leftover, -1)
-        lo, hi, loss = self._space.frozen(
+        lo, hi, loss = self._space.published_bounds(
             *boxes(records.values[members], np.zeros(len(members), np.int64), 1)
         )
         if used >= 0 and self._reusable.loss[used] < loss[0]:
@@ -147,7 +147,7 @@ class FadsTuplePublisher:
         whole = np.flatnonzero(~np.isnan(records.values).any(axis=1))
         part = records.part(whole)
         near, leaf, people = (
-            self._space.near(part.values),
+            self._space.scaled_positions(part.values),
             self._space.leaf(part.values),
             person_codes(part.people),
         )

@@ -76,5 +76,5 @@ class Datafly:
             node = (*node[:widest], node[widest] + 1, *node[widest + 1 :])
             classes, _ = lattice.rolled_up(classes, node)
         return Cut.at_levels(
-            matrix, node, lattice.suppressed(node), account=account(lattice, node, judged)
+            matrix, node, lattice.suppressed(node), search_statistics=account(lattice, node, judged)
         )

@@ -148,11 +148,11 @@ class FullDomain:
         told = account(lattice, found.node, found.judged, found.bound == found.score) | {
             "bound": found.bound
         }
-        cut = Cut.at_levels(matrix, found.node, suppressed, account=told)
+        cut = Cut.at_levels(matrix, found.node, suppressed, search_statistics=told)
         if not rounds or not suppressed.any():
             return cut
         return replace(
-            cut, then=self._again(matrix, promises, suppressed, low, high, rounds, clock)
+            cut, next_round=self._again(matrix, promises, suppressed, low, high, rounds, clock)
         )
 
     def _again(
@@ -167,7 +167,7 @@ class FullDomain:
     ) -> Cut | None:
         """The same search among the suppressed records; None where it would save nobody."""
         rest = np.flatnonzero(suppressed)
-        part, asked = matrix.at(rest), _Part(promises, rest, len(suppressed))
+        part, asked = matrix.take(rest), _Part(promises, rest, len(suppressed))
         if part.people < promises.k:
             return None
         try:

@@ -85,7 +85,7 @@ class Incognito:
             matrix,
             node,
             lattice.suppressed(node),
-            account=account(lattice, node, judged, proven=True),
+            search_statistics=account(lattice, node, judged, proven=True),
         )
 
 

@@ -91,7 +91,7 @@ class TopDownSpecialization:
             "groups": [groups.count for groups in state.groups],
             "least": [groups.least for groups in state.groups],
         }
-        return Cut(tuple(starts), np.zeros(matrix.records, dtype=bool), account=account)
+        return Cut(tuple(starts), np.zeros(matrix.records, dtype=bool), search_statistics=account)
 
 
 @dataclass(frozen=True)

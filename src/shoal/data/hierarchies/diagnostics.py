@@ -1,61 +1,20 @@
-"""What is wrong with a hierarchy, all at once and before anything is built from it.
-
-Messages name the attribute, counts and rules. The labels and values concerned are kept apart in
-`Finding.values`: a message may be shown to anybody, they only to the owner of the data.
-"""
+"""What is wrong with a hierarchy, all at once and before anything is built from it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
+from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.hierarchies.paths import Paths
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from shoal.data.hierarchies.hierarchy import Hierarchy
 
 MOST_PLACES = 5  # named in a message
 
 
-class Fault(StrEnum):
-    """What can be wrong with a hierarchy."""
-
-    NO_ROWS = "no rows"
-    EMPTY_LABELS = "empty labels"
-    UNEVEN_ROWS = "uneven rows"
-    SEVERAL_ROOTS = "several roots"
-    DUPLICATE_LEAVES = "duplicate leaves"
-    TWO_PARENTS = "two parents"
-    TWO_NODES = "label names two nodes"
-    GAP = "gap"
-    POLICY = "policy"
-    MISFIT = "misfit"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One fault of one hierarchy.
-
-    count: how many labels, rows or records it concerns, as the message says.
-    values: the labels or values concerned; for the owner's eyes only, and never in the message.
-    """
-
-    kind: Fault
-    attribute: str
-    count: int
-    message: str
-    values: tuple[str, ...] = field(default=(), repr=False)
-
-    def __str__(self) -> str:
-        return self.message
-
-
-def diagnose(rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> list[Finding]:
+def diagnose(rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> list[AttributeFinding]:
     """Everything wrong with the rows of a hierarchy, leaf first; empty when it can be built.
 
     Uneven rows are a fault of tables only; trees written as paths may well have leaves at different
@@ -75,34 +34,6 @@ def diagnose(rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> list
     return report.findings
 
 
-def gaps(
-    hierarchy: Hierarchy, attribute: str, values: Sequence[str], counts: np.ndarray
-) -> list[Finding]:
-    """The values of the data that the hierarchy has no leaf for; at most one finding.
-
-    values: distinct texts of the column, missing ones left out. counts: records that hold each.
-    """
-    texts = np.array(values, dtype=object)
-    absent = hierarchy.leaf_codes(texts) < 0
-    if not absent.any():
-        return []
-    records = int(np.asarray(counts)[absent].sum())
-    lost = tuple(texts[absent])
-    inner = sum(hierarchy.node_of_label(value) >= 0 for value in lost)
-    aside = f", {inner} of them the label of a group rather than of a value" if inner else ""
-    return [
-        Finding(
-            Fault.GAP,
-            attribute,
-            records,
-            f"{about(attribute)}{_counted(records, 'record lies', 'records lie')} outside the"
-            f" hierarchy ({_counted(len(lost), 'distinct value', 'distinct values')}{aside}); add"
-            " them as leaves, or list them under 'missing_values'",
-            lost,
-        )
-    ]
-
-
 class Rule(Protocol):
     """What a maker says about values it has no place for."""
 
@@ -116,7 +47,7 @@ class Rule(Protocol):
 
 def values_without_leaf(
     rule: Rule, attribute: str, values: np.ndarray, counts: np.ndarray | None = None
-) -> list[Finding]:
+) -> list[AttributeFinding]:
     """The values that a maker has no place for; at most one finding.
 
     values: distinct texts of the column, missing ones left out. counts: records that hold each, if
@@ -135,7 +66,7 @@ def values_without_leaf(
         who = f"{_counted(count, 'record', 'records')} with {distinct}"
     lost = tuple(np.asarray(values, dtype=object)[unfit])
     return [
-        Finding(
+        AttributeFinding(
             Fault.MISFIT,
             attribute,
             count,
@@ -157,11 +88,11 @@ class _Report:
 
     def __init__(self, attribute: str) -> None:
         self.attribute = attribute
-        self.findings: list[Finding] = []
+        self.findings: list[AttributeFinding] = []
 
     def add(self, kind: Fault, count: int, text: str, values: Iterable[str] = ()) -> None:
         message = f"{about(self.attribute)}the hierarchy {text}"
-        self.findings.append(Finding(kind, self.attribute, count, message, tuple(values)))
+        self.findings.append(AttributeFinding(kind, self.attribute, count, message, tuple(values)))
 
 
 def about(attribute: str) -> str:

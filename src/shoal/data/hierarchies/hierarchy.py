@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data.hierarchies.diagnostics import Fault, diagnose
+from shoal.data.findings import Fault
+from shoal.data.hierarchies.diagnostics import diagnose
 from shoal.data.hierarchies.paths import Paths, Trie
 from shoal.errors import InputError
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from shoal.binding.columns import check_columns
 from shoal.binding.table import bind
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
+from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.hierarchies import MAKERS
-from shoal.data.hierarchies.diagnostics import Fault, Finding, diagnose, values_without_leaf
+from shoal.data.hierarchies.diagnostics import diagnose, values_without_leaf
 from shoal.data.hierarchies.table import read_paths
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -22,7 +24,7 @@ from shoal.policy.policy import Policy
 from shoal.privacy.promises import nearest_feasible
 
 
-def check_files(policy_path: Path, data_path: str | None) -> list[Finding]:
+def check_files(policy_path: Path, data_path: str | None) -> list[AttributeFinding]:
     """Every finding about a policy file and, if given, its data. Values stand apart from messages."""
     try:
         policy = Policy.load(policy_path)
@@ -38,7 +40,9 @@ def check_files(policy_path: Path, data_path: str | None) -> list[Finding]:
     return _findings(policy, table)
 
 
-def check(policy: Policy | str | Path | dict[str, Any], frame: Any = None) -> list[Finding]:
+def check(
+    policy: Policy | str | Path | dict[str, Any], frame: Any = None
+) -> list[AttributeFinding]:
     """Every finding: columns, hierarchy tables, values outside them, numbers, domains, people, and
     what can't hold.
 
@@ -70,8 +74,8 @@ def _stream_findings(policy: Policy, table: Table) -> list[str]:
     return []
 
 
-def _findings(policy: Policy, table: Table | None) -> list[Finding]:
-    findings = _plain([] if table is None else policy.check_columns(table.names))
+def _findings(policy: Policy, table: Table | None) -> list[AttributeFinding]:
+    findings = _plain([] if table is None else check_columns(table.names, policy))
     broken = _table_findings(policy)
     findings += broken
     if table is None or findings:
@@ -82,7 +86,8 @@ def _findings(policy: Policy, table: Table | None) -> list[Finding]:
     fitting, found = bind(table, policy)
     if fitting is None:
         return [
-            finding if isinstance(finding, Finding) else _plain([finding])[0] for finding in found
+            finding if isinstance(finding, AttributeFinding) else _plain([finding])[0]
+            for finding in found
         ]
     whole_table = fitting.published(fitting.encoded.matrix().subjects)
     people = {name: len(codes) for name, codes in fitting.populations.items()}
@@ -92,9 +97,9 @@ def _findings(policy: Policy, table: Table | None) -> list[Finding]:
     )
 
 
-def _table_findings(policy: Policy) -> list[Finding]:
+def _table_findings(policy: Policy) -> list[AttributeFinding]:
     """What is wrong with the hierarchy files themselves."""
-    findings: list[Finding] = []
+    findings: list[AttributeFinding] = []
     for name, attribute in policy.model.attributes.items():
         if isinstance(attribute.hierarchy, str):
             try:
@@ -104,9 +109,9 @@ def _table_findings(policy: Policy) -> list[Finding]:
     return findings
 
 
-def _maker_findings(policy: Policy, table: Table) -> list[Finding]:
+def _maker_findings(policy: Policy, table: Table) -> list[AttributeFinding]:
     """Values that the rule of a made hierarchy has no place for."""
-    findings: list[Finding] = []
+    findings: list[AttributeFinding] = []
     for name, attribute in policy.model.attributes.items():
         if isinstance(attribute.hierarchy, dict) and name in table.names:
             ((kind, argument),) = attribute.hierarchy.items()
@@ -124,5 +129,5 @@ def _maker_findings(policy: Policy, table: Table) -> list[Finding]:
     return findings
 
 
-def _plain(messages: list[str]) -> list[Finding]:
-    return [Finding(Fault.POLICY, "", 1, message) for message in messages]
+def _plain(messages: list[str]) -> list[AttributeFinding]:
+    return [AttributeFinding(Fault.POLICY, "", 1, message) for message in messages]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from shoal.binding.columns import looks_like_data
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
 from shoal.data.encoding import parse_numbers
@@ -20,7 +21,6 @@ from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.parameters import build
-from shoal.policy.policy import looks_like_data
 
 MANY = 50  # distinct texts from which a category can hardly be published without a hierarchy
 

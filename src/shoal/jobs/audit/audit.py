@@ -14,22 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from shoal.binding.populations import fitting
+from shoal.binding.columns import check_columns
+from shoal.binding.release import bind_release, unremoved_identifiers
+from shoal.binding.table import bind_original
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
 from shoal.data.certificate import Certificate
-from shoal.data.classes import Classes
-from shoal.data.encoding import EncodedAttribute, encode
+from shoal.data.encoding import encode
 from shoal.data.progress import Progress, no_progress
-from shoal.data.release import Release, is_suppressed, label_classes, read_columns
-from shoal.data.schema import Kind, Schema
-from shoal.data.sensitive import encode_sensitive
+from shoal.data.release import Release
+from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.jobs.audit.downstream import downstream as downstream_of
 from shoal.jobs.audit.faults import faults
+from shoal.jobs.audit.reading import read_release
 from shoal.jobs.audit.reference import Measures
-from shoal.jobs.audit.truth import Truth
+from shoal.data.truth import Truth
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.version import VERSION
@@ -77,7 +78,7 @@ def audit_table(
     started = time.process_time()
     truth = None
     if original is None:
-        schema, findings = policy.bind_release(released)
+        schema, findings = bind_release(released, policy)
     else:
         schema, truth, findings = _bound_to(released, policy, original)
     if schema is None or findings:
@@ -96,9 +97,9 @@ def _bound_to(
     released: Table, policy: Policy, original: Table
 ) -> tuple[Schema | None, Truth | None, list[Any]]:
     """The schema of the original, and what it tells about the release; or every finding."""
-    schema, found = policy.bind(original)
-    findings: list[Any] = [f"original: {finding}" for finding in found]
-    findings += policy.check_columns(released.names, released=True)
+    schema, unbound = bind_original(original, policy)
+    findings: list[Any] = [f"original: {finding}" for finding in unbound]
+    findings += check_columns(released.names, policy, released=True)
     if original.records != released.records:
         findings.append(
             f"original: has {original.records} records, the release {released.records}; "
@@ -167,12 +168,8 @@ def measure(
             "out": release.records,
             "suppressed": release.suppressed,
         },
-        "subjects": _subject_count(release, schema),
-        "counted": (
-            "subjects"
-            if policy.subject is None or _people_known(released, schema, truth)
-            else "rows"
-        ),
+        "subjects": _subject_count(release),
+        "counted": "subjects" if _counts_people(released, policy.subject, truth) else "rows",
         "classes": {
             "count": release.classes.count,
             "min": int(people.min()) if len(people) else None,
@@ -189,7 +186,7 @@ def measure(
     if truth is not None:
         progress("comparing with the original")
         found = faults(released, release, schema, truth)
-    kept = policy.unremoved_identifiers(released, None if truth is None else truth.original)
+    kept = unremoved_identifiers(released, None if truth is None else truth.original, policy)
     if kept:
         found["not_removed"] = len(kept)
     if truth is not None or kept:
@@ -213,101 +210,11 @@ def _reports(
 _RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")
 
 
-def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth | None) -> Release:
-    """The released table as its readers see it; raises InputError with everything that can't be
-    read.
-    """
-    columns, unreadable = read_columns(released, schema)
-    findings: list[Any] = list(unreadable)
-    sensitive = {}
-    for attribute in schema.sensitive:
-        earlier = policy.earlier.get(attribute.name)
-        column, found = encode_sensitive(
-            attribute, released.column(attribute.name), schema, earlier
-        )
-        findings += found
-        if column is not None:
-            sensitive[attribute.name] = column
-    if findings:
-        raise InputError.from_findings(findings)
-    if truth is not None:
-        columns = tuple(
-            (
-                column
-                if column.behind is None
-                else column.with_values(truth.values(encoded), _domain_width(encoded))
-            )
-            for column, encoded in zip(columns, truth.encoded.attributes, strict=True)
-        )
-    suppressed = is_suppressed(columns, schema.render.suppressed)
-    if truth is not None:
-        # who was not suppressed but shows the mark everywhere is in a class like everybody else
-        suppressed &= truth.aligned(_suppressed_in_original(truth, suppressed, policy))
-    labels, count = label_classes(columns, suppressed)
-    classes = Classes(
-        labels,
-        count,
-        _subjects(released, schema, truth),
-        sensitive,
-        {c.name: c.codes for c in columns},
-    )
-    if policy.populations:
-        classes = replace(classes, population=fitting(policy.populations, schema, columns, classes))
-    return Release(
-        columns, classes, policy.required_k, _label(released, schema), _originals(schema, truth)
-    )
+def _counts_people(released: Table, subject: str | None, truth: Truth | None) -> bool:
+    """Whether people are counted: it is known who they are, or every record is its own."""
+    return subject is None or truth is not None or subject in released.names
 
 
-def _domain_width(encoded: EncodedAttribute) -> float:
-    domain = encoded.attribute.domain
-    return np.nan if domain is None else domain[1] - domain[0]
-
-
-def _suppressed_in_original(truth: Truth, marked: np.ndarray, policy: Policy) -> np.ndarray:
-    """Records of the original that are in no class; (n,) bool. marked: those that show the mark
-    everywhere.
-    """
-    if truth.suppressed is not None:
-        return truth.suppressed
-    if policy.recodes_globally and not marked.all():
-        return np.ones(
-            len(marked), dtype=bool
-        )  # its method suppresses what would be too small a class
-    return truth.encoded.suppressed
-
-
-def _people_known(released: Table, schema: Schema, truth: Truth | None) -> bool:
-    return truth is not None or (
-        schema.subject is not None and schema.subject.name in released.names
-    )
-
-
-def _subjects(released: Table, schema: Schema, truth: Truth | None) -> np.ndarray | None:
-    if truth is not None:
-        return None if truth.encoded.subjects is None else truth.aligned(truth.encoded.subjects)
-    if schema.subject is not None and schema.subject.name in released.names:
-        return released.column(schema.subject.name).codes.astype(np.int32)
-    return None
-
-
-def _subject_count(release: Release, schema: Schema) -> int:
+def _subject_count(release: Release) -> int:
     subjects = release.classes.subjects
     return release.records if subjects is None else len(np.unique(subjects))
-
-
-def _label(released: Table, schema: Schema) -> np.ndarray | None:
-    return (
-        None
-        if schema.label is None or schema.label not in released.names
-        else released.column(schema.label).codes
-    )
-
-
-def _originals(schema: Schema, truth: Truth | None) -> dict[str, np.ndarray]:
-    if truth is None:
-        return {}
-    return {
-        encoded.attribute.name: truth.values(encoded)
-        for encoded in truth.encoded.attributes
-        if encoded.attribute.kind is Kind.NUMBER and encoded.attribute.hierarchy is None
-    }

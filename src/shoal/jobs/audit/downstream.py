@@ -14,7 +14,7 @@ from shoal.errors import InputError
 from shoal.utility.downstream import Spans, prediction_errors, query_error
 
 if TYPE_CHECKING:
-    from shoal.jobs.audit.truth import Truth
+    from shoal.data.truth import Truth
 
 MOST_RECORDS = 100_000  # of a larger table that many are drawn
 
@@ -38,8 +38,6 @@ def downstream(release: Release, schema: Schema, truth: Truth | None, seed: int)
         kept = release.classes.labels[chosen] >= 0
         told |= {"label": schema.label, **prediction_errors(columns, label, kept, seed)}
     return told
-
-
 
 
 def _chosen(records: int, seed: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from shoal.data.encoding import EncodedAttribute, mean_decimals
 from shoal.data.release import PublishedColumn, Release, covers
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table, as_text
-from shoal.jobs.audit.truth import Truth
+from shoal.data.truth import Truth
 
 
 def cells_match_original(
@@ -30,7 +30,7 @@ def cells_match_original(
         encoded.texts[: encoded.present]
     ) + 1e-12 * np.abs(means)
     is_mean = np.abs(shown - means) <= rounding
-    if published.behind is None:
+    if published.observed_bounds is None:
         return covered & (is_mean | np.isnan(shown))
     return np.where(np.isnan(shown), covered, is_mean)
 

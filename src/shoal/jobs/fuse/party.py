@@ -31,6 +31,7 @@ from shoal.algorithms.fusion.party_tds import (
 )
 from shoal.algorithms.fusion.secure_maximum import check_computing, colluding_parties
 from shoal.algorithms.steps.specialization import MOST_CHILDREN, Step
+from shoal.binding.release import bind_release
 from shoal.connectors import files
 from shoal.connectors.journal import Journal
 from shoal.connectors.party_link import Identity, Kind, LinkLost, PartyLink
@@ -592,7 +593,7 @@ def write_release(
         files.write(fused.published, draft, kind, compressed=output.endswith(".gz"))
         written = files.read_as(draft, kind, policy.audited_columns)
         released = Table(written.frame)
-        schema, findings = policy.bind_release(released)
+        schema, findings = bind_release(released, policy)
         if schema is None or findings:
             raise InputError.from_findings(findings)
         certificate, release = measure(released, schema, policy, None, progress)

@@ -48,8 +48,6 @@ def explain(
     return told
 
 
-
-
 def _suppressed(lattice: Lattice, cut: Cut, whole_table: Classes, policy: Policy) -> dict[str, Any]:
     """Which promises the suppressed records would break, and which columns set them apart."""
     assert cut.levels is not None
@@ -138,7 +136,10 @@ def _changed(
 
 
 def _outcome(cut: Cut) -> dict[str, Any]:
-    return {"suppressed": int((cut.round_of_record() < 0).sum()), "score": cut.account.get("score")}
+    return {
+        "suppressed": int((cut.round_of_record() < 0).sum()),
+        "score": cut.search_statistics.get("score"),
+    }
 
 
 def _now_without(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from shoal.data.classes import Classes
+from shoal.binding.table import BoundTable
 from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute, span_ends
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -31,13 +31,13 @@ SCHEMA = "shoal.plan/1"
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnMapping:
     """What becomes of one quasi-identifier's values.
 
-    cells: published text of each value; numbers: [least, greatest, published text] of spans of
-    numbers. unchanged:
-    every number is published as it is. whole: the one text that is published of everything, None
-    else.
+    cells: published text of each value.
+    numbers: [least, greatest, published text] of spans of numbers.
+    unchanged: every number is published as it is.
+    whole: the one text that is published of everything, None else.
     """
 
     cells: dict[str, str]
@@ -46,11 +46,9 @@ class Column:
     whole: str | None = None
 
     def texts(self, encoded: EncodedAttribute, render: Render) -> list[str | None]:
-        """The published text of each rank of a table, None for a value that the plan does not
-        cover.
+        """The published text of each rank of a table, None where the plan does not cover it.
 
-        A missing value stays missing, but where everything is generalized to one: then nobody shows
-        anything.
+        A missing value stays missing, except where everything is generalized to one text.
         """
         some_missing = encoded.present < len(encoded.texts)
         if self.whole is not None:
@@ -70,7 +68,7 @@ class Column:
         )
 
 
-_ROUND = TypeAdapter(dict[str, Column])
+_ROUND = TypeAdapter(dict[str, ColumnMapping])
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class Plan:
 
     method: dict[str, Any]
     suppression: float
-    rounds: tuple[dict[str, Column], ...]
+    rounds: tuple[dict[str, ColumnMapping], ...]
 
     @classmethod
     def of(
@@ -92,7 +90,7 @@ class Plan:
         """What a cut does to the values of the table that it was made for."""
         rounds = tuple(
             {e.attribute.name: _column(one, j, e, render) for j, e in enumerate(attributes)}
-            for one in cut.cuts
+            for one in cut.rounds
         )
         return cls(method, float(method["parameters"].get("suppression") or 0.0), rounds)
 
@@ -131,68 +129,86 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Followed:
-    """A table recoded by a plan. uncovered: by attribute, distinct values and records that the plan
-    does not cover.
+class AppliedPlan:
+    """A table recoded by a plan.
+
+    uncovered: by attribute, distinct values and records that the plan does not cover.
+    not_covered: records that it suppresses for such a value. broken: those whose class would break
+        a promise.
     """
 
     recoding: GlobalRecoding
     uncovered: dict[str, dict[str, int]]
+    not_covered: int
     broken: int
 
 
-def follow(
-    plan: Plan,
-    attributes: tuple[EncodedAttribute, ...],
-    whole_table: Classes,
-    missing: np.ndarray,
-    promises: list[Any],
-    render: Render,
-) -> Followed:
-    """The table recoded; raises InputError and PromiseError where the plan doesn't fit or
-    suppresses too much.
+def apply_plan(plan: Plan, bound: BoundTable, promises: list[Any]) -> AppliedPlan:
+    """The table recoded by a plan that was made for another.
 
-    everybody: all records in one class. missing: (n,) bool, records that the rule for missing
-    values suppresses.
+    Raises InputError and PromiseError where the plan doesn't fit or suppresses too much.
     """
+    attributes, render = bound.encoded.attributes, bound.schema.render
     _require_same(plan, attributes)
-    bound = BoundPromises(promises, whole_table)
-    turn = np.full(len(missing), -1, dtype=np.int32)
-    left, covered = ~missing, ~missing
+    instruments = BoundPromises(promises, bound.whole_table)
+    missing = bound.encoded.suppressed
+    round_of_record = np.full(len(missing), -1, dtype=np.int32)
+    remaining = covered = ~missing
     uncovered: dict[str, dict[str, int]] = {}
     texts = []
     for number, columns in enumerate(plan.rounds):
-        known, shown = left.copy(), []
-        for encoded in attributes:
-            found = columns[encoded.attribute.name].texts(encoded, render)
-            gap = np.array([text is None for text in found])
-            if number == 0 and gap.any():
-                records = gap[encoded.ranks] & ~missing
-                uncovered[encoded.attribute.name] = {
+        texts_of_round, known, gaps = _texts_of_round(columns, attributes, remaining, render)
+        texts.append(texts_of_round)
+        if number == 0:
+            covered = known
+            uncovered = {
+                name: {
                     "values": int(gap.sum()),
-                    "records": int(records.sum()),
+                    "records": int((gap[encoded.ranks] & ~missing).sum()),
                 }
-            known &= ~gap[encoded.ranks]
-            shown.append(tuple(render.suppressed if text is None else text for text in found))
-        texts.append(tuple(shown))
-        covered = known if number == 0 else covered
-        kept = _keeping(bound, attributes, tuple(shown), known)
-        turn[kept] = number
-        left &= ~kept
-    broken = int((covered & (turn < 0)).sum())
+                for (name, gap), encoded in zip(gaps.items(), attributes, strict=True)
+                if gap.any()
+            }
+        kept = _keeping(instruments, attributes, texts_of_round, known)
+        round_of_record[kept] = number
+        remaining = remaining & ~kept
+    suppressed = round_of_record < 0
+    broken = int((covered & suppressed).sum())
     allowed = int(Fraction(str(plan.suppression)) * len(missing))
     if broken > allowed:
         raise PromiseError(
             f"plan: {broken} of {len(missing)} records are in classes that break a promise, and it"
             f" allows to suppress {allowed}; find a new plan for this table"
         )
-    return Followed(GlobalRecoding(tuple(texts), turn), uncovered, broken)
+    not_covered = int(suppressed.sum()) - broken - int(missing.sum())
+    recoding = GlobalRecoding(tuple(texts), round_of_record)
+    return AppliedPlan(recoding, uncovered, not_covered, broken)
+
+
+def _texts_of_round(
+    columns: dict[str, ColumnMapping],
+    attributes: tuple[EncodedAttribute, ...],
+    remaining: np.ndarray,
+    render: Render,
+) -> tuple[tuple[tuple[str, ...], ...], np.ndarray, dict[str, np.ndarray]]:
+    """What one round publishes of each rank, by attribute.
+
+    Beside it the remaining records that it covers, (n,) bool, and by name which ranks it does not.
+    """
+    known = remaining.copy()
+    texts: list[tuple[str, ...]] = []
+    gaps = {}
+    for encoded in attributes:
+        name = encoded.attribute.name
+        published = columns[name].texts(encoded, render)
+        gaps[name] = np.array([text is None for text in published])
+        known &= ~gaps[name][encoded.ranks]
+        texts.append(tuple(render.suppressed if text is None else text for text in published))
+    return tuple(texts), known, gaps
 
 
 def _require_same(plan: Plan, attributes: tuple[EncodedAttribute, ...]) -> None:
-    """Raises InputError with every quasi-identifier that the plan lacks, or has and the policy
-    lacks.
-    """
+    """Raises InputError with every quasi-identifier that the plan or the policy lacks."""
     asked = {e.attribute.name for e in attributes}
     known = set(plan.rounds[0]) if plan.rounds else set()
     findings = [
@@ -200,7 +216,7 @@ def _require_same(plan: Plan, attributes: tuple[EncodedAttribute, ...]) -> None:
         for name in asked - known
     ]
     findings += [
-        f"plan: attribute '{name}' is no quasi-identifier of the policy; mend either"
+        f"plan: attribute '{name}' is not a quasi-identifier of the policy; correct one of them"
         for name in known - asked
     ]
     if findings:
@@ -238,10 +254,10 @@ def _numbered(texts: tuple[str, ...]) -> np.ndarray:
     return np.array([number.setdefault(text, len(number)) for text in texts], dtype=np.int64)
 
 
-def _column(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> Column:
+def _column(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> ColumnMapping:
     """What a cut does to the values that attribute j may have."""
     if len(cut.starts[j]) == 1:
-        return Column(
+        return ColumnMapping(
             {}, [], whole=code_texts(cut, j, encoded, np.zeros(1, dtype=np.int64), render)[0]
         )
     unchanged = cut.levels is not None and cut.levels[j] == 0
@@ -250,9 +266,9 @@ def _column(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> Colu
     elif encoded.attribute.kind is Kind.ORDINAL:
         values = encoded.attribute.order or ()
     else:
-        return Column({}, [] if unchanged else _spans(cut, j, encoded, render), unchanged)
+        return ColumnMapping({}, [] if unchanged else _spans(cut, j, encoded, render), unchanged)
     texts = code_texts(cut, j, encoded, np.arange(len(values)), render)
-    return Column(dict(zip(values, values if unchanged else texts, strict=True)), [])
+    return ColumnMapping(dict(zip(values, values if unchanged else texts, strict=True)), [])
 
 
 def _spans(

@@ -1,6 +1,4 @@
-"""From a bound table to the frame that would be published: classes or cut, recoding, order of the
-rows.
-"""
+"""From a bound table to the frame that would be published: classes or cut, recoding, order."""
 
 from __future__ import annotations
 
@@ -15,22 +13,21 @@ from shoal.algorithms.steps.repair import repair
 from shoal.binding.table import BoundTable
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
-from shoal.data.encoding import EncodedTable
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding, Recoding
-from shoal.data.schema import Render, Role, Schema
+from shoal.data.schema import Role
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
-from shoal.jobs.audit.truth import Truth
+from shoal.data.truth import Truth
 from shoal.jobs.publish.pseudonyms import pseudonyms
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises, nearest_feasible
 
 
 def ordered(table: Table, policy: Policy) -> Table:
-    """The table as methods see it: as it came, or by content where the release is to be shuffled."""
+    """The table as methods see it: in its own order, or by content if the release is shuffled."""
     if policy.model.render.order == "input":
         return table
     # ties are broken by what records hold, so that nothing of the input's order is left
@@ -40,33 +37,31 @@ def ordered(table: Table, policy: Policy) -> Table:
 def find_classes(
     matrix: Matrix, whole_table: Classes, policy: Policy, progress: Progress = no_progress
 ) -> tuple[Partition | Cut, float]:
-    """The classes, every promise kept, and the CPU seconds it took; raises InfeasibleError where
-    there are none.
+    """The classes, every promise kept, and the CPU seconds it took.
 
-    A method that recodes globally finds a cut, which tells the classes.
+    A method that recodes globally finds a cut, which tells the classes. Raises InfeasibleError where
+    no classes keep the promises.
     """
     promises = policy.build_promises()
-    findings = nearest_feasible(
-        promises, whole_table, {name: len(codes) for name, codes in matrix.populations.items()}
-    )
+    people = {name: len(codes) for name, codes in matrix.populations.items()}
+    findings = nearest_feasible(promises, whole_table, people)
     if findings:
         raise InfeasibleError(findings[0], findings[1:])
     bound = BoundPromises(promises, whole_table)
-    method, rng = policy.build_method("publish"), np.random.default_rng(policy.model.seed)
+    method = policy.build_method("publish")
+    rng = np.random.default_rng(policy.model.seed)
     started = time.process_time()
-    found: Partition | Cut
+    classes: Partition | Cut
     if callable(getattr(method, "cut", None)):
         _require_covered(promises, matrix)
-        found = method.cut(matrix, bound, rng, progress)
+        classes = method.cut(matrix, bound, rng, progress)
     else:
-        found = repair(matrix, method.partition(matrix, bound, rng), bound)
-    return found, time.process_time() - started
+        classes = repair(matrix, method.partition(matrix, bound, rng), bound)
+    return classes, time.process_time() - started
 
 
 def _require_covered(promises: list[Any], matrix: Matrix) -> None:
-    """Raises InputError where some quasi-identifier is in no promise: a cut would publish it as it
-    is.
-    """
+    """Raises InputError where a quasi-identifier is in no promise: a cut would publish it as it is."""
     if any(promise.model != "k-anonymity" or not promise.attributes for promise in promises):
         return
     covered = {name for promise in promises for name in promise.attributes}
@@ -90,32 +85,32 @@ class Recoded:
 
 
 def recode(
-    table: Table, fitting: BoundTable, found: Partition | Cut | GlobalRecoding, policy: Policy
+    table: Table, bound: BoundTable, classes: Partition | Cut | GlobalRecoding, policy: Policy
 ) -> Recoded:
     """The release as it would be published, shuffled where the policy says so."""
-    encoded = fitting.encoded
-    recoding = _recoding(found, encoded, fitting.schema.render)
+    recoding = _of_whole_table(classes, bound)
     suppressed = recoding.suppressed
-    withheld = _must_withhold(policy.build_promises(), fitting.whole_table, suppressed)
-    frame = _recoded(table, fitting.schema, encoded, recoding, withheld)
-    if fitting.schema.render.order == "input":
-        return Recoded(frame, Truth(table, encoded, None, suppressed))
-    rows = mixed(frame, policy.model.seed)
-    return Recoded(frame[rows], Truth(table, encoded, rows, suppressed))
+    withheld = _must_withhold(policy.build_promises(), bound.whole_table, suppressed)
+    frame = _recoded(table, bound, recoding, withheld)
+    if bound.schema.render.order == "input":
+        return Recoded(frame, Truth(table, bound.encoded, None, suppressed))
+    rows = shuffled_order(frame, policy.model.seed)
+    return Recoded(frame[rows], Truth(table, bound.encoded, rows, suppressed))
 
 
-def _recoding(
-    found: Partition | Cut | GlobalRecoding, encoded: EncodedTable, render: Render
+def _of_whole_table(
+    classes: Partition | Cut | GlobalRecoding, bound: BoundTable
 ) -> Recoding | GlobalRecoding:
     """What was found for the records that have all values, carried to the whole table."""
-    if isinstance(found, GlobalRecoding):
-        return found
+    if isinstance(classes, GlobalRecoding):
+        return classes
+    encoded = bound.encoded
     of_record = np.full(encoded.records, -1, dtype=np.int32)
-    if isinstance(found, Cut):
-        of_record[~encoded.suppressed] = found.round_of_record()
-        return GlobalRecoding.of(found, of_record, encoded.attributes, render)
-    of_record[~encoded.suppressed] = found.labels
-    return Recoding.of(of_record, found.count, encoded.attributes)
+    if isinstance(classes, Cut):
+        of_record[~encoded.suppressed] = classes.round_of_record()
+        return GlobalRecoding.of(classes, of_record, encoded.attributes, bound.schema.render)
+    of_record[~encoded.suppressed] = classes.labels
+    return Recoding.of(of_record, classes.count, encoded.attributes)
 
 
 def _must_withhold(promises: list[Any], classes: Classes, suppressed: np.ndarray) -> bool:
@@ -131,47 +126,40 @@ def _must_withhold(promises: list[Any], classes: Classes, suppressed: np.ndarray
 
 
 def _recoded(
-    table: Table,
-    schema: Schema,
-    encoded: EncodedTable,
-    recoding: Recoding | GlobalRecoding,
-    withheld: bool,
+    table: Table, bound: BoundTable, recoding: Recoding | GlobalRecoding, withheld: bool
 ) -> pl.DataFrame:
     """The published columns, in the order of the input."""
-    place = {e.attribute.name: j for j, e in enumerate(encoded.attributes)}
+    attributes, render = bound.encoded.attributes, bound.schema.render
+    index = {encoded.attribute.name: j for j, encoded in enumerate(attributes)}
     columns = []
-    for attribute in schema.published:
+    for attribute in bound.schema.published:
+        name = attribute.name
         if attribute.role is Role.QUASI:
-            j = place[attribute.name]
-            columns.append(recoding.column(j, encoded.attributes[j], schema.render))
+            columns.append(recoding.column(index[name], attributes[index[name]], render))
         elif attribute.role is Role.IDENTIFIER:
-            columns.append(pseudonyms(table.frame[attribute.name]))
+            columns.append(pseudonyms(table.frame[name]))
         elif attribute.role is Role.SENSITIVE and withheld:
             columns.append(
-                _starred(table.frame[attribute.name], recoding.suppressed, schema.render.suppressed)
+                suppress_cells(table.frame[name], recoding.suppressed, render.suppressed)
             )
         else:
-            columns.append(table.frame[attribute.name])
+            columns.append(table.frame[name])
     return pl.DataFrame(columns)
 
 
-def mixed(frame: pl.DataFrame, seed: int) -> np.ndarray:
-    """An order of the rows that follows from what they show alone: the seed, which is published,
-    does not undo it.
-    """
+def shuffled_order(frame: pl.DataFrame, seed: int) -> np.ndarray:
+    """An order of the rows that follows from what they show: the published seed can't undo it."""
     return _by_content(frame)[np.random.default_rng([seed, 1]).permutation(frame.height)]
 
 
 def _by_content(frame: pl.DataFrame) -> np.ndarray:
-    """Rows in the order of what they show as text; which of several equal rows comes first shows
-    nowhere.
-    """
+    """Rows in the order of what they show as text; equal rows are in any order."""
     text = frame.select(pl.all().cast(pl.String))
     return text.select(pl.arg_sort_by(text.columns)).to_series().to_numpy()
 
 
-def _starred(series: pl.Series, rows: np.ndarray, mark: str) -> pl.Series:
-    """The column without the values of these rows: the mark in text, no value in other types."""
+def suppress_cells(series: pl.Series, rows: np.ndarray, mark: str) -> pl.Series:
+    """The column without the values of these rows: the mark in text, null in other types."""
     if series.dtype in (pl.Categorical, pl.Enum):
         series = series.cast(pl.String)
     star = pl.Series([mark if series.dtype == pl.String else None], dtype=series.dtype)

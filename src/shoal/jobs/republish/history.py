@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.binding.release import bind_release
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
@@ -270,7 +271,7 @@ def read_as_published(
     if subject is not None and identities is not None and identities.subjects is not None:
         frame = frame.with_columns(pl.Series(subject, identities.subjects))
     table = Table(frame)
-    schema, findings = policy.bind_release(table)
+    schema, findings = bind_release(table, policy)
     if schema is None:
         raise InputError.from_findings(findings)
     certificate, release = measure(table, schema, policy, None)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.binding.release import bind_release
 from shoal.binding.table import BoundTable, bind
 from shoal.data.classes import Classes
 from shoal.data.ledger_view import LedgerView, Placement
@@ -24,9 +25,9 @@ from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.jobs.audit.audit import read_release
-from shoal.jobs.audit.truth import Truth
-from shoal.jobs.publish.recode import mixed, recode
+from shoal.jobs.audit.reading import read_release
+from shoal.data.truth import Truth
+from shoal.jobs.publish.recode import recode, shuffled_order
 from shoal.jobs.republish import identities
 from shoal.jobs.republish.export import parts_of, table_as_of
 from shoal.jobs.republish.identities import CandidateRecords, DeferredRecords, Identities
@@ -124,7 +125,7 @@ def _written_out(
     order = (
         np.arange(frame.height)
         if bound.schema.render.order == "input"
-        else mixed(frame, policy.model.seed)
+        else shuffled_order(frame, policy.model.seed)
     )
     real = order[order < records]
     known = None if frame.height == records else np.flatnonzero(order < records)
@@ -294,7 +295,7 @@ class CurrentRelease:
         )
         if policy.subject is not None and identities.subjects is not None:
             frame = frame.with_columns(pl.Series(policy.subject, identities.subjects))
-        schema, findings = policy.bind_release(Table(frame))
+        schema, findings = bind_release(Table(frame), policy)
         if schema is None:
             raise InputError.from_findings(findings)
         release = read_release(Table(frame), schema, policy, None)
@@ -320,7 +321,7 @@ def _into_boxes(
         np.minimum(whole.codes[: 2 * count : 2], whole.codes[1 : 2 * count : 2]),
         np.maximum(whole.codes[: 2 * count : 2], whole.codes[1 : 2 * count : 2]),
     )
-    increment = whole.at(np.arange(2 * count, whole.records))
+    increment = whole.take(np.arange(2 * count, whole.records))
     is_new = np.arange(whole.records) >= 2 * count
     whole_table = bound.whole_table.only(is_new, increment.subjects)
     promises = policy.build_promises()
@@ -345,7 +346,7 @@ def _into_boxes(
     order = (
         np.arange(frame.height)
         if bound.schema.render.order == "input"
-        else mixed(frame, policy.model.seed)
+        else shuffled_order(frame, policy.model.seed)
     )
     old = frame.height - new
     known = np.flatnonzero(order >= old)

@@ -15,14 +15,17 @@ from typing import Any
 
 import polars as pl
 
+from shoal.binding.columns import check_columns, check_people
 from shoal.connectors import files
 from shoal.connectors.frames import like, table_of
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
-from shoal.jobs.audit.audit import measure, read_release
+from shoal.jobs.audit.audit import measure
 from shoal.jobs.audit.faults import faults
+from shoal.jobs.audit.reading import read_release
+from shoal.jobs.audit.verdict import require_kept
 from shoal.jobs.republish import identities, terms
 from shoal.jobs.republish.history import Chain, read_as_published, stated, verdict
 from shoal.jobs.republish.identities import DeferredRecords, Identities
@@ -156,7 +159,7 @@ def republish_source(
             proved = write_and_audit(
                 planned, policy, method, ledger, draft.published, source.sha256, progress
             )
-            _demand(proved.certificate)
+            require_kept(proved.certificate, "the ledger is as it was")
             if proved.broken and not allow_leaks:
                 raise PromiseError(*verdict(proved.broken, method))
             seconds = {"total": time.process_time() - started, "method": planned.seconds}
@@ -197,7 +200,7 @@ def increment_of(frame: Any) -> files.Source:
 
 def check_increment(source: files.Source, policy: Policy) -> None:
     """Raises InputError where its columns are not the policy's, or people could not be known again."""
-    findings = policy.check_columns(source.frame.columns) + policy.check_people(source.frame)
+    findings = check_columns(source.frame.columns, policy) + check_people(source.frame, policy)
     if findings:
         raise InputError.from_findings(findings)
 
@@ -330,22 +333,3 @@ def _counterfeits(planned: PlannedRelease) -> dict[str, Any]:
     return {
         "counterfeits": {"records": int(counted["counterfeits"].sum()), "classes": counted.height}
     }
-
-
-def _demand(certificate: Certificate) -> None:
-    """Let nothing out that does not keep every promise by itself."""
-    broken = [
-        f"promise '{p['model']}' does not hold on the release: asked {p['asked']}, measured"
-        f" {p['measured']}"
-        for p in certificate["promises"]
-        if not p["holds"]
-    ]
-    broken += [
-        f"{count} published records are {fault}"
-        for fault, count in certificate.get("faults", {}).items()
-        if count
-    ]
-    if broken:
-        raise PromiseError(
-            f"{broken[0]}; the release is withheld, the ledger is as it was", broken[1:]
-        )

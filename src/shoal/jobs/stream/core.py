@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.binding.stream import bind_stream
+from shoal.binding.table import bind_original
 from shoal.data.schema import Kind, Role, Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.space import Space
@@ -87,7 +89,7 @@ class StreamCore:
         """
         method = policy.build_method(_VERB)
         schema, findings = (
-            policy.bind_stream(names) if reference is None else policy.bind(reference)
+            bind_stream(names, policy) if reference is None else bind_original(reference, policy)
         )
         if schema is None:
             remedy = (

@@ -117,7 +117,7 @@ class BoundToStream:
         same.
         """
         labels = self.capped(records, labels)
-        lo, hi, _ = self._space.frozen(*boxes(records.values, labels, count))
+        lo, hi, _ = self._space.published_bounds(*boxes(records.values, labels, count))
         return cells_of(lo, hi)
 
     def may_join(self, records: Arrivals, clusters: np.ndarray) -> np.ndarray:

@@ -65,6 +65,7 @@ class Stream:
         A batch without records is a quiet moment. Raises InputError, and takes none of them, where
         a record does not fit the policy, or comes after `flush`.
         """
+        from shoal.binding.columns import check_people
         from shoal.connectors.frames import like, table_of
 
         if self._ended:
@@ -74,7 +75,7 @@ class Stream:
             )
         frame = table_of(batch, allow_empty=True).frame
         self._begin(frame.columns)
-        nameless = self.policy.check_people(frame)
+        nameless = check_people(frame, self.policy)
         if nameless:
             raise InputError.from_findings(nameless)
         self._like = batch

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from shoal.binding.table import bind_original
 from shoal.connectors import files
 from shoal.connectors.feeds import RECORD_LINES, feed_of
 from shoal.data.encoding import encode
 from shoal.data.progress import Progress
 from shoal.data.table import Table
+from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.jobs.audit.audit import AuditResult, measure
-from shoal.jobs.audit.truth import Truth
 from shoal.jobs.stream.trace_rules import TracedRelease, broken_rules, wrong_records, wrong_rows
 from shoal.policy.policy import Policy
 
@@ -47,7 +48,7 @@ def audit_stream(
     released, original = files.read(released_path), read_source(original_path, record_lines)
     trace = read_trace(trace_path)
     frame = _accepted(original, trace)
-    schema, findings = policy.bind(Table(frame))
+    schema, findings = bind_original(Table(frame), policy)
     if schema is None:
         raise InputError.from_findings([f"original: {finding}" for finding in findings])
     encoded, wrong = encode(Table(frame), schema)

@@ -1,0 +1,87 @@
+"""Whether a table has the columns that its policy names, and names for all of its columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from shoal.data.encoding import parse_numbers
+from shoal.data.table import Table
+from shoal.policy.consistency import quoted
+from shoal.policy.parameters import nearest
+from shoal.policy.policy import Policy
+
+_SHOWN = ("quasi", "sensitive", "plain")
+
+
+def check_columns(names: list[str], policy: Policy, released: bool = False) -> list[str]:
+    """Columns of the data that the policy does not name, and the other way round."""
+    declared = policy.model.attributes
+    if not set(declared) & set(names):
+        # the names may be data: a table without a header
+        return [
+            f"columns: none of the {len(names)} names in the first line is in the policy; "
+            "put a line that names the columns on top, or give the policy of this table"
+        ]
+    unnamed = [name for name in names if name not in declared]
+    unknown = [] if policy.model.other is not None else unnamed
+    absent = [
+        name
+        for name, a in declared.items()
+        if name not in names and (not released or a.role in _SHOWN or a.pseudonym is not None)
+    ]
+    findings = []
+    if unknown:
+        findings.append(
+            f"columns {quoted(unknown)}: in the data, not in the policy;"
+            f" {_renamed(unknown, absent)}name them under 'attributes', or say 'other: plain'"
+            " or 'other: drop'"
+        )
+    if absent:
+        others = [] if unknown else unnamed
+        findings.append(
+            f"columns {quoted(absent)}: in the policy, not in the data;"
+            f" {_renamed(absent, others)}take them out or mend the name"
+        )
+    return findings
+
+
+def check_header(table: Table, policy: Policy) -> list[str]:
+    """A finding where columns that are left to `other` are named like data: no header."""
+    rest = [name for name in table.names if name not in policy.model.attributes]
+    odd = looks_like_data(table, rest)
+    if not odd:
+        return []
+    return [
+        f"columns: {len(odd)} that the policy does not name have names that look like data; "
+        "put a line that names the columns on top, or name these under 'attributes'"
+    ]
+
+
+def check_people(frame: pl.DataFrame, policy: Policy) -> list[str]:
+    """Why people of this table would not be recognized in another: `1` there is `1.0` here."""
+    if policy.subject is None or policy.subject not in frame.columns:
+        return []
+    kind = frame.schema[policy.subject]
+    if not (kind.is_float() or (isinstance(kind, pl.Decimal) and kind.scale)):
+        return []
+    return [
+        f"attribute '{policy.subject}': names people by decimals, so that they can't be known"
+        " again elsewhere; give whole numbers or text"
+    ]
+
+
+def looks_like_data(table: Table, names: list[str]) -> list[str]:
+    """Those columns whose name is a number or also stands in one of their cells."""
+    numeric = np.isfinite(parse_numbers(tuple(names))) if names else []
+    return [
+        name
+        for name, is_number in zip(names, numeric, strict=True)
+        if is_number or name in table.column(name).cells
+    ]
+
+
+def _renamed(names: list[str], others: list[str]) -> str:
+    """The question whether some names stand for others; nothing where none is near."""
+    near = [f"'{other}' for '{name}'" for name in names if (other := nearest(name, others))]
+    return f"did you mean {', '.join(near)}? " if near else ""

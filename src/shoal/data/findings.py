@@ -1,0 +1,60 @@
+"""What is wrong with an attribute of the data or of a policy.
+
+Messages name the attribute, counts and rules. The labels and values concerned are kept apart in
+`AttributeFinding.values`: a message may be shown to anybody, they only to the owner of the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from shoal.data.table import Column
+
+
+class Fault(StrEnum):
+    """What can be wrong with a hierarchy, or with values that have to fit something."""
+
+    NO_ROWS = "no rows"
+    EMPTY_LABELS = "empty labels"
+    UNEVEN_ROWS = "uneven rows"
+    SEVERAL_ROOTS = "several roots"
+    DUPLICATE_LEAVES = "duplicate leaves"
+    TWO_PARENTS = "two parents"
+    TWO_NODES = "label names two nodes"
+    POLICY = "policy"
+    MISFIT = "misfit"
+
+
+@dataclass(frozen=True)
+class AttributeFinding:
+    """One fault of one attribute.
+
+    count: how many labels, rows or records it concerns, as the message says.
+    values: the labels or values concerned; for the owner's eyes only, and never in the message.
+    """
+
+    kind: Fault
+    attribute: str
+    count: int
+    message: str
+    values: tuple[str, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def finding_about(column: Column, cells: np.ndarray, what: str, remedy: str) -> AttributeFinding:
+    """The records that hold some of a column's cells: how many, where, and what to do about them.
+
+    cells: (cells,) bool.
+    """
+    count = int(column.counts()[cells].sum())
+    rows = column.rows_of(cells)
+    listed = ", ".join(str(row + 1) for row in rows) + (", ..." if count > len(rows) else "")
+    records = f"{count} record{'s' if count > 1 else ''}"
+    message = f"attribute '{column.name}': {records} {what} (row {listed}); {remedy}"
+    values = tuple(np.array(column.cells, dtype=object)[cells])
+    return AttributeFinding(Fault.MISFIT, column.name, count, message, values)

@@ -1,0 +1,74 @@
+"""What the owner knows about published records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.data.encoding import EncodedAttribute, EncodedTable
+from shoal.data.release import PublishedColumn
+from shoal.data.schema import Kind
+from shoal.data.table import Table
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the owner knows about the published records, in the order they were published.
+
+    rows: (n,) row of the original behind each published record.
+    suppressed: (n,) bool, records of the original that are in no class; None where that is not
+        known.
+    """
+
+    original: Table
+    encoded: EncodedTable
+    rows: np.ndarray | None = None
+    suppressed: np.ndarray | None = None
+
+    def aligned(self, values: np.ndarray) -> np.ndarray:
+        """Values of the original's records, by published record."""
+        return values if self.rows is None else values[self.rows]
+
+    def values(self, encoded: EncodedAttribute) -> np.ndarray:
+        """The number, order or leaf behind every published record; NaN where it has none."""
+        return self.aligned(encoded.value_of_code()[encoded.codes])
+
+    @property
+    def subjects(self) -> np.ndarray | None:
+        """The person behind every published record; None where everybody has one record."""
+        return None if self.encoded.subjects is None else self.aligned(self.encoded.subjects)
+
+    def originals(self) -> dict[str, np.ndarray]:
+        """By numeric attribute without a hierarchy, the values of the published records."""
+        return {
+            encoded.attribute.name: self.values(encoded)
+            for encoded in self.encoded.attributes
+            if encoded.attribute.kind is Kind.NUMBER and encoded.attribute.hierarchy is None
+        }
+
+    def completed(self, columns: tuple[PublishedColumn, ...]) -> tuple[PublishedColumn, ...]:
+        """Published columns with the values that their means stand for."""
+        return tuple(
+            column
+            if column.observed_bounds is None
+            else column.with_values(self.values(encoded), _domain_width(encoded))
+            for column, encoded in zip(columns, self.encoded.attributes, strict=True)
+        )
+
+    def may_be_suppressed(self, marked: np.ndarray, recodes_globally: bool) -> np.ndarray:
+        """(n,) bool, published records that may be in no class.
+
+        marked: those that show the suppression mark everywhere.
+        """
+        if self.suppressed is not None:
+            return self.aligned(self.suppressed)
+        if recodes_globally and not marked.all():
+            # such a method suppresses what would be too small a class
+            return np.ones(len(marked), dtype=bool)
+        return self.aligned(self.encoded.suppressed)
+
+
+def _domain_width(encoded: EncodedAttribute) -> float:
+    domain = encoded.attribute.domain
+    return np.nan if domain is None else domain[1] - domain[0]

@@ -1,0 +1,146 @@
+"""From a table to the release as it would be published, before anyone has measured it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from shoal.binding.table import BoundTable, bind
+from shoal.data.classes import Classes
+from shoal.data.cut import Cut
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.data.progress import Progress, no_progress
+from shoal.data.recoding import GlobalRecoding
+from shoal.data.schema import Schema
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.data.truth import Truth
+from shoal.jobs.publish.explain import explain
+from shoal.jobs.publish.plan import Plan, apply_plan
+from shoal.jobs.publish.recode import find_classes, ordered, recode
+from shoal.policy.policy import Policy
+
+
+@dataclass(frozen=True)
+class RecodedDraft:
+    """What would be published.
+
+    plan: to be saved; None for local recoding, and where one was applied.
+    certificate_extras: more keys of the certificate.
+    """
+
+    frame: pl.DataFrame
+    schema: Schema
+    truth: Truth
+    method: dict[str, Any]
+    reasons: dict[str, int]
+    seconds: float
+    plan: Plan | None = None
+    certificate_extras: dict[str, Any] = field(default_factory=dict)
+
+
+def prepare(
+    table: Table,
+    policy: Policy,
+    progress: Progress = no_progress,
+    plan: Plan | None = None,
+    explained: bool = False,
+) -> RecodedDraft:
+    """The release as it would be published. plan: to be applied instead of a search."""
+    policy.build_method("publish")  # an unusable method is rejected before the data is read
+    progress("checking the data against the policy")
+    table = ordered(table, policy)
+    bound, findings = bind(table, policy)
+    if bound is None:
+        raise InputError.from_findings(findings)
+    policy = policy.with_default_method(bound.schema)
+    decision = _decide_recoding(bound, policy, progress, plan, explained)
+    table = table.without([attribute.name for attribute in bound.schema.quasi])
+    progress("recoding")
+    recoded = recode(table, bound, decision.recoding, policy)
+    missing = int(bound.encoded.suppressed.sum())
+    reasons = ({"missing quasi-identifier": missing} if missing else {}) | decision.reasons
+    return RecodedDraft(
+        recoded.frame,
+        bound.schema,
+        recoded.truth,
+        decision.method,
+        reasons,
+        decision.seconds,
+        decision.plan,
+        decision.certificate_extras,
+    )
+
+
+class RecodingDecision(NamedTuple):
+    """How a table is recoded, and what there is to say about it."""
+
+    recoding: Partition | Cut | GlobalRecoding
+    seconds: float
+    method: dict[str, Any]
+    reasons: dict[str, int]
+    plan: Plan | None = None
+    certificate_extras: dict[str, Any] = {}
+
+
+def _decide_recoding(
+    bound: BoundTable, policy: Policy, progress: Progress, plan: Plan | None, explained: bool
+) -> RecodingDecision:
+    """What the policy's method, or a plan, does with the table."""
+    if plan is not None:
+        return _planned(bound, policy, progress, plan)
+    method = {"name": policy.method_name, "parameters": policy.method_parameters}
+    matrix = bound.matrix()
+    whole_table = bound.published(matrix.subjects)
+    progress(f"finding classes by {policy.method_name}")
+    classes, seconds = find_classes(matrix, whole_table, policy, progress)
+    if not isinstance(classes, Cut):
+        if explained:
+            raise InputError(
+                f"method '{policy.method_name}': recodes each class on its own, so no level or"
+                " column forced it; --explain is for methods of global recoding, such as"
+                " full-domain"
+            )
+        return RecodingDecision(classes, seconds, method, {})
+    cut = classes
+    method["search_statistics"] = dict(cut.search_statistics)
+    suppressed_count = int((cut.round_of_record() < 0).sum())
+    reasons = {"suppressed by the method": suppressed_count} if suppressed_count else {}
+    saved = Plan.of(cut, bound.encoded.attributes, bound.schema.render, method)
+    extras: dict[str, Any] = {}
+    if explained:
+        progress("asking what would be cheaper")
+        extras["explanation"] = explain(matrix, whole_table, cut, policy, _search)
+    return RecodingDecision(cut, seconds, method, reasons, saved, extras)
+
+
+def _search(matrix: Matrix, whole_table: Classes, policy: Policy) -> Cut:
+    cut = find_classes(matrix, whole_table, policy)[0]
+    assert isinstance(cut, Cut)
+    return cut
+
+
+def _planned(bound: BoundTable, policy: Policy, progress: Progress, plan: Plan) -> RecodingDecision:
+    """The table recoded by a plan that another one gave."""
+    progress("applying the plan")
+    started = time.process_time()
+    applied = apply_plan(plan, bound, policy.build_promises())
+    reasons = {
+        "not covered by the plan": applied.not_covered,
+        "suppressed by the method": applied.broken,
+    }
+    extras = {"plan": {"uncovered": applied.uncovered, "suppressed": applied.broken}}
+    # its search statistics are about another table
+    made_by = {key: plan.method[key] for key in ("name", "parameters")}
+    return RecodingDecision(
+        applied.recoding,
+        time.process_time() - started,
+        made_by,
+        {why: count for why, count in reasons.items() if count},
+        None,
+        extras,
+    )

@@ -1,0 +1,99 @@
+"""What no single field of a policy shows: roles, promises and methods that don't fit each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from shoal.errors import InputError
+from shoal.policy import registry
+from shoal.policy.model import PolicyModel
+from shoal.policy.parameters import build, suggestion
+
+
+def contradictions(model: PolicyModel) -> list[str]:
+    """Every contradiction of a policy whose fields are each sound."""
+    findings = _role_findings(model)
+    if model.label is not None and model.label not in model.attributes:
+        findings.append(
+            "policy: 'label' names no attribute of the policy"
+            f"{_or_near(model.label, model.attributes)}"
+        )
+    means = attributes_with_means(model)
+    if means and recodes_globally(model):
+        assert model.method is not None
+        findings.append(
+            f"method '{model.method['name']}': recodes values, not classes: {quoted(means)}"
+            " can't show means; leave out 'render', or choose another method"
+        )
+    for promise in model.promises:
+        findings += _promise_findings(promise, model)
+    return findings
+
+
+def _role_findings(model: PolicyModel) -> list[str]:
+    roles = [attribute.role for attribute in model.attributes.values()]
+    findings = []
+    if roles.count("subject") > 1:
+        findings.append("policy: more than one subject; exactly one column names the person")
+    if roles.count("operation") > 1:
+        findings.append(
+            "policy: more than one operation; one column says what an increment does with its"
+            " records"
+        )
+    if "quasi" not in roles:
+        findings.append("policy: no quasi-identifier; give at least one attribute the role 'quasi'")
+    return findings
+
+
+def _promise_findings(promise: dict[str, Any], model: PolicyModel) -> list[str]:
+    try:
+        built = build_promise(promise)
+    except InputError as unfit:
+        return [str(unfit.args[0]), *unfit.findings]
+    role = "quasi" if promise["model"] == "k-anonymity" else "sensitive"
+    findings = []
+    for name in built.attributes:
+        if name not in model.attributes:
+            hint = _or_near(name, model.attributes)
+            findings.append(
+                f"promise '{promise['model']}': attribute '{name}' is not in the policy{hint}"
+            )
+        elif model.attributes[name].role != role:
+            findings.append(
+                f"promise '{promise['model']}': attribute '{name}' must have the role '{role}'"
+            )
+    return findings
+
+
+def build_promise(promise: dict[str, Any]) -> Any:
+    """The promise as a measuring instrument; raises InputError where no model serves it."""
+    known = registry.models()
+    model = promise["model"]
+    if model not in known:
+        hint = suggestion(model, known)
+        raise InputError(
+            f"promise '{model}': unknown model; {hint}choose one of {', '.join(known)}"
+        )
+    parameters = {name: value for name, value in promise.items() if name != "model"}
+    return build(known[model], f"promise '{model}'", parameters)
+
+
+def recodes_globally(model: PolicyModel) -> bool:
+    """Whether it names a method that generalizes every value the same way in all records."""
+    known = None if model.method is None else registry.methods().get(model.method["name"])
+    return known is not None and known.recodes_globally
+
+
+def attributes_with_means(model: PolicyModel) -> list[str]:
+    """The attributes of which classes publish a mean."""
+    return [name for name, a in model.attributes.items() if a.render != "range"]
+
+
+def quoted(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def _or_near(name: str, known: Iterable[str]) -> str:
+    """The question whether another name was meant, to follow a finding."""
+    return f"; {hint.rstrip()}" if (hint := suggestion(name, known)) else ""

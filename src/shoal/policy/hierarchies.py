@@ -1,0 +1,48 @@
+"""The hierarchy that a policy asks for: read from its table, or made by a rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.data.hierarchies import MAKERS
+from shoal.data.hierarchies.diagnostics import values_without_leaf
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.table import read_hierarchy
+from shoal.data.table import Column
+from shoal.errors import InputError
+
+
+def declared_hierarchy(
+    name: str,
+    declared: str | dict[str, Any],
+    base: Path,
+    column: Column | None = None,
+    is_value: np.ndarray | None = None,
+) -> Hierarchy:
+    """The hierarchy of attribute `name`; raises InputError with the rows that a rule can't place.
+
+    declared: the path of a table, relative to `base`, or one maker and its argument.
+    column: the values that a rule needs, None where they are not at hand. is_value: (cells,) bool,
+        which of its cells hold one.
+    """
+    if isinstance(declared, str):
+        return read_hierarchy(base / declared, name)
+    ((kind, argument),) = declared.items()
+    try:
+        maker = MAKERS[kind].from_spec(argument)
+        if column is None or is_value is None:
+            return maker.make(np.array([]))
+        values = np.array(column.cells, dtype=object)[is_value]
+        findings = values_without_leaf(maker, name, values, column.counts()[is_value])
+        if findings:
+            unplaced = is_value.copy()
+            unplaced[is_value] = maker.values_without_leaf(values)
+            rows = ", ".join(str(row + 1) for row in column.rows_of(unplaced))
+            message = findings[0].message.removeprefix(f"attribute '{name}': ")
+            raise InputError(f"{message} (row {rows})")
+        return maker.make(values)
+    except InputError as wrong:
+        raise InputError(f"attribute '{name}': {wrong.args[0]}", wrong.findings) from None
