@@ -6,11 +6,10 @@ The domain of an undeclared number, the leaves of a made hierarchy, the order by
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
-from shoal.data.encoding import parse_numbers
+from shoal.data.encoding import observed_domain
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.schema import Attribute, Kind, Missing, Render, Role, Schema, Shown
@@ -49,31 +48,35 @@ def _bind_attribute(
         {"role": policy.model.other}
     )
     is_value = np.array([policy.is_value(cell) for cell in column.cells] if column else [], bool)
+    order = _order(declared, column, is_value)
+    lost_zeros = _lost_zeros(declared, column, is_value)
     try:
         hierarchy = None if opaque else _hierarchy(name, declared, column, is_value, policy)
     except InputError as broken:
         return None, [str(broken.args[0]), *broken.findings]
-    if _lost_zeros(declared, column, is_value):
+    if lost_zeros:
         return None, [
             f"attribute '{name}': a prefix hierarchy over a column of numbers, which lost their"
             " leading zeros; read the column as text"
         ]
-    attribute = Attribute(
-        name,
-        Role(declared.role),
-        declared.kind,
-        declared.domain,
-        _order(declared, column, is_value),
-        hierarchy,
-        declared.weight,
-        declared.pseudonym,
-        opaque,
-        Shown(declared.render),
+    domain = declared.domain
+    if domain is None and declared.kind is Kind.NUMBER and hierarchy is None and column is not None:
+        domain = observed_domain(column)
+    return (
+        Attribute(
+            name,
+            Role(declared.role),
+            declared.kind,
+            domain,
+            order,
+            hierarchy,
+            declared.weight,
+            declared.pseudonym,
+            opaque,
+            Shown(declared.render),
+        ),
+        [],
     )
-    is_open = attribute.kind is Kind.NUMBER and attribute.domain is None and hierarchy is None
-    if is_open and column is not None:
-        attribute = replace(attribute, domain=_observed_domain(column))
-    return attribute, []
 
 
 def _hierarchy(
@@ -115,12 +118,6 @@ def _order(
     if declared.order == "frequency":
         present.sort(key=lambda pair: (-pair[1], pair[0]))
     return tuple(cell for cell, _ in present)
-
-
-def _observed_domain(column: Column) -> tuple[float, float] | None:
-    values = parse_numbers(column.cells)
-    values = values[np.isfinite(values)]
-    return (float(values.min()), float(values.max())) if len(values) else None
 
 
 def _mark_findings(attributes: list[Attribute], render: Render) -> list[str]:

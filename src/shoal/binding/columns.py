@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 
-from shoal.data.encoding import parse_numbers
+from shoal.data.encoding import looks_like_data
 from shoal.data.table import Table
 from shoal.policy.consistency import quoted
 from shoal.policy.parameters import nearest
@@ -68,16 +67,6 @@ def check_people(frame: pl.DataFrame, policy: Policy) -> list[str]:
     return [
         f"attribute '{policy.subject}': names people by decimals, so that they can't be known"
         " again elsewhere; give whole numbers or text"
-    ]
-
-
-def looks_like_data(table: Table, names: list[str]) -> list[str]:
-    """Those columns whose name is a number or also stands in one of their cells."""
-    numeric = np.isfinite(parse_numbers(tuple(names))) if names else []
-    return [
-        name
-        for name, is_number in zip(names, numeric, strict=True)
-        if is_number or name in table.column(name).cells
     ]
 
 

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from shoal.data.classes import Classes, Population
-from shoal.data.encoding import (
-    EncodedAttribute,
-    EncodedTable,
-    encode_attribute,
-    linear_domain,
-    position_unit,
-)
-from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.release import PublishedColumn, spans_cover
-from shoal.data.schema import Attribute, Kind, Schema
-from shoal.data.table import Column, Table
+from shoal.data.encoding import EncodedTable, encode_attribute
+from shoal.data.schema import Schema
+from shoal.data.table import Table
 from shoal.policy.policy import Policy
-
-_BLOCK = 1 << 24  # pairs of a class and a person that are compared at a time
 
 
 def check_populations(policy: Policy) -> list[str]:
@@ -46,82 +33,8 @@ def encode_populations(
             )
             findings += [f"population '{name}': {finding}" for finding in wrong]
             if people is not None:
-                columns.append(_positions(people, attribute))
+                columns.append(attribute.positions_of(people))
         codes[name] = (
             np.column_stack(columns) if columns else np.zeros((table.records, 0), np.int32)
         )
     return codes, findings
-
-
-def _positions(people: EncodedAttribute, encoded: EncodedAttribute) -> np.ndarray:
-    """The table's code for each person's value; one that no record has where it lies between."""
-    values = people.value_of_code()
-    missing = np.isnan(values)
-    nowhere = int(encoded.positions.max(initial=0)) + 2
-    none = encoded.missing if encoded.missing >= 0 else nowhere
-    if isinstance(encoded.reach, Hierarchy):
-        return np.where(missing, none, np.nan_to_num(values)).astype(np.int32)[people.codes]
-    low, high = linear_domain(encoded.attribute, encoded.values)
-    unit = position_unit(encoded.values, high - low)
-    exact = (values - low) / unit
-    positions = np.where(np.abs(exact - np.rint(exact)) < 1e-6, np.rint(exact), nowhere)
-    return np.where(missing, none, np.nan_to_num(positions)).astype(np.int32)[people.codes]
-
-
-def people_covered(
-    tables: dict[str, Table], schema: Schema, columns: tuple[PublishedColumn, ...], classes: Classes
-) -> dict[str, Population]:
-    """Who of each population fits each class of a release; empty where values can't be read here."""
-    if any(attribute.opaque for attribute in schema.quasi):
-        return {}
-    return {
-        name: _people_covered(table, schema, columns, classes) for name, table in tables.items()
-    }
-
-
-def _people_covered(
-    table: Table, schema: Schema, columns: tuple[PublishedColumn, ...], classes: Classes
-) -> Population:
-    """For each class the people whom all of its cells cover."""
-    people, weights = _distinct([table.column(a.name) for a in schema.quasi])
-    kept = np.flatnonzero(classes.labels >= 0)
-    shown = np.zeros((classes.count, len(columns)), dtype=np.int64)
-    for j, published in enumerate(columns):
-        shown[classes.labels[kept], j] = published.codes[kept]
-    covered = [
-        _covered(attribute, published, table.column(attribute.name), schema)
-        for attribute, published in zip(schema.quasi, columns, strict=True)
-    ]
-    counts = np.zeros(classes.count, dtype=np.int64)
-    covered_somewhere = np.zeros(len(weights), dtype=bool)
-    step = max(_BLOCK // max(len(weights), 1), 1)
-    for start in range(0, classes.count, step):
-        rows = slice(start, start + step)
-        fits = np.ones((len(shown[rows]), len(weights)), dtype=bool)
-        for j, cells in enumerate(covered):
-            fits &= cells[shown[rows, j]][:, people[:, j]]
-        counts[rows] = fits @ weights
-        covered_somewhere |= fits.any(axis=0)
-    return Population(counts, int(weights[~covered_somewhere].sum()))
-
-
-def _distinct(columns: Iterable[Column]) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct rows of codes, and how often each occurs."""
-    rows, counts = np.unique(
-        np.column_stack([c.codes for c in columns]), axis=0, return_counts=True
-    )
-    return rows, counts
-
-
-def _covered(
-    attribute: Attribute, published: PublishedColumn, column: Column, schema: Schema
-) -> np.ndarray:
-    """Which published cell covers which value of the population; (cells, values) bool."""
-    if attribute.hierarchy is None and attribute.kind is Kind.CATEGORY:
-        mark = schema.render.suppressed
-        return np.array(
-            [[cell in (mark, value) for value in column.cells] for cell in published.cells]
-        )
-    encoded, _ = encode_attribute(attribute, column, schema)
-    values = np.full(len(column.cells), np.inf) if encoded is None else encoded.value_of_code()
-    return spans_cover(published.lo[:, None], published.hi[:, None], values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -25,15 +25,21 @@ from shoal.policy.policy import Policy
 class BoundTable:
     """A table that fits its policy.
 
-    whole_table: all records, suppressed ones too, in one class.
+    asked: the policy. whole_table: all records, suppressed ones too, in one class.
     label: (n,) what the classification metric predicts, or None. populations: as in `Matrix`.
     """
 
+    asked: Policy
     schema: Schema
     encoded: EncodedTable
     whole_table: Classes
     label: np.ndarray | None = None
     populations: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The policy, with the method that suits such a table where it names none."""
+        return self.asked.with_default_method(self.schema)
 
     def matrix(self) -> Matrix:
         """The records that are not suppressed."""
@@ -61,7 +67,7 @@ def bind(table: Table, policy: Policy) -> tuple[BoundTable | None, list[Any]]:
     everyone = np.zeros(table.records, dtype=np.int32)
     label = None if schema.label is None else table.column(schema.label).codes
     whole_table = Classes(everyone, 1, encoded.subjects, sensitive)
-    return BoundTable(schema, encoded, whole_table, label, populations), []
+    return BoundTable(policy, schema, encoded, whole_table, label, populations), []
 
 
 def bind_original(table: Table, policy: Policy) -> tuple[Schema | None, list[Any]]:
@@ -73,7 +79,8 @@ def bind_original(table: Table, policy: Policy) -> tuple[Schema | None, list[Any
     )
     if findings:
         return None, findings
-    return bind_attributes([(name, _evidence(table, name, policy)) for name in table.names], policy)
+    columns = [(name, _evidence(table, name, policy)) for name in table.names]
+    return bind_attributes(columns, policy)
 
 
 def _evidence(table: Table, name: str, policy: Policy) -> Column | None:

@@ -72,6 +72,22 @@ class EncodedAttribute:
         """The position of missing values, -1 where there are none."""
         return int(self.positions[-1]) if self.present < len(self.positions) else -1
 
+    def positions_of(self, others: EncodedAttribute) -> np.ndarray:
+        """This table's position of each value of another; (m,) int32.
+
+        A value that no record here has lies where no class reaches.
+        """
+        values = others.value_of_code()
+        missing = np.isnan(values)
+        nowhere = int(self.positions.max(initial=0)) + 2
+        none = self.missing if self.missing >= 0 else nowhere
+        if isinstance(self.reach, Hierarchy):
+            return np.where(missing, none, np.nan_to_num(values)).astype(np.int32)[others.codes]
+        low, high = linear_domain(self.attribute, self.values)
+        exact = (values - low) / position_unit(self.values, high - low)
+        positions = np.where(np.abs(exact - np.rint(exact)) < 1e-6, np.rint(exact), nowhere)
+        return np.where(missing, none, np.nan_to_num(positions)).astype(np.int32)[others.codes]
+
     def is_missing(self) -> np.ndarray:
         """(n,) bool, which records hold no value."""
         return (self.rank_of_code >= self.present)[self.codes]
@@ -182,6 +198,16 @@ def parse_numbers(cells: tuple[str, ...]) -> np.ndarray:
     return text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy().copy()
 
 
+def looks_like_data(table: Table, names: list[str]) -> list[str]:
+    """Those columns whose name is a number or also stands in one of their cells."""
+    numeric = np.isfinite(parse_numbers(tuple(names))) if names else []
+    return [
+        name
+        for name, is_number in zip(names, numeric, strict=True)
+        if is_number or name in table.column(name).cells
+    ]
+
+
 def _positions(
     attribute: Attribute, values: np.ndarray, missing: int
 ) -> tuple[np.ndarray, float | Hierarchy]:
@@ -215,6 +241,13 @@ def mean_decimals(texts: Iterable[str]) -> int:
 
 LEAST_DECIMAL = 324
 """The place of the last decimal that a float has."""
+
+
+def observed_domain(column: Column) -> tuple[float, float] | None:
+    """Least and greatest number of a column; None where it has none."""
+    values = parse_numbers(column.cells)
+    values = values[np.isfinite(values)]
+    return (float(values.min()), float(values.max())) if len(values) else None
 
 
 def linear_domain(attribute: Attribute, values: np.ndarray) -> tuple[float, float]:

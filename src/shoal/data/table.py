@@ -47,9 +47,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A frame of n records whose columns are read as text; columns are encoded once, when asked
-    for.
-    """
+    """A frame of n records whose columns are read as text, each encoded once, when asked for."""
 
     frame: pl.DataFrame
     _columns: dict[str, Column] = field(default_factory=dict, repr=False, compare=False)
@@ -71,6 +69,10 @@ class Table:
             self._columns[name] = encode_text(self.frame[name])
         return self._columns[name]
 
+    def codes_of(self, name: str | None) -> np.ndarray | None:
+        """(n,) which text of a column each record holds; None where there is no such column."""
+        return None if name is None or name not in self.names else self.column(name).codes
+
 
 def encode_text(series: pl.Series) -> Column:
     """Codes into the sorted distinct texts; the same for any order of the rows and any machine."""
@@ -83,9 +85,7 @@ def encode_text(series: pl.Series) -> Column:
 
 
 def _encode_categories(series: pl.Series) -> Column:
-    """The same from a column that was read as categories, whose own numbers depend on what was read
-    before.
-    """
+    """The same from categories, whose own numbers depend on what was read before."""
     # chunk by chunk, as it was read: no second copy of the whole column
     numbers = [chunk.to_numpy() for chunk in series.to_physical().get_chunks()]
     seen, texts = _distinct(series, numbers)
@@ -98,9 +98,7 @@ def _encode_categories(series: pl.Series) -> Column:
 
 
 def _distinct(series: pl.Series, numbers: list[np.ndarray]) -> tuple[np.ndarray, pl.Series]:
-    """The distinct categories, as numbers and as texts. Flags tell what was seen; `unique` would
-    sort every cell.
-    """
+    """The distinct categories, as numbers and as texts; `unique` would sort every cell."""
     seen = np.zeros(1 + max(int(chunk.max()) for chunk in numbers if len(chunk)), dtype=bool)
     rows, begun = [], 0
     for chunk in numbers:
@@ -109,8 +107,8 @@ def _distinct(series: pl.Series, numbers: list[np.ndarray]) -> tuple[np.ndarray,
             rows.append(begun + fresh[np.unique(chunk[fresh], return_index=True)[1]])
             seen[chunk] = True
         begun += len(chunk)
-    found = series.gather(np.concatenate(rows))
-    return found.to_physical().to_numpy(), found.cast(pl.String)
+    distinct = series.gather(np.concatenate(rows))
+    return distinct.to_physical().to_numpy(), distinct.cast(pl.String)
 
 
 def as_text(series: pl.Series) -> pl.Series:

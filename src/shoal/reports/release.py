@@ -19,8 +19,8 @@ import yaml
 from shoal.data.certificate import Certificate
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Attribute, Kind, Missing, Role, Schema, Shown
-from shoal.jobs.audit.audit import AuditResult
 from shoal.data.truth import Truth
+from shoal.jobs.audit.audit import AuditResult
 from shoal.jobs.publish.publish import Outcome
 from shoal.policy import registry
 from shoal.policy.policy import Policy

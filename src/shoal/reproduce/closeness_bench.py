@@ -119,12 +119,12 @@ class ClosenessBench:
 
     @cached_property
     def _bound(self) -> BoundTable:
-        fitting, findings = bind(
+        bound, findings = bind(
             self.table, self._policy({"method": "mdav", "parameters": "", "k": 2, "t": 1.0})
         )
-        if fitting is None:
+        if bound is None:
             raise InputError.from_findings(findings)
-        return fitting
+        return bound
 
     @cached_property
     def _matrix(self) -> Matrix:

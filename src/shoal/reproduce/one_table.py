@@ -23,9 +23,9 @@ from shoal.data.recoding import Recoding
 from shoal.data.release import Release
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Table
+from shoal.data.truth import Truth
 from shoal.errors import InputError, PromiseError
 from shoal.jobs.audit.audit import measure
-from shoal.data.truth import Truth
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.utility import Classification, Discernibility
@@ -57,10 +57,10 @@ class OneTable:
 
     @cached_property
     def _bound(self) -> tuple[Schema, EncodedTable]:
-        fitting, findings = bind(self.table, self.policy)
-        if fitting is None:
+        bound, findings = bind(self.table, self.policy)
+        if bound is None:
             raise InputError.from_findings(findings)
-        return fitting.schema, fitting.encoded
+        return bound.schema, bound.encoded
 
     @cached_property
     def _matrix(self) -> Matrix:

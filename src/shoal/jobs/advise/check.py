@@ -83,14 +83,14 @@ def _findings(policy: Policy, table: Table | None) -> list[AttributeFinding]:
     findings = _maker_findings(policy, table)
     if findings:
         return findings
-    fitting, found = bind(table, policy)
-    if fitting is None:
+    bound, wrong = bind(table, policy)
+    if bound is None:
         return [
             finding if isinstance(finding, AttributeFinding) else _plain([finding])[0]
-            for finding in found
+            for finding in wrong
         ]
-    whole_table = fitting.published(fitting.encoded.matrix().subjects)
-    people = {name: len(codes) for name, codes in fitting.populations.items()}
+    whole_table = bound.published(bound.encoded.matrix().subjects)
+    people = {name: len(codes) for name, codes in bound.populations.items()}
     return _plain(
         nearest_feasible(policy.build_promises(), whole_table, people)
         + _stream_findings(policy, table)

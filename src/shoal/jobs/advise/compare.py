@@ -79,8 +79,9 @@ class Row:
 
     def as_dict(self) -> dict[str, Any]:
         """All figures by name; the same names in every row."""
-        found: Any = self.certificate or {}
-        sizes, records = found.get("classes", {}), found.get("records", {})
+        measured: Any = self.certificate or {}
+        sizes = measured.get("classes", {})
+        records = measured.get("records", {})
         return {
             "label": self.label,
             "method": self.method,
@@ -94,8 +95,8 @@ class Row:
             "mean_class": sizes.get("mean"),
             "max_class": sizes.get("max"),
             "suppressed": records.get("suppressed"),
-            "promises": found.get("promises", []),
-            "faults": found.get("faults"),
+            "promises": measured.get("promises", []),
+            "faults": measured.get("faults"),
             "seconds": self.seconds,
         }
 
@@ -182,7 +183,7 @@ def compare(
     for k, own in settings:
         progress(f"k={k} {label_of(own)}")
         rows.append(_row(ground, own, k))
-    quasi = tuple(attribute.name for attribute in ground.fitting.schema.quasi)
+    quasi = tuple(attribute.name for attribute in ground.bound.schema.quasi)
     return Comparison(tuple(rows), policy.model.seed, ground.table.records, ground.people, quasi)
 
 
@@ -200,13 +201,12 @@ def compare_file(
     _checked(ks)
     progress("reading the table")
     source = files.read(input_path, policy.audited_columns)
-    found = replace(
-        compare(Table(source.frame), policy, methods, ks, progress=progress), sha256=source.sha256
-    )
+    comparison = compare(Table(source.frame), policy, methods, ks, progress=progress)
+    comparison = replace(comparison, sha256=source.sha256)
     if output_path is not None:
         with files.atomic_write(output_path) as draft:
-            draft.write_text(found.to_json())
-    return found
+            draft.write_text(comparison.to_json())
+    return comparison
 
 
 # What is asked
@@ -302,25 +302,25 @@ class _Ground:
     """
 
     table: Table
-    fitting: BoundTable
+    bound: BoundTable
     matrix: Matrix
 
     @classmethod
     def of(cls, table: Table, policy: Policy) -> _Ground:
         table = ordered(table, policy)
-        fitting, found = bind(table, policy)
-        if fitting is None:
-            raise InputError.from_findings(found)
-        rest = table.without([attribute.name for attribute in fitting.schema.quasi])
-        return cls(rest, fitting, fitting.matrix())
+        bound, findings = bind(table, policy)
+        if bound is None:
+            raise InputError.from_findings(findings)
+        rest = table.without([attribute.name for attribute in bound.schema.quasi])
+        return cls(rest, bound, bound.matrix())
 
     @cached_property
     def whole_table(self) -> Classes:
-        return self.fitting.published(self.matrix.subjects)
+        return self.bound.published(self.matrix.subjects)
 
     @property
     def people(self) -> int:
-        subjects = self.fitting.encoded.subjects
+        subjects = self.bound.encoded.subjects
         return self.table.records if subjects is None else len(np.unique(subjects))
 
     def first(self, records: int) -> tuple[Matrix, Classes]:
@@ -335,20 +335,20 @@ class _Ground:
         )
         return matrix, self.whole_table.only(kept, subjects)
 
-    def certificate(self, policy: Policy, found: Partition | Cut) -> Certificate:
+    def certificate(self, policy: Policy, classes: Partition | Cut) -> Certificate:
         """What readers of such a release would see, measured."""
-        recoded = recode(self.table, self.fitting, found, policy)
-        return measure(Table(recoded.frame), self.fitting.schema, policy, recoded.truth)[0]
+        recoded = recode(self.table, self.bound, classes, policy)
+        return measure(Table(recoded.frame), self.bound.schema, policy, recoded.truth)[0]
 
 
 def _row(ground: _Ground, policy: Policy, k: int) -> Row:
     """The policy's method at this k; a method that refuses says why."""
     row = Row(policy.method_name, policy.method_settings, policy.method_parameters, k)
     try:
-        found, seconds = find_classes(ground.matrix, ground.whole_table, policy)
+        classes, seconds = find_classes(ground.matrix, ground.whole_table, policy)
     except (InfeasibleError, InputError) as refused:
         return replace(row, reason="; ".join([str(refused.args[0]), *refused.findings]))
-    return replace(row, certificate=ground.certificate(policy, found), seconds=seconds)
+    return replace(row, certificate=ground.certificate(policy, classes), seconds=seconds)
 
 
 def _warm_up(ground: _Ground, policy: Policy, k: int) -> None:

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import yaml
 
-from shoal.binding.columns import looks_like_data
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
-from shoal.data.encoding import parse_numbers
+from shoal.data.encoding import looks_like_data, parse_numbers
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy import registry

@@ -25,12 +25,12 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.table import Table
+from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.jobs.audit.downstream import downstream as downstream_of
 from shoal.jobs.audit.faults import faults
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.audit.reference import Measures
-from shoal.data.truth import Truth
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.version import VERSION
@@ -131,15 +131,15 @@ def audit_file(
     released = files.read(released_path, policy.audited_columns)
     original = None if original_path is None else files.read(original_path, policy.audited_columns)
     truth = None if original is None else Table(original.frame)
-    found = audit_table(Table(released.frame), policy, truth, progress, downstream)
-    certificate = found.certificate.extended(
+    result = audit_table(Table(released.frame), policy, truth, progress, downstream)
+    certificate = result.certificate.extended(
         input=None if original is None else {"sha256": original.sha256},
         output={"sha256": released.sha256},
     )
     if output_path is not None:
         with files.atomic_write(output_path) as draft:
             draft.write_text(certificate.to_json())
-    return replace(found, certificate=certificate)
+    return replace(result, certificate=certificate)
 
 
 def measure(
@@ -182,15 +182,15 @@ def measure(
         "input": None,
         "output": None,
     }
-    found: dict[str, int] = {}
+    fault_counts: dict[str, int] = {}
     if truth is not None:
         progress("comparing with the original")
-        found = faults(released, release, schema, truth)
+        fault_counts = faults(released, release, schema, truth)
     kept = unremoved_identifiers(released, None if truth is None else truth.original, policy)
     if kept:
-        found["not_removed"] = len(kept)
+        fault_counts["not_removed"] = len(kept)
     if truth is not None or kept:
-        content["faults"] = found
+        content["faults"] = fault_counts
     return Certificate(content), release
 
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from shoal.binding.populations import people_covered
 from shoal.data.classes import Classes
+from shoal.data.covered_people import people_covered
 from shoal.data.release import Release, is_suppressed, label_classes, read_columns
 from shoal.data.schema import Schema
 from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table
-from shoal.errors import InputError
 from shoal.data.truth import Truth
+from shoal.errors import InputError
 from shoal.policy.policy import Policy
 
 
@@ -30,23 +30,13 @@ def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth |
         # who was not suppressed but shows the mark everywhere is in a class like everybody else
         suppressed &= truth.may_be_suppressed(suppressed, policy.recodes_globally)
     labels, count = label_classes(columns, suppressed)
-    subjects = _subjects(released, schema) if truth is None else truth.subjects
+    subjects = released.codes_of(policy.subject) if truth is None else truth.subjects
+    subjects = None if subjects is None else subjects.astype(np.int32, copy=False)
     quasi = {column.name: column.codes for column in columns}
     classes = Classes(labels, count, subjects, sensitive, quasi)
     if policy.populations:
         population = people_covered(policy.populations, schema, columns, classes)
         classes = replace(classes, population=population)
+    label = released.codes_of(schema.label)
     originals = {} if truth is None else truth.originals()
-    return Release(columns, classes, policy.required_k, _label(released, schema), originals)
-
-
-def _subjects(released: Table, schema: Schema) -> np.ndarray | None:
-    if schema.subject is None or schema.subject.name not in released.names:
-        return None
-    return released.column(schema.subject.name).codes.astype(np.int32)
-
-
-def _label(released: Table, schema: Schema) -> np.ndarray | None:
-    if schema.label is None or schema.label not in released.names:
-        return None
-    return released.column(schema.label).codes
+    return Release(columns, classes, policy.required_k, label, originals)

@@ -17,9 +17,9 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding
 from shoal.data.schema import Schema
 from shoal.data.table import Table
-from shoal.errors import InputError
 from shoal.data.truth import Truth
-from shoal.jobs.publish.explain import explain
+from shoal.errors import InputError
+from shoal.jobs.publish.explain import explain as explanation_of
 from shoal.jobs.publish.plan import Plan, apply_plan
 from shoal.jobs.publish.recode import find_classes, ordered, recode
 from shoal.policy.policy import Policy
@@ -57,11 +57,10 @@ def prepare(
     bound, findings = bind(table, policy)
     if bound is None:
         raise InputError.from_findings(findings)
-    policy = policy.with_default_method(bound.schema)
-    decision = _decide_recoding(bound, policy, progress, plan, explained)
+    decision = _decide_recoding(bound, progress, plan, explained)
     table = table.without([attribute.name for attribute in bound.schema.quasi])
     progress("recoding")
-    recoded = recode(table, bound, decision.recoding, policy)
+    recoded = recode(table, bound, decision.recoding, bound.policy)
     missing = int(bound.encoded.suppressed.sum())
     reasons = ({"missing quasi-identifier": missing} if missing else {}) | decision.reasons
     return RecodedDraft(
@@ -88,11 +87,13 @@ class RecodingDecision(NamedTuple):
 
 
 def _decide_recoding(
-    bound: BoundTable, policy: Policy, progress: Progress, plan: Plan | None, explained: bool
+    bound: BoundTable, progress: Progress, plan: Plan | None, explained: bool
 ) -> RecodingDecision:
-    """What the policy's method, or a plan, does with the table."""
+    """What a plan, or else the policy's method, does with the table."""
     if plan is not None:
-        return _planned(bound, policy, progress, plan)
+        progress("applying the plan")
+        return _planned(bound, plan)
+    policy = bound.policy
     method = {"name": policy.method_name, "parameters": policy.method_parameters}
     matrix = bound.matrix()
     whole_table = bound.published(matrix.subjects)
@@ -114,7 +115,7 @@ def _decide_recoding(
     extras: dict[str, Any] = {}
     if explained:
         progress("asking what would be cheaper")
-        extras["explanation"] = explain(matrix, whole_table, cut, policy, _search)
+        extras["explanation"] = explanation_of(matrix, whole_table, cut, policy, _search)
     return RecodingDecision(cut, seconds, method, reasons, saved, extras)
 
 
@@ -124,11 +125,10 @@ def _search(matrix: Matrix, whole_table: Classes, policy: Policy) -> Cut:
     return cut
 
 
-def _planned(bound: BoundTable, policy: Policy, progress: Progress, plan: Plan) -> RecodingDecision:
+def _planned(bound: BoundTable, plan: Plan) -> RecodingDecision:
     """The table recoded by a plan that another one gave."""
-    progress("applying the plan")
     started = time.process_time()
-    applied = apply_plan(plan, bound, policy.build_promises())
+    applied = apply_plan(plan, bound)
     reasons = {
         "not covered by the plan": applied.not_covered,
         "suppressed by the method": applied.broken,

@@ -143,37 +143,34 @@ class AppliedPlan:
     broken: int
 
 
-def apply_plan(plan: Plan, bound: BoundTable, promises: list[Any]) -> AppliedPlan:
+def apply_plan(plan: Plan, bound: BoundTable) -> AppliedPlan:
     """The table recoded by a plan that was made for another.
 
     Raises InputError and PromiseError where the plan doesn't fit or suppresses too much.
     """
     attributes, render = bound.encoded.attributes, bound.schema.render
     _require_same(plan, attributes)
-    instruments = BoundPromises(promises, bound.whole_table)
     missing = bound.encoded.suppressed
+    rounds = [_texts_of_round(columns, attributes, render) for columns in plan.rounds]
+    promises = BoundPromises(bound.policy.build_promises(), bound.whole_table)
     round_of_record = np.full(len(missing), -1, dtype=np.int32)
-    remaining = covered = ~missing
-    uncovered: dict[str, dict[str, int]] = {}
-    texts = []
-    for number, columns in enumerate(plan.rounds):
-        texts_of_round, known, gaps = _texts_of_round(columns, attributes, remaining, render)
-        texts.append(texts_of_round)
-        if number == 0:
-            covered = known
-            uncovered = {
-                name: {
-                    "values": int(gap.sum()),
-                    "records": int((gap[encoded.ranks] & ~missing).sum()),
-                }
-                for (name, gap), encoded in zip(gaps.items(), attributes, strict=True)
-                if gap.any()
-            }
-        kept = _keeping(instruments, attributes, texts_of_round, known)
+    remaining = ~missing
+    for number, (texts, covered) in enumerate(rounds):
+        kept = _keeping(promises, attributes, texts, remaining & _everywhere(covered, attributes))
         round_of_record[kept] = number
-        remaining = remaining & ~kept
+        remaining &= ~kept
+    first = rounds[0][1]
+    uncovered = {
+        encoded.attribute.name: {
+            "values": int((~is_covered).sum()),
+            "records": int((~is_covered[encoded.ranks] & ~missing).sum()),
+        }
+        for encoded, is_covered in zip(attributes, first, strict=True)
+        if not is_covered.all()
+    }
+    covered_records = ~missing & _everywhere(first, attributes)
     suppressed = round_of_record < 0
-    broken = int((covered & suppressed).sum())
+    broken = int((covered_records & suppressed).sum())
     allowed = int(Fraction(str(plan.suppression)) * len(missing))
     if broken > allowed:
         raise PromiseError(
@@ -181,30 +178,30 @@ def apply_plan(plan: Plan, bound: BoundTable, promises: list[Any]) -> AppliedPla
             f" allows to suppress {allowed}; find a new plan for this table"
         )
     not_covered = int(suppressed.sum()) - broken - int(missing.sum())
-    recoding = GlobalRecoding(tuple(texts), round_of_record)
+    recoding = GlobalRecoding(tuple(texts for texts, _ in rounds), round_of_record)
     return AppliedPlan(recoding, uncovered, not_covered, broken)
 
 
 def _texts_of_round(
-    columns: dict[str, ColumnMapping],
-    attributes: tuple[EncodedAttribute, ...],
-    remaining: np.ndarray,
-    render: Render,
-) -> tuple[tuple[tuple[str, ...], ...], np.ndarray, dict[str, np.ndarray]]:
-    """What one round publishes of each rank, by attribute.
+    columns: dict[str, ColumnMapping], attributes: tuple[EncodedAttribute, ...], render: Render
+) -> tuple[tuple[tuple[str, ...], ...], list[np.ndarray]]:
+    """What one round publishes of each rank, by attribute, and which ranks it covers; (ranks,) bool.
 
-    Beside it the remaining records that it covers, (n,) bool, and by name which ranks it does not.
+    Where it does not, the text is the suppression mark.
     """
-    known = remaining.copy()
-    texts: list[tuple[str, ...]] = []
-    gaps = {}
-    for encoded in attributes:
-        name = encoded.attribute.name
-        published = columns[name].texts(encoded, render)
-        gaps[name] = np.array([text is None for text in published])
-        known &= ~gaps[name][encoded.ranks]
-        texts.append(tuple(render.suppressed if text is None else text for text in published))
-    return tuple(texts), known, gaps
+    published = [columns[e.attribute.name].texts(e, render) for e in attributes]
+    covered = [np.array([text is not None for text in texts], dtype=bool) for texts in published]
+    shown = [
+        tuple(render.suppressed if text is None else text for text in texts) for texts in published
+    ]
+    return tuple(shown), covered
+
+
+def _everywhere(covered: list[np.ndarray], attributes: tuple[EncodedAttribute, ...]) -> np.ndarray:
+    """The records whose every value is covered; (n,) bool."""
+    return np.logical_and.reduce(
+        [is_covered[e.ranks] for is_covered, e in zip(covered, attributes, strict=True)]
+    )
 
 
 def _require_same(plan: Plan, attributes: tuple[EncodedAttribute, ...]) -> None:

@@ -19,8 +19,8 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding, Recoding
 from shoal.data.schema import Role
 from shoal.data.table import Table
-from shoal.errors import InfeasibleError, InputError
 from shoal.data.truth import Truth
+from shoal.errors import InfeasibleError, InputError
 from shoal.jobs.publish.pseudonyms import pseudonyms
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises, nearest_feasible
@@ -43,17 +43,19 @@ def find_classes(
     no classes keep the promises.
     """
     promises = policy.build_promises()
+    method = policy.build_method("publish")
     people = {name: len(codes) for name, codes in matrix.populations.items()}
     findings = nearest_feasible(promises, whole_table, people)
     if findings:
         raise InfeasibleError(findings[0], findings[1:])
+    recodes_globally = callable(getattr(method, "cut", None))
+    if recodes_globally:
+        _require_covered(promises, matrix)
     bound = BoundPromises(promises, whole_table)
-    method = policy.build_method("publish")
     rng = np.random.default_rng(policy.model.seed)
     started = time.process_time()
     classes: Partition | Cut
-    if callable(getattr(method, "cut", None)):
-        _require_covered(promises, matrix)
+    if recodes_globally:
         classes = method.cut(matrix, bound, rng, progress)
     else:
         classes = repair(matrix, method.partition(matrix, bound, rng), bound)
@@ -92,10 +94,11 @@ def recode(
     suppressed = recoding.suppressed
     withheld = _must_withhold(policy.build_promises(), bound.whole_table, suppressed)
     frame = _recoded(table, bound, recoding, withheld)
-    if bound.schema.render.order == "input":
-        return Recoded(frame, Truth(table, bound.encoded, None, suppressed))
-    rows = shuffled_order(frame, policy.model.seed)
-    return Recoded(frame[rows], Truth(table, bound.encoded, rows, suppressed))
+    rows = None
+    if bound.schema.render.order != "input":
+        rows = shuffled_order(frame, policy.model.seed)
+        frame = frame[rows]
+    return Recoded(frame, Truth(table, bound.encoded, rows, suppressed))
 
 
 def _of_whole_table(
@@ -134,10 +137,10 @@ def _recoded(
     columns = []
     for attribute in bound.schema.published:
         name = attribute.name
-        if attribute.role is Role.QUASI:
-            columns.append(recoding.column(index[name], attributes[index[name]], render))
-        elif attribute.role is Role.IDENTIFIER:
+        if attribute.role is Role.IDENTIFIER:
             columns.append(pseudonyms(table.frame[name]))
+        elif attribute.role is Role.QUASI:
+            columns.append(recoding.column(index[name], attributes[index[name]], render))
         elif attribute.role is Role.SENSITIVE and withheld:
             columns.append(
                 suppress_cells(table.frame[name], recoding.suppressed, render.suppressed)

@@ -24,9 +24,9 @@ from shoal.data.recoding import Recoding
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table
+from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.jobs.audit.reading import read_release
-from shoal.data.truth import Truth
 from shoal.jobs.publish.recode import recode, shuffled_order
 from shoal.jobs.republish import identities
 from shoal.jobs.republish.export import parts_of, table_as_of

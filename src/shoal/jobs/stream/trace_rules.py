@@ -16,9 +16,9 @@ import polars as pl
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Schema
+from shoal.data.truth import Truth
 from shoal.data.table import Table
 from shoal.jobs.audit.reference import Measures
-from shoal.jobs.audit.truth import Truth
 from shoal.policy.policy import Policy
 
 SHOWN = ("new", "reuse", "suppress")
