@@ -84,7 +84,7 @@ def bind_original(table: Table, policy: Policy) -> tuple[Schema | None, list[Any
 
 
 def _evidence(table: Table, name: str, policy: Policy) -> Column | None:
-    """The column that tells a domain, an order or leaves; the population's values are among them."""
+    """The column that tells a domain, an order or leaves, with the populations' values."""
     declared = policy.model.attributes.get(name)
     if declared is None or declared.role not in ("quasi", "sensitive"):
         return None

@@ -90,9 +90,14 @@ def audit(
     from shoal.jobs.audit.audit import audit_file
 
     one_table = {
-        "RELEASED": released, "--policy": policy, "--original": original, "--reference": reference, "--trace": trace,
-        "--record-lines": record_lines, "--downstream": downstream or None,
-    }  # fmt: skip
+        "RELEASED": released,
+        "--policy": policy,
+        "--original": original,
+        "--reference": reference,
+        "--trace": trace,
+        "--record-lines": record_lines,
+        "--downstream": downstream or None,
+    }
     if ledger is not None:
         _refuse_beside("--ledger", one_table | {"--transcript": transcript})
         raise typer.Exit(_audit_ledger(ledger, k, output, as_json, report, quiet))

@@ -51,8 +51,7 @@ def format_of(path: str) -> str:
 
 
 def read(path: str, coded: Collection[str] = (), *, allow_empty: bool = False) -> Source:
-    """The table in a file, or on standard input for `-`; raises InputError with what is wrong and
-    where.
+    """The table in a file, or on standard input for `-`; raises InputError where it is wrong.
 
     coded: columns of which few distinct values are expected: text is then held once per value.
     may_be_empty: whether a header without records is a table, too.
@@ -91,8 +90,7 @@ def file_sha256(path: str | Path) -> str:
 
 @contextmanager
 def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
-    """A path beside `path` to write to; it takes its place when the block ends well, else it is
-    removed.
+    """A path beside `path` to write to, moved into place if the block succeeds, else removed.
 
     For `-` the content goes to standard output at the end. is_private: it stays its owner's alone.
     """
@@ -358,9 +356,7 @@ def _first_row(text: str, separator: str, path: str) -> list[str]:
 
 
 def _check_rows(content: bytes | Path, path: str, separator: str, columns: int) -> list[int]:
-    """0-based rows that are blank lines; raises InputError when a row has too few or too many
-    cells.
-    """
+    """0-based rows that are blank lines; raises InputError for rows of too few or many cells."""
     blank: list[int] = []
     ragged: list[str] = []
     count = 0

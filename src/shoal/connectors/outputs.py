@@ -1,4 +1,4 @@
-"""Where outputs go: never over what is read, and a certificate beside its release, both or neither."""
+"""Where outputs go: over nothing that is read, a certificate and its release both or neither."""
 
 from __future__ import annotations
 

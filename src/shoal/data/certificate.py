@@ -11,7 +11,7 @@ SCHEMA = "shoal.certificate/1"
 
 
 class Certificate(Mapping[str, Any]):
-    """A read-only mapping with the keys that the public contract names; holds no value of the data."""
+    """The keys that the public contract names, read-only; holds no value of the data."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self._content = {"schema": SCHEMA, **_plain(content)}
@@ -30,7 +30,7 @@ class Certificate(Mapping[str, Any]):
 
     @property
     def holds(self) -> bool:
-        """Whether every promise holds and, where it could be checked, every cell covers the truth."""
+        """Whether every promise holds and, where that was checked, every cell is true."""
         return all(promise["holds"] for promise in self["promises"]) and all(
             count == 0 for count in self._content.get("faults", {}).values()
         )

@@ -49,8 +49,7 @@ class SensitiveColumn:
 
 @dataclass(frozen=True)
 class Population:
-    """The people of a population table who fit each class: everybody whom its published cells
-    cover.
+    """The people of a population table whom the published cells of each class cover.
 
     people: (count,) int64. outside: how many of the table fit no class.
     """
@@ -96,7 +95,7 @@ class Classes:
         return counted
 
     def people(self) -> np.ndarray:
-        """Distinct subjects of every class, (count,) int64; read-only, as it is counted only once."""
+        """Distinct subjects of every class, (count,) int64; read-only, counted only once."""
         return self._people
 
     @cached_property

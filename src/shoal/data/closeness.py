@@ -11,8 +11,7 @@ from shoal.data.classes import SensitiveColumn
 
 @dataclass(frozen=True)
 class Closeness:
-    """In every class, the earth mover's distance of the column's values from the whole table is at
-    most t.
+    """In every class the column's values are within t of the whole table (earth mover's distance).
 
     column: the attribute; its `distance` is the ground distance.
     frequencies: (values,) int64, how often each value counts in the whole table.

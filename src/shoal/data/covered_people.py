@@ -18,7 +18,7 @@ _BLOCK = 1 << 24  # pairs of a class and a person that are compared at a time
 def people_covered(
     tables: dict[str, Table], schema: Schema, columns: tuple[PublishedColumn, ...], classes: Classes
 ) -> dict[str, Population]:
-    """Who of each population fits each class of a release; empty where values can't be read here."""
+    """Who of each population fits each class; empty where values can't be read here."""
     if any(attribute.opaque for attribute in schema.quasi):
         return {}
     return {

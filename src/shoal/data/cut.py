@@ -13,8 +13,7 @@ from shoal.data.matrix import Matrix
 
 @dataclass(frozen=True)
 class Cut:
-    """Spans of codes, the same for all records of a matrix: whoever has a code of a span shows that
-    span.
+    """Spans of codes, the same for all records: whoever has a code of a span shows that span.
 
     starts: for each attribute, int32, the first code of every span, ascending from 0; a span ends
         before the next one starts, the last one after all codes. A set of nodes that covers every

@@ -126,9 +126,7 @@ def encode_attribute(
 def _values(
     attribute: Attribute, column: Column, missing: np.ndarray
 ) -> tuple[np.ndarray, list[AttributeFinding]]:
-    """The number behind each distinct cell, NaN where missing, and findings about cells that have
-    none.
-    """
+    """The number of each distinct cell, NaN where missing, and findings about cells without one."""
     if attribute.hierarchy is not None:
         codes = attribute.hierarchy.leaf_codes(np.array(column.cells, dtype=object))
         values = np.where(codes < 0, np.nan, codes.astype(np.float64))
@@ -211,9 +209,7 @@ def looks_like_data(table: Table, names: list[str]) -> list[str]:
 def _positions(
     attribute: Attribute, values: np.ndarray, missing: int
 ) -> tuple[np.ndarray, float | Hierarchy]:
-    """Matrix code of every rank; missing values share one that lies as far away as the whole
-    domain.
-    """
+    """Matrix code of every rank; missing values share one, as far off as the whole domain."""
     if attribute.hierarchy is not None:
         tree = attribute.hierarchy.with_leaf("") if missing else attribute.hierarchy
         beyond = np.full(missing, attribute.hierarchy.leaves)
@@ -230,8 +226,9 @@ def _positions(
 
 
 def mean_decimals(texts: Iterable[str]) -> int:
-    """Decimals of a published mean: two more than the values have, ten at most behind the zeros of
-    the smallest.
+    """Decimals of a published mean: two more than the values have.
+
+    At most ten after the zeros of the smallest value.
     """
     numbers = [number for number in (Decimal(text.strip()) for text in texts) if number.is_finite()]
     longest = max([0, *(-int(number.as_tuple().exponent) for number in numbers)])
@@ -332,8 +329,9 @@ class EncodedTable:
         return len(self.suppressed)
 
     def matrix(self, label: np.ndarray | None = None) -> Matrix:
-        """The records that are not suppressed, in input order. label: (n,) class of each record of
-        the table.
+        """The records that are not suppressed, in input order.
+
+        label: (n,) class of each record of the table.
         """
         kept = np.flatnonzero(~self.suppressed) if self.suppressed.any() else None
         records = self.records if kept is None else len(kept)

@@ -58,9 +58,7 @@ def _combinations(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _steps(column: SensitiveColumn, place: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Heights in units, falling, and at each which places are one there or below; (combinations,)
-    int64.
-    """
+    """Heights in units, falling, and the places that are one there or below; (combinations,)."""
     if column.distance == "hierarchical" and column.hierarchy is not None:
         tree = column.hierarchy
         for level in range(tree.height, -1, -1):
@@ -85,8 +83,9 @@ def _steps(column: SensitiveColumn, place: np.ndarray) -> Iterator[tuple[int, np
 def _nested(
     steps: list[list[tuple[int, np.ndarray]]], combinations: int
 ) -> tuple[list[int], list[np.ndarray]]:
-    """Heights, rising from 0, and at each the group of every combination, numbered so that groups
-    nest in order.
+    """Heights, rising from 0, and the group of every combination at each.
+
+    Groups are numbered so that they nest in order.
     """
     heights = sorted({height for each in steps for height, _ in each}, reverse=True)
     groups: list[np.ndarray] = []
@@ -108,8 +107,7 @@ def _nested(
 
 
 def _tree(heights: list[int], groups: list[np.ndarray]) -> Hierarchy:
-    """The hierarchy whose nodes are these groups of leaves; a group that is no larger than one
-    below is no node.
+    """The hierarchy whose nodes are these groups of leaves, without groups that add nothing.
 
     groups: for each height, (leaves,) int64, the group of each leaf; rising along the leaves.
     """

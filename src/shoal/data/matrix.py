@@ -100,8 +100,7 @@ class Matrix:
         missing: list[int] | None = None,
         label: np.ndarray | None = None,
     ) -> Matrix:
-        """A matrix from codes and, for each attribute, its domain width in code units or its
-        hierarchy.
+        """A matrix from codes and, by attribute, its domain width in code units or its hierarchy.
 
         codes: (n, d) integers. ranges: d entries; a number is the width of a linear domain (0 means
         that the attribute never costs anything), a Hierarchy makes it a tree attribute. missing:
@@ -159,9 +158,7 @@ class Matrix:
         return int(self.last[root]) + 1
 
     def nodes_at(self, j: int, level: int) -> np.ndarray:
-        """The highest node above each leaf of tree j that stands no higher than `level`; (leaves,)
-        int32.
-        """
+        """(leaves,) int32, the highest node above each leaf of tree j no higher than `level`."""
         node = np.arange(self.base[j], self.base[j] + self.leaves(j), dtype=np.int32)
         while True:
             up = self.parent[node]
@@ -171,8 +168,7 @@ class Matrix:
             node = np.where(climbs, up, node)
 
     def starts_at(self, j: int, level: int) -> np.ndarray:
-        """First codes of the spans of attribute j at a level, 0 the values and `heights[j]` the
-        whole; int32.
+        """First codes of the spans of attribute j at a level: 0 its values, `heights[j]` the whole.
 
         A linear attribute keeps each value in a span of its own at level 0.
         """

@@ -19,9 +19,7 @@ class Partition:
 
     @classmethod
     def of(cls, labels: np.ndarray) -> Partition:
-        """A partition from any integer labels: renumbered without gaps in order of first
-        appearance.
-        """
+        """A partition from any integer labels, renumbered in order of first appearance."""
         kept = labels >= 0
         _, first, inverse = np.unique(labels[kept], return_index=True, return_inverse=True)
         rank = np.empty(len(first), dtype=np.int32)

@@ -1,6 +1,4 @@
-"""What is published: spans written as text, of every class (local) or of every value (global
-recoding).
-"""
+"""What is published: spans as text, of every class (local) or value (global recoding)."""
 
 from __future__ import annotations
 
@@ -50,9 +48,7 @@ class Recoding:
         return self.labels < 0
 
     def column(self, j: int, encoded: EncodedAttribute, render: Render) -> pl.Series:
-        """The published cells of attribute j: the value where the class agrees on it, else its
-        span, mean or both.
-        """
+        """The published cells of attribute j: the value all agree on, else span, mean or both."""
         ranks = len(encoded.texts)
         if encoded.attribute.shown is Shown.RANGE:
             spans, text_of_class = _distinct(
@@ -76,9 +72,7 @@ class Recoding:
         return cells.gather(cell_of_class[self.labels])
 
     def _with_means(self, j: int, encoded: EncodedAttribute, render: Render) -> list[str]:
-        """The text of each class where classes that don't agree on a value show their mean over
-        records.
-        """
+        """The text of each class; where its members differ, their mean over records."""
         texts = span_texts(self.lo[:, j], self.hi[:, j], encoded, render)
         kept, values = (
             self.labels >= 0,
@@ -172,9 +166,7 @@ def rank_texts(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> t
 def code_texts(
     cut: Cut, j: int, encoded: EncodedAttribute, codes: np.ndarray, render: Render
 ) -> list[str]:
-    """The published text of any positions of attribute j, whether they occur or not; no missing
-    ones.
-    """
+    """The published text of any positions of attribute j but missing ones, occurring or not."""
     labels = _labels_of_level(cut, j, encoded)
     used, inverse = np.unique(cut.spans(j, codes), return_inverse=True)
     ends = [_ends(cut, j, encoded, number) for number in used.tolist()]
@@ -217,9 +209,7 @@ def mean_text(mean: float, decimals: int) -> str:
 
 
 def _distinct(numbers: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct numbers, ascending, and the place of each among them; a table instead of a sort
-    if that is small.
-    """
+    """The distinct numbers, ascending, and the index of each; by a table if that is small."""
     if below > 4 * len(numbers) + (1 << 16):
         return np.unique(numbers, return_inverse=True)
     occurs = np.zeros(below, dtype=bool)

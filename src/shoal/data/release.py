@@ -97,8 +97,7 @@ class Release:
 
     @cached_property
     def squared_errors(self) -> dict[str, tuple[float, float]]:
-        """By attribute of `originals`, the squared error of class means, and of the mean of all
-        records.
+        """By attribute of `originals`, the squared error of class means and of the mean of all.
 
         A suppressed record shows nothing about itself, so it is as good as the mean of all.
         Infinite or NaN where the numbers are beyond what a float holds.
@@ -116,7 +115,7 @@ class Release:
 def _squared_error(
     values: np.ndarray, places: np.ndarray, sizes: np.ndarray
 ) -> tuple[float, float]:
-    """Around the mean of each class, and around the mean of all; the last place is nobody's class."""
+    """Around the mean of each class, and of all; the last index stands for no class."""
     present = ~np.isnan(values)
     if not present.all():
         values, places = values[present], places[present]
@@ -213,9 +212,7 @@ def is_suppressed(columns: tuple[PublishedColumn, ...], mark: str) -> np.ndarray
 def label_classes(
     columns: tuple[PublishedColumn, ...], suppressed: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """Class of every record - equal published quasi-identifiers are one class - and how many there
-    are.
-    """
+    """Class of every record, and how many there are: equal cells are one class."""
     key = np.zeros(len(suppressed), dtype=np.int64)
     room = 1
     for column in columns:
@@ -267,9 +264,7 @@ def _ordinal_spans(
 
 
 def _parted(cells: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Cells that show a mean, a blank and a span, as spans and means; NaN where a cell shows no
-    mean.
-    """
+    """Cells of a mean, a blank and a span, as spans and means; NaN where there is no mean."""
     parts = [cell.split(" ", 1) for cell in cells]
     means = parse_numbers(
         tuple(part[0] if len(part) == 2 and part[1].strip() else "" for part in parts)
@@ -305,8 +300,6 @@ def covers(published: PublishedColumn, values: np.ndarray, codes: np.ndarray) ->
 
 
 def spans_cover(lo: np.ndarray, hi: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Whether a span as in `PublishedColumn` covers a value, elementwise; the mark covers no value,
-    too.
-    """
+    """Whether a span as in `PublishedColumn` covers a value, elementwise; the mark covers NaN."""
     neither = np.isnan(values) & (np.isnan(lo) | np.isneginf(lo))
     return neither | ((lo <= values) & (values <= hi))

@@ -96,9 +96,7 @@ class Schema:
     label: str | None = None
 
     def is_value(self, cell: str) -> bool:
-        """Whether a cell holds a value: the texts for missing values and the suppression mark
-        don't.
-        """
+        """Whether a cell holds a value: not a text for a missing one, nor the suppression mark."""
         return cell not in self.missing_values and cell != self.render.suppressed
 
     def with_role(self, *roles: Role) -> tuple[Attribute, ...]:

@@ -17,7 +17,7 @@ from shoal.data.table import Column, Table
 def encode_sensitive_columns(
     table: Table, schema: Schema, earlier: Mapping[str, Mapping[str, int]]
 ) -> tuple[dict[str, SensitiveColumn], list[AttributeFinding]]:
-    """The sensitive columns by name, or what is wrong with them. earlier: as in `encode_sensitive`."""
+    """The sensitive columns by name, or what is wrong. earlier: as in `encode_sensitive`."""
     encoded: dict[str, SensitiveColumn] = {}
     findings: list[AttributeFinding] = []
     for attribute in schema.sensitive:

@@ -1,5 +1,4 @@
-"""The quasi-identifiers of a stream: what they may hold and what a span of them costs, known before
-any record.
+"""A stream's quasi-identifiers: what they may hold and what spans cost, known beforehand.
 
 A table shows its own domains; a stream never ends, so everything here comes from the policy. Each
 quasi-identifier of a record is one float64: the number, the place in the order, or the leaf. A
@@ -59,9 +58,7 @@ class Space:
 
     @classmethod
     def of(cls, schema: Schema, snap: int = 0) -> Space:
-        """The space of a schema. snap: steps of the public grid in the domain of each number, 0 for
-        none.
-        """
+        """The space of a schema. snap: steps of the public grid in each number's domain, or 0."""
         quasi = schema.quasi
         weights = np.array([a.weight for a in quasi])
         share = weights / weights.sum()
@@ -114,8 +111,9 @@ class Space:
     def published_bounds(
         self, lo: np.ndarray, hi: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What boxes publish: bounds widened to whole nodes, to the grid, or to all where a value
-        is missing.
+        """What boxes publish: bounds widened to whole nodes, to the grid, or to all.
+
+        To all where a value is missing.
 
         lo, hi: (c, d) float64, least and greatest value of the members. Also their loss, (c,)
         float64: 0 for single values, 1 for everything.
@@ -149,10 +147,10 @@ class Space:
         lo[mixed, j] = self.low[j]
 
     def encode(self, frame: pl.DataFrame) -> tuple[np.ndarray, dict[int, str]]:
-        """The values of n records, (n, d) float64, and why some of them can't be read: row and
-        reason.
+        """The values of n records, (n, d) float64, and by row why some can't be read.
 
-        NaN where a missing value suppresses the record.         Reasons name attributes and rules, never values.
+        NaN where a missing value suppresses the record. Reasons name attributes and rules, never
+        values.
         """
         values = np.empty((frame.height, self.attributes))
         wrong: dict[int, str] = {}

@@ -127,8 +127,9 @@ def _finding(
     what: str = "policy",
     keys: str = "'shoal policy schema' lists its keys",
 ) -> str:
-    """One finding of the checker (model) of a policy (what) in our words: where, what, way out
-    (keys).
+    """One finding of the checker (model) in our words: where, what, and what to do about it.
+
+    what: the thing checked. keys: how to list its keys.
     """
     where = ".".join(str(part) for part in error["loc"]) or what
     kind, message = error["type"], error["msg"]
@@ -147,9 +148,7 @@ def _finding(
 
 
 def _keys_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
-    """The keys that a part of a policy may have. place: the way to it, through keys and numbers of
-    a list.
-    """
+    """The keys that a part of a policy may have. path: through keys and numbers of a list."""
     for part in place:
         field = model.model_fields.get(str(part))
         kinds = [] if field is None else [field.annotation, *get_args(field.annotation)]

@@ -97,9 +97,7 @@ class Policy:
 
     @cached_property
     def populations(self) -> dict[str, Table]:
-        """The tables of the population that promises compare with, by the name that the policy
-        gives.
-        """
+        """The population tables that promises compare with, by the policy's name for them."""
         return {
             name: Table(files.read(str(self.base / name), self.quasi).frame)
             for name in self._population_names
@@ -155,7 +153,7 @@ class Policy:
         return self._with(method={"name": DEFAULT_OVER_HIERARCHIES if stepped else DEFAULT_METHOD})
 
     def with_shuffled_rows(self) -> Policy:
-        """The same policy; rows are shuffled unless it says otherwise, as releases of a series are."""
+        """The same policy, its rows shuffled unless it says otherwise, as in a series."""
         if "order" in self.model.render.model_fields_set:
             return self
         return self._with(
@@ -180,8 +178,9 @@ class Policy:
         return {name: value for name, value in (self.model.method or {}).items() if name != "name"}
 
     def build_method(self, verb: str) -> Any:
-        """The method with its parameters; raises InputError where it does not serve the verb, or
-        can't show means.
+        """The method with its parameters.
+
+        Raises InputError where it does not serve the verb, or can't show means.
         """
         means = attributes_with_means(self.model)
         if means and verb != "publish":
@@ -247,7 +246,5 @@ class Policy:
         ]
 
     def is_value(self, cell: str) -> bool:
-        """Whether a cell holds a value: the texts for missing values and the suppression mark
-        don't.
-        """
+        """Whether a cell holds a value: not a text for a missing one, nor the suppression mark."""
         return cell not in self.model.missing_values and cell != self.model.render.suppressed

@@ -33,9 +33,7 @@ class Maker(Protocol):
 
     @classmethod
     def from_spec(cls, argument: Any) -> Maker:
-        """The maker with the argument that a policy gives it; raises InputError where that can't
-        be.
-        """
+        """The maker with its argument from a policy; raises InputError for an impossible one."""
 
     def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
         """Which values the rule has no place for; (n,) bool. `make` refuses them."""

@@ -66,9 +66,7 @@ class Bins:
         return np.array([not self._holds(_number(value)) for value in values], dtype=bool)
 
     def make(self, values: np.ndarray) -> Hierarchy:
-        """Every distinct value under its intervals, in order of number; without values the root
-        alone.
-        """
+        """Every distinct value under its intervals, by number; without values the root alone."""
         refuse_misfits(self, values)
         if not len(values):
             return Hierarchy.from_paths([["*"]])

@@ -60,7 +60,7 @@ class Dates:
         return np.array([_time(value) is None for value in values], dtype=bool)
 
     def make(self, values: np.ndarray) -> Hierarchy:
-        """Every distinct value under its periods, in order of time; without values the root alone."""
+        """Every distinct value under its periods, by time; without values the root alone."""
         refuse_misfits(self, values)
         if not len(values):
             return Hierarchy.from_paths([["*"]])

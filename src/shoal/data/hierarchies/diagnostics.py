@@ -190,8 +190,9 @@ def _check_nodes(paths: Paths, report: _Report) -> None:
 
 
 def _labels_of_unrelated_nodes(paths: Paths) -> np.ndarray:
-    """Spans of one label's nodes, widest first at each start: each must lie inside the one before
-    it.
+    """Labels of nodes that neither contain one another nor are contained.
+
+    Spans of one label's nodes, widest first at each start: each must lie inside the one before it.
     """
     trie = paths.trie
     order = np.lexsort((-trie.size, trie.first, trie.label))
@@ -215,9 +216,7 @@ def _labels_with_two_parents(paths: Paths) -> np.ndarray:
 
 
 def _consequences(paths: Paths, unrelated: np.ndarray) -> np.ndarray:
-    """Labels that are in two places only because the one label above them is, or because roots
-    differ.
-    """
+    """Labels in two places only because the one label above them is, or because roots differ."""
     trie = paths.trie
     roots = np.unique(paths.root_codes)
     to_blame = np.union1d(unrelated, roots) if len(roots) > 1 else unrelated

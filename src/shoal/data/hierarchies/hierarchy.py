@@ -50,8 +50,7 @@ class Hierarchy:
 
     @classmethod
     def from_paths(cls, rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> Hierarchy:
-        """The tree that these leaf-to-root rows of labels spell; raises InputError with all that is
-        wrong.
+        """The tree that these leaf-to-root rows of labels spell; InputError with every fault.
 
         Rows may differ in length. A label that repeats next to itself in a row is one node, unless
         the row's leaf bears the name of a group with other members: then it is a member of that
@@ -87,9 +86,7 @@ class Hierarchy:
         return int(np.flatnonzero(self.parent < 0)[0])
 
     def widths(self) -> np.ndarray:
-        """Loss of publishing each node: (leaves(node) - 1) / (leaves(root) - 1), 0 for a one-leaf
-        tree.
-        """
+        """Loss of publishing each node: (leaves(node) - 1) / (leaves(root) - 1), or 0."""
         covered = (self.last - self.first).astype(np.float64)
         return covered / (self.leaves - 1) if self.leaves > 1 else np.zeros_like(covered)
 
@@ -130,8 +127,7 @@ class Hierarchy:
 
     @cached_property
     def levels(self) -> np.ndarray:
-        """How high each node stands: its longest way down to a leaf, counted in the rows it was
-        made from; (nodes,).
+        """(nodes,) how high each node stands: its longest way down to a leaf, in rows as given.
 
         Leaves are at 0. A node that stands for a chain has the level of the chain's lowest link, so
         that distances which weigh nodes by level / `height` come out as on the full table.
@@ -168,9 +164,7 @@ class Hierarchy:
             node = np.where(climbs, up, node)
 
     def labels_at(self, level: int) -> np.ndarray:
-        """Column `level` of the table: the label of each leaf there, aliases included; (leaves,)
-        str objects.
-        """
+        """(leaves,) objects, column `level` of the table: each leaf's label there, or an alias."""
         of_node = np.array(self.labels, dtype=object)
         for alias in self.aliases:  # ascending levels within a node
             if alias.level <= level:
@@ -178,8 +172,7 @@ class Hierarchy:
         return of_node[self.ancestors_at(level)]
 
     def with_leaf(self, label: str) -> Hierarchy:
-        """One more leaf, behind all others and right under the root; the other leaves keep their
-        codes.
+        """One more leaf, after all others and right under the root; the others keep their codes.
 
         For a value that only the whole attribute generalizes, such as a missing one.
         """
@@ -238,9 +231,7 @@ def _shifted_aliases(aliases: Iterable[Alias], at: int) -> tuple[Alias, ...]:
 
 
 def _without_chains(trie: Trie, labels: tuple[str, ...]) -> Hierarchy:
-    """The array form of a trie with one root: leaves first, a chain of only children as its lowest
-    link.
-    """
+    """The array form of a trie with one root: leaves first, a chain as its lowest link."""
     lowest = _lowest_links(trie)
     nodes = np.arange(len(trie.parent))
     kept = nodes[1:][lowest[1:] == nodes[1:]]
@@ -264,9 +255,7 @@ def _without_chains(trie: Trie, labels: tuple[str, ...]) -> Hierarchy:
 
 
 def _lowest_links(trie: Trie) -> np.ndarray:
-    """The node nearest the leaves that covers the same rows, for every node; itself where that's no
-    other.
-    """
+    """For every node the one nearest the leaves that covers the same rows; itself if no other."""
     nodes = np.arange(len(trie.parent))
     lowest = nodes.copy()
     only = nodes[1:][trie.size[1:] == trie.size[trie.parent[1:]]]

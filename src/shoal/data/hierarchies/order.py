@@ -20,8 +20,7 @@ TAKES = (
 
 @dataclass(frozen=True)
 class Order:
-    """`low -> low..mid -> *`: groups of `fanout` neighbours, those in groups of `fanout`, and so
-    on.
+    """`low -> low..mid -> *`: groups of `fanout` neighbours, groups of such groups, and so on.
 
     Every listed value is a leaf, whether it occurs or not. Where the last group of a level would
     hold a single member, that member goes on alone.

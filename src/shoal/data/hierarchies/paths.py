@@ -125,9 +125,7 @@ class _Grower:
         self.count += len(pairs)
 
     def _add_leaves_that_are_inner_labels(self) -> None:
-        """`Other, Other, *` beside `x, Other, *`: the leaf lies below the inner node of the same
-        name.
-        """
+        """`Other, Other, *` beside `x, Other, *`: the leaf lies below the inner node `Other`."""
         inner = np.zeros(self.count, dtype=bool)
         inner[np.concatenate(self.parent)[1:]] = True
         rows = np.flatnonzero(inner[self.at])
@@ -135,7 +133,7 @@ class _Grower:
         self._enter(rows, label, np.zeros(len(rows), dtype=np.int64))
 
     def _spans(self) -> Trie:
-        """Where each node's rows start: behind those of its earlier siblings, inside its parent's."""
+        """Where each node's rows start: after its earlier siblings', inside its parent's."""
         parent, size = np.concatenate(self.parent), np.concatenate(self.size)
         order = np.lexsort((np.concatenate(self.earliest), parent))
         before = np.cumsum(size[order]) - size[order]

@@ -40,7 +40,7 @@ class Prefix:
         return np.zeros(len(values), dtype=bool)
 
     def make(self, values: np.ndarray) -> Hierarchy:
-        """Every distinct value under its prefixes, in sorted order; without values the root alone."""
+        """Every distinct value under its prefixes, sorted; without values the root alone."""
         if not len(values):
             return Hierarchy.from_paths([["*"]])
         return Hierarchy.from_paths(self._path(value) for value in sorted(set(values)))

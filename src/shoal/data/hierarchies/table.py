@@ -1,5 +1,4 @@
-"""Hierarchy tables as ARX writes them: one row for each leaf, the leaf first, the root last, no
-header.
+"""Hierarchy tables as ARX writes them: a row per leaf, the leaf first, the root last, no header.
 
 Separator `;`, tab, `|` or `,`, whichever splits the rows into columns that end in one label; labels
 may be quoted as in CSV. Blanks around a label are no part of it. Blank lines and a byte-order mark
@@ -39,9 +38,7 @@ def read_hierarchy(path: str | Path, attribute: str = "") -> Hierarchy:
 
 
 def read_paths(path: str | Path, attribute: str = "") -> Paths:
-    """The rows of a table as they stand, for `diagnose`; raises InputError where the file can't be
-    read.
-    """
+    """The rows of a table as they stand, for `diagnose`; raises InputError if it can't be read."""
     path = Path(path)
     text = _text(path, attribute)
     try:
@@ -99,15 +96,16 @@ def _plain_cells(text: str) -> tuple[pl.Series, np.ndarray]:
 
 
 def _is_ambiguous(hierarchy: Hierarchy, separator: str) -> bool:
-    """Whether a label holds what a reader takes for a separator, a line's end or a byte-order mark."""
+    """Whether a label holds a separator, a line's end or a byte-order mark."""
     odd = ("\r", "\ufeff", *SEPARATORS[: SEPARATORS.index(separator)])
     labels = (*hierarchy.labels, *(alias.label for alias in hierarchy.aliases))
     return any(mark in label for label in labels for mark in odd)
 
 
 def separator_of(text: str) -> str:
-    """The separator whose columns look most like a hierarchy's: as many in every row, the last one
-    the same.
+    """The separator whose columns look most like a hierarchy's.
+
+    As many columns in every row, and the same text in the last.
 
     Splits that leave a quote in the middle of a cell count half.
     """

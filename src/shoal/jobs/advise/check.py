@@ -25,7 +25,7 @@ from shoal.privacy.promises import nearest_feasible
 
 
 def check_files(policy_path: Path, data_path: str | None) -> list[AttributeFinding]:
-    """Every finding about a policy file and, if given, its data. Values stand apart from messages."""
+    """Every finding about a policy file and its data, if given; values apart from messages."""
     try:
         policy = Policy.load(policy_path)
         _check_method(policy)
@@ -43,8 +43,7 @@ def check_files(policy_path: Path, data_path: str | None) -> list[AttributeFindi
 def check(
     policy: Policy | str | Path | dict[str, Any], frame: Any = None
 ) -> list[AttributeFinding]:
-    """Every finding: columns, hierarchy tables, values outside them, numbers, domains, people, and
-    what can't hold.
+    """Every finding about columns, hierarchies, values, numbers, domains, people and promises.
 
     Empty where the policy is sound and, if given, fits the frame. Raises InputError for what is no
     policy.

@@ -1,5 +1,4 @@
-"""Compare: which method, which k, at what loss. Nothing is published; a publish would measure the
-same.
+"""Compare: which method, which k, at what loss. Measured as by publish; nothing is published.
 
 read > bind > encode, once; then for every k and every method: partition > repair > recode > audit
 """
@@ -103,8 +102,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every method at every k on one table: rows by ascending k, methods in the order they were
-    named.
+    """Every method at every k on one table: rows by ascending k, methods as they were named.
 
     subjects: people in the table. quasi: what an attacker is taken to know. sha256: of the file, if
     it was one.
@@ -136,9 +134,7 @@ class Comparison:
         return tuple(row for row in self.releases if not row.holds)
 
     def ranked(self, k: int) -> list[Row]:
-        """The rows of this k that keep every promise, by ascending loss (gcp); ties as they were
-        named.
-        """
+        """The rows of this k that keep every promise, by ascending loss (gcp); ties as named."""
         return sorted(
             (row for row in self.rows if row.k == k and row.holds), key=lambda row: row.loss
         )
@@ -222,9 +218,7 @@ def _label(method: str, settings: dict[str, Any]) -> str:
 
 
 def _with_methods(policy: Policy, methods: Sequence[str] | None) -> list[Policy]:
-    """The policy with each of the methods; raises InputError with everything that is wrong with
-    them.
-    """
+    """The policy with each of the methods; raises InputError with every finding about them."""
     if methods is None:
         methods = [
             method.name for method in registry.methods().values() if method.verb == "publish"

@@ -51,9 +51,7 @@ def propose_file(data_path: str, k: int) -> str:
 
 
 def propose(frame: Any, k: int = 10) -> str:
-    """The YAML text of a policy for this table: valid as it stands, with a reason beside every
-    role; k: at least 2.
-    """
+    """A valid policy for this table as YAML, with a reason beside every role. k: at least 2."""
     table = table_of(frame)
     k = build(registry.models()["k-anonymity"], "promise 'k-anonymity'", {"k": k}).k
     odd = looks_like_data(table, table.names)
@@ -161,9 +159,7 @@ def _short(value: float) -> int | float:
 
 
 def _only_one_subject(proposals: dict[str, _Proposal], table: Table) -> None:
-    """Of several columns that number something, the one whose values repeat and whose name means a
-    person.
-    """
+    """Of several columns of numbers, one whose values repeat and whose name means a person."""
     numbering = [name for name, p in proposals.items() if p.settings["role"] == "subject"]
     if len(numbering) < 2:
         return
@@ -186,7 +182,7 @@ def _repeats(column: Column) -> bool:
 
 
 def _at_least_one_quasi(proposals: dict[str, _Proposal]) -> None:
-    """A policy without a quasi-identifier protects nothing: the first sensitive column becomes one."""
+    """Without a quasi-identifier nothing is protected: the first sensitive column becomes one."""
     if any(p.settings["role"] == "quasi" for p in proposals.values()):
         return
     for wanted in ("sensitive", "drop", "identifier", "subject"):

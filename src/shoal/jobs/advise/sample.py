@@ -25,8 +25,9 @@ def generators() -> dict[str, ModuleType]:
 
 
 def sample(name: str, n: int = 1000, seed: int = 0) -> pl.DataFrame:
-    """n records of invented people, the same for the same seed; raises InputError for an unknown
-    name or n < 1.
+    """n records of invented people, the same for the same seed.
+
+    Raises InputError for an unknown name or n < 1.
     """
     for what, number in (("n", n), ("seed", seed)):
         if not isinstance(number, Integral) or (what == "seed" and number < 0):

@@ -143,9 +143,13 @@ def audit_file(
 
 
 def measure(
-    released: Table, schema: Schema, policy: Policy, truth: Truth | None, progress: Progress = no_progress,
+    released: Table,
+    schema: Schema,
+    policy: Policy,
+    truth: Truth | None,
+    progress: Progress = no_progress,
     measures: Measures | None = None,
-) -> tuple[Certificate, Release]:  # fmt: skip
+) -> tuple[Certificate, Release]:
     """The certificate of a released table, and the table as its readers see it.
 
     measures: what a stream's promises are measured with; by default, where the policy names a

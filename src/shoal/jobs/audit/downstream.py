@@ -1,6 +1,4 @@
-"""Downstream utility of an audited release: what models learn from it, and how well it answers
-counts.
-"""
+"""Downstream utility of an audited release: what models learn, how well it answers counts."""
 
 from __future__ import annotations
 
@@ -20,8 +18,9 @@ MOST_RECORDS = 100_000  # of a larger table that many are drawn
 
 
 def downstream(release: Release, schema: Schema, truth: Truth | None, seed: int) -> dict[str, Any]:
-    """What a certificate says about it under `downstream`; raises InputError without the original's
-    records.
+    """The `downstream` part of a certificate.
+
+    Raises InputError without the original's records.
 
     Raises MissingExtraError without scikit-learn.
     """

@@ -15,9 +15,7 @@ from shoal.data.truth import Truth
 def cells_match_original(
     published: PublishedColumn, encoded: EncodedAttribute, truth: Truth, classes: Classes
 ) -> np.ndarray:
-    """Whether each record's cell covers its true value and, where it shows a mean, is that of its
-    class; (n,) bool.
-    """
+    """(n,) bool, whether each cell covers its true value and any mean is that of its class."""
     covered = covers(published, encoded.value_of_code(), truth.aligned(encoded.codes))
     if published.means is None:
         return covered

@@ -1,6 +1,4 @@
-"""A policy's promises, measured on clusters or classes of a stream. Shares no code with the
-methods.
-"""
+"""A policy's promises, measured on classes of a stream. Shares no code with the methods."""
 
 from __future__ import annotations
 
@@ -71,16 +69,13 @@ class Measures:
         return model.holds if model.model != "t-closeness" else model.against(self._table)
 
     def unknown(self, name: str, cells: pl.Series) -> np.ndarray:
-        """Which cells of a sensitive attribute the reference that they are compared with does not
-        show; (n,) bool.
-        """
+        """(n,) bool, which cells of a sensitive attribute its reference does not show."""
         if name not in self._cells:
             return np.zeros(len(cells), dtype=bool)
         return as_text(cells).cast(self._cells[name], strict=False).is_null().to_numpy()
 
     def unknown_together(self, cells: pl.DataFrame) -> list[tuple[tuple[str, ...], np.ndarray]]:
-        """Attributes that are compared together, and in which rows the reference does not show
-        their combination.
+        """Attributes compared together, and the rows whose combination the reference lacks.
 
         Rows with a value that it does not show at all count as shown: `unknown` names them.
         """
@@ -122,8 +117,7 @@ class Measures:
         return Classes(labels, count, numbers, sensitive)
 
     def report(self, model: Any, release: Release, released: pl.DataFrame) -> dict[str, Any]:
-        """A promise as a certificate states it: t-closeness to the reference, not to what happens
-        to be published.
+        """A promise as a certificate states it: t-closeness to the reference, if there is one.
 
         released: the rows of the release. Raises InputError where they show values that the
         reference does not.
@@ -132,23 +126,28 @@ class Measures:
             return model.report(release.classes)
         labels, people = release.classes.labels, release.classes.subjects
         kept = labels >= 0
-        rows, who = (
-            released.filter(pl.Series(kept)),
-            (np.arange(len(kept)) if people is None else people),
-        )
+        rows = released.filter(pl.Series(kept))
+        subjects = np.arange(len(kept)) if people is None else people
         unseen = [name for name in model.attributes if self.unknown(name, rows[name]).any()]
         unseen += [
             " with ".join(names) for names, rows_of in self.unknown_together(rows) if rows_of.any()
         ]
         if unseen:
-            raise InputError(f"reference: does not show every published value of '{unseen[0]}'; give the table that "
-                             "the stream was compared with")  # fmt: skip
-        classes = self.classes(who[kept], rows, labels[kept], release.classes.count)
+            raise InputError(
+                f"reference: does not show every published value of '{unseen[0]}'; give the table"
+                " that the stream was compared with"
+            )
+        classes = self.classes(subjects[kept], rows, labels[kept], release.classes.count)
         measured, holds = model.judge_against(self._table, classes)
         return {
-            "model": model.model, "attributes": list(model.attributes), **model.settings, "asked": model.asked,
-            "measured": model.worst(measured), "holds": bool(holds.all()), "to": "reference",
-        }  # fmt: skip
+            "model": model.model,
+            "attributes": list(model.attributes),
+            **model.settings,
+            "asked": model.asked,
+            "measured": model.worst(measured),
+            "holds": bool(holds.all()),
+            "to": "reference",
+        }
 
     def holds(self, model: Any, classes: Classes) -> np.ndarray:
         """Whether a promise holds in every class; (count,) bool."""

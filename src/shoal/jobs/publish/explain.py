@@ -1,5 +1,4 @@
-"""Why a release of global recoding suppresses and generalizes what it does, and what would be
-cheaper.
+"""Why a release of global recoding loses what it does, and what would be cheaper.
 
 Every figure is measured by taking the same table again under one change. Nothing here names a
 value.
@@ -118,8 +117,9 @@ def _looser(lattice: Lattice, cut: Cut) -> list[dict[str, Any]]:
 def _changed(
     matrix: Matrix, whole_table: Classes, cut: Cut, policy: Policy, search: Search
 ) -> Iterator[dict[str, Any]]:
-    """What comes of one less of what a promise asks, and of one quasi-identifier left out; beside
-    it, what is now.
+    """What comes of asking one less, and of leaving one quasi-identifier out.
+
+    Each beside what is now.
     """
     for setting, changed in _eased(policy):
         if (found := _tried(search, matrix, whole_table, changed)) is not None:
@@ -145,9 +145,7 @@ def _outcome(cut: Cut) -> dict[str, Any]:
 def _now_without(
     narrowed: Matrix, whole_table: Classes, cut: Cut, policy: Policy, left_out: int
 ) -> dict[str, Any]:
-    """The present levels, judged on the columns that stay: scores of fewer columns compare with
-    nothing else.
-    """
+    """The present levels judged on the columns that stay, for only these scores compare."""
     if cut.levels is None:
         return {"suppressed": _outcome(cut)["suppressed"], "score": None}
     bound = BoundPromises(policy.build_promises(), whole_table)
@@ -188,9 +186,7 @@ def _eased(policy: Policy) -> Iterator[tuple[str, Policy]]:
 
 
 def _without(policy: Policy, name: str) -> Policy | None:
-    """The policy whose promises and levels leave one quasi-identifier out; None where a promise is
-    about it alone.
-    """
+    """The policy without one quasi-identifier; None where a promise is about it alone."""
     promises = []
     for promise in policy.model.promises:
         about = promise.get("attributes")

@@ -185,7 +185,7 @@ def apply_plan(plan: Plan, bound: BoundTable) -> AppliedPlan:
 def _texts_of_round(
     columns: dict[str, ColumnMapping], attributes: tuple[EncodedAttribute, ...], render: Render
 ) -> tuple[tuple[tuple[str, ...], ...], list[np.ndarray]]:
-    """What one round publishes of each rank, by attribute, and which ranks it covers; (ranks,) bool.
+    """What one round publishes of each rank, by attribute, and which ranks it covers.
 
     Where it does not, the text is the suppression mark.
     """

@@ -39,8 +39,8 @@ def find_classes(
 ) -> tuple[Partition | Cut, float]:
     """The classes, every promise kept, and the CPU seconds it took.
 
-    A method that recodes globally finds a cut, which tells the classes. Raises InfeasibleError where
-    no classes keep the promises.
+    A method that recodes globally finds a cut, which tells the classes. Raises InfeasibleError
+    where no classes keep the promises.
     """
     promises = policy.build_promises()
     method = policy.build_method("publish")
@@ -63,7 +63,7 @@ def find_classes(
 
 
 def _require_covered(promises: list[Any], matrix: Matrix) -> None:
-    """Raises InputError where a quasi-identifier is in no promise: a cut would publish it as it is."""
+    """Raises InputError where a quasi-identifier is in no promise: a cut would publish it raw."""
     if any(promise.model != "k-anonymity" or not promise.attributes for promise in promises):
         return
     covered = {name for promise in promises for name in promise.attributes}
