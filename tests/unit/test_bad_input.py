@@ -83,7 +83,7 @@ def test_a_column_that_is_nearly_named_like_one_of_the_policy_is_asked_about(ref
         "did you mean 'age' for 'aeg', 'charge' for 'chrage'? name them",
     )
     assert (
-        "'age', 'charge': in the policy, not in the data; take them out or mend the name" in message
+        "'age', 'charge': in the policy, not in the data; take them out or correct the name" in message
     )
 
 
@@ -519,7 +519,7 @@ def test_a_fusion_asks_where_its_release_goes_before_it_begins(
             {7: pl.DataFrame({"customer": ["1"]})},
             "tables: 7 are no owners; the agreement has bank, insurer, office",
         ),
-        ({"bank": [1]}, "party 'bank', frame: is no pandas, polars or pyarrow table"),
+        ({"bank": [1]}, "party 'bank', frame: is not a pandas, polars or pyarrow table"),
     ],
 )
 def test_tables_of_a_fusion_that_are_none_are_told(owners, tables, says):
@@ -596,11 +596,11 @@ def test_what_an_audit_would_not_look_at_is_refused(workplace, shoal, command, s
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        (("publish", "--k", "ten"), "--k: is no whole number; write for instance --k 10"),
-        (("sample", "patients", "-n", "ten"), "-n: is no whole number; write for instance -n 10"),
+        (("publish", "--k", "ten"), "--k: is not a whole number; write for instance --k 10"),
+        (("sample", "patients", "-n", "ten"), "-n: is not a whole number; write for instance -n 10"),
         (
             ("stream", "--deadline", "soon"),
-            "--deadline: is no number; write for instance --deadline 1.5",
+            "--deadline: is not a number; write for instance --deadline 1.5",
         ),
         (("stream", "--deadline", "-3"), "--deadline: should be greater than or equal to 0"),
     ],
@@ -664,7 +664,7 @@ def test_a_proposal_for_no_k_is_refused(k, sample_table):
 )
 def test_a_sample_of_what_is_no_whole_number_is_refused(settings, word):
     with pytest.raises(
-        shoal_package.InputError, match=rf"sample 'patients': {word} is no whole number"
+        shoal_package.InputError, match=rf"sample 'patients': {word} is not a whole number"
     ):
         shoal_package.sample("patients", **settings)
 

@@ -71,7 +71,7 @@ def test_on_adult_the_search_and_incognito_agree(adult, data_folder):
     told = [
         shoal.publish(frame, content | {"method": {"name": name, "suppression": 0.01}}).certificate[
             "method"
-        ]["account"]
+        ]["search_statistics"]
         for name in ("full-domain", "incognito")
     ]
     assert told[0]["score"] == pytest.approx(told[1]["score"])

@@ -193,7 +193,7 @@ def test_bins_are_in_order_of_number_and_hold_their_members(values):
 )
 def test_bins_refuse_what_is_no_number_or_outside_and_do_not_show_it(odd):
     with pytest.raises(
-        InputError, match=r"^1 distinct value of 2 \(number 2\) are no numbers or lie outside"
+        InputError, match=r"^1 distinct value of 2 \(number 2\) are not numbers or lie outside"
     ) as refused:
         Bins.from_spec([0, 60]).make(texts("59.99", odd))
     assert not odd or f"'{odd}'" not in str(refused.value)
@@ -228,7 +228,7 @@ def test_dates_are_in_order_of_time(values):
 def test_dates_refuse_what_is_none_and_say_how_many_and_where():
     with pytest.raises(
         InputError,
-        match=r"^6 distinct values of 7 \(number 1, 3, 4, 5, 6, \.\.\.\) are no ISO dates",
+        match=r"^6 distinct values of 7 \(number 1, 3, 4, 5, 6, \.\.\.\) are not ISO dates",
     ):
         Dates(("day",)).make(
             texts("17.5.2013", "2013-05-17", "2013-05", "2013", "", "2013-02-30", "noon")

@@ -177,7 +177,7 @@ def test_what_it_calls_cheaper_is_what_that_setting_publishes():
     there = shoal.publish(
         SPREAD, policy | {"promises": [{"model": "k-anonymity", "k": 3}]}
     ).certificate
-    assert found["score"] == there["method"]["account"]["score"]
+    assert found["score"] == there["method"]["search_statistics"]["score"]
     assert found["suppressed"] == there["records"]["suppressed"]
 
 

@@ -364,7 +364,7 @@ def test_negative_numbers_under_a_dash(workplace):
 def test_a_policy_may_be_given_as_dicts_or_by_its_path(workplace, sample_table, sample_policy):
     one = library.publish(sample_table, sample_policy).data
     assert one.equals(library.publish(sample_table, "policy.yaml").data)
-    with pytest.raises(library.InputError, match="policy: is no policy"):
+    with pytest.raises(library.InputError, match="policy: is not a policy"):
         library.publish(sample_table, 7)
 
 

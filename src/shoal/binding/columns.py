@@ -40,7 +40,7 @@ def check_columns(names: list[str], policy: Policy, released: bool = False) -> l
         others = [] if unknown else unnamed
         findings.append(
             f"columns {quoted(absent)}: in the policy, not in the data;"
-            f" {_renamed(absent, others)}take them out or mend the name"
+            f" {_renamed(absent, others)}take them out or correct the name"
         )
     return findings
 

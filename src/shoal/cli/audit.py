@@ -128,20 +128,20 @@ def audit(
         if trace is not None and original is not None:
             from shoal.jobs.stream.trace_audit import audit_stream
 
-            found = audit_stream(
+            result = audit_stream(
                 released, asked, original, trace, output, record_lines, progress=progress
             )
         else:
-            found = audit_file(
+            result = audit_file(
                 released, asked, original, output, downstream=downstream, progress=progress
             )
         if report is not None:
             from shoal.reports.release import write_audit_report
 
             progress("drawing the report")
-            write_audit_report(found, asked, report)
-    certificate = found.certificate
-    for caveat in _caveats(found, original, trace):
+            write_audit_report(result, asked, report)
+    certificate = result.certificate
+    for caveat in _caveats(result, original, trace):
         print(f"shoal: {caveat}", file=sys.stderr)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
@@ -154,18 +154,20 @@ def audit(
     raise typer.Exit(0 if certificate.holds else 1)
 
 
-def _caveats(found: AuditResult, original: str | None, trace: str | None) -> Iterator[str]:
+def _caveats(result: AuditResult, original: str | None, trace: str | None) -> Iterator[str]:
     """What the audit could not look at."""
-    if original is not None and found.truth is None:
+    if original is not None and result.truth is None:
         yield (
             "the policy shuffles rows, so they can't be matched with the original: cells were not"
             " compared with it"
         )
-    if found.certificate["counted"] == "rows":
-        remedy = "" if found.schema.render.order != "input" else "; give --original to count people"
+    if result.certificate["counted"] == "rows":
+        remedy = (
+            "" if result.schema.render.order != "input" else "; give --original to count people"
+        )
         yield f"the release names no subjects, so rows were counted, not people{remedy}"
     if trace is not None and any(
-        p["model"] == "t-closeness" and "to" not in p for p in found.certificate["promises"]
+        p["model"] == "t-closeness" and "to" not in p for p in result.certificate["promises"]
     ):
         yield (
             "t-closeness was measured to the published file itself; name what the stream was"
@@ -192,18 +194,18 @@ def _audit_ledger(
     check_outside(ledger, report, output)
     options.check_outputs(output, report=report, inputs=[])
     with shown(quiet) as progress:
-        found = audit_ledger(ledger, k=k, progress=progress)
+        result = audit_ledger(ledger, k=k, progress=progress)
         if report is not None:
             from shoal.reports.history import write_history_report
 
-            write_history_report(found, report)
+            write_history_report(result, report)
     if output is not None:
-        write_found(found, output)
+        write_found(result, output)
     if as_json:
-        typer.echo(json.dumps(found.report(), indent=2))
+        typer.echo(json.dumps(result.report(), indent=2))
     elif not quiet:
-        typer.echo(history_summary(found), err=True)
-    return 0 if found.holds else 1
+        typer.echo(history_summary(result), err=True)
+    return 0 if result.holds else 1
 
 
 def _audit_transcript(folder: Path, as_json: bool, quiet: bool) -> int:
@@ -212,23 +214,24 @@ def _audit_transcript(folder: Path, as_json: bool, quiet: bool) -> int:
 
     with shown(quiet) as progress:
         progress("reading the messages")
-        found = check_transcript(folder)
+        result = check_transcript(folder)
     if as_json:
-        told = {
-            "messages": found.messages,
-            "bytes": found.bytes,
-            "facts": found.facts,
-            "wrong": found.wrong,
+        summary = {
+            "messages": result.messages,
+            "bytes": result.bytes,
+            "facts": result.facts,
+            "wrong": result.wrong,
         }
-        typer.echo(json.dumps(told | {"holds": found.holds}, indent=2))
+        typer.echo(json.dumps(summary | {"holds": result.holds}, indent=2))
     elif not quiet:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.messages.items()))
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(result.messages.items()))
+        count = sum(result.messages.values())
         print(
-            f"{sum(found.messages.values())} messages ({kinds}), {found.facts} facts about people",
+            f"{count} messages ({kinds}), {result.facts} facts about people",
             file=sys.stderr,
         )
-        for wrong in found.wrong:
+        for wrong in result.wrong:
             print(f"{wrong}: DOES NOT HOLD", file=sys.stderr)
-        if found.holds:
+        if result.holds:
             print("no message says more than the published table: holds", file=sys.stderr)
-    return 0 if found.holds else 1
+    return 0 if result.holds else 1

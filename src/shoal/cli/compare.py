@@ -62,18 +62,18 @@ def compare(
     options.check_outputs(output, report=report, inputs=[input_path, str(policy), *asked.files])
     options.check_outputs(report=report, inputs=[output])
     with shown(quiet) as progress:
-        found = compare_file(
+        comparison = compare_file(
             input_path, asked, _names(methods), _numbers(ks), output, progress=progress
         )
         if report is not None:
             from shoal.reports.comparison import write_comparison
 
             progress("drawing the report")
-            write_comparison(found, report)
-    typer.echo(found.to_json() if as_json else as_text(found), nl=False)
-    if not found.releases:
-        raise InfeasibleError("no method reaches any of these k", reasons(found))
-    raise typer.Exit(1 if faults(found) else 0)
+            write_comparison(comparison, report)
+    typer.echo(comparison.to_json() if as_json else as_text(comparison), nl=False)
+    if not comparison.releases:
+        raise InfeasibleError("no method reaches any of these k", reasons(comparison))
+    raise typer.Exit(1 if faults(comparison) else 0)
 
 
 def _names(methods: str | None) -> list[str] | None:
@@ -84,7 +84,7 @@ def _numbers(ks: str) -> list[int]:
     """The numbers of a list; raises InputError with every item that is none."""
     items = [item.strip() for item in ks.split(",")]
     findings = [
-        f"--ks '{item}': is no whole number; write for instance --ks 5,10,50"
+        f"--ks '{item}': is not a whole number; write for instance --ks 5,10,50"
         for item in items
         if not (item.isascii() and item.isdigit() and len(item) < 10)
     ]

@@ -74,7 +74,7 @@ def main(
         False, "--version", callback=_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
-    """Publish personal data so that every person hides among at least k - 1 others, and prove it."""
+    """Publish personal data, and prove what was promised about it."""
 
 
 def run() -> NoReturn:
@@ -172,9 +172,9 @@ def _in_our_words(usage: str) -> str:
         return usage.rstrip(".")
     option, reason = unfit[1].split(" / ")[-1].strip("'"), unfit[2]
     if "valid integer" in reason:
-        reason = f"is no whole number; write for instance {option} 10"
+        reason = f"is not a whole number; write for instance {option} 10"
     elif "valid number" in reason:
-        reason = f"is no number; write for instance {option} 1.5"
+        reason = f"is not a number; write for instance {option} 1.5"
     return f"{option}: {reason}"
 
 

@@ -39,7 +39,7 @@ def init(
     with atomic_write(output) as draft:
         draft.write_text(text)
     typer.echo(
-        f"wrote {output}; read it, mend the roles, then: shoal policy check {output} {data}",
+        f"wrote {output}; read it, correct the roles, then: shoal policy check {output} {data}",
         err=True,
     )
 

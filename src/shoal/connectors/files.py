@@ -50,24 +50,26 @@ def format_of(path: str) -> str:
     raise InputError(f"file '{path}': unknown format; use one of {', '.join(FORMATS)}")
 
 
-def read(path: str, coded: Collection[str] = (), *, allow_empty: bool = False) -> Source:
+def read(path: str, categorical: Collection[str] = (), *, allow_empty: bool = False) -> Source:
     """The table in a file, or on standard input for `-`; raises InputError where it is wrong.
 
-    coded: columns of which few distinct values are expected: text is then held once per value.
-    may_be_empty: whether a header without records is a table, too.
+    categorical: columns of few distinct values, of which text is then held once per value.
+    allow_empty: whether a header without records is a table, too.
     """
     kind = format_of(path)
     if path == STANDARD:
         content = sys.stdin.buffer.read()
-        source = Source(_parsed(content, path, kind, coded), hashlib.sha256(content).hexdigest())
+        source = Source(
+            _parsed(content, path, kind, categorical), hashlib.sha256(content).hexdigest()
+        )
     else:
-        source = read_as(path, kind, coded)
+        source = read_as(path, kind, categorical)
     if not source.frame.height and not allow_empty:
         raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
     return source
 
 
-def read_as(path: str | Path, kind: str, coded: Collection[str] = ()) -> Source:
+def read_as(path: str | Path, kind: str, categorical: Collection[str] = ()) -> Source:
     """A table in a file of the given format, whatever its name."""
     try:
         digest = file_sha256(path)
@@ -78,9 +80,9 @@ def read_as(path: str | Path, kind: str, coded: Collection[str] = ()) -> Source:
         content = Path(path).read_bytes() if packed or kind == ".jsonl" else Path(path)
     except OSError as failed:
         raise InputError(
-            f"file '{path}': can't be read ({failed.strerror}); check its name and rights"
+            f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
         ) from None
-    return Source(_parsed(content, str(path), kind, coded), digest)
+    return Source(_parsed(content, str(path), kind, categorical), digest)
 
 
 def file_sha256(path: str | Path) -> str:
@@ -124,7 +126,7 @@ def _take_place(draft: Path, target: Path, path: str, is_private: bool) -> None:
             _sync(target.parent)
     except OSError as failed:
         raise InputError(
-            f"output '{path}': writing failed ({failed.strerror or 'no room or no right'})"
+            f"output '{path}': writing failed ({failed.strerror or 'no space or no permission'})"
         ) from None
 
 
@@ -160,7 +162,7 @@ def write(frame: pl.DataFrame, draft: Path, kind: str, compressed: bool = False)
             else:
                 _write(frame, file, kind)
     except OSError as failed:
-        why = failed.strerror or "no room or no right"
+        why = failed.strerror or "no space or no permission"
         raise InputError(
             f"output: writing failed ({why}); free some space or name another place"
         ) from None
@@ -169,8 +171,10 @@ def write(frame: pl.DataFrame, draft: Path, kind: str, compressed: bool = False)
 def _write(frame: pl.DataFrame, file: BinaryIO, kind: str) -> None:
     if kind in (".parquet", ".arrow"):
         # a dictionary would carry along values that no cell shows
-        coded = [name for name, dtype in frame.schema.items() if dtype in (pl.Enum, pl.Categorical)]
-        frame = frame.with_columns(pl.col(name).cast(pl.String) for name in coded)
+        categorical = [
+            name for name, dtype in frame.schema.items() if dtype in (pl.Enum, pl.Categorical)
+        ]
+        frame = frame.with_columns(pl.col(name).cast(pl.String) for name in categorical)
     if kind == ".parquet":
         try:
             frame.write_parquet(file)
@@ -208,18 +212,22 @@ def _typed(path: str, kind: str) -> pl.DataFrame:
         with open(path, "rb") as file:  # a name is a name, whatever characters it holds
             frame = pl.read_parquet(file) if kind == ".parquet" else pl.read_ipc(file)
     except pl.exceptions.PolarsError:
-        raise InputError(f"file '{path}': is no whole {kind[1:]} file; write it again") from None
+        raise InputError(
+            f"file '{path}': is not a complete {kind[1:]} file; write it again"
+        ) from None
     check_plain(frame, f"file '{path}'")
     return frame
 
 
-def _parsed(content: bytes | Path, path: str, kind: str, coded: Collection[str]) -> pl.DataFrame:
+def _parsed(
+    content: bytes | Path, path: str, kind: str, categorical: Collection[str]
+) -> pl.DataFrame:
     """The table in some bytes, or in a plain text file that is too large to be held twice."""
     if isinstance(content, bytes):
         content = _unpacked(content, path)
         if kind == ".jsonl":
             return _json_lines(content, path)
-    return _delimited(content, path, kind, coded)
+    return _delimited(content, path, kind, categorical)
 
 
 def _json_lines(content: bytes, path: str) -> pl.DataFrame:
@@ -229,7 +237,7 @@ def _json_lines(content: bytes, path: str) -> pl.DataFrame:
         )
     except pl.exceptions.PolarsError:
         raise InputError(
-            f"file '{path}': a line is no JSON object like the others; write one object a line"
+            f"file '{path}': a line is not a JSON object like the others; write one object a line"
         ) from None
     check_plain(frame, f"file '{path}'")
     return frame
@@ -248,7 +256,9 @@ def check_plain(frame: pl.DataFrame, where: str) -> None:
         )
 
 
-def _delimited(content: bytes | Path, path: str, kind: str, coded: Collection[str]) -> pl.DataFrame:
+def _delimited(
+    content: bytes | Path, path: str, kind: str, categorical: Collection[str]
+) -> pl.DataFrame:
     header, separator = _header(content, path, kind)
     repeated = sorted({name for name in header if header.count(name) > 1})
     findings = [
@@ -256,14 +266,14 @@ def _delimited(content: bytes | Path, path: str, kind: str, coded: Collection[st
         for n in repeated
     ]
     if "" in header:
-        place = header.index("") + 1
+        number = header.index("") + 1
         findings.append(
-            f"file '{path}': column {place} has no name; the first line must name every column"
+            f"file '{path}': column {number} has no name; the first line must name every column"
         )
     if findings:
         raise InputError.from_findings(findings)
     try:
-        categories = {name: pl.Categorical for name in header if name in coded}
+        categories = {name: pl.Categorical for name in header if name in categorical}
         frame = pl.read_csv(
             content,
             separator=separator,
@@ -379,7 +389,7 @@ def _check_rows(content: bytes | Path, path: str, separator: str, columns: int) 
         more = ", ..." if count > len(ragged) else ""
         raise InputError(
             f"file '{path}': {count} row{'s' if count > 1 else ''} with more or fewer than the"
-            f" header's {columns} cells (row {', '.join(ragged)}{more}); mend them, or quote cells"
+            f" header's {columns} cells (row {', '.join(ragged)}{more}); fix them, or quote cells"
             " that hold the separator"
         )
     return blank

@@ -49,7 +49,7 @@ def _eager(frame: Any) -> nw.DataFrame:
         return nw.from_native(frame, eager_only=True)
     except TypeError:
         raise InputError(
-            "frame: is no pandas, polars or pyarrow table; read the data into one of them, and"
+            "frame: is not a pandas, polars or pyarrow table; read the data into one of them, and"
             " collect lazy ones"
         ) from None
     except nw.exceptions.DuplicateError:

@@ -132,8 +132,8 @@ def _values(
         values = np.where(codes < 0, np.nan, codes.astype(np.float64))
         return values, _gaps(column, np.isnan(values) & ~missing, "hierarchy")
     if attribute.kind is Kind.ORDINAL:
-        place = {label: i for i, label in enumerate(attribute.order or ())}
-        values = np.array([place.get(cell, np.nan) for cell in column.cells], dtype=np.float64)
+        index_of = {label: i for i, label in enumerate(attribute.order or ())}
+        values = np.array([index_of.get(cell, np.nan) for cell in column.cells], dtype=np.float64)
         return values, _gaps(column, np.isnan(values) & ~missing, "order")
     return _numbers(attribute, column, missing)
 
@@ -149,10 +149,10 @@ def _numbers(
     findings = []
     bad = ~np.isfinite(values) & ~missing
     if bad.any():
-        remedy = "mend them, or list the text under 'missing_values'"
+        remedy = "correct them, or list the text under 'missing_values'"
         if all(_DECIMAL_COMMA.fullmatch(column.cells[i]) for i in np.flatnonzero(bad)):
             remedy = "they have decimal commas: write points"
-        findings.append(finding_about(column, bad, "with text that is no number", remedy))
+        findings.append(finding_about(column, bad, "with text that is not a number", remedy))
     alike = _alike(values, column.cells)
     if alike.any():
         remedy = "shorten them, or give a hierarchy"
@@ -173,7 +173,7 @@ def _numbers(
         if outside.any():
             findings.append(
                 finding_about(
-                    column, outside, "outside its domain", "widen 'domain' or mend the data"
+                    column, outside, "outside its domain", "widen 'domain' or correct the data"
                 )
             )
     return values, findings
@@ -183,9 +183,9 @@ def _alike(values: np.ndarray, cells: tuple[str, ...]) -> np.ndarray:
     """(cells,) bool: different numbers that are the same to a computer's 53 bits."""
     alike = np.zeros(len(values), dtype=bool)
     order = np.argsort(values, kind="stable")
-    for place in np.flatnonzero(values[order[1:]] == values[order[:-1]]):
-        pair = order[[place, place + 1]]
-        if len({Decimal(cells[i].strip()) for i in pair}) > 1:
+    for i in np.flatnonzero(values[order[1:]] == values[order[:-1]]):
+        pair = order[[i, i + 1]]
+        if len({Decimal(cells[j].strip()) for j in pair}) > 1:
             alike[pair] = True
     return alike
 
@@ -386,12 +386,12 @@ def encode(table: Table, schema: Schema) -> tuple[EncodedTable | None, list[Attr
     findings: list[AttributeFinding] = []
     attributes = []
     for attribute in schema.quasi:
-        encoded, found = encode_attribute(attribute, table.column(attribute.name), schema)
-        findings += found
+        encoded, wrong = encode_attribute(attribute, table.column(attribute.name), schema)
+        findings += wrong
         if encoded is not None:
             attributes.append(encoded)
-    subjects, found = encode_subjects(table, schema)
-    findings += found
+    subjects, wrong = encode_subjects(table, schema)
+    findings += wrong
     if findings:
         return None, findings
     suppressed = np.zeros(table.records, dtype=bool)

@@ -38,8 +38,8 @@ def joint_column(
     if not kept.any():
         return SensitiveColumn(name, np.zeros(len(kept), dtype=np.int32), 0)
     first, code = _combinations([column.codes[kept] for column in columns])
-    places = [column.codes[kept][first] for column in columns]
-    steps = [list(_steps(column, place)) for column, place in zip(columns, places, strict=True)]
+    codes_of = [column.codes[kept][first] for column in columns]
+    steps = [list(_steps(column, codes)) for column, codes in zip(columns, codes_of, strict=True)]
     heights, groups = _nested(steps, len(first))
     leaf = groups[0]
     tree = _tree(heights, [group[np.argsort(leaf)] for group in groups])
@@ -57,17 +57,17 @@ def _combinations(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return first, code.reshape(-1)
 
 
-def _steps(column: SensitiveColumn, place: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def _steps(column: SensitiveColumn, code: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """Heights in units, falling, and the places that are one there or below; (combinations,)."""
     if column.distance == "hierarchical" and column.hierarchy is not None:
         tree = column.hierarchy
         for level in range(tree.height, -1, -1):
             yield (
                 -(-UNITS * level // max(tree.height, 1)),
-                tree.ancestors_at(level)[place].astype(np.int64),
+                tree.ancestors_at(level)[code].astype(np.int64),
             )
     elif column.distance == "ordered":
-        distinct, rank = np.unique(place, return_inverse=True)
+        distinct, rank = np.unique(code, return_inverse=True)
         values = len(distinct)
         for halvings in range((values - 1).bit_length() + 1):
             longest = -(-values >> halvings)
@@ -76,8 +76,8 @@ def _steps(column: SensitiveColumn, place: np.ndarray) -> Iterator[tuple[int, np
                 (rank.reshape(-1) << halvings) // values,
             )
     else:
-        yield UNITS, np.zeros(len(place), dtype=np.int64)
-        yield 0, place.astype(np.int64)
+        yield UNITS, np.zeros(len(code), dtype=np.int64)
+        yield 0, code.astype(np.int64)
 
 
 def _nested(

@@ -246,20 +246,20 @@ def _tree_spans(attribute: Attribute, cells: tuple[str, ...]) -> tuple[np.ndarra
 def _ordinal_spans(
     attribute: Attribute, cells: tuple[str, ...], render: Render
 ) -> tuple[np.ndarray, np.ndarray]:
-    place = {label: float(i) for i, label in enumerate(attribute.order or ())}
+    index_of = {label: float(i) for i, label in enumerate(attribute.order or ())}
     head, middle, tail = render.parts
     spans = np.full((len(cells), 2), np.nan)
     for i, cell in enumerate(cells):
-        if cell in place:
-            spans[i] = place[cell]
+        if cell in index_of:
+            spans[i] = index_of[cell]
         elif cell.startswith(head) and cell.endswith(tail):
             inside = cell[len(head) : len(cell) - len(tail)]
             # a label may hold the text that parts the two ends: the right parting has a label on
             # both sides
-            for found in re.finditer(f"(?={re.escape(middle)})", inside):
-                lo, hi = inside[: found.start()], inside[found.start() + len(middle) :]
-                if lo in place and hi in place:
-                    spans[i] = place[lo], place[hi]
+            for parting in re.finditer(f"(?={re.escape(middle)})", inside):
+                lo, hi = inside[: parting.start()], inside[parting.start() + len(middle) :]
+                if lo in index_of and hi in index_of:
+                    spans[i] = index_of[lo], index_of[hi]
     return spans[:, 0], spans[:, 1]
 
 

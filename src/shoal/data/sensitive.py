@@ -40,11 +40,11 @@ def encode_sensitive(
     """
     if not earlier:
         return _encoded(attribute, column, schema)
-    # each earlier text as one more record, whose place is then read off
-    place = {cell: i for i, cell in enumerate(column.cells)}
-    more = [place.setdefault(cell, len(place)) for cell in earlier]
+    # each earlier text as one more record, whose code is then read off
+    index_of = {cell: i for i, cell in enumerate(column.cells)}
+    more = [index_of.setdefault(cell, len(index_of)) for cell in earlier]
     longer = Column(
-        column.name, np.concatenate([column.codes, np.array(more, dtype=np.int64)]), tuple(place)
+        column.name, np.concatenate([column.codes, np.array(more, dtype=np.int64)]), tuple(index_of)
     )
     encoded, findings = _encoded(attribute, longer, schema)
     if encoded is None:
@@ -58,44 +58,43 @@ def encode_sensitive(
 def _encoded(
     attribute: Attribute, column: Column, schema: Schema
 ) -> tuple[SensitiveColumn | None, list[AttributeFinding]]:
-    missing = np.array(
-        [c in schema.missing_values or c == schema.render.suppressed for c in column.cells],
-        dtype=bool,
-    )
-    place, distance = np.arange(len(column.cells), dtype=np.float64), "equal"
-    what = ""
-    if attribute.hierarchy is not None and attribute.kind is Kind.CATEGORY:
-        place = attribute.hierarchy.leaf_codes(np.array(column.cells, dtype=object)).astype(
-            np.float64
-        )
-        place[place < 0], distance, what = np.nan, "hierarchical", "missing from its hierarchy"
-    elif attribute.kind is Kind.NUMBER:
-        place, distance, what = parse_numbers(column.cells), "ordered", "that are no numbers"
-    elif attribute.kind is Kind.ORDINAL:
-        known = {label: i for i, label in enumerate(attribute.order or ())}
-        place = np.array([known.get(cell, np.nan) for cell in column.cells], dtype=np.float64)
-        distance, what = "ordered", "missing from its order"
-    absent = ~np.isfinite(place) & ~missing
+    missing = np.array([not schema.is_value(cell) for cell in column.cells], dtype=bool)
+    keys, distance, unfit = _keys(attribute, column)
+    absent = ~np.isfinite(keys) & ~missing
     if absent.any():
         remedy = (
-            "complete the policy, or mend the data; 'shoal policy check --show-values' lists them"
+            "complete the policy, or correct the data; 'shoal policy check --show-values' lists"
+            " them"
         )
-        return None, [finding_about(column, absent, f"with values {what}", remedy)]
-    place[missing] = np.inf
-    if distance == "hierarchical":
-        assert attribute.hierarchy is not None
-        tree = attribute.hierarchy.with_leaf("") if missing.any() else attribute.hierarchy
-        codes = np.where(missing, attribute.hierarchy.leaves, np.where(missing, 0, place)).astype(
-            np.int32
-        )
-        return SensitiveColumn(attribute.name, codes[column.codes], tree.leaves, distance, tree), []
-    distinct, first, places = np.unique(place, return_index=True, return_inverse=True)
-    labels = tuple(column.cells[i] for i in first)
-    places = places.astype(np.int32)[column.codes]
-    numbers = distinct if attribute.kind is Kind.NUMBER else None
-    return (
-        SensitiveColumn(
-            attribute.name, places, len(distinct), distance, labels=labels, numbers=numbers
-        ),
-        [],
+        return None, [finding_about(column, absent, f"with values {unfit}", remedy)]
+    name, tree = attribute.name, attribute.hierarchy
+    if tree is not None and distance == "hierarchical":
+        codes = np.where(missing, tree.leaves, keys).astype(np.int32)
+        tree = tree.with_leaf("") if missing.any() else tree
+        return SensitiveColumn(name, codes[column.codes], tree.leaves, distance, tree), []
+    keys[missing] = np.inf
+    distinct, first, codes = np.unique(keys, return_index=True, return_inverse=True)
+    encoded = SensitiveColumn(
+        name,
+        codes.astype(np.int32)[column.codes],
+        len(distinct),
+        distance,
+        labels=tuple(column.cells[i] for i in first),
+        numbers=distinct if attribute.kind is Kind.NUMBER else None,
     )
+    return encoded, []
+
+
+def _keys(attribute: Attribute, column: Column) -> tuple[np.ndarray, str, str]:
+    """What each distinct cell is ordered by, how far apart cells are, and what is wrong with NaN."""
+    if attribute.hierarchy is not None and attribute.kind is Kind.CATEGORY:
+        leaves = attribute.hierarchy.leaf_codes(np.array(column.cells, dtype=object))
+        keys = np.where(leaves < 0, np.nan, leaves)
+        return keys, "hierarchical", "missing from its hierarchy"
+    if attribute.kind is Kind.NUMBER:
+        return parse_numbers(column.cells), "ordered", "that are not numbers"
+    if attribute.kind is Kind.ORDINAL:
+        index_of = {label: i for i, label in enumerate(attribute.order or ())}
+        keys = np.array([index_of.get(cell, np.nan) for cell in column.cells], dtype=np.float64)
+        return keys, "ordered", "missing from its order"
+    return np.arange(len(column.cells), dtype=np.float64), "equal", ""

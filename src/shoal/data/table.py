@@ -33,9 +33,9 @@ class Column:
     def joined(self, other: Column) -> Column:
         """The records of both, one after the other."""
         cells = tuple(sorted({*self.cells, *other.cells}))
-        place = {cell: i for i, cell in enumerate(cells)}
+        index_of = {cell: i for i, cell in enumerate(cells)}
         parts = [
-            np.array([place[cell] for cell in c.cells], dtype=np.int32)[c.codes]
+            np.array([index_of[cell] for cell in c.cells], dtype=np.int32)[c.codes]
             for c in (self, other)
         ]
         return Column(self.name, np.concatenate(parts), cells, self.was_number)
@@ -91,9 +91,9 @@ def _encode_categories(series: pl.Series) -> Column:
     seen, texts = _distinct(series, numbers)
     order = texts.arg_sort().to_numpy()
     dtype = np.min_scalar_type(max(len(order) - 1, 0))
-    place = np.zeros(int(seen.max()) + 1, dtype=dtype)
-    place[seen[order]] = np.arange(len(order), dtype=dtype)
-    codes = np.concatenate([place[chunk] for chunk in numbers])
+    index_of = np.zeros(int(seen.max()) + 1, dtype=dtype)
+    index_of[seen[order]] = np.arange(len(order), dtype=dtype)
+    codes = np.concatenate([index_of[chunk] for chunk in numbers])
     return Column(series.name, codes, tuple(texts.gather(order).to_list()))
 
 

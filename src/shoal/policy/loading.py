@@ -108,7 +108,7 @@ def _read(path: Path) -> dict[str, Any]:
             content = yaml.load(text, Loader=_UniqueKeys)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
         raise InputError(
-            f"policy '{path}': {_where(wrong)} can't be understood; mend the syntax"
+            f"policy '{path}': {_where(wrong)} can't be understood; fix the syntax"
         ) from None
     if not isinstance(content, dict):
         raise InputError(f"policy '{path}': holds no policy; 'shoal policy init DATA' proposes one")
@@ -147,9 +147,9 @@ def _finding(
     return f"{what}, {where}: {message}"
 
 
-def _keys_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
+def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
     """The keys that a part of a policy may have. path: through keys and numbers of a list."""
-    for part in place:
+    for part in path:
         field = model.model_fields.get(str(part))
         kinds = [] if field is None else [field.annotation, *get_args(field.annotation)]
         model = next(

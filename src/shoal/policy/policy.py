@@ -76,7 +76,7 @@ class Policy:
             return cls.from_dict(policy)
         if not isinstance(policy, Policy):
             raise InputError(
-                "policy: is no policy; give a Policy, the path of one, or its content as dicts"
+                "policy: is not a policy; give a Policy, the path of one, or its content as dicts"
             )
         return policy
 
@@ -192,8 +192,8 @@ class Policy:
             raise InputError(
                 f"policy: 'reference' is what a stream is compared with; leave it out for '{verb}'"
             )
-        found = registry.method(self.method_name, verb)
-        return build(found.implementation, f"method '{found.name}'", self.method_settings)
+        known = registry.method(self.method_name, verb)
+        return build(known.implementation, f"method '{known.name}'", self.method_settings)
 
     @property
     def recodes_globally(self) -> bool:

@@ -492,15 +492,15 @@ def _method(certificate: Certificate) -> list[tuple[str, str]]:
         (name, number_text(value) if value != "" else "not set")
         for name, value in method["parameters"].items()
     ]
-    account = {
-        key: value
-        for key, value in method.get("account", {}).items()
-        if not isinstance(value, (dict, list))
+    # certificates of before 0.3 call it the method's account
+    statistics = method.get("search_statistics", method.get("account", {}))
+    figures = {
+        key: value for key, value in statistics.items() if not isinstance(value, (dict, list))
     }
-    found = [(f"found: {name}", number_text(value)) for name, value in account.items()]
+    found = [(f"found: {name}", number_text(value)) for name, value in figures.items()]
     levels = [
         (f"level of {name}", number_text(level))
-        for name, level in method.get("account", {}).get("levels", {}).items()
+        for name, level in statistics.get("levels", {}).items()
     ]
     return [*given, *found, *levels]
 

@@ -37,7 +37,7 @@ class Bins:
 
     kind: ClassVar[str] = "bins"
     unmatched_message: ClassVar[str] = (
-        "are no numbers or lie outside the bins; widen the bins, or mend the data"
+        "are not numbers or lie outside the bins; widen the bins, or correct the data"
     )
 
     edges: tuple[Decimal, ...] = field(
@@ -62,7 +62,7 @@ class Bins:
         raise InputError(TAKES)
 
     def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
-        """Which values are no numbers or lie outside the bins; (n,) bool."""
+        """Which values are not numbers or lie outside the bins; (n,) bool."""
         return np.array([not self._holds(_number(value)) for value in values], dtype=bool)
 
     def make(self, values: np.ndarray) -> Hierarchy:
@@ -83,8 +83,8 @@ class Bins:
 
     def _intervals(self, number: Decimal) -> list[str]:
         if self.edges:
-            place = bisect_right(self.edges, number)
-            return [_interval(self.edges[place - 1], self.edges[place])]
+            i = bisect_right(self.edges, number)
+            return [_interval(self.edges[i - 1], self.edges[i])]
         assert self.width is not None
         labels, width = [], self.width
         for _ in range(self.levels):

@@ -34,7 +34,7 @@ class Dates:
 
     kind: ClassVar[str] = "dates"
     unmatched_message: ClassVar[str] = (
-        "are no ISO dates or time stamps; mend them, or list them under 'missing_values'"
+        "are not ISO dates or time stamps; correct them, or list them under 'missing_values'"
     )
 
     periods: tuple[str, ...] = field(
@@ -56,7 +56,7 @@ class Dates:
         )
 
     def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
-        """Which values are no ISO dates or time stamps; (n,) bool."""
+        """Which values are not ISO dates or time stamps; (n,) bool."""
         return np.array([_time(value) is None for value in values], dtype=bool)
 
     def make(self, values: np.ndarray) -> Hierarchy:

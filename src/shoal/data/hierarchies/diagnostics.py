@@ -58,8 +58,8 @@ def values_without_leaf(
         return []
     distinct = _counted(int(unfit.sum()), "distinct value", "distinct values")
     if counts is None:
-        places = [str(place + 1) for place in np.flatnonzero(unfit)]
-        listed = ", ".join(places[:MOST_PLACES]) + (", ..." if len(places) > MOST_PLACES else "")
+        numbers = [str(index + 1) for index in np.flatnonzero(unfit)]
+        listed = ", ".join(numbers[:MOST_PLACES]) + (", ..." if len(numbers) > MOST_PLACES else "")
         count, who = int(unfit.sum()), f"{distinct} of {len(values)} (number {listed})"
     else:
         count = int(np.asarray(counts)[unfit].sum())
@@ -78,9 +78,9 @@ def values_without_leaf(
 
 def refuse_misfits(rule: Rule, values: np.ndarray) -> None:
     """Raises InputError where a maker has no place for some of the values."""
-    found = values_without_leaf(rule, "", values)
-    if found:
-        raise InputError.from_findings([finding.message for finding in found])
+    findings = values_without_leaf(rule, "", values)
+    if findings:
+        raise InputError.from_findings([finding.message for finding in findings])
 
 
 class _Report:

@@ -28,7 +28,7 @@ class Order:
 
     kind: ClassVar[str] = "order"
     unmatched_message: ClassVar[str] = (
-        "are not in the listed order; list them too, or mend the data"
+        "are not in the listed order; list them too, or correct the data"
     )
 
     values: tuple[str, ...] = field(metadata={"help": "all values, in order"})

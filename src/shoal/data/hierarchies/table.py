@@ -45,7 +45,8 @@ def read_paths(path: str | Path, attribute: str = "") -> Paths:
         cells, lengths = _quoted_cells(text) if '"' in text else _plain_cells(text)
     except csv.Error:
         raise InputError(
-            f"{about(attribute)}hierarchy '{path.name}' is no table; check its separator and quotes"
+            f"{about(attribute)}hierarchy '{path.name}' is not a table; check its separator and"
+            " quotes"
         ) from None
     return Paths.of_cells(cells.str.strip_chars(), lengths)
 
@@ -135,7 +136,7 @@ def _text(path: Path, attribute: str) -> str:
             content = gzip.decompress(content)
         return content.decode("utf-8-sig")
     except OSError as refused:
-        why = refused.strerror or "is no gzip file"
+        why = refused.strerror or "is not a gzip file"
         raise InputError(
             f"{about(attribute)}can't read hierarchy '{path}' ({why}); paths are relative to the"
             " policy file"

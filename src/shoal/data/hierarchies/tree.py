@@ -28,7 +28,9 @@ class Tree:
     """
 
     kind: ClassVar[str] = "tree"
-    unmatched_message: ClassVar[str] = "are no leaves of the tree; add them to it, or mend the data"
+    unmatched_message: ClassVar[str] = (
+        "are not leaves of the tree; add them to it, or correct the data"
+    )
 
     paths: tuple[tuple[str, ...], ...] = field(
         metadata={"help": "labels from each leaf up to the root"}

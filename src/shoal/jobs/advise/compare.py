@@ -254,7 +254,7 @@ def _with_method(policy: Policy, text: str) -> Policy:
     if odd:
         raise InputError.from_findings(
             [
-                f"methods: '{setting}' is no PARAM=VALUE; write for instance mondrian:cut=nearest"
+                f"methods: '{setting}' is not PARAM=VALUE; write for instance mondrian:cut=nearest"
                 for setting in odd
             ]
         )
@@ -271,7 +271,7 @@ def _checked(ks: Sequence[int]) -> list[int]:
     """The ks, ascending; raises InputError with everything that is wrong with them."""
     findings = [] if len(ks) else ["ks: none is named; name at least one, for instance 5,10,50"]
     findings += [
-        f"ks: {k} is no whole number of 2 or more; nobody hides in a class of fewer"
+        f"ks: {k} is not a whole number of 2 or more; nobody hides in a class of fewer"
         for k in ks
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 2
     ]

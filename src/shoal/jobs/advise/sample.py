@@ -32,7 +32,7 @@ def sample(name: str, n: int = 1000, seed: int = 0) -> pl.DataFrame:
     for what, number in (("n", n), ("seed", seed)):
         if not isinstance(number, Integral) or (what == "seed" and number < 0):
             raise InputError(
-                f"sample '{name}': {what} is no whole number; give one, such as {what}=7"
+                f"sample '{name}': {what} is not a whole number; give one, such as {what}=7"
             )
     if n < 1:
         raise InputError(f"sample '{name}': n = {n} records; ask for 1 or more")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shoal.data.release import Release
 from shoal.data.schema import Schema
+from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.utility.downstream import Spans, prediction_errors, query_error
-
-if TYPE_CHECKING:
-    from shoal.data.truth import Truth
 
 MOST_RECORDS = 100_000  # of a larger table that many are drawn
 
@@ -20,9 +18,7 @@ MOST_RECORDS = 100_000  # of a larger table that many are drawn
 def downstream(release: Release, schema: Schema, truth: Truth | None, seed: int) -> dict[str, Any]:
     """The `downstream` part of a certificate.
 
-    Raises InputError without the original's records.
-
-    Raises MissingExtraError without scikit-learn.
+    Raises InputError without the original's records, MissingExtraError without scikit-learn.
     """
     if truth is None:
         raise InputError(
@@ -31,12 +27,12 @@ def downstream(release: Release, schema: Schema, truth: Truth | None, seed: int)
         )
     chosen = _chosen(release.records, seed)
     columns = _spans(release, schema, truth, chosen)
-    told: dict[str, Any] = {"records": len(chosen), "query_error": query_error(columns, seed)}
+    measured: dict[str, Any] = {"records": len(chosen), "query_error": query_error(columns, seed)}
     if schema.label is not None:
         label = truth.aligned(truth.original.column(schema.label).codes)[chosen].astype(np.int64)
         kept = release.classes.labels[chosen] >= 0
-        told |= {"label": schema.label, **prediction_errors(columns, label, kept, seed)}
-    return told
+        measured |= {"label": schema.label, **prediction_errors(columns, label, kept, seed)}
+    return measured
 
 
 def _chosen(records: int, seed: int) -> np.ndarray:

@@ -20,9 +20,9 @@ def cells_match_original(
     if published.means is None:
         return covered
     shown, values = published.means[published.codes], truth.values(encoded)
-    places = np.where(classes.labels >= 0, classes.labels, classes.count)
-    sizes = np.maximum(np.bincount(places, minlength=classes.count + 1), 1)
-    means = (np.bincount(places, weights=values, minlength=classes.count + 1) / sizes)[places]
+    class_of = np.where(classes.labels >= 0, classes.labels, classes.count)
+    sizes = np.maximum(np.bincount(class_of, minlength=classes.count + 1), 1)
+    means = (np.bincount(class_of, weights=values, minlength=classes.count + 1) / sizes)[class_of]
     # half a unit of the last decimal that a mean is written with, and what floats add to it
     rounding = 0.5000001 * 10.0 ** -mean_decimals(
         encoded.texts[: encoded.present]
@@ -54,8 +54,8 @@ def _differing(attribute: Attribute, released: Table, truth: Truth) -> np.ndarra
     """Which records show another value than the original has; (n,) bool."""
     if attribute.role is Role.SENSITIVE:  # both are encoded already, for the promises
         shown, kept = released.column(attribute.name), truth.original.column(attribute.name)
-        place = {cell: code for code, cell in enumerate(shown.cells)}
-        expected = np.array([place.get(cell, -1) for cell in kept.cells], dtype=np.int64)
+        code_of = {cell: code for code, cell in enumerate(shown.cells)}
+        expected = np.array([code_of.get(cell, -1) for cell in kept.cells], dtype=np.int64)
         return shown.codes != expected[truth.aligned(kept.codes)]
     text = as_text(truth.original.frame[attribute.name])
     if truth.rows is not None:

@@ -46,14 +46,14 @@ class Measures:
         self._checks = {id(model): self._check(model) for model in models}
 
     def _refer_to(self, reference: Table, names: set[str]) -> None:
-        """Values of these attributes are counted as in the reference, and in no other place."""
+        """Values of these attributes are counted as in the reference, and nowhere else."""
         sensitive = {}
         for name in names:
             column = reference.column(name)
             every_cell = Column(name, np.arange(len(column.cells)), column.cells)
-            coded, found = encode_sensitive(self._schema[name], every_cell, self._schema)
+            coded, wrong = encode_sensitive(self._schema[name], every_cell, self._schema)
             if coded is None:
-                raise InputError.from_findings(found)
+                raise InputError.from_findings(wrong)
             sensitive[name] = replace(coded, codes=coded.codes[column.codes])
             self._columns[name], self._cells[name] = coded, pl.Enum(column.cells)
         subjects = None
@@ -79,19 +79,19 @@ class Measures:
 
         Rows with a value that it does not show at all count as shown: `unknown` names them.
         """
-        found = []
+        unseen = []
         for asked in self._together:
-            places = [
+            indexes = [
                 as_text(cells[name]).cast(self._cells[name], strict=False).to_physical()
                 for name in asked.names
             ]
             codes = [
-                self._columns[name].codes[place.fill_null(0).to_numpy()]
-                for name, place in zip(asked.names, places, strict=True)
+                self._columns[name].codes[index.fill_null(0).to_numpy()]
+                for name, index in zip(asked.names, indexes, strict=True)
             ]
-            known = ~np.any([place.is_null().to_numpy() for place in places], axis=0)
-            found.append((asked.names, known & (asked.leaf(codes) < 0)))
-        return found
+            known = ~np.any([index.is_null().to_numpy() for index in indexes], axis=0)
+            unseen.append((asked.names, known & (asked.leaf(codes) < 0)))
+        return unseen
 
     def classes(
         self, people: np.ndarray, cells: pl.DataFrame, labels: np.ndarray, count: int
@@ -101,14 +101,14 @@ class Measures:
         for attribute in self._schema.sensitive:
             name = attribute.name
             if name in self._cells:
-                place = as_text(cells[name]).cast(self._cells[name]).to_physical().to_numpy()
+                index = as_text(cells[name]).cast(self._cells[name]).to_physical().to_numpy()
                 sensitive[name] = replace(
-                    self._columns[name], codes=self._columns[name].codes[place]
+                    self._columns[name], codes=self._columns[name].codes[index]
                 )
                 continue
-            column, found = encode_sensitive(attribute, encode_text(cells[name]), self._schema)
+            column, wrong = encode_sensitive(attribute, encode_text(cells[name]), self._schema)
             if column is None:
-                raise InputError.from_findings(found)
+                raise InputError.from_findings(wrong)
             sensitive[name] = column
         for asked in self._together:
             codes = asked.leaf([sensitive[name].codes for name in asked.names])

@@ -28,23 +28,29 @@ def explain(
 ) -> dict[str, Any]:
     """Why records are suppressed and columns fully generalized, and the nearest cheaper settings.
 
-    everybody: the matrix's records in one class. search: finds the cut of another matrix or policy.
+    whole_table: the matrix's records in one class.
+    search: finds the cut of another matrix or policy.
     """
-    told: dict[str, Any] = {"suppressed": None, "generalized": [], "looser": [], "cheaper": []}
+    explanation: dict[str, Any] = {
+        "suppressed": None,
+        "generalized": [],
+        "looser": [],
+        "cheaper": [],
+    }
     if cut.levels is not None:
         bound = BoundPromises(policy.build_promises(), whole_table)
         lattice = Lattice(
             matrix, bound, policy.method_parameters.get("metric", "loss"), matrix.records
         )
         if cut.suppressed.any():
-            told["suppressed"] = _suppressed(lattice, cut, whole_table, policy)
-        told["generalized"] = [
+            explanation["suppressed"] = _suppressed(lattice, cut, whole_table, policy)
+        explanation["generalized"] = [
             _lower(lattice, cut.levels, j, whole_table, policy) for j in _full(lattice, cut.levels)
         ]
-        told["looser"] = _looser(lattice, cut)
+        explanation["looser"] = _looser(lattice, cut)
     changes = _changed(matrix, whole_table, cut, policy, search)
-    told["cheaper"] = [change for change in changes if _is_cheaper(change)]
-    return told
+    explanation["cheaper"] = [change for change in changes if _is_cheaper(change)]
+    return explanation
 
 
 def _suppressed(lattice: Lattice, cut: Cut, whole_table: Classes, policy: Policy) -> dict[str, Any]:
@@ -89,15 +95,15 @@ def _broken(lattice: Lattice, node: Node, whole_table: Classes, policy: Policy) 
     """Records in classes that break each promise at a node where nothing is suppressed."""
     classes, _ = lattice.rolled_up(lattice.bottom, node)
     labels, count = lattice.labels(node)
-    found = {}
+    broken = {}
     for model in policy.build_promises():
         bound = BoundPromises([model], whole_table)
         holds = bound.holds(labels, count, lattice.cells(node), lattice.population(classes, node))
         if not bound.release_holds(labels, count):
             holds[:] = False
         title = model.model + (f" of {', '.join(model.attributes)}" if model.attributes else "")
-        found[title] = int((~holds[labels]).sum())
-    return found
+        broken[title] = int((~holds[labels]).sum())
+    return broken
 
 
 def _looser(lattice: Lattice, cut: Cut) -> list[dict[str, Any]]:
@@ -122,17 +128,18 @@ def _changed(
     Each beside what is now.
     """
     for setting, changed in _eased(policy):
-        if (found := _tried(search, matrix, whole_table, changed)) is not None:
-            yield _outcome(found) | {"setting": setting, "now": _outcome(cut)}
+        easier = _tried(search, matrix, whole_table, changed)
+        if easier is not None:
+            yield _outcome(easier) | {"setting": setting, "now": _outcome(cut)}
     for j, name in enumerate(matrix.names):
         fewer = _without(policy, name) if len(matrix.names) > 1 else None
-        narrowed = _narrowed(matrix, j) if fewer is not None else matrix
-        if (
-            fewer is not None
-            and (found := _tried(search, narrowed, whole_table, fewer)) is not None
-        ):
+        if fewer is None:
+            continue
+        narrowed = _narrowed(matrix, j)
+        easier = _tried(search, narrowed, whole_table, fewer)
+        if easier is not None:
             now = _now_without(narrowed, whole_table, cut, fewer, j)
-            yield _outcome(found) | {"setting": f"without '{name}'", "now": now}
+            yield _outcome(easier) | {"setting": f"without '{name}'", "now": now}
 
 
 def _outcome(cut: Cut) -> dict[str, Any]:
