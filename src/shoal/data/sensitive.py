@@ -73,10 +73,10 @@ def _encoded(
         tree = tree.with_leaf("") if missing.any() else tree
         return SensitiveColumn(name, codes[column.codes], tree.leaves, distance, tree), []
     keys[missing] = np.inf
-    distinct, first, codes = np.unique(keys, return_index=True, return_inverse=True)
+    distinct, first, code_of_cell = np.unique(keys, return_index=True, return_inverse=True)
     encoded = SensitiveColumn(
         name,
-        codes.astype(np.int32)[column.codes],
+        code_of_cell.astype(np.int32)[column.codes],
         len(distinct),
         distance,
         labels=tuple(column.cells[i] for i in first),
@@ -86,7 +86,7 @@ def _encoded(
 
 
 def _keys(attribute: Attribute, column: Column) -> tuple[np.ndarray, str, str]:
-    """What each distinct cell is ordered by, how far apart cells are, and what is wrong with NaN."""
+    """What each cell is ordered by, which distance cells have, and what is wrong with NaN."""
     if attribute.hierarchy is not None and attribute.kind is Kind.CATEGORY:
         leaves = attribute.hierarchy.leaf_codes(np.array(column.cells, dtype=object))
         keys = np.where(leaves < 0, np.nan, leaves)
