@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal as library
-from shoal.data.encoding import mean_decimals
+from shoal.data.numbers import mean_decimals
 
 AGES = ["20", "22", "27", "31", "33", "64", "64"]
 

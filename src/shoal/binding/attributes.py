@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from shoal.data.encoding import observed_domain
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.numbers import observed_domain
 from shoal.data.schema import Attribute, Kind, Missing, Render, Role, Schema, Shown
 from shoal.data.table import Column
 from shoal.errors import InputError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from shoal.data.encoding import looks_like_data
+from shoal.data.numbers import looks_like_data
 from shoal.data.table import Table
 from shoal.policy.consistency import quoted
 from shoal.policy.parameters import nearest

@@ -11,21 +11,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
-import polars as pl
 
 from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
+from shoal.data.numbers import FARTHEST, number_text, parse_numbers, position_unit
 from shoal.data.schema import Attribute, Kind, Missing, Schema
 from shoal.data.table import Column, Table
 
-# Positions stay well inside int32, so that differences and a far-off place for missing values fit.
-MOST_POSITIONS = 1 << 29
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 _BLOCK = 1 << 16
 
@@ -138,10 +135,6 @@ def _values(
     return _numbers(attribute, column, missing)
 
 
-FARTHEST = 1e100
-"""How far from 0 a number may lie, so that distances and squared errors stay finite."""
-
-
 def _numbers(
     attribute: Attribute, column: Column, missing: np.ndarray
 ) -> tuple[np.ndarray, list[AttributeFinding]]:
@@ -190,22 +183,6 @@ def _alike(values: np.ndarray, cells: tuple[str, ...]) -> np.ndarray:
     return alike
 
 
-def parse_numbers(cells: tuple[str, ...]) -> np.ndarray:
-    """Decimal numbers as float64, NaN for every other text."""
-    text = pl.Series(cells, dtype=pl.String).str.strip_chars()
-    return text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy().copy()
-
-
-def looks_like_data(table: Table, names: list[str]) -> list[str]:
-    """Those columns whose name is a number or also stands in one of their cells."""
-    numeric = np.isfinite(parse_numbers(tuple(names))) if names else []
-    return [
-        name
-        for name, is_number in zip(names, numeric, strict=True)
-        if is_number or name in table.column(name).cells
-    ]
-
-
 def _positions(
     attribute: Attribute, values: np.ndarray, missing: int
 ) -> tuple[np.ndarray, float | Hierarchy]:
@@ -225,28 +202,6 @@ def _positions(
     )
 
 
-def mean_decimals(texts: Iterable[str]) -> int:
-    """Decimals of a published mean: two more than the values have.
-
-    At most ten after the zeros of the smallest value.
-    """
-    numbers = [number for number in (Decimal(text.strip()) for text in texts) if number.is_finite()]
-    longest = max([0, *(-int(number.as_tuple().exponent) for number in numbers)])
-    zeros = max([0, *(-number.adjusted() - 1 for number in numbers if number)])
-    return min(longest + 2, zeros + 10, LEAST_DECIMAL)
-
-
-LEAST_DECIMAL = 324
-"""The place of the last decimal that a float has."""
-
-
-def observed_domain(column: Column) -> tuple[float, float] | None:
-    """Least and greatest number of a column; None where it has none."""
-    values = parse_numbers(column.cells)
-    values = values[np.isfinite(values)]
-    return (float(values.min()), float(values.max())) if len(values) else None
-
-
 def linear_domain(attribute: Attribute, values: np.ndarray) -> tuple[float, float]:
     """Least and greatest value the attribute may take: declared, else what the data shows."""
     if attribute.kind is Kind.ORDINAL:
@@ -254,17 +209,6 @@ def linear_domain(attribute: Attribute, values: np.ndarray) -> tuple[float, floa
     if attribute.domain is not None:
         return attribute.domain
     return (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
-
-
-def position_unit(values: np.ndarray, width: float) -> float:
-    """The step between neighbouring positions: exact for whole numbers and short decimals."""
-    for decimals in range(7):
-        unit = 10.0**-decimals
-        if width / unit < MOST_POSITIONS and np.allclose(
-            values / unit, np.rint(values / unit), rtol=0, atol=1e-6
-        ):
-            return unit
-    return width / MOST_POSITIONS if width > 0 else 1.0
 
 
 def span_ends(encoded: EncodedAttribute, start: int, end: int) -> tuple[str, str]:
@@ -285,19 +229,15 @@ def span_ends(encoded: EncodedAttribute, start: int, end: int) -> tuple[str, str
         decimals is None
     ):  # positions are rounded values: the span's ends, and half a step for the rounding
         ends = low + (start - 1) * unit, low + (end + 1) * unit
-        return _number_text(max(ends[0], low)), _number_text(min(ends[1], high))
+        return number_text(max(ends[0], low)), number_text(min(ends[1], high))
     # the multiples of the unit that are rounded to `start` and `end`
     least = math.ceil((low + (start - 0.5) * unit) / unit - 1e-6)
     greatest = math.floor((low + (end + 0.5) * unit) / unit + 1e-6)
     lo, hi = (Decimal(number).scaleb(-decimals) for number in (least, greatest))
     return (
-        _number_text(low) if lo <= Decimal(str(low)) else format(lo, "f"),
-        _number_text(high) if hi >= Decimal(str(high)) else format(hi, "f"),
+        number_text(low) if lo <= Decimal(str(low)) else format(lo, "f"),
+        number_text(high) if hi >= Decimal(str(high)) else format(hi, "f"),
     )
-
-
-def _number_text(number: float) -> str:
-    return str(int(number)) if number == int(number) else format(Decimal(str(number)), "f")
 
 
 def _gaps(column: Column, absent: np.ndarray, where: str) -> list[AttributeFinding]:

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from shoal.data.cut import Cut
-from shoal.data.encoding import EncodedAttribute, mean_decimals, span_ends
+from shoal.data.encoding import EncodedAttribute, span_ends
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.numbers import mean_decimals
 from shoal.data.schema import Render, Shown
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.classes import Classes
-from shoal.data.encoding import parse_numbers
+from shoal.data.numbers import parse_numbers
 from shoal.data.schema import Attribute, Kind, Render, Schema, Shown
 from shoal.data.table import Column, Table
 

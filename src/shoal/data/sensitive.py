@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.data.classes import SensitiveColumn
-from shoal.data.encoding import parse_numbers
 from shoal.data.findings import AttributeFinding, finding_about
+from shoal.data.numbers import parse_numbers
 from shoal.data.schema import Attribute, Kind, Schema
 from shoal.data.table import Column, Table
 

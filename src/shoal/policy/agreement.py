@@ -26,8 +26,8 @@ from shoal.algorithms.steps.specialization import AnonymityRequirement, Taxonomy
 from shoal.connectors.files import file_sha256
 from shoal.connectors.journal import MOST_NAME
 from shoal.connectors.party_link import Peer, fingerprint_of
-from shoal.data.encoding import parse_numbers
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.numbers import parse_numbers
 from shoal.data.schema import Kind
 from shoal.data.table import Column
 from shoal.errors import InputError

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from shoal.data.encoding import FARTHEST
 from shoal.data.hierarchies import MAKERS
+from shoal.data.numbers import FARTHEST
 from shoal.data.schema import Kind
 from shoal.policy import registry
 

@@ -6,7 +6,7 @@ the data can tell, such as the domain of an undeclared number, is fixed when it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -216,6 +216,21 @@ class Policy:
     def build_promises(self) -> list[Any]:
         """The promises, as measuring instruments."""
         return [build_promise(promise) for promise in self.model.promises]
+
+    def require_promised(self, quasi: Iterable[str]) -> None:
+        """Raises InputError where one of these is in no promise: a cut would publish it raw."""
+        promises = self.build_promises()
+        if any(promise.model != "k-anonymity" or not promise.attributes for promise in promises):
+            return
+        promised = {name for promise in promises for name in promise.attributes}
+        findings = [
+            f"attribute '{name}': is a quasi-identifier and in no k-anonymity promise, so it would"
+            " be published as it is; add it to a promise, or give it the role 'plain'"
+            for name in quasi
+            if name not in promised
+        ]
+        if findings:
+            raise InputError.from_findings(findings)
 
     @property
     def subject(self) -> str | None:

@@ -15,7 +15,7 @@ import yaml
 
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
-from shoal.data.encoding import looks_like_data, parse_numbers
+from shoal.data.numbers import looks_like_data, parse_numbers
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy import registry

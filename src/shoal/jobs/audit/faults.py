@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.data.classes import Classes
-from shoal.data.encoding import EncodedAttribute, mean_decimals
+from shoal.data.encoding import EncodedAttribute
+from shoal.data.numbers import mean_decimals
 from shoal.data.release import PublishedColumn, Release, covers
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table, as_text

@@ -152,25 +152,24 @@ def apply_plan(plan: Plan, bound: BoundTable) -> AppliedPlan:
     _require_same(plan, attributes)
     missing = bound.encoded.suppressed
     rounds = [_texts_of_round(columns, attributes, render) for columns in plan.rounds]
+    covered = [_everywhere(ranks_covered, attributes) for _, ranks_covered in rounds]
     promises = BoundPromises(bound.policy.build_promises(), bound.whole_table)
     round_of_record = np.full(len(missing), -1, dtype=np.int32)
     remaining = ~missing
-    for number, (texts, covered) in enumerate(rounds):
-        kept = _keeping(promises, attributes, texts, remaining & _everywhere(covered, attributes))
+    for number, (texts, _) in enumerate(rounds):
+        kept = _keeping(promises, attributes, texts, remaining & covered[number])
         round_of_record[kept] = number
         remaining &= ~kept
-    first = rounds[0][1]
     uncovered = {
         encoded.attribute.name: {
             "values": int((~is_covered).sum()),
             "records": int((~is_covered[encoded.ranks] & ~missing).sum()),
         }
-        for encoded, is_covered in zip(attributes, first, strict=True)
+        for encoded, is_covered in zip(attributes, rounds[0][1], strict=True)
         if not is_covered.all()
     }
-    covered_records = ~missing & _everywhere(first, attributes)
     suppressed = round_of_record < 0
-    broken = int((covered_records & suppressed).sum())
+    broken = int((covered[0] & suppressed & ~missing).sum())
     allowed = int(Fraction(str(plan.suppression)) * len(missing))
     if broken > allowed:
         raise PromiseError(

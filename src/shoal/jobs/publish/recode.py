@@ -20,7 +20,7 @@ from shoal.data.recoding import GlobalRecoding, Recoding
 from shoal.data.schema import Role
 from shoal.data.table import Table
 from shoal.data.truth import Truth
-from shoal.errors import InfeasibleError, InputError
+from shoal.errors import InfeasibleError
 from shoal.jobs.publish.pseudonyms import pseudonyms
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises, nearest_feasible
@@ -44,13 +44,13 @@ def find_classes(
     """
     promises = policy.build_promises()
     method = policy.build_method("publish")
+    recodes_globally = callable(getattr(method, "cut", None))
+    if recodes_globally:
+        policy.require_promised(matrix.names)
     people = {name: len(codes) for name, codes in matrix.populations.items()}
     findings = nearest_feasible(promises, whole_table, people)
     if findings:
         raise InfeasibleError(findings[0], findings[1:])
-    recodes_globally = callable(getattr(method, "cut", None))
-    if recodes_globally:
-        _require_covered(promises, matrix)
     bound = BoundPromises(promises, whole_table)
     rng = np.random.default_rng(policy.model.seed)
     started = time.process_time()
@@ -60,22 +60,6 @@ def find_classes(
     else:
         classes = repair(matrix, method.partition(matrix, bound, rng), bound)
     return classes, time.process_time() - started
-
-
-def _require_covered(promises: list[Any], matrix: Matrix) -> None:
-    """Raises InputError where a quasi-identifier is in no promise: a cut would publish it raw."""
-    if any(promise.model != "k-anonymity" or not promise.attributes for promise in promises):
-        return
-    covered = {name for promise in promises for name in promise.attributes}
-    left = [name for name in matrix.names if name not in covered]
-    if left:
-        raise InputError.from_findings(
-            [
-                f"attribute '{name}': is a quasi-identifier and in no k-anonymity promise, so it"
-                " would be published as it is; add it to a promise, or give it the role 'plain'"
-                for name in left
-            ]
-        )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,70 @@
+"""Numbers as they are written in tables: read, scaled to whole positions, and written again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+import numpy as np
+import polars as pl
+
+from shoal.data.table import Column, Table
+
+# Positions stay well inside int32, so that differences and a far-off one for missing values fit.
+MOST_POSITIONS = 1 << 29
+
+FARTHEST = 1e100
+"""How far from 0 a number may lie, so that distances and squared errors stay finite."""
+
+
+def parse_numbers(cells: tuple[str, ...]) -> np.ndarray:
+    """Decimal numbers as float64, NaN for every other text."""
+    text = pl.Series(cells, dtype=pl.String).str.strip_chars()
+    return text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy().copy()
+
+
+def looks_like_data(table: Table, names: list[str]) -> list[str]:
+    """Those columns whose name is a number or also stands in one of their cells."""
+    numeric = np.isfinite(parse_numbers(tuple(names))) if names else []
+    return [
+        name
+        for name, is_number in zip(names, numeric, strict=True)
+        if is_number or name in table.column(name).cells
+    ]
+
+
+def mean_decimals(texts: Iterable[str]) -> int:
+    """Decimals of a published mean: two more than the values have.
+
+    At most ten after the zeros of the smallest value.
+    """
+    numbers = [number for number in (Decimal(text.strip()) for text in texts) if number.is_finite()]
+    longest = max([0, *(-int(number.as_tuple().exponent) for number in numbers)])
+    zeros = max([0, *(-number.adjusted() - 1 for number in numbers if number)])
+    return min(longest + 2, zeros + 10, LEAST_DECIMAL)
+
+
+LEAST_DECIMAL = 324
+"""The place of the last decimal that a float has."""
+
+
+def observed_domain(column: Column) -> tuple[float, float] | None:
+    """Least and greatest number of a column; None where it has none."""
+    values = parse_numbers(column.cells)
+    values = values[np.isfinite(values)]
+    return (float(values.min()), float(values.max())) if len(values) else None
+
+
+def position_unit(values: np.ndarray, width: float) -> float:
+    """The step between neighbouring positions: exact for whole numbers and short decimals."""
+    for decimals in range(7):
+        unit = 10.0**-decimals
+        if width / unit < MOST_POSITIONS and np.allclose(
+            values / unit, np.rint(values / unit), rtol=0, atol=1e-6
+        ):
+            return unit
+    return width / MOST_POSITIONS if width > 0 else 1.0
+
+
+def number_text(number: float) -> str:
+    return str(int(number)) if number == int(number) else format(Decimal(str(number)), "f")
