@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -89,13 +89,9 @@ def _evidence(table: Table, name: str, policy: Policy) -> Column | None:
     if declared is None or declared.role not in ("quasi", "sensitive"):
         return None
     column = table.column(name)
-    if declared.role == "sensitive":
-        return column
-    return reduce(
-        lambda all_of, people: all_of.joined(people.column(name)),
-        policy.populations.values(),
-        column,
-    )
+    for people in policy.populations.values() if declared.role == "quasi" else ():
+        column = column.joined(people.column(name))
+    return column
 
 
 def unknown_designated_values(

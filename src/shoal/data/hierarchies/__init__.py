@@ -33,7 +33,9 @@ class Maker(Protocol):
 
     @classmethod
     def from_spec(cls, argument: Any) -> Maker:
-        """The maker with its argument from a policy; raises InputError for an impossible one."""
+        """The maker with the argument that a policy gives it; raises InputError where that can't
+        be.
+        """
 
     def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
         """Which values the rule has no place for; (n,) bool. `make` refuses them."""

@@ -80,7 +80,7 @@ def audit_table(
     if original is None:
         schema, findings = bind_release(released, policy)
     else:
-        schema, truth, findings = _bound_to(released, policy, original)
+        schema, truth, findings = _bind_with_original(released, policy, original)
     if schema is None or findings:
         raise InputError.from_findings(findings)
     certificate, release = measure(released, schema, policy, truth, progress)
@@ -93,7 +93,7 @@ def audit_table(
     return AuditResult(certificate.extended(verb="audit", seconds=seconds), release, schema, truth)
 
 
-def _bound_to(
+def _bind_with_original(
     released: Table, policy: Policy, original: Table
 ) -> tuple[Schema | None, Truth | None, list[Any]]:
     """The schema of the original, and what it tells about the release; or every finding."""
