@@ -16,8 +16,8 @@ import polars as pl
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Schema
-from shoal.data.truth import Truth
 from shoal.data.table import Table
+from shoal.data.truth import Truth
 from shoal.jobs.audit.reference import Measures
 from shoal.policy.policy import Policy
 
