@@ -12,7 +12,7 @@ NONE = "-"
 
 
 @dataclass(frozen=True)
-class Column:
+class FigureColumn:
     """One figure of every release. text: the figure of a row that has a release."""
 
     title: str
@@ -20,7 +20,7 @@ class Column:
     text: Callable[[Row], str]
 
 
-def columns(comparison: Comparison) -> list[Column]:
+def columns(comparison: Comparison) -> list[FigureColumn]:
     """The figures that some release has and that tell something, every promise included."""
     releases = comparison.releases
     loss, risk, others = (
@@ -130,15 +130,17 @@ def _seconds(row: Row) -> str:
     )
 
 
-def _measure(title: str, name: str, show: Callable[[float | None], str], means: str) -> Column:
-    return Column(title, means, lambda row: show(row.score(name)))
+def _measure(
+    title: str, name: str, show: Callable[[float | None], str], means: str
+) -> FigureColumn:
+    return FigureColumn(title, means, lambda row: show(row.score(name)))
 
 
 def _size(key: str) -> Callable[[Row], str]:
     return lambda row: _whole(None if row.certificate is None else row.certificate["classes"][key])
 
 
-def _promises(comparison: Comparison) -> list[Column]:
+def _promises(comparison: Comparison) -> list[FigureColumn]:
     """One column per promise of the policy; they come in the same order in every certificate."""
     first = next(
         (row.certificate for row in comparison.releases if row.certificate is not None), None
@@ -147,14 +149,14 @@ def _promises(comparison: Comparison) -> list[Column]:
     return [_promise(i, _title(promise)) for i, promise in enumerate(asked)]
 
 
-def _promise(place: int, title: str) -> Column:
+def _promise(place: int, title: str) -> FigureColumn:
     def text(row: Row) -> str:
         if row.certificate is None:
             return NONE
         promise = row.certificate["promises"][place]
         return _figure(promise["measured"]) + ("" if promise["holds"] else " BROKEN")
 
-    return Column(
+    return FigureColumn(
         title, f"What was measured of the promise of {title}, in the class where it is worst.", text
     )
 
@@ -234,14 +236,16 @@ OTHERS: tuple[Measure, ...] = (
     ),
 )
 SIZES = (
-    Column("classes", "Classes of people who look alike.", _size("count")),
-    Column("largest", "People in the largest class.", _size("max")),
+    FigureColumn("classes", "Classes of people who look alike.", _size("count")),
+    FigureColumn("largest", "People in the largest class.", _size("max")),
 )
-SUPPRESSED = Column(
+SUPPRESSED = FigureColumn(
     "suppr.",
     "Records that show the suppression mark in every quasi-identifier.",
     lambda row: _whole(
         None if row.certificate is None else row.certificate["records"]["suppressed"]
     ),
 )
-SECONDS = Column("CPU s", "CPU seconds of the method alone, in one run, compiled before.", _seconds)
+SECONDS = FigureColumn(
+    "CPU s", "CPU seconds of the method alone, in one run, compiled before.", _seconds
+)
