@@ -199,19 +199,19 @@ def test_wrong_encoding_names_the_line(refused, workplace):
 def test_text_in_a_number_column_names_rows_not_values(refused, workplace):
     append_row(workplace, GOOD.replace(",33,", ",elderly,"))
     append_row(workplace, GOOD.replace(",33,", ",3O,"))
-    message = refused("attribute 'age'", "2 records", "row 601, 602", "no number")
+    message = refused("attribute 'age'", "2 records", "row 601, 602", "not a number")
     assert "elderly" not in message
 
 
 def test_text_in_a_sensitive_number_column(refused, workplace):
     append_row(workplace, GOOD.replace(",100,", ",much,"))
-    assert "much" not in refused("attribute 'charge'", "no number")
+    assert "much" not in refused("attribute 'charge'", "not numbers")
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
-def test_numbers_that_are_no_numbers(refused, workplace, text):
+def test_text_that_floats_would_read_as_no_finite_number(refused, workplace, text):
     append_row(workplace, GOOD.replace(",33,", f",{text},"))
-    refused("attribute 'age'", "no number")
+    refused("attribute 'age'", "not a number")
 
 
 def test_domain_exceeded(refused, workplace):

@@ -205,7 +205,7 @@ def test_methods_that_are_none(sample_table, sample_policy, methods, told):
         ([], "none is named"),
         ([1], "1 is not a whole number of 2 or more"),
         ([2.5], "2.5 is not a whole number"),
-        ([True], "no whole number"),
+        ([True], "not a whole number"),
         ([5, 10, 5], "5 is asked for twice"),
     ],
 )

@@ -69,7 +69,7 @@ def test_reject_is_an_error_with_counts():
 
 def test_declared_texts_stand_for_no_value():
     frame = table(["1", "2", "3", "?", "?", "?"])
-    with pytest.raises(shoal.InputError, match="no number"):
+    with pytest.raises(shoal.InputError, match="not a number"):
         shoal.publish(frame, policy("value"))
     published = shoal.publish(frame, policy("value", missing_values=["", "?"]))
     assert published.data["age"].to_list()[3:] == ["?"] * 3
