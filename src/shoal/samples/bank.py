@@ -1,5 +1,4 @@
-"""Invented customers of a bank, an insurer and an employment office, who hold different columns
-about them.
+"""Invented customers of a bank, an insurer and an employment office, who hold different columns.
 
 Income and schooling decide who gets a loan, so that the fused table is worth classifying; each
 owner misses some people, so that the tables have to be joined.
@@ -44,25 +43,37 @@ _ATTRIBUTES = {
     ),
 }
 _PROMISES = """\
-promises:                                      # one for each group of columns that somebody could know
+promises:                                      # one for each group of columns that \
+somebody could know
   - {model: k-anonymity, attributes: [age, sex, job], k: 10}
   - {model: k-anonymity, attributes: [salary, education, district], k: 20}
 """
 
+_HEAD = """\
+# The same people in one table, as only a joiner of all three could see them: what the fusion \
+is compared with.
+version: 1
+attributes:
+  customer: {role: identifier}
+"""
+_FOOT = """\
+label: loan
+method: {name: tds}
+render: {order: shuffled}
+seed: 7
+"""
+
 POLICY = (
-    "# The same people in one table, as only a joiner of all three could see them: what the fusion"
-    " is compared with.\nversion: 1\nattributes:\n  customer: {role: identifier}\n"
+    _HEAD
     + "".join(f"  {name}: {spec}\n" for name, spec in _ATTRIBUTES.items())
     + "  loan: {role: plain}\n"
     + _PROMISES
-    + "label: loan\nmethod: {name: tds}\nrender: {order: shuffled}\nseed: 7\n"
+    + _FOOT
 )
 
 
 def generate(n: int, seed: int) -> pl.DataFrame:
-    """The customers that all three owners know, of n who were invented; the same seed gives the
-    same table.
-    """
+    """The customers that all three owners know, of n invented ones; the same table for a seed."""
     people, known = _people(n, seed)
     return people.filter(pl.Series(np.logical_and.reduce(known))).select(
         "customer", *_ATTRIBUTES, "loan"
@@ -89,11 +100,12 @@ def attributes() -> dict[str, dict[str, Any]]:
 
 def parties(tables: dict[str, str]) -> str:
     """The agreement of the three owners, whose tables are these files."""
-    text = "version: 1\njoin: customer                                 # never published\n"
-    text += (
-        "label: {attribute: loan, shared: true}         # all parties come to see it, by this"
-        " consent\nparties:\n"
-    )
+    text = """\
+version: 1
+join: customer                                 # never published
+label: {attribute: loan, shared: true}         # all parties come to see it, by this consent
+parties:
+"""
     for owner, columns in OWNERS.items():
         text += f"  - name: {owner}\n    table: {tables[owner]}\n    attributes:\n"
         text += "".join(f"      {name}: {_ATTRIBUTES[name]}\n" for name in columns)

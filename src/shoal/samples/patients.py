@@ -57,7 +57,8 @@ attributes:
   age:       {role: quasi, type: number, domain: [0, 100]}
   sex:       {role: quasi}
   zip:       {role: quasi, hierarchy: {prefix: 5}}
-  education: {role: quasi, type: ordinal, order: [none, primary, secondary, vocational, bachelor, master, doctorate]}
+  education: {role: quasi, type: ordinal, order: [none, primary, secondary, \
+vocational, bachelor, master, doctorate]}
   disease:
     role: sensitive
     hierarchy:
@@ -104,9 +105,8 @@ def _people(count: int, rng: np.random.Generator) -> dict:
     age = np.clip(rng.gamma(5.0, 9.5, count), 0, 99).astype(np.int64)
     district = rng.integers(0, 12, count)
     schooling = np.clip(rng.normal(2.2 + district / 6, 1.3, count), 0, 6).round().astype(np.int64)
-    schooling = np.minimum(
-        schooling, np.clip((age - 4) // 4, 0, 6)
-    )  # nobody graduates before their time
+    earliest = np.clip((age - 4) // 4, 0, 6)
+    schooling = np.minimum(schooling, earliest)  # nobody graduates before their time
     names = pl.Series(FIRST).gather(rng.integers(0, len(FIRST), count)) + " "
     return {
         "age": age,

@@ -1,5 +1,4 @@
-"""Invented purchases in the order in which they happen: the same customers come again, and tastes
-drift.
+"""Invented purchases in the order in which they happen: customers return, and tastes drift.
 
 A few customers buy often and most seldom. With time the young grow in number, baskets grow dearer,
 and what is bought shifts from the shop to the web, so that clusters made early fit later records

@@ -44,7 +44,7 @@ seed: 7
 
 
 def generate(n: int, seed: int) -> pl.DataFrame:
-    """n wearers with one minute each; the same seed gives the same table, another one other people."""
+    """n wearers with one minute each; the same table for a seed, other people for another."""
     rng = np.random.default_rng(seed)
     age, height, weight = _bodies(n, rng)
     activity = rng.choice(len(ACTIVITIES), n, p=SHARES)
