@@ -14,7 +14,8 @@ Messages name attributes, counts, rules and a way out, never a value of the data
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 
 class ShoalError(Exception):
@@ -45,7 +46,7 @@ class InputError(ShoalError):
 
 
 class InfeasibleError(ShoalError):
-    """No release keeps these promises; the message says why and names the nearest that would hold."""
+    """No release keeps these promises; the message names the nearest that would hold."""
 
     exit_status = 3
 
@@ -87,3 +88,15 @@ class MissingExtraError(ShoalError):
         return cls(
             f"{what}, which is not installed; run in the clone of Shoal: pip install '.[{extra}]'"
         )
+
+
+@contextmanager
+def os_errors_as_input_errors(what: str, remedy: str) -> Iterator[None]:
+    """Convert OSError into a one-line InputError; BrokenPipeError passes: its reader left."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as failed:
+        why = failed.strerror or "no space or no permission"
+        raise InputError(f"{what}: reading or writing failed ({why}); {remedy}") from None

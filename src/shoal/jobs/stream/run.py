@@ -32,7 +32,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.stream import KINDS
 from shoal.data.table import Table
-from shoal.errors import CheckpointError, InputError, PromiseError
+from shoal.errors import CheckpointError, InputError, PromiseError, os_errors_as_input_errors
 from shoal.jobs.stream.certify import release_by_release, stream_certificate, whole_stream
 from shoal.jobs.stream.core import Batch, StreamCore
 from shoal.jobs.stream.gate import Gate
@@ -65,7 +65,7 @@ def stream_file(
     """
     options.check()
     with ExitStack() as stack:
-        stack.enter_context(_os_errors_as_input_errors(options))
+        stack.enter_context(os_errors_as_input_errors("stream", _remedy(options)))
         feed: AnyFeed
         if kafka.is_topic(options.source):
             feed = kafka.TopicFeed(options.source, options.follow)
@@ -77,20 +77,11 @@ def stream_file(
         return run.close(progress), run.history
 
 
-@contextmanager
-def _os_errors_as_input_errors(options: StreamOptions) -> Iterator[None]:
-    """Converts OSError into a one-line InputError, but for a closed reader of standard output."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as failed:
-        resumes = "; the same command resumes, and nothing is published twice"
-        raise InputError(
-            f"stream: reading or writing failed ({failed.strerror or 'no space or no permission'});"
-            " free some space or check the permissions, then run it again"
-            f"{resumes if options.checkpoint is not None else ''}"
-        ) from None
+def _remedy(options: StreamOptions) -> str:
+    """What to do where the disk refuses."""
+    resumes = "; the same command resumes, and nothing is published twice"
+    again = "free some space or check the permissions, then run it again"
+    return again + (resumes if options.checkpoint is not None else "")
 
 
 @contextmanager
