@@ -209,12 +209,12 @@ def test_a_power_cut_at_any_instant_leaves_the_ledger_whole(place, monkeypatch, 
 
 def test_the_model_of_a_power_cut_finds_a_rename_before_its_contents(place, monkeypatch):
     """The test above can fail: without syncing, it does."""
-    from shoal.state import ledger as module
+    from shoal.state.ledger import drafts as ledger_drafts
 
     disk = Disk(place)
     with monkeypatch.context() as patched:
         disk.watch(patched)
-        patched.setattr(module, "_sync", lambda path: None)
+        patched.setattr(ledger_drafts, "sync", lambda path: None)
         append(place / "L", wearers(PEOPLE, 1))
     disk.cut(keeps_names=True)
     assert Ledger.at(place / "L").verify()

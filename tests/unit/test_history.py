@@ -8,18 +8,25 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from naive_republication import backward, cells, forward_and_cross, mappings
-from shoal.privacy import history
-from shoal.privacy.history import Issue, KnownPeople, Past
+from shoal.jobs.republish.history import returning_people_of
+from shoal.privacy.history.cells import narrower, unnested
+from shoal.privacy.history.comparison import compare
+from shoal.privacy.history.correspondence import backward as backward_by_counts
+from shoal.privacy.history.correspondence import overlapping, shared_values
+from shoal.privacy.history.mappings import Mappings
+from shoal.privacy.history.people import KnownPeople
+from shoal.privacy.history.release_view import CELLS, RecordHistory, ReleaseView
+from shoal.privacy.history.signatures import too_frequent, values_shown
 
 MOST = 8  # records of the second release: every mapping is enumerated
 
 
-def issue(release, records, labels, boxes, rest, subjects=None) -> Issue:
+def view(release, records, labels, boxes, rest, subjects=None) -> ReleaseView:
     lo = np.array([[lo for lo, _ in box] for box in boxes], dtype=float)
     hi = np.array([[hi for _, hi in box] for box in boxes], dtype=float)
     labels, rest = np.array(labels, dtype=np.int32), np.array(rest, dtype=np.uint64)
-    shown = history.values_shown(labels, rest, len(boxes))
-    return Issue(release, np.array(records), labels, lo, hi, rest, shown, subjects)
+    shown = values_shown(labels, rest, len(boxes))
+    return ReleaseView(release, np.array(records), labels, lo, hi, rest, shown, subjects)
 
 
 def at_least(k):
@@ -61,7 +68,7 @@ def test_forward_and_cross_never_claim_more_than_every_mapping_shows(drawn):
     assert any(True for _ in mappings(first, second)), "the truth is one of them"
     pairs = sorted({(a, b) for a, b in zip(labels1, labels2, strict=False)})
     values = np.array(rest, dtype=np.uint64)
-    shared = history.shared_values(
+    shared = shared_values(
         (np.array(labels1), values[: len(labels1)]), (np.array(labels2), values), np.array(pairs)
     )
     for (g1, g2), claimed in zip(pairs, shared.tolist(), strict=True):
@@ -75,12 +82,12 @@ def test_backward_never_claims_more_than_every_mapping_shows(drawn):
     first, second = rows(labels1, boxes1, rest), rows(labels2, boxes2, rest)
     values = np.array(rest, dtype=np.uint64)
     one, two = (
-        issue(1, range(len(labels1)), labels1, boxes1, rest[: len(labels1)]),
-        issue(2, range(len(labels2)), labels2, boxes2, rest),
+        view(1, range(len(labels1)), labels1, boxes1, rest[: len(labels1)]),
+        view(2, range(len(labels2)), labels2, boxes2, rest),
     )
-    meeting = history.overlapping(one.lo, one.hi, two.lo, two.hi)
+    meeting = overlapping(one.lo, one.hi, two.lo, two.hi)
     classes = np.unique(labels2)
-    cracked = history.backward(
+    cracked = backward_by_counts(
         (np.array(labels1), values[: len(labels1)]), (np.array(labels2), values), meeting, classes
     )
     for g2, claimed in zip(classes.tolist(), cracked.tolist(), strict=True):
@@ -93,10 +100,10 @@ def test_flows_say_exactly_what_every_mapping_shows(drawn):
     rest, ((labels1, boxes1), (labels2, boxes2)) = drawn
     first, second = rows(labels1, boxes1, rest), rows(labels2, boxes2, rest)
     values = np.array(rest, dtype=np.uint64)
-    one = issue(1, range(len(labels1)), labels1, boxes1, rest[: len(labels1)])
-    two = issue(2, range(len(labels2)), labels2, boxes2, rest)
-    meeting = history.overlapping(one.lo, one.hi, two.lo, two.hi)
-    flows = history.Mappings(
+    one = view(1, range(len(labels1)), labels1, boxes1, rest[: len(labels1)])
+    two = view(2, range(len(labels2)), labels2, boxes2, rest)
+    meeting = overlapping(one.lo, one.hi, two.lo, two.hi)
+    flows = Mappings(
         (np.array(labels1), values[: len(labels1)]), (np.array(labels2), values), meeting
     )
     pairs, classes = np.array(sorted(set(zip(labels1, labels2, strict=False)))), np.unique(labels2)
@@ -120,7 +127,7 @@ def test_backward_claims_what_has_no_other_place():
             np.zeros(3, np.uint64),
         ),
     )
-    assert history.backward(first, second, pairs, np.array([0])).tolist() == [1]
+    assert backward_by_counts(first, second, pairs, np.array([0])).tolist() == [1]
 
 
 @st.composite
@@ -140,15 +147,15 @@ def histories(draw):
 @given(histories())
 def test_cells_are_those_of_exhaustive_enumeration(drawn):
     tables, k = drawn
-    past, found = Past(), []
+    past, found = RecordHistory(), []
     for release, table in enumerate(tables, start=1):
         records = list(table)
         labels = np.unique(list(table.values()), return_inverse=True)[1].tolist()
-        made = issue(release, records, labels, [((0, 1),)] * (max(labels) + 1), [0] * len(records))
+        made = view(release, records, labels, [((0, 1),)] * (max(labels) + 1), [0] * len(records))
         if release == 1:
             past.append(made)
         else:
-            found.append(history.compare(past, made, at_least(k), k, history.CELLS))
+            found.append(compare(past, made, at_least(k), k, CELLS))
     for release in (2, 3):
         by_check = {finding.check: finding for finding in found[release - 2]}
         for check, span in (
@@ -158,7 +165,7 @@ def test_cells_are_those_of_exhaustive_enumeration(drawn):
             small = [members for members in cells(span).values() if len(members) < k]
             assert by_check[check].people == sum(map(len, small)), check
             assert by_check[check].more["cells"] == len(small)
-            assert by_check[check].breaks == bool(small)
+            assert by_check[check].is_violation == bool(small)
 
 
 @given(histories())
@@ -166,16 +173,14 @@ def test_who_leaves_is_counted_by_class(drawn):
     tables, k = drawn
     before, after = tables[2], {i: c for i, c in tables[2].items() if i % 2}
     assume(after)
-    past = Past()
+    past = RecordHistory()
     for release, table in ((1, before), (2, after)):
         labels = np.unique(list(table.values()), return_inverse=True)[1].tolist()
-        made = issue(
-            release, list(table), labels, [((0, 1),)] * (max(labels) + 1), [0] * len(table)
-        )
+        made = view(release, list(table), labels, [((0, 1),)] * (max(labels) + 1), [0] * len(table))
         if release == 1:
             past.append(made)
         else:
-            found = {f.check: f for f in history.compare(past, made, at_least(k), k, history.CELLS)}
+            found = {f.check: f for f in compare(past, made, at_least(k), k, CELLS)}
     gone: dict[int, int] = {}
     for i, c in before.items():
         gone[c] = gone.get(c, 0) + (i not in after)
@@ -193,36 +198,36 @@ def test_who_leaves_is_counted_by_class(drawn):
 )
 def test_a_later_span_leaks_if_it_is_a_proper_part(old, new, is_narrower):
     spans = [np.array([[float(end)]]) for end in (*old, *new)]
-    assert history.narrower(*spans).tolist() == [[is_narrower]]
+    assert narrower(*spans).tolist() == [[is_narrower]]
 
 
 def test_classes_that_gather_several_earlier_ones_are_not_nested():
-    assert history.unnested(np.array([0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 1])) == 1
+    assert unnested(np.array([0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 1])) == 1
 
 
 def test_rows_that_change_what_they_show_are_found():
-    past = Past()
-    past.append(issue(1, range(4), [0] * 4, [((0, 9),)], [1, 2, 3, 4]))
-    found = history.compare(
-        past, issue(2, range(4), [0] * 4, [((0, 9),)], [1, 2, 3, 5]), at_least(2), 2, "cells"
+    past = RecordHistory()
+    past.append(view(1, range(4), [0] * 4, [((0, 9),)], [1, 2, 3, 4]))
+    found = compare(
+        past, view(2, range(4), [0] * 4, [((0, 9),)], [1, 2, 3, 5]), at_least(2), 2, "cells"
     )
-    assert {f.check: (f.people, f.breaks) for f in found}["unchanged"] == (1, True)
+    assert {f.check: (f.people, f.is_violation) for f in found}["unchanged"] == (1, True)
 
 
 @given(st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 3)), min_size=1, max_size=20))
 def test_classes_show_the_sets_of_their_values(pairs):
     labels, values = (np.array(part) for part in zip(*pairs, strict=True))
-    found = history.values_shown(labels, values.astype(np.uint64), 4)
+    found = values_shown(labels, values.astype(np.uint64), 4)
     assert found == [frozenset(v for c, v in pairs if c == label) for label in range(4)]
 
 
 def test_who_shows_fewer_values_in_common_than_m_is_found():
     """A class of three values, then two classes that share two of them with it, and one of them."""
-    past = Past()
-    past.append(issue(1, range(6), [0] * 6, [((0, 9),)], [1, 1, 2, 2, 3, 3]))
-    second = issue(2, range(6), [0, 0, 0, 0, 1, 1], [((0, 9),)] * 2, [1, 1, 2, 2, 3, 3])
-    found = {f.check: f for f in history.compare(past, second, at_least(2), 2, "signatures", 2)}
-    assert (found["signatures"].people, found["signatures"].breaks) == (2, True)
+    past = RecordHistory()
+    past.append(view(1, range(6), [0] * 6, [((0, 9),)], [1, 1, 2, 2, 3, 3]))
+    second = view(2, range(6), [0, 0, 0, 0, 1, 1], [((0, 9),)] * 2, [1, 1, 2, 2, 3, 3])
+    found = {f.check: f for f in compare(past, second, at_least(2), 2, "signatures", 2)}
+    assert (found["signatures"].people, found["signatures"].is_violation) == (2, True)
 
 
 def test_no_value_has_more_than_one_row_in_m():
@@ -230,14 +235,14 @@ def test_no_value_has_more_than_one_row_in_m():
         np.array([0, 0, 1, 1, 1, 2, 2]),
         np.array([7, 8, 8, 7, 7, 7, 7], dtype=np.uint64),
     )
-    assert history.too_frequent(labels, values, 3, 2).tolist() == [False, True, True]
+    assert too_frequent(labels, values, 3, 2).tolist() == [False, True, True]
 
 
 @given(st.lists(st.lists(st.integers(0, 20), min_size=1, max_size=8), max_size=8))
-def test_people_are_met_again_exactly_when_they_were_seen(groups):
+def test_people_are_known_exactly_when_they_were_added(groups):
     known, seen = KnownPeople(), set()
     for group in groups:
-        assert known.meet(np.array(group, dtype=np.uint64)) == len(set(group) & seen)
+        assert known.add_and_count_known(np.array(group, dtype=np.uint64)) == len(set(group) & seen)
         seen |= set(group)
 
 
@@ -246,7 +251,7 @@ def test_boxes_that_meet_are_those_that_a_double_loop_finds(seed):
     rng = np.random.default_rng(seed)
     ends = [np.sort(rng.integers(0, 6, (n, 2, 2)), axis=2).astype(float) for n in (4, 5)]
     (lo1, hi1), (lo2, hi2) = ((e[:, :, 0], e[:, :, 1]) for e in ends)
-    found = {tuple(pair) for pair in history.overlapping(lo1, hi1, lo2, hi2).tolist()}
+    found = {tuple(pair) for pair in overlapping(lo1, hi1, lo2, hi2).tolist()}
     wanted = {
         (i, j)
         for i in range(4)
@@ -254,3 +259,9 @@ def test_boxes_that_meet_are_those_that_a_double_loop_finds(seed):
         if all(lo1[i, d] <= hi2[j, d] and lo2[j, d] <= hi1[i, d] for d in range(2))
     }
     assert found == wanted
+
+
+@pytest.mark.parametrize("key", ["returning_people", "came_again"])
+def test_people_who_returned_are_read_under_the_former_name_too(key):
+    assert returning_people_of({"ledger": {key: 2}}) == 2
+    assert returning_people_of({}) == 0

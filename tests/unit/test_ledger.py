@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -156,7 +157,7 @@ def test_whatever_is_added_beside_the_releases_is_named(ledger, name):
             if name == "00002"
             else (place.parent.mkdir(exist_ok=True), place.write_text("x"))
         )
-        assert Ledger.at(ledger).verify() == [f"{name.split('/')[0]}: is no part of the {whole}"]
+        assert Ledger.at(ledger).verify() == [f"{name.split('/')[0]}: is not part of the {whole}"]
         (
             shutil.rmtree(folder / name.split("/")[0])
             if place.is_dir() or "/" in name
@@ -264,7 +265,7 @@ def test_an_added_release_or_file_is_named(ledger):
     assert any("release 0004" in finding for finding in Ledger.at(ledger).verify())
     shutil.rmtree(ledger / "0004")
     (ledger / "0002" / "more.csv").write_text("a\n1\n")
-    assert Ledger.at(ledger).verify() == ["release 0002: more.csv is no part of it"]
+    assert Ledger.at(ledger).verify() == ["release 0002: more.csv is not part of it"]
 
 
 def test_a_release_that_was_replaced_with_its_certificate_is_found(ledger, tmp_path):
@@ -398,17 +399,13 @@ def test_the_work_of_an_append_does_not_grow_with_the_ledger(tmp_path, monkeypat
     """
     import builtins
 
-    from shoal.state import ledger as module
-
     content = {**POLICY, "attributes": {**POLICY["attributes"], "who": {"role": "drop"}}}
     asked = Policy.from_dict(content).with_method("crp", {})
     done = {}
     for seed in range(1, 41):
         opened, hashed = [], []
         with monkeypatch.context() as patched:
-            patched.setattr(
-                module.hashlib, "file_digest", counted(module.hashlib.file_digest, hashed)
-            )
+            patched.setattr(hashlib, "file_digest", counted(hashlib.file_digest, hashed))
             patched.setattr(builtins, "open", counted(builtins.open, opened))
             append(tmp_path / "L", wearers(20, seed), asked)
         done[seed] = len(opened), len(hashed)
@@ -511,16 +508,16 @@ def test_nobody_is_published_again_where_a_list_of_people_was_changed(tmp_path):
 
 def test_a_list_of_people_changed_together_with_its_step_is_found_by_an_append(tmp_path):
     """A step that is consistent in itself: the last step remembers the hash of the list, too."""
-    from shoal.state import ledger as module
+    from shoal.state.ledger import layout
 
     ledger = grown(tmp_path / "L", releases=6, n=12)
     run = ledger.with_name("L.private") / "000004" / "run.bin"
     flip(run, 0)
     state = json.loads((run.parent / "state.json").read_text())
-    state["files"]["run.bin"] = module.sha256_of(run)
+    state["files"]["run.bin"] = layout.sha256_of(run)
     content = {key: value for key, value in state.items() if key not in ("schema", "sha256")}
-    state["sha256"] = module._sha256_of_state(content)
-    (run.parent / "state.json").write_text(module._json(state))
+    state["sha256"] = layout.sha256_of_state(content)
+    (run.parent / "state.json").write_text(layout.json_text(state))
     with pytest.raises(LedgerError, match=r"run\.bin is missing or was changed"):
         append(ledger, wearers(12, 1).reverse())
 
@@ -675,3 +672,22 @@ def test_no_private_part_is_kept_in_another_ledger(tmp_path):
     assert {
         path: path.stat().st_mode for path in (tmp_path / "L.private", *files_of(tmp_path))
     } == before
+
+
+def test_a_step_that_was_written_before_a_field_was_renamed_is_read(tmp_path):
+    """As version 0.1 wrote it: `passing` for `transient_files`."""
+    from shoal.state.ledger import layout
+
+    ledger = grown(tmp_path / "L", releases=1)
+    append(ledger, wearers(2, 9))
+    path = ledger.with_name("L.private") / "000002" / "state.json"
+    state = json.loads(path.read_text())
+    former = {
+        "passing" if name == "transient_files" else name: value for name, value in state.items()
+    }
+    content = {name: former[name] for name in former if name not in ("schema", "sha256")}
+    path.write_text(layout.json_text(former | {"sha256": layout.sha256_of_state(content)}))
+    assert Ledger.at(ledger).verify() == []
+    append(ledger, wearers(30, 3))
+    assert Ledger.at(ledger).verify() == []
+    assert not (path.parent / "pending.parquet").exists(), "the next step replaced it"

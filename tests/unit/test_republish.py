@@ -62,10 +62,10 @@ def test_fewer_than_k_wait_and_are_published_with_the_next(tmp_path):
 
 def test_whoever_waits_may_come_again_before_being_published_and_it_is_said(tmp_path):
     ledger = tmp_path / "L"
-    assert append(ledger, wearers(3, 1)).again == 0
+    assert append(ledger, wearers(3, 1)).returning == 0
     again = wearers(3, 1).with_columns(pl.lit("run").alias("activity"))
     waits = append(ledger, again)
-    assert (waits.release, waits.waiting, waits.again) == (
+    assert (waits.release, waits.waiting, waits.returning) == (
         None,
         6,
         3,
@@ -76,15 +76,15 @@ def test_whoever_waits_may_come_again_before_being_published_and_it_is_said(tmp_
     )
     assert done.certificate["records"]["out"] == 9
     assert done.certificate["subjects"] == 4
-    assert done.again == done.certificate["ledger"]["came_again"] == 2
-    assert append(ledger, wearers(30, 5)).certificate["ledger"]["came_again"] == 0
+    assert done.returning == done.certificate["ledger"]["returning_people"] == 2
+    assert append(ledger, wearers(30, 5)).certificate["ledger"]["returning_people"] == 0
     found = audit_ledger(ledger)
-    assert [release["came_again"] for release in found.report()["releases"]] == [2, 0]
+    assert [release["returning_people"] for release in found.report()["releases"]] == [2, 0]
     write_history_report(found, tmp_path / "r.html")
     assert "Release 0001: 2 people waited, returned" in (tmp_path / "r.html").read_text()
 
 
-def test_the_command_says_who_came_again(tmp_path, shoal):
+def test_the_command_says_who_returned(tmp_path, shoal):
     (tmp_path / "p.json").write_text(json.dumps(POLICY))
     for number, frame in enumerate(
         (wearers(2, 1), wearers(1, 1).with_columns(pl.lit("run").alias("activity")))
@@ -99,9 +99,7 @@ def test_the_command_says_who_came_again(tmp_path, shoal):
             tmp_path / "L",
         )
         assert told.status == 0
-    assert (
-        "1 person who waited came again: each now has several records, and counts once" in told.err
-    )
+    assert "1 person who waited returned: each now has several records, and counts once" in told.err
 
 
 def test_signatures_refuse_who_waits_and_comes_again(tmp_path):
@@ -113,7 +111,7 @@ def test_signatures_refuse_who_waits_and_comes_again(tmp_path):
     append(tmp_path / "L", wearers(3, 1), asked)
     again = pl.concat([wearers(1, 1), wearers(30, 2)])
     with pytest.raises(
-        InputError, match="some people have several records, those that wait included"
+        InputError, match="some people have several records, including those that wait"
     ):
         append(tmp_path / "L", again, asked)
 

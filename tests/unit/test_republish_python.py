@@ -94,7 +94,7 @@ def test_what_leaks_is_withheld_unless_leaks_are_allowed(tmp_path):
     assert done.certificate["history"]["allowed"]
     found = shoal.audit_ledger(tmp_path / "L")
     assert not found.holds
-    assert found.releases[1].told
+    assert found.releases[1].violations
 
 
 @pytest.mark.parametrize(

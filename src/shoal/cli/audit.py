@@ -189,7 +189,7 @@ def _audit_ledger(
 ) -> int:
     """Audits a whole ledger; the exit status."""
     from shoal.jobs.republish.export import check_outside
-    from shoal.jobs.republish.history import audit_ledger, write_found
+    from shoal.jobs.republish.history import audit_ledger, write_audit
 
     check_outside(ledger, report, output)
     options.check_outputs(output, report=report, inputs=[])
@@ -200,7 +200,7 @@ def _audit_ledger(
 
             write_history_report(result, report)
     if output is not None:
-        write_found(result, output)
+        write_audit(result, output)
     if as_json:
         typer.echo(json.dumps(result.report(), indent=2))
     elif not quiet:

@@ -25,24 +25,22 @@ def verify(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Check the chain of hashes: a changed, missing or reordered release is named; exit status 1."""
+    """Check the chain of hashes; name changed, missing or reordered releases (exit status 1)."""
     from shoal.jobs.republish.export import unmarked, verify_ledger
 
     releases, head = verify_ledger(ledger, noted=noted)
     if not quiet:
-        what = (
-            "1 release is as it was"
-            if releases == 1
-            else f"{releases} releases follow each other as they were"
-        )
-        told = (
-            f"{what} published; the last is {head}"
-            if releases
-            else f"no release yet; the first will follow {head}"
-        )
-        print(told, file=sys.stderr)
+        print(_whole_chain(releases, head), file=sys.stderr)
         for note in unmarked(ledger):
             print(f"shoal: {note}", file=sys.stderr)
+
+
+def _whole_chain(releases: int, head: str) -> str:
+    if not releases:
+        return f"no release yet; the first will follow {head}"
+    if releases == 1:
+        return f"1 release is as it was published; the last is {head}"
+    return f"{releases} releases follow each other as they were published; the last is {head}"
 
 
 @app.command("export")

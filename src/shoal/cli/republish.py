@@ -10,7 +10,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import shown
-from shoal.reports.text import summary
+from shoal.reports.text import prospect_text, summary
 
 if TYPE_CHECKING:
     from shoal.policy.policy import Policy
@@ -35,7 +35,7 @@ def republish(
     ] = False,
     what_if: Annotated[
         bool,
-        typer.Option("--what-if", help="Show what each method would make of it; publish nothing."),
+        typer.Option("--what-if", help="Show what each method would do with it; publish nothing."),
     ] = False,
     k: options.K = None,
     method: options.Method = None,
@@ -50,8 +50,9 @@ def republish(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Append the next release of a growing table to a ledger, or nothing if it is not safe beside
-    all earlier ones.
+    """Append the next release of a growing table to a ledger, if safe beside all earlier ones.
+
+    Otherwise nothing is written.
     """
     from shoal.jobs.republish.export import check_outside
     from shoal.jobs.republish.republish import republish_file
@@ -75,8 +76,8 @@ def republish(
     if quiet:
         return
     if done.repeated:
-        what = "was taken in" if done.release is None else f"is release {done.release:04d}"
-        print(f"shoal: this increment {what} already; nothing was done", file=sys.stderr)
+        known = "was accepted" if done.release is None else f"is release {done.release:04d}"
+        print(f"shoal: this increment {known} already; nothing was done", file=sys.stderr)
     elif done.release is None:
         print(f"shoal: no release: {_waiting(done.waiting)}", file=sys.stderr)
         for reason in done.reasons:
@@ -86,18 +87,17 @@ def republish(
         for finding in done.certificate["history"]["findings"]:
             if finding["breaks"]:
                 print(
-                    f"history, {finding['check']}: DOES NOT HOLD, let out by --allow-leaks",
+                    f"history, {finding['check']}: DOES NOT HOLD, published by --allow-leaks",
                     file=sys.stderr,
                 )
         if done.waiting:
             print(_waiting(done.waiting), file=sys.stderr)
-    if done.again:
-        who = (
-            "1 person who waited came"
-            if done.again == 1
-            else f"{done.again} people who waited came"
+    if done.returning:
+        people = "1 person" if done.returning == 1 else f"{done.returning} people"
+        print(
+            f"shoal: {people} who waited returned: each now has several records, and counts once",
+            file=sys.stderr,
         )
-        print(f"shoal: {who} again: each now has several records, and counts once", file=sys.stderr)
 
 
 def _waiting(records: int) -> str:
@@ -112,4 +112,5 @@ def _show_prospects(
 
     with shown(quiet) as progress:
         prospects = what_if.what_if_file(increment, asked, ledger, progress=progress)
-    typer.echo(what_if.as_json(prospects) if as_json else what_if.as_text(prospects), nl=False)
+    text = what_if.as_json(prospects) if as_json else prospect_text(prospects)
+    typer.echo(text, nl=False)

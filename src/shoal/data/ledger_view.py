@@ -3,25 +3,50 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
+
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
 
 
 def _none(*shape: int) -> np.ndarray:
     return np.zeros(shape, dtype=np.int32)
 
 
+class TablePartition(Protocol):
+    """Finds classes by a method for tables. promises: as in `Partitioner.partition`."""
+
+    def __call__(
+        self, method: str, matrix: Matrix, promises: Any, rng: np.random.Generator
+    ) -> Partition: ...
+
+
+def no_table_methods(
+    method: str, matrix: Matrix, promises: Any, rng: np.random.Generator
+) -> Partition:
+    """What a view offers that was given no methods for tables."""
+    raise LookupError(f"this view offers no method for tables, and so not '{method}'")
+
+
 @dataclass(frozen=True)
 class LedgerView:
     """Earlier releases, in the codes of the matrix that the method is given.
 
-    lo, hi: (classes, d) int32, the boxes of the published table; people: (classes,) how many are in
-        each. Given to methods that place new records in published classes.
-    earlier: (n,) bool, which records of the matrix are published already; signature: (n,) int32,
-        the set of sensitive values each of those was published among, -1 for new ones; signatures:
-        the values of each such set, sorted. Given to methods that publish the whole table anew.
-    sensitive: (n,) int32, the sensitive value of each record, `values` in all; for methods that ask
-    for it.
+    For methods that place new records in published classes:
+    lo, hi: (classes, d) int32, the boxes of the published table.
+    people: (classes,) how many are in each.
+
+    For methods that publish the whole table anew:
+    earlier: (n,) bool, which records of the matrix are published already.
+    signature: (n,) int32, the set of sensitive values that each of those was published among, -1
+    for new ones. signatures: the values of each such set, sorted.
+    sensitive: (n,) int32, the sensitive value of each record, `values` in all; given to methods
+    that guard signatures.
+
+    For methods that let a method for tables find the classes:
+    partition: calls the method of that name with its default parameters.
     """
 
     lo: np.ndarray = field(default_factory=lambda: _none(0, 0))
@@ -32,6 +57,7 @@ class LedgerView:
     signatures: tuple[tuple[int, ...], ...] = ()
     sensitive: np.ndarray = field(default_factory=lambda: _none(0))
     values: int = 0
+    partition: TablePartition = no_table_methods
 
     @property
     def classes(self) -> int:
@@ -43,7 +69,7 @@ class Placement:
     """Where a method puts the records of its matrix.
 
     labels: (n,) int32. Below `LedgerView.classes` a published class, from there on new ones; where
-        no boxes were given all are new. -1: the record waits for a later release.
+    no boxes were given all are new. -1: the record waits for a later release.
     count: classes in all, published ones included.
     counterfeits: (m, 2) int32, class and sensitive value of each invented record.
     """

@@ -16,6 +16,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from shoal.jobs.republish.history import LedgerAudit, ReleaseAudit
 from shoal.reports import charts, pages
+from shoal.reports.text import history_sentences
 from shoal.version import VERSION
 
 CHECKS = {
@@ -50,7 +51,9 @@ def _content(found: LedgerAudit) -> dict[str, Any]:
         "unit": "people" if found.knows_people else "rows",
         "releases": [_release(release) for release in found.releases],
         "checks": {check: CHECKS[check] for check in CHECKS if check in checks},
-        "broken": [told for release in found.releases for told in release.told],
+        "broken": [
+            sentence for release in found.releases for sentence in history_sentences(release)
+        ],
         "charts": list(_charts(found.releases)) if len(found.releases) > 1 else [],
     }
 
@@ -62,7 +65,7 @@ def _release(release: ReleaseAudit) -> dict[str, Any]:
         "number": f"{release.number:04d}",
         "covers": c["covers"],
         "records": c["records"]["out"],
-        "came_again": release.came_again,
+        "returning_people": release.returning_people,
         "classes": c["classes"],
         "loss": "–" if loss is None else f"{100 * loss:.2f} %",
         "promises": c["promises"],

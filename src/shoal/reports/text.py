@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.data.certificate import Certificate
 
 if TYPE_CHECKING:
-    from shoal.jobs.republish.history import LedgerAudit
+    from shoal.jobs.republish.history import LedgerAudit, ReleaseAudit
+    from shoal.jobs.republish.what_if import Prospect
 
 
 def summary(certificate: Certificate, written: str | None = None) -> str:
@@ -69,15 +70,54 @@ def history_summary(found: LedgerAudit) -> str:
             + (f"gcp {100 * loss:.2f} %, " if loss is not None else "")
             + (f"{', '.join(broken)} DOES NOT HOLD" if broken else "all promises hold")
         )
-        lines += [f"  {measured}" for measured in release.told]
+        lines += [f"  {sentence}" for sentence in history_sentences(release)]
     if not found.knows_people:
         lines.append(
-            "the private part is not there: rows were counted, and releases compared by their boxes"
-            " alone"
+            "the private part is not there: rows were counted, and releases compared only by their"
+            " boxes"
         )
     if not found.damage:
         lines.append("history: holds" if found.holds else "history: DOES NOT HOLD")
     return "\n".join(lines)
+
+
+def history_sentences(release: ReleaseAudit) -> list[str]:
+    """Everything by which a release breaks the history, in a sentence each."""
+    return [str(finding) for finding in release.violations]
+
+
+def prospect_text(prospects: Sequence[Prospect]) -> str:
+    """A line for each method, and what stands against its release below it."""
+    heads = ("method", "outcome", "records", "classes", "gcp", "CPU s", "waiting")
+    lines = [_prospect_line(*heads)]
+    for prospect in prospects:
+        lines.append(
+            _prospect_line(
+                prospect.method, prospect.outcome, *_figures(prospect), str(prospect.waiting)
+            )
+        )
+        lines += [f"    {obstacle}" for obstacle in prospect.told]
+    return "\n".join(lines) + "\n"
+
+
+def _figures(prospect: Prospect) -> tuple[str, str, str, str]:
+    """Records, classes, loss and CPU seconds of a release; blank where there would be none."""
+    certificate = prospect.certificate
+    if certificate is None:
+        return "", "", "", ""
+    gcp = certificate["utility"]["gcp"]
+    return (
+        f"{certificate['records']['out']}",
+        f"{certificate['classes']['count']}",
+        "" if gcp is None else f"{100 * gcp:.2f} %",
+        f"{certificate['seconds']['method']:.2f}",
+    )
+
+
+def _prospect_line(
+    method: str, outcome: str, records: str, classes: str, loss: str, seconds: str, waiting: str
+) -> str:
+    return f"{method:14}{outcome:11}{records:>9}{classes:>9}{loss:>9}{seconds:>8}{waiting:>9}"
 
 
 def fusion_summary(certificate: Certificate, written: str) -> str:

@@ -324,8 +324,7 @@ PAPER = Paper(
         "shoal.kernels",
         "shoal.data",
         "shoal.samples.wearables",
-        "shoal.jobs.republish.next_release",
-        "shoal.jobs.republish.republish",
+        "shoal.jobs.republish",
         "shoal.reproduce.republication_bench",
     ),
 )

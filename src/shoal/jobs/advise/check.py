@@ -58,7 +58,7 @@ def _check_method(policy: Policy) -> None:
     known = registry.methods().get(policy.method_name)
     method = policy.build_method("publish" if known is None else known.verb)
     if known is not None and known.verb == "republish":
-        terms.check(policy, method)
+        terms.check_policy(policy, method)
 
 
 def _stream_findings(policy: Policy, table: Table) -> list[str]:

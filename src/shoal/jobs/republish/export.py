@@ -8,15 +8,15 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.errors import InputError, LedgerError
-from shoal.state.ledger import CERTIFICATE, DATA, GENESIS, Ledger, sha256_of
+from shoal.state.ledger import DATA, Ledger, sha256_of
 
 
 def verify_ledger(path: str | Path, *, noted: str | None = None) -> tuple[int, str]:
     """How many releases a ledger has, and the hash that the next one will follow.
 
-    Every byte is as it was: raises LedgerError with all that is changed, missing, added or out of
-    order. noted: such a hash from another day; the chain must still hold it, which one that was
-    cut, or made anew, does not.
+    Raises LedgerError with everything that is changed, missing, added or out of order. noted: such
+    a hash from another day, which the chain must still hold; a chain that was cut, or made anew,
+    does not.
     """
     ledger = Ledger.at(path)
     findings = ledger.verify()
@@ -28,25 +28,22 @@ def verify_ledger(path: str | Path, *, noted: str | None = None) -> tuple[int, s
             " anew: restore it"
         )
     releases = ledger.releases()
-    last = ledger.folder(releases[-1]) / CERTIFICATE if releases else ledger.path / GENESIS
-    return len(releases), sha256_of(last)
+    return len(releases), sha256_of(ledger.predecessor(max(releases, default=0) + 1))
 
 
 def unmarked(path: str | Path) -> list[str]:
-    """What is no damage but may be a trace of somebody: a last step without its mark, in a line;
-    else nothing.
-    """
+    """A last step without its mark, in a line; else nothing. No damage, but perhaps a trace."""
     return Ledger.at(path).unmarked()
 
 
 def check_outside(path: str | Path, *outputs: str | Path | None) -> None:
     """Raises InputError where an output would lie in a ledger, which holds nothing else."""
-    whole = Ledger(Path(path))
+    ledger = Ledger(Path(path))
     for output in outputs:
         if output is None or output == files.STANDARD:
             continue
-        place = Path(output).resolve()
-        if {whole.path.resolve(), whole.private} & {place, *place.parents}:
+        target = Path(output).resolve()
+        if {ledger.path.resolve(), ledger.private} & {target, *target.parents}:
             raise InputError(
                 f"output '{output}': lies in the ledger, which holds nothing else; name another"
                 " folder"
@@ -54,16 +51,15 @@ def check_outside(path: str | Path, *outputs: str | Path | None) -> None:
 
 
 def ledger_table(path: str | Path, *, release: int | None = None) -> pl.DataFrame:
-    """The whole published table as of a release, or of the last one, as text; raises LedgerError or
-    InputError.
+    """The whole published table as of a release, or of the last one, as text.
+
+    Raises LedgerError or InputError.
     """
     return _verified_table(path, release)[0]
 
 
 def export_table(path: str | Path, output: str, release: int | None = None) -> tuple[int, int]:
-    """Writes the whole published table as of a release, whole or not at all; its records, and the
-    release.
-    """
+    """Writes the whole published table as of a release; its records, and the release."""
     check_outside(path, output)
     table, number = _verified_table(path, release)
     kind = files.format_of(output)
@@ -85,9 +81,7 @@ def _verified_table(path: str | Path, release: int | None) -> tuple[pl.DataFrame
 
 
 def parts_of(ledger: Ledger, number: int) -> list[int]:
-    """The releases that make up the table as of one: the last of a whole table, and the increments
-    behind it.
-    """
+    """The releases that make up the table as of one: the last whole table, and later increments."""
     parts: list[int] = []
     for release in range(number, 0, -1):
         parts.insert(0, release)

@@ -1,4 +1,4 @@
-"""The history of a ledger: every release by itself, and each against all that were before it.
+"""The history of a ledger: every release by itself, and each against all earlier ones.
 
 Reads published files as anybody would, and the private part for who is who. Without a private part
 it says what boxes alone tell an attacker.
@@ -7,7 +7,7 @@ it says what boxes alone tell an attacker.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,65 +23,64 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.schema import Missing, Role, Schema
 from shoal.data.table import Table
-from shoal.errors import InputError, LedgerError
+from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.jobs.audit.audit import measure
 from shoal.jobs.republish import terms
-from shoal.jobs.republish.identities import Identities, known_people
+from shoal.jobs.republish.identities import Identities, count_known
 from shoal.jobs.republish.value_counts import Values, joined, values_of
 from shoal.policy.policy import Policy
-from shoal.privacy.history import (
+from shoal.privacy.history.comparison import compare
+from shoal.privacy.history.correspondence import compare_boxes
+from shoal.privacy.history.people import KnownPeople
+from shoal.privacy.history.release_view import (
     CELLS,
     SIGNATURES,
-    Finding,
-    Issue,
-    KnownPeople,
-    Past,
-    compare,
-    compare_boxes,
-    too_frequent,
-    values_shown,
+    HistoryFinding,
+    RecordHistory,
+    ReleaseView,
 )
+from shoal.privacy.history.signatures import too_frequent, values_shown
 from shoal.privacy.promises import BoundPromises
 from shoal.state.ledger import DATA, Ledger
-
-MEANINGS = {
-    "cells": "fewer people than k share both of their classes",
-    "all cells": "fewer people than k share all of their classes",
-    "departures": "fewer people than k left a class together",
-    "specificity": "later cells are narrower than earlier ones",
-    "unchanged": "records show other values than before and are no updates",
-    "signatures": "all their classes have fewer than m sensitive values in common",
-    "forward and cross": "two classes of a person have fewer than k records in common",
-    "backward": "fewer than k records of a new person's class can be new",
-    "frequencies": "their classes show a sensitive value in more than one row in m",
-    "known people": "people of earlier releases are published again",
-    "boxes": "classes of two releases meet and share fewer than k records",
-}
 
 
 @dataclass(frozen=True)
 class ReleaseAudit:
     """What was found on one release: its own promises, and its part in the history.
 
-    came_again: people in it who waited and came again, as its certificate states it; they have
-    several records.
+    returning_people: people in it whose earlier records waited, as its certificate states; they
+    have several records.
     """
 
     number: int
     certificate: Certificate
-    findings: Sequence[Finding]
-    came_again: int = 0
+    findings: Sequence[HistoryFinding]
+    returning_people: int = 0
 
     @property
-    def told(self) -> list[str]:
-        """Every finding that breaks the history, in a line each."""
-        return [words(finding) for finding in self.findings if finding.breaks]
+    def violations(self) -> list[HistoryFinding]:
+        """The findings that break the history."""
+        return [finding for finding in self.findings if finding.is_violation]
+
+    def report(self) -> dict[str, Any]:
+        """As JSON states it."""
+        return {
+            "release": self.number,
+            "covers": self.certificate.get("covers"),
+            "records": self.certificate["records"]["out"],
+            "returning_people": self.returning_people,
+            "classes": self.certificate["classes"],
+            "promises": self.certificate["promises"],
+            "utility": self.certificate["utility"],
+            "findings": [finding.report() for finding in self.findings],
+        }
 
 
 @dataclass(frozen=True)
 class LedgerAudit:
-    """What was found on a whole ledger. damage: what the chain of hashes finds; nothing is measured
-    then.
+    """What was found on a whole ledger.
+
+    damage: what the chain of hashes shows; where there is any, nothing is measured.
     """
 
     releases: Sequence[ReleaseAudit]
@@ -91,7 +90,7 @@ class LedgerAudit:
     @property
     def holds(self) -> bool:
         return not self.damage and all(
-            r.certificate.holds and not any(f.breaks for f in r.findings) for r in self.releases
+            release.certificate.holds and not release.violations for release in self.releases
         )
 
     def report(self) -> dict[str, Any]:
@@ -101,61 +100,50 @@ class LedgerAudit:
             "holds": self.holds,
             "damage": list(self.damage),
             "counted": "subjects" if self.knows_people else "rows",
-            "releases": [
-                {
-                    "release": r.number,
-                    "covers": r.certificate.get("covers"),
-                    "records": r.certificate["records"]["out"],
-                    "came_again": r.came_again,
-                    "classes": r.certificate["classes"],
-                    "promises": r.certificate["promises"],
-                    "utility": r.certificate["utility"],
-                    "findings": [finding.report() for finding in r.findings],
-                }
-                for r in self.releases
-            ],
+            "releases": [release.report() for release in self.releases],
         }
 
 
 def audit_ledger(
     path: str | Path, *, k: int | None = None, progress: Progress = no_progress
 ) -> LedgerAudit:
-    """Every check on every release of a ledger, from the published files; raises LedgerError where
-    there is none.
+    """Every check on every release of a ledger, from the published files.
+
+    Raises InputError where there is no ledger.
     """
     ledger = Ledger.at(path)
     progress("verifying the chain")
     damage = ledger.verify()
     if damage:
         return LedgerAudit([], damage)
-    policy = terms.of(ledger)
+    policy = terms.policy_of(ledger)
     policy = policy if k is None else policy.with_k(k)
     tables = [n for n in ledger.releases() if ledger.certificate(n).get("covers") == "table"]
-    chain = Chain(ledger, policy, last_table=max(tables, default=0))
+    history = LedgerHistory(ledger, policy, last_table=max(tables, default=0))
     audits = []
     for number in ledger.releases():
         progress(f"release {number}: auditing")
-        audits.append(chain.audit(number))
-    return LedgerAudit(audits, knows_people=chain.knows_people)
+        audits.append(history.audit(number))
+    return LedgerAudit(audits, knows_people=history.knows_people)
 
 
-def write_found(found: LedgerAudit, output: str) -> None:
-    """Everything that was found, as JSON, whole or not at all."""
+def write_audit(audit: LedgerAudit, output: str) -> None:
+    """Everything that was found, as JSON."""
     with files.atomic_write(output) as draft:
-        draft.write_text(json.dumps(found.report(), indent=2) + "\n")
+        draft.write_text(json.dumps(audit.report(), indent=2) + "\n")
 
 
 @dataclass
-class Chain:
+class LedgerHistory:
     """The releases of a ledger, taken in one after the other.
 
-    last_table: the last release of the whole table; behind it, rows need not be remembered. values:
-    of the table so far, where a promise compares with it.
+    taken: how many so far. last_table: the last release of the whole table; later rows need not be
+    remembered. values: of the table so far, where a promise compares with it.
     """
 
     ledger: Ledger
     policy: Policy
-    past: Past = field(default_factory=Past)
+    past: RecordHistory = field(default_factory=RecordHistory)
     known: KnownPeople = field(default_factory=KnownPeople)
     taken: int = 0
     last_table: int = 0
@@ -169,33 +157,32 @@ class Chain:
         """The next release by itself and against those before it."""
         stated = self.ledger.certificate(number)
         frame, identities = self._read(number)
-        covers, guards = stated.get("covers", "increment"), stated.get("guards", CELLS)
+        covers = stated.get("covers", "increment")
         earlier = self.values if covers == "increment" else {}
         reading = read_as_published(frame, identities, replace(self.policy, earlier=earlier))
         own = values_of(frame, identities, self.policy)
         self.values = joined(earlier, own) if earlier else own
-        least = int((stated.get("method") or {}).get("parameters", {}).get("m", 1))
-        findings = self._meet(number, covers, reading.identities)
+        findings = self._published_twice(number, covers, reading.identities)
         if number <= self.last_table:
+            least = int((stated.get("method") or {}).get("parameters", {}).get("m", 1))
+            guards = stated.get("guards", CELLS)
             findings += self._take(number, covers, guards, least, reading)
         self.taken = number
-        came_again = int(stated.get("ledger", {}).get("came_again", 0))
-        return ReleaseAudit(
-            number, reading.certificate.extended(covers=covers), findings, came_again
-        )
+        certificate = reading.certificate.extended(covers=covers)
+        return ReleaseAudit(number, certificate, findings, returning_people_of(stated))
 
     def next(
         self, number: int, method: Any, frame: pl.DataFrame, identities: Identities
-    ) -> list[Finding]:
-        """What a release that is not let out yet gives away beside all earlier ones.
+    ) -> list[HistoryFinding]:
+        """What a release that is not published yet gives away beside all earlier ones.
 
-        An increment leaves the rest as it is: of the past, only the people have to be known for it.
+        An increment leaves the rest as it is: of the past, only the people have to be known.
         """
         if method.covers == "increment":
             if identities.subjects is None:
                 return []
-            people = np.unique(identities.subjects[identities.is_real])
-            return [_known(number, int(KnownPeople(known_people(self.ledger)).holds(people).sum()))]
+            people = identities.subjects[identities.is_real]
+            return [_known_people(number, count_known(self.ledger, people))]
         self.last_table = number
         while self.taken < number - 1:
             self.audit(self.taken + 1)
@@ -217,35 +204,39 @@ class Chain:
             )
         return frame, identities
 
-    def _meet(self, number: int, covers: str, identities: Identities | None) -> list[Finding]:
+    def _published_twice(
+        self, number: int, covers: str, identities: Identities | None
+    ) -> list[HistoryFinding]:
         """Whether an increment publishes people a second time."""
         if identities is None or identities.subjects is None:
             return []
-        again = self.known.meet(identities.subjects[identities.is_real])
-        return [_known(number, again)] if covers == "increment" else []
+        people = identities.subjects[identities.is_real]
+        already_known = self.known.add_and_count_known(people)
+        return [_known_people(number, already_known)] if covers == "increment" else []
 
     def _take(
-        self, number: int, covers: str, guards: str, least: int, reading: Reading
-    ) -> list[Finding]:
-        """least: how many sensitive values a class must show where signatures guard the release."""
+        self, number: int, covers: str, guards: str, least: int, reading: ReleaseReading
+    ) -> list[HistoryFinding]:
+        """What a release gives away beside those taken in so far, which it then joins.
+
+        least: how many sensitive values a class must show where signatures guard the release.
+        """
         findings = [_frequencies(number, reading, least)] if guards == SIGNATURES else []
-        issue = _issue(number, reading, len(self.past.label))
+        release = _release_view(number, reading, len(self.past.label))
         k = self.policy.required_k or 2
         if covers == "increment" or number == 1:
-            self.past.append(issue)
+            self.past.append(release)
             return findings
         if reading.identities is None:
-            return [*findings, *compare_boxes(self.past, issue, k)]
-        template = _only(reading.release.classes, reading.is_real)
-        hold = BoundPromises(self.policy.build_promises(), template).holds
-        return [*findings, *compare(self.past, issue, hold, k, guards, least)]
+            return [*findings, *compare_boxes(self.past, release, k)]
+        real = _only(reading.release.classes, reading.is_real)
+        holds = BoundPromises(self.policy.build_promises(), real).holds
+        return [*findings, *compare(self.past, release, holds, k, guards, least)]
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A published release as an audit reads it: from its cells, and from the private part who is
-    who.
-    """
+class ReleaseReading:
+    """A published release as an audit reads it; the private part tells who is who."""
 
     frame: pl.DataFrame
     identities: Identities | None
@@ -265,8 +256,8 @@ class Reading:
 
 def read_as_published(
     frame: pl.DataFrame, identities: Identities | None, policy: Policy
-) -> Reading:
-    """A published release, measured; people are counted where the private part tells who they are."""
+) -> ReleaseReading:
+    """A published release, measured; people are counted where the private part knows them."""
     subject = policy.subject
     if subject is not None and identities is not None and identities.subjects is not None:
         frame = frame.with_columns(pl.Series(subject, identities.subjects))
@@ -275,53 +266,66 @@ def read_as_published(
     if schema is None:
         raise InputError.from_findings(findings)
     certificate, release = measure(table, schema, policy, None)
-    return Reading(frame, identities, certificate, release, schema)
+    return ReleaseReading(frame, identities, certificate, release, schema)
 
 
-def _issue(number: int, reading: Reading, following: int) -> Issue:
+def _release_view(number: int, reading: ReleaseReading, following: int) -> ReleaseView:
     """following: the number of the first record of a release whose people are not known."""
-    release, schema, identities, real = (
-        reading.release,
-        reading.schema,
-        reading.identities,
-        reading.is_real,
-    )
+    release, schema, real = reading.release, reading.schema, reading.is_real
     labels, count = release.classes.labels, release.classes.count
     if schema.missing is not Missing.SUPPRESS and (labels < 0).any():
-        # nobody is suppressed under such a policy: who shows the mark everywhere is in a class like
-        # everybody else
+        # nobody is suppressed under such a policy: people who show the mark everywhere are in a
+        # class like everybody else
         labels, count = np.where(labels < 0, count, labels), count + 1
-    lo, hi = (np.full((count, len(release.columns)), np.nan) for _ in range(2))
+    lo, hi = _boxes(release, labels, count)
+    rest = _hashes(reading.frame, [a.name for a in schema.published if a.role is not Role.QUASI])
+    values = _hashes(reading.frame, [a.name for a in schema.sensitive])
+    identities = reading.identities or Identities(following + np.arange(len(labels)))
+    subjects = identities.subjects
+    return ReleaseView(
+        number,
+        identities.records[real],
+        labels[real],
+        lo,
+        hi,
+        rest[real],
+        values_shown(labels, values, count),
+        subjects=None if subjects is None else subjects[real],
+        changed=None if reading.identities is None else identities.is_changed[real],
+    )
+
+
+def _boxes(release: Release, labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """What each class shows, least and greatest; (count, d) float64 each."""
+    lo = np.full((count, len(release.columns)), np.nan)
+    hi = lo.copy()
     kept = labels >= 0
     for j, column in enumerate(release.columns):
         # all rows of a class show the same cell
-        lo[labels[kept], j], hi[labels[kept], j] = (
-            column.lo[column.codes[kept]],
-            column.hi[column.codes[kept]],
-        )
-    rest = _hashes(reading.frame, [a.name for a in schema.published if a.role is not Role.QUASI])
-    values = _hashes(reading.frame, [a.name for a in schema.sensitive])
-    shown = values_shown(labels, values, count)
-    if identities is None:
-        records, subjects, changed = following + np.arange(len(labels)), None, None
-    else:
-        records, changed = identities.records, identities.is_changed[real]
-        subjects = None if identities.subjects is None else identities.subjects[real]
-    return Issue(number, records[real], labels[real], lo, hi, rest[real], shown, subjects, changed)
+        lo[labels[kept], j] = column.lo[column.codes[kept]]
+        hi[labels[kept], j] = column.hi[column.codes[kept]]
+    return lo, hi
 
 
-def _known(number: int, again: int) -> Finding:
+def returning_people_of(certificate: Mapping[str, Any]) -> int:
+    """People whose earlier records waited; `came_again` was the key in version 0.1."""
+    stated = certificate.get("ledger", {})
+    return int(stated.get("returning_people", stated.get("came_again", 0)))
+
+
+def _known_people(number: int, people: int) -> HistoryFinding:
     """How many people an increment publishes a second time."""
-    return Finding("known people", (1, number), again, again > 0)
+    return HistoryFinding("known people", (1, number), people, people > 0)
 
 
-def _frequencies(number: int, reading: Reading, least: int) -> Finding:
+def _frequencies(number: int, reading: ReleaseReading, least: int) -> HistoryFinding:
     """People in whose class some sensitive value has more than one row in `least`."""
     labels = reading.release.classes.labels
     values = _hashes(reading.frame, [a.name for a in reading.schema.sensitive])
     bad = too_frequent(labels, values, reading.release.classes.count, least)
     people = int((bad[labels] & (labels >= 0) & reading.is_real).sum())
-    return Finding("frequencies", (number, number), people, people > 0, {"classes": int(bad.sum())})
+    counts = {"classes": int(bad.sum())}
+    return HistoryFinding("frequencies", (number, number), people, people > 0, counts)
 
 
 def _hashes(frame: pl.DataFrame, names: list[str]) -> np.ndarray:
@@ -339,26 +343,18 @@ def _only(classes: Classes, real: np.ndarray) -> Classes:
     )
 
 
-def stated(findings: Sequence[Finding], allowed: bool) -> dict[str, Any]:
-    """The history as a certificate states it. allowed: whether it breaks and was let out all the
-    same.
-    """
+def stated(findings: Sequence[HistoryFinding], allowed: bool) -> dict[str, Any]:
+    """The history as a certificate states it. allowed: published although the history breaks."""
     return {
-        "holds": not any(f.breaks for f in findings),
+        "holds": not any(f.is_violation for f in findings),
         "allowed": allowed,
         "findings": [f.report() for f in findings],
     }
 
 
-def verdict(broken: Sequence[Finding], method: Any) -> tuple[str, list[str]]:
+def refusal(violations: Sequence[HistoryFinding], method: Any) -> PromiseError:
     """Why a release is withheld, and the nearest way that is safe."""
-    first, *more = (words(finding) for finding in broken)
-    return f"{first}; the release is withheld, the ledger is as it was. {method.remedy}", more
-
-
-def words(finding: Finding) -> str:
-    """A finding in one line."""
-    first, last = finding.releases
-    what = MEANINGS.get(finding.check, finding.check)
-    people = "1 person" if finding.people == 1 else f"{finding.people} people"
-    return f"history, releases {first:04d} and {last:04d}, {finding.check}: {people}; {what}"
+    first, *more = map(str, violations)
+    return PromiseError(
+        f"{first}; the release is withheld, the ledger is as it was. {method.remedy}", more
+    )

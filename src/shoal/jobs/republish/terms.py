@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from shoal.data.schema import Kind
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
-from shoal.state.ledger import HIERARCHIES, POLICY, Ledger, Terms
+from shoal.state.ledger import HIERARCHIES, POLICY, Ledger, PolicyFiles
 
 FREE = ("method", "seed")
 """What may differ from release to release."""
 
 
-def check(policy: Policy, method: Any) -> None:
-    """Raises InputError with everything that keeps a policy from governing a ledger."""
+def check_policy(policy: Policy, method: Any) -> None:
+    """Raises InputError with everything that makes a policy unfit for a ledger."""
     findings = [
         f"attribute '{name}': a series of releases needs one fixed domain; declare 'domain: [least,"
         " greatest]'"
@@ -25,15 +26,15 @@ def check(policy: Policy, method: Any) -> None:
         if a.role == "quasi" and a.kind is Kind.NUMBER and a.domain is None and a.hierarchy is None
     ]
     findings += [
-        f"attribute '{name}': an order by what occurs differs from release to release; list its"
+        f"attribute '{name}': an order that follows the data differs between releases; list its"
         " labels"
         for name, a in policy.model.attributes.items()
         if a.role == "quasi" and isinstance(a.order, str)
     ]
     if method.covers == "table":
         findings += [
-            f"attribute '{name}': its hierarchy is made from the data, so that cells of two"
-            f" releases can't be compared; '{method.name}' needs a table or a tree"
+            f"attribute '{name}': its hierarchy is made from the data, so cells of two releases"
+            f" can't be compared; '{method.name}' needs a table or a tree"
             for name, a in policy.model.attributes.items()
             if a.role == "quasi" and a.follows_the_data and not isinstance(a.order, str)
         ]
@@ -45,7 +46,8 @@ def check(policy: Policy, method: Any) -> None:
         )
     if policy.operation is not None and policy.subject is None:
         findings.append(
-            "policy: 'operation' needs a 'subject': nobody can leave or change who has no name"
+            "policy: 'operation' needs a 'subject', by which the person who leaves or changes is"
+            " found"
         )
     if method.covers == "table" and any(
         a.pseudonym is not None for a in policy.model.attributes.values()
@@ -58,7 +60,7 @@ def check(policy: Policy, method: Any) -> None:
         raise InputError.from_findings(findings)
 
 
-def terms(policy: Policy) -> Terms:
+def policy_files(policy: Policy) -> PolicyFiles:
     """The policy as JSON text, and the hierarchy tables that it then refers to by name."""
     content = policy.model.model_dump(mode="json", exclude_unset=True)
     tables: dict[str, bytes] = {}
@@ -69,34 +71,34 @@ def terms(policy: Policy) -> Terms:
             tables[name] = _bytes(path)
             attribute["hierarchy"] = name
     text = json.dumps({key: content[key] for key in content if key not in FREE}, indent=1) + "\n"
-    return Terms({POLICY: text.encode(), **tables})
+    return PolicyFiles({POLICY: text.encode(), **tables})
 
 
-def of(ledger: Ledger) -> Policy:
+def policy_of(ledger: Ledger) -> Policy:
     """The policy that a ledger was begun under."""
     return Policy.load(ledger.path / POLICY)
 
 
 def check_same(policy: Policy, ledger: Ledger) -> None:
     """Raises InputError with everything in which a policy differs from the ledger's own."""
-    ours, theirs = _terms(policy), _terms(of(ledger))
-    differing = [key for key in sorted({*ours, *theirs}) if ours.get(key) != theirs.get(key)]
+    given, own = _fixed(policy), _fixed(policy_of(ledger))
+    differing = _differing(given, own)
     if "attributes" in differing:
         differing.remove("attributes")
-        mine, its = ours["attributes"], theirs["attributes"]
-        differing += [
-            f"attribute '{name}'"
-            for name in sorted({*mine, *its})
-            if mine.get(name) != its.get(name)
-        ]
+        names = _differing(given["attributes"], own["attributes"])
+        differing += [f"attribute '{name}'" for name in names]
     if differing:
         raise InputError(
-            f"ledger '{ledger.path}': was begun under a policy with other {', '.join(differing)}; "
-            f"its own is {ledger.path / POLICY}, use that, or begin another ledger"
+            f"ledger '{ledger.path}': was begun under a policy with other {', '.join(differing)};"
+            f" use the ledger's own, {ledger.path / POLICY}, or begin another ledger"
         )
 
 
-def _terms(policy: Policy) -> dict[str, Any]:
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    return [key for key in sorted({*one, *other}) if one.get(key) != other.get(key)]
+
+
+def _fixed(policy: Policy) -> dict[str, Any]:
     """What must not differ, hierarchies by what their tables hold."""
     content = policy.model.model_dump(mode="json")
     for attribute in content["attributes"].values():
@@ -112,5 +114,5 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as failed:
         raise InputError(
-            f"hierarchy '{path}': can't be read ({failed.strerror}); check its name"
+            f"hierarchy '{path}': can't be read ({failed.strerror}); check its name and permissions"
         ) from None

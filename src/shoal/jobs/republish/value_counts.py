@@ -1,5 +1,6 @@
-"""How often sensitive values count in the published table of a ledger, for promises that compare
-with all of it.
+"""How many people have each sensitive value in the published table of a ledger.
+
+For promises that compare a class with the whole table.
 """
 
 from __future__ import annotations
@@ -31,9 +32,7 @@ def compared(policy: Policy) -> tuple[str, ...]:
 
 
 def with_table(policy: Policy, ledger: Ledger, method: Any) -> Policy:
-    """The policy for the next release: for an increment, with the values of the table that it
-    joins.
-    """
+    """The policy for the next release; for an increment, with the values of the table it joins."""
     names = compared(policy) if method.covers == "increment" and ledger.exists else ()
     releases = ledger.releases() if names else []
     if not releases:
@@ -46,8 +45,9 @@ def with_table(policy: Policy, ledger: Ledger, method: Any) -> Policy:
 
 
 def values_of(frame: pl.DataFrame, identities: Identities | None, policy: Policy) -> Values:
-    """Of one release, who is suppressed left out; a person counts once for each value, where the
-    person is known.
+    """The values of one release, without suppressed records.
+
+    A person counts once for each value, where the person is known.
     """
     names = compared(policy)
     if not names:
@@ -63,12 +63,12 @@ def values_of(frame: pl.DataFrame, identities: Identities | None, policy: Policy
     people = pl.arange(frame.height, eager=True)
     if identities is not None and identities.subjects is not None:
         people = pl.Series(identities.subjects)
-    found = {}
+    counts = {}
     for name in names:
         values = frame[name].cast(pl.String).fill_null("")
         pairs = pl.DataFrame({"value": values, "person": people}).filter(kept).unique()
-        found[name] = Counter(dict(pairs.group_by("value").len().iter_rows()))
-    return found
+        counts[name] = Counter(dict(pairs.group_by("value").len().iter_rows()))
+    return counts
 
 
 def joined(table: Values, more: Values) -> Values:

@@ -1,4 +1,4 @@
-"""What if: each method's next release of a ledger, audited as it would be, and nothing published."""
+"""What if: each method's next release of a ledger, audited as if published, and thrown away."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from shoal.connectors.files import Source
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import ShoalError
 from shoal.jobs.republish import terms
-from shoal.jobs.republish.history import words
-from shoal.jobs.republish.identities import INSERT, DeferredRecords
+from shoal.jobs.republish.audited_draft import write_and_audit
+from shoal.jobs.republish.increment import INSERT, DeferredRecords
 from shoal.jobs.republish.next_release import plan
 from shoal.jobs.republish.republish import (
     check_increment,
@@ -26,12 +26,11 @@ from shoal.jobs.republish.republish import (
     read_increment,
     republish_source,
     with_defaults,
-    write_and_audit,
 )
 from shoal.jobs.republish.value_counts import with_table
 from shoal.policy import registry
 from shoal.policy.policy import Policy
-from shoal.privacy.history import Finding
+from shoal.privacy.history.release_view import HistoryFinding
 from shoal.state.ledger import Ledger
 
 WARM = 200
@@ -43,12 +42,12 @@ class Prospect:
     """What one method would do with an increment.
 
     certificate: of its release, None where there would be none. told: why there would be none, or
-    what breaks.
+    what breaks the history.
     """
 
     method: str
     certificate: Any
-    findings: Sequence[Finding] = ()
+    findings: Sequence[HistoryFinding] = ()
     waiting: int = 0
     told: Sequence[str] = ()
 
@@ -57,11 +56,8 @@ class Prospect:
         """In a word: published, withheld, waits, or refused."""
         if self.certificate is None:
             return "waits" if self.waiting else "refused"
-        return (
-            "published"
-            if self.certificate.holds and not any(f.breaks for f in self.findings)
-            else "withheld"
-        )
+        is_safe = not any(finding.is_violation for finding in self.findings)
+        return "published" if self.certificate.holds and is_safe else "withheld"
 
     def report(self) -> dict[str, Any]:
         """As JSON states it."""
@@ -87,8 +83,7 @@ def what_if(
     *,
     progress: Progress = no_progress,
 ) -> list[Prospect]:
-    """What each method of re-publication would make of a frame of new records; nothing is published
-    or begun.
+    """What each method of re-publication would do with new records; nothing is published or begun.
 
     The policy's own method has the parameters that it has there. Raises InputError or LedgerError.
     """
@@ -125,8 +120,9 @@ def _prospects(
 
 
 def _warm_up(source: Source, policy: Policy, folder: Path) -> None:
-    """Some of the records, and the same again as other people: kernels are compiled before anything
-    is timed.
+    """Publish some of the records twice, the second time as other people.
+
+    So kernels are compiled before anything is timed.
     """
     some = source.frame
     if policy.operation is not None:
@@ -134,13 +130,13 @@ def _warm_up(source: Source, policy: Policy, folder: Path) -> None:
             pl.col(policy.operation).is_null() | (pl.col(policy.operation) == INSERT)
         )
     some = some.head(WARM)
-    again = (
+    others = (
         some
         if policy.subject is None
         else some.with_columns(pl.col(policy.subject).cast(pl.String) + "again")
     )
     with suppress(ShoalError):
-        for turn, frame in enumerate((some, again)):
+        for turn, frame in enumerate((some, others)):
             republish_source(Source(frame, f"{turn}"), policy, folder, allow_leaks=True)
 
 
@@ -150,46 +146,21 @@ def _prospect(
     asked = policy.with_method(name, {})
     method = asked.build_method("republish")
     try:
-        terms.check(asked, method)
+        terms.check_policy(asked, method)
         asked = with_table(asked, ledger, method)
         planned = plan(source.frame, asked, method, ledger, progress)
         if isinstance(planned, DeferredRecords):
             return Prospect(name, None, waiting=planned.records, told=planned.reasons)
         with ledger.draft() as draft:
-            proved = write_and_audit(
+            audited = write_and_audit(
                 planned, asked, method, ledger, draft.published, source.sha256, progress
             )
     except ShoalError as refused:
         return Prospect(name, None, told=[str(refused.args[0]), *refused.findings])
-    told = [words(finding) for finding in proved.broken]
-    return Prospect(name, proved.certificate, proved.findings, planned.waiting.records, told)
+    told = [str(finding) for finding in audited.violations]
+    return Prospect(name, audited.certificate, audited.findings, planned.waiting.records, told)
 
 
 def as_json(prospects: Sequence[Prospect]) -> str:
     """All of it, for programs."""
     return json.dumps([prospect.report() for prospect in prospects], indent=2) + "\n"
-
-
-def as_text(prospects: Sequence[Prospect]) -> str:
-    """A line for each method, and what breaks or stands in the way below it."""
-    lines = [
-        f"{'method':14}{'outcome':11}{'records':>9}{'classes':>9}{'gcp':>9}{'CPU s':>8}{'waiting':>9}"
-    ]
-    for p in prospects:
-        c = p.certificate
-        figures = ("", "", "", "")
-        if c is not None:
-            gcp = c["utility"]["gcp"]
-            loss = "" if gcp is None else f"{100 * gcp:.2f} %"
-            figures = (
-                f"{c['records']['out']}",
-                f"{c['classes']['count']}",
-                loss,
-                f"{c['seconds']['method']:.2f}",
-            )
-        records, classes, loss, seconds = figures
-        lines.append(
-            f"{p.method:14}{p.outcome:11}{records:>9}{classes:>9}{loss:>9}{seconds:>8}{p.waiting:>9}"
-        )
-        lines += [f"    {told}" for told in p.told]
-    return "\n".join(lines) + "\n"

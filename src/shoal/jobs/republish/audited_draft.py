@@ -1,0 +1,120 @@
+"""A planned release, written into a draft and audited there: by itself and with the history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.connectors import files
+from shoal.data.certificate import Certificate
+from shoal.data.progress import Progress
+from shoal.data.table import Table
+from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.faults import faults
+from shoal.jobs.audit.reading import read_release
+from shoal.jobs.republish import terms
+from shoal.jobs.republish.history import LedgerHistory, read_as_published, stated
+from shoal.jobs.republish.identities import Identities
+from shoal.jobs.republish.planned_release import PlannedRelease
+from shoal.policy.policy import Policy
+from shoal.privacy.history.release_view import HistoryFinding
+from shoal.state.ledger import DATA, Ledger
+
+COUNTERFEITS = "counterfeits.csv"
+
+
+@dataclass(frozen=True)
+class AuditedDraft:
+    """A planned release that was written and audited.
+
+    records: how many the ledger has published with it.
+    """
+
+    certificate: Certificate
+    findings: Sequence[HistoryFinding]
+    identities: Identities
+    records: int
+
+    @property
+    def violations(self) -> list[HistoryFinding]:
+        """The findings that break the history."""
+        return [finding for finding in self.findings if finding.is_violation]
+
+
+def write_and_audit(
+    planned: PlannedRelease,
+    policy: Policy,
+    method: Any,
+    ledger: Ledger,
+    folder: Path,
+    digest: str,
+    progress: Progress,
+) -> AuditedDraft:
+    """Writes the release into a folder, reads it back and audits it and the history."""
+    progress("writing the release")
+    files.write(planned.frame, folder / DATA, ".csv")
+    progress("reading the release back")
+    written = files.read_as(folder / DATA, ".csv", policy.audited_columns)
+    last = ledger.last_step()
+    head = last.head if ledger.exists else terms.policy_files(policy).head
+    identities, records = planned.identities.numbered(last.records)
+    certificate = _measured(written.frame, planned, identities, policy, progress)
+    progress("auditing the history")
+    number = last.releases + 1
+    findings = LedgerHistory(ledger, policy).next(number, method, written.frame, identities)
+    certificate = certificate.extended(
+        verb="republish",
+        method={"name": policy.method_name, "parameters": policy.parameters_for("republish")},
+        seed=policy.model.seed,
+        seconds={"total": None, "method": planned.seconds},
+        input={"sha256": digest},
+        output={"sha256": written.sha256},
+        covers=method.covers,
+        guards=method.guards,
+        history=stated(findings, allowed=any(finding.is_violation for finding in findings)),
+        ledger={
+            "release": number,
+            "previous": head,
+            "files": _write_counterfeits(planned, folder),
+            "returning_people": planned.returning,
+        },
+        **_count_counterfeits(planned),
+    )
+    return AuditedDraft(certificate, findings, identities, records)
+
+
+def _measured(
+    frame: pl.DataFrame,
+    planned: PlannedRelease,
+    identities: Identities,
+    policy: Policy,
+    progress: Progress,
+) -> Certificate:
+    """The certificate of the rows that were written, compared with the truth where it is known."""
+    if planned.known is None:
+        return measure(Table(frame), planned.schema, policy, planned.truth, progress)[0]
+    certificate = read_as_published(frame, identities, policy).certificate
+    known = Table(frame[planned.known])
+    release = read_release(known, planned.schema, policy, planned.truth)
+    known_faults = faults(known, release, planned.schema, planned.truth)
+    return certificate.extended(faults={**certificate.get("faults", {}), **known_faults})
+
+
+def _write_counterfeits(planned: PlannedRelease, folder: Path) -> dict[str, str]:
+    """Writes how many rows of each class are invented; the hash of each file by name."""
+    if planned.counterfeits is None:
+        return {}
+    planned.counterfeits.write_csv(folder / COUNTERFEITS)
+    return {COUNTERFEITS: files.file_sha256(folder / COUNTERFEITS)}
+
+
+def _count_counterfeits(planned: PlannedRelease) -> dict[str, Any]:
+    by_class = planned.counterfeits
+    if by_class is None:
+        return {}
+    records = int(by_class["counterfeits"].sum())
+    return {"counterfeits": {"records": records, "classes": by_class.height}}

@@ -1,0 +1,193 @@
+"""A release as its readers see it, and what the releases so far say of every record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+CELLS, SIGNATURES = "cells", "signatures"
+"""What guards a release against its history: as `Republisher.guards`."""
+
+
+_MEANINGS = {
+    "cells": "fewer people than k share both of their classes",
+    "all cells": "fewer people than k share all of their classes",
+    "departures": "fewer people than k left a class together",
+    "specificity": "later cells are narrower than earlier ones",
+    "unchanged": "records show other values than before and are not updates",
+    "signatures": "all their classes have fewer than m sensitive values in common",
+    "forward and cross": "two classes of a person have fewer than k records in common",
+    "backward": "fewer than k records of a new person's class can be new",
+    "frequencies": "their classes show a sensitive value in more than one row in m",
+    "known people": "people of earlier releases are published again",
+    "boxes": "classes of two releases meet and share fewer than k records",
+}
+
+
+@dataclass(frozen=True)
+class HistoryFinding:
+    """One check of a release against earlier ones.
+
+    releases: which ones it is about, first and last. people: how many it concerns, None where it
+    was not counted. is_violation: whether the release must be withheld. more: further counts.
+    """
+
+    check: str
+    releases: tuple[int, int]
+    people: int | None
+    is_violation: bool
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """The finding in one line."""
+        first, last = self.releases
+        people = "1 person" if self.people == 1 else f"{self.people} people"
+        meaning = _MEANINGS.get(self.check, self.check)
+        return f"history, releases {first:04d} and {last:04d}, {self.check}: {people}; {meaning}"
+
+    def report(self) -> dict[str, Any]:
+        """As a certificate states it."""
+        return {
+            "check": self.check,
+            "releases": list(self.releases),
+            "people": self.people,
+            "breaks": self.is_violation,
+            **self.more,
+        }
+
+
+@dataclass(frozen=True)
+class ReleaseView:
+    """One release as its readers and the owner see it; rows that the owner invented are left out.
+
+    records: (n,) int64 running number of each record.
+    labels: (n,) int32 published class, -1 where suppressed.
+    lo, hi: (classes, d) float64, what each class shows, in numbers, ranks or leaves.
+    rest: (n,) uint64, everything else that a row shows.
+    shown: the sensitive values (hashed) that each class shows.
+    subjects: (n,) uint64 tokens, None where every record is its own person.
+    changed: (n,) bool, records that are updates of published ones; None where there are none.
+    """
+
+    release: int
+    records: np.ndarray
+    labels: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    rest: np.ndarray
+    shown: Sequence[frozenset[int]]
+    subjects: np.ndarray | None = None
+    changed: np.ndarray | None = None
+
+    @property
+    def classes(self) -> int:
+        return len(self.lo)
+
+    @property
+    def kept(self) -> np.ndarray:
+        """The rows that are in a class."""
+        return np.flatnonzero(self.labels >= 0)
+
+    def spread(self, rows: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """(n,) int64: these numbers at these rows, -1 at all others."""
+        spread = np.full(len(self.labels), -1, dtype=np.int64)
+        spread[rows] = numbers
+        return spread
+
+
+def _no_numbers() -> np.ndarray:
+    return np.zeros(0, dtype=np.int64)
+
+
+def _no_hashes() -> np.ndarray:
+    return np.zeros(0, dtype=np.uint64)
+
+
+def _no_spans() -> np.ndarray:
+    return np.zeros((0, 0))
+
+
+@dataclass
+class RecordHistory:
+    """All that the releases so far say of every record, by its running number.
+
+    label: class in the current table, -1 for records that left or are suppressed. cell: number of
+    the cell. rest: as in `ReleaseView`. people: its subject. lo, hi: of the classes of the current
+    table. signature: index in `sets` of the sensitive values that all classes of the record had in
+    common.
+    """
+
+    label: np.ndarray = field(default_factory=_no_numbers)
+    cell: np.ndarray = field(default_factory=_no_numbers)
+    rest: np.ndarray = field(default_factory=_no_hashes)
+    people: np.ndarray = field(default_factory=_no_hashes)
+    lo: np.ndarray = field(default_factory=_no_spans)
+    hi: np.ndarray = field(default_factory=_no_spans)
+    signature: np.ndarray = field(default_factory=_no_numbers)
+    sets: list[frozenset[int]] = field(default_factory=list)
+    cells: int = 0
+
+    @property
+    def current(self) -> np.ndarray:
+        """The records that are in a class of the current table."""
+        return np.flatnonzero(self.label >= 0)
+
+    def make_room_for(self, release: ReleaseView) -> None:
+        """Count the release's new records as absent so far."""
+        more = max(0, int(release.records.max(initial=-1)) + 1 - len(self.label))
+        self.label = np.concatenate([self.label, np.full(more, -1, dtype=np.int64)])
+        self.cell = np.concatenate([self.cell, np.full(more, -1, dtype=np.int64)])
+        self.rest = np.concatenate([self.rest, np.zeros(more, dtype=np.uint64)])
+        self.people = np.concatenate([self.people, np.zeros(more, dtype=np.uint64)])
+        self.signature = np.concatenate([self.signature, np.full(more, -1, dtype=np.int64)])
+
+    def append(self, release: ReleaseView) -> None:
+        """Take in a release that leaves all earlier rows as they are."""
+        classes = len(self.lo)
+        self.make_room_for(release)
+        is_kept = release.labels >= 0
+        self.label[release.records] = np.where(is_kept, release.labels + classes, -1)
+        self.cell[release.records] = np.where(is_kept, release.labels + self.cells, -1)
+        self._describe(release)
+        self.narrow(release, release.kept)
+        self.lo = np.concatenate([self.lo.reshape(-1, release.lo.shape[1]), release.lo])
+        self.hi = np.concatenate([self.hi.reshape(-1, release.hi.shape[1]), release.hi])
+        self.cells += release.classes
+
+    def replace(self, release: ReleaseView, cells: np.ndarray, count: int) -> None:
+        """Take in a release of the whole table. cells: (n,) the cell of each row, 0..count-1."""
+        self.make_room_for(release)
+        self.label[:] = -1
+        is_kept = release.labels >= 0
+        self.label[release.records] = np.where(is_kept, release.labels, -1)
+        self.cell[release.records] = np.where(is_kept, cells + self.cells, -1)
+        self._describe(release)
+        self.lo = release.lo
+        self.hi = release.hi
+        self.cells += count
+
+    def narrow(self, release: ReleaseView, rows: np.ndarray) -> np.ndarray:
+        """Take in the sensitive values that the classes of these rows show.
+
+        Returns how many values all classes of each row so far have in common.
+        """
+        records = release.records[rows]
+        pairs, which = np.unique(
+            np.stack([self.signature[records], release.labels[rows]]), axis=1, return_inverse=True
+        )
+        which = which.reshape(-1)
+        first = len(self.sets)
+        for before, label in pairs.T.tolist():
+            shown = release.shown[label]
+            self.sets.append(shown if before < 0 else self.sets[before] & shown)
+        self.signature[records] = first + which
+        sizes = np.array([len(common) for common in self.sets[first:]], dtype=np.int64)
+        return sizes[which]
+
+    def _describe(self, release: ReleaseView) -> None:
+        self.rest[release.records] = release.rest
+        if release.subjects is not None:
+            self.people[release.records] = release.subjects

@@ -1,0 +1,200 @@
+"""Where everything of a ledger lies, and how its small files are read and written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+SCHEMA = "shoal.ledger/1"
+PRIVATE_SCHEMA = "shoal.ledger-private/1"
+GENESIS, POLICY, HIERARCHIES = "ledger.json", "policy.json", "hierarchies"
+DATA, CERTIFICATE = "data.csv", "certificate.json"
+STATE, MARK, KEY, LOCK, INPUTS = "state.json", "published", "key", "lock", "inputs"
+RUN = "run.bin"
+"""Sorted tokens of people, 64 bits each."""
+RELEASE_NAME, STEP_NAME = "{:04d}", "{:06d}"
+
+
+@dataclass(frozen=True)
+class LedgerStep:
+    """What an accepted increment left in the private part.
+
+    release: the release it became, None where its records wait. input: hash of the increment.
+    records: how many records were ever published. files: hashes by name; those in
+    `transient_files` are removed once a later step has replaced them. runs: the steps whose file
+    RUN is in use, with its hash. inputs: hash of the names of all noted increments, this one
+    included. key: hash of the key of the subject tokens, empty where none was needed.
+    """
+
+    number: int = 0
+    previous: str = ""
+    release: int | None = None
+    releases: int = 0
+    head: str = ""
+    records: int = 0
+    input: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    transient_files: tuple[str, ...] = ()
+    runs: tuple[tuple[int, str], ...] = ()
+    inputs: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class ReleaseDraft:
+    """Two folders to write the next step into; `commit` moves them into place."""
+
+    published: Path
+    private: Path
+
+
+@dataclass(frozen=True)
+class PolicyFiles:
+    """The policy and hierarchy tables that every release is measured against, by file name."""
+
+    files: Mapping[str, bytes]
+
+    @property
+    def genesis(self) -> str:
+        """The file that the first release follows."""
+        hashes = {name: hashlib.sha256(content).hexdigest() for name, content in self.files.items()}
+        return json_text({"schema": SCHEMA, "files": hashes})
+
+    @property
+    def head(self) -> str:
+        """The hash that the first release holds."""
+        return sha256_of_text(self.genesis)
+
+
+@dataclass
+class Layout:
+    """The folder of a ledger and its private part, whether or not anything is there yet."""
+
+    path: Path
+
+    @property
+    def exists(self) -> bool:
+        return self.genesis.is_file()
+
+    @property
+    def genesis(self) -> Path:
+        return self.path / GENESIS
+
+    @cached_property
+    def private(self) -> Path:
+        """The private part: a sibling, so that the ledger's own folder can be handed on as it is.
+
+        Of the folder itself: a link to it is another name of the same ledger.
+        """
+        whole = self.path.resolve()
+        return whole.with_name(f"{whole.name}.private")
+
+    def releases(self) -> list[int]:
+        """The numbers of the releases that are there, rising."""
+        return _numbers(self.path, RELEASE_NAME)
+
+    def folder(self, release: int) -> Path:
+        return self.path / RELEASE_NAME.format(release)
+
+    def predecessor(self, release: int) -> Path:
+        """What a release follows: the certificate of the one before, or how the ledger began."""
+        return self.folder(release - 1) / CERTIFICATE if release > 1 else self.genesis
+
+    def steps(self) -> list[int]:
+        """The numbers of the private steps that are there, rising."""
+        return _numbers(self.private, STEP_NAME)
+
+    def step_folder(self, number: int) -> Path:
+        return self.private / STEP_NAME.format(number)
+
+    def state_file(self, number: int) -> Path:
+        return self.step_folder(number) / STATE
+
+    def note(self, digest: str) -> Path:
+        """The small file that notes an increment of this hash."""
+        return self.private / INPUTS / digest
+
+
+# Hashes
+
+
+def sha256_of(path: Path) -> str:
+    """The hash of a file; empty where it can't be read, or is no file: a pipe would never end."""
+    try:
+        if not path.is_file():
+            return ""
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return ""
+
+
+def sha256_of_text(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sha256_of_names(names: Iterable[str]) -> str:
+    return hashlib.sha256(os.fsencode("\n".join(sorted(names)))).hexdigest()
+
+
+def sha256_of_state(content: Mapping[str, Any]) -> str:
+    return sha256_of_text(json.dumps(content, sort_keys=True))
+
+
+# Small files
+
+
+def json_text(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, indent=1) + "\n"
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """What a small JSON file holds, None where it can't be read or is not an object."""
+    try:
+        content = json.loads(path.read_bytes()) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def mapping_in(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A part of what was read; empty where it is not an object."""
+    part = content.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def number_line(number: int) -> bytes:
+    return f"{number}\n".encode()
+
+
+def number_in(path: Path) -> int | None:
+    """The number that a small file holds, None where it holds none."""
+    try:
+        line = path.read_bytes() if path.is_file() else b""
+    except OSError:
+        return None
+    digits = line[:-1]
+    return int(digits) if digits.isdigit() and line == number_line(int(digits)) else None
+
+
+# Folders
+
+
+def names_in(folder: Path) -> set[str]:
+    """The names of everything in a folder."""
+    return set(os.listdir(folder)) if folder.is_dir() else set()
+
+
+def _numbers(folder: Path, form: str) -> list[int]:
+    """The numbers that folders in here are named by, rising."""
+    if not folder.is_dir():
+        return []
+    with os.scandir(folder) as entries:  # which knows what is a folder without asking about each
+        named = [e.name for e in entries if e.name.isascii() and e.name.isdigit() and e.is_dir()]
+    return sorted(int(name) for name in named if name == form.format(int(name)))
