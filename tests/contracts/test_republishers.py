@@ -9,11 +9,16 @@ import polars as pl
 import pytest
 
 from republish_cases import append
+from shoal.algorithms.republication.rebuild import TABLE_METHODS, Static1
+from shoal.data.ledger_view import LedgerView
+from shoal.data.matrix import Matrix
 from shoal.errors import PromiseError
 from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.placing import partition_table
 from shoal.policy import registry
 from shoal.policy.parameters import coerce_parameter
 from shoal.policy.policy import Policy
+from shoal.testing import OnlyK
 
 METHODS = [m for m in registry.methods().values() if m.verb == "republish"]
 LEAKS = {"static-2"}
@@ -107,7 +112,7 @@ def contents(ledger: Path) -> dict[Path, bytes]:
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
 def test_a_release_that_breaks_the_history_is_withheld_and_nothing_is_left_of_it(tmp_path, method):
-    """Whatever a method does, the audit is asked before anything is let out."""
+    """Whatever a method does, nothing is published before the audit."""
     ledger, asked = tmp_path / "L", policy(method, {})
     append(ledger, increment(40, 1), asked)
     before = contents(ledger), contents(ledger.with_name("L.private"))
@@ -165,3 +170,16 @@ def test_infeasible_promises_wait_and_are_told(tmp_path, method):
     assert done.release is None
     assert done.reasons
     assert done.waiting == 40
+
+
+@pytest.mark.parametrize("name", TABLE_METHODS)
+def test_a_view_offers_every_method_for_tables(name):
+    """By the names that `by` and `cluster` take."""
+    matrix = Matrix.from_columns(np.arange(12.0)[:, None], [11.0])
+    placed = Static1(by=name).publish(
+        matrix,
+        LedgerView(partition=partition_table),
+        OnlyK(matrix, 3),
+        np.random.default_rng(0),
+    )
+    assert np.bincount(placed.labels).min() >= 3

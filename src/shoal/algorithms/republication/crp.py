@@ -4,8 +4,8 @@ Li, Liu, Cai, Zhou. Computer Engineering and Science 38(11):2191-2196, 2016. Alg
 Promise: what was published stays as it is, byte by byte, so no later version of a record is more
 specific; and the increment gives floor(n / k) classes of k to 2k - 1 people each, where every
 person has one record.
-Paper: dT, LF, L                   Here: increment, records left, records in a class
-       C, k_i                      centre, one over the attribute's domain, times the policy's weight
+Paper: dT, LF, L          Here: increment, records left, records in a class
+       C, k_i                   centre, one over the attribute's domain, times the policy's weight
 Reading: the impact factors k_i are not given. We take a fixed domain, never that of the increment,
 so that distances mean the same in every release; the weight stands inside the square, as in
 equation 1.
@@ -14,10 +14,11 @@ Reading: the first centre is not given: the record farthest from the mean of the
 Reading: the algorithm jumps from step 7 to 9. The records of the fewer than k people who are left
 join the class with the nearest mean, one by one, as long as it has fewer than 2k - 1 people, or
 theirs; or see `leftovers`.
-Reading: attributes that are no numbers become coordinates in which the squared distance of two
-leaves is the squared width of the lowest node over both; nothing is said of them but that they must
-be converted. Ours, not the paper's: `cluster` takes another way to find the classes, `block`
-clusters large increments in parts.
+Reading: attributes that are not numbers become coordinates in which the squared distance of two
+leaves is the squared width of the lowest node over both; the paper only says that they must be
+converted.
+Ours, not the paper's: `cluster` chooses another way to find the classes, `block` clusters large
+increments in parts.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.republication.rebuild import ONE_SHOT
+from shoal.algorithms.republication.rebuild import TABLE_METHODS
 from shoal.algorithms.steps.blocks import BLOCK, rows_of_blocks
 from shoal.algorithms.steps.points import points_of
 from shoal.algorithms.steps.repair import repair
@@ -62,8 +63,8 @@ class Crp:
         default="farthest",
         metadata={
             "help": (
-                "the first centre: the record farthest from the mean, the first one, or one that is"
-                " drawn"
+                "the first centre: the record farthest from the mean, the first record, or a random"
+                " one"
             ),
             "choices": ("farthest", "first", "random"),
         },
@@ -72,17 +73,17 @@ class Crp:
         default=PAPER,
         metadata={
             "help": (
-                "who finds the classes of the increment: the paper's own steps, or a method for"
-                " tables"
+                "how the classes of the increment are found: by the paper's own steps, or by a"
+                " method for tables"
             ),
-            "choices": (PAPER, *ONE_SHOT),
+            "choices": (PAPER, *TABLE_METHODS),
         },
     )
     leftovers: str = field(
         default=NEAREST,
         metadata={
             "help": (
-                "the class that people who are left over join: of the nearest mean, or of least"
+                "the class that leftover people join: that with the nearest mean, or with the least"
                 " added loss"
             ),
             "choices": (NEAREST, LEAST_LOSS),
@@ -98,14 +99,17 @@ class Crp:
         if self.cluster == PAPER:
             partition = self._partition(increment, promises.k, rng)
         else:
-            partition = ONE_SHOT[self.cluster]().partition(increment, promises, rng)
+            partition = view.partition(self.cluster, increment, promises, rng)
         partition = repair(increment, partition, promises)
         return Placement(partition.labels, partition.count)
 
     def _partition(self, increment: Matrix, k: int, rng: np.random.Generator) -> Partition:
-        points, nothing = points_of(increment, "range"), targets_for((), increment.records)
-        labels, count = np.empty(increment.records, dtype=np.int32), 0
-        for rows in rows_of_blocks(points, nothing, self.block, k):
+        """The paper's classes, block by block."""
+        points = points_of(increment, "range")
+        no_targets = targets_for((), increment.records)
+        labels = np.empty(increment.records, dtype=np.int32)
+        count = 0
+        for rows in rows_of_blocks(points, no_targets, self.block, k):
             own = self._classes(increment.take(rows), np.ascontiguousarray(points[:, rows]), k, rng)
             labels[rows] = own + count
             count += int(own.max()) + 1
@@ -115,9 +119,10 @@ class Crp:
         self, block: Matrix, points: np.ndarray, k: int, rng: np.random.Generator
     ) -> np.ndarray:
         """The class of each record of a block, from 0."""
-        who = np.zeros(0, dtype=np.int32) if block.subjects is None else block.subjects
+        nobody = np.zeros(0, dtype=np.int32)
+        subject_ids = nobody if block.subjects is None else block.subjects
         first = self._first_centre(points, rng)
-        labels = farthest_first.around_far_centres(points, who, k, first)  # steps 3 to 7
+        labels = farthest_first.around_far_centres(points, subject_ids, k, first)  # steps 3 to 7
         return with_leftovers(block, points, labels, k, self.leftovers)  # step 8
 
     def _first_centre(self, points: np.ndarray, rng: np.random.Generator) -> int:
@@ -131,12 +136,12 @@ class Crp:
 def with_leftovers(
     block: Matrix, points: np.ndarray, labels: np.ndarray, k: int, rule: str
 ) -> np.ndarray:
-    """Step 8: each record left joins the nearest class, by that rule, that has room below 2k
-    people.
+    """Step 8: each record left joins the nearest class with room below 2k people, by that rule.
 
     A block of fewer than k people is one class, which the repair merges with its nearest.
     """
-    left, kept = np.flatnonzero(labels < 0), np.flatnonzero(labels >= 0)
+    left = np.flatnonzero(labels < 0)
+    kept = np.flatnonzero(labels >= 0)
     if not len(kept):
         return np.zeros_like(labels)
     if not len(left):
@@ -145,18 +150,9 @@ def with_leftovers(
     count = len(people)
     if rule == LEAST_LOSS:
         lo, hi, sizes = nearest_class.boxes(block.codes, labels, count)
+        room = people, is_in, 2 * k - 1
         box_growth.join_with_room(
-            block.codes,
-            left,
-            person,
-            labels,
-            lo,
-            hi,
-            sizes,
-            people,
-            is_in,
-            2 * k - 1,
-            *costs_of(block),
+            block.codes, left, person, labels, lo, hi, sizes, *room, *costs_of(block)
         )
     else:
         sizes = np.bincount(labels[kept], minlength=count)
@@ -166,21 +162,20 @@ def with_leftovers(
 
 
 def _people_in(
-    who: np.ndarray | None, labels: np.ndarray, left: np.ndarray, kept: np.ndarray
+    subject_ids: np.ndarray | None, labels: np.ndarray, left: np.ndarray, kept: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The person of each record left, how many people each class has, and which of those left are
-    in which class.
+    """The person of each record left, how many people each class has, and who is in which.
+
+    is_in: (people left, classes) bool, whether a person left has other records in a class.
     """
     count = int(labels.max()) + 1
-    if who is None:
-        return (
-            np.arange(len(left)),
-            np.bincount(labels[kept]),
-            np.zeros((len(left), count), dtype=bool),
-        )
-    leaving, person = np.unique(who[left], return_inverse=True)
-    people = np.bincount(np.unique(np.stack([labels[kept], who[kept]]), axis=1)[0], minlength=count)
-    is_in = np.zeros((len(leaving), count), dtype=bool)
-    known = kept[np.isin(who[kept], leaving)]
-    is_in[np.searchsorted(leaving, who[known]), labels[known]] = True
+    if subject_ids is None:
+        nowhere = np.zeros((len(left), count), dtype=bool)
+        return np.arange(len(left)), np.bincount(labels[kept]), nowhere
+    people_left, person = np.unique(subject_ids[left], return_inverse=True)
+    pairs = np.unique(np.stack([labels[kept], subject_ids[kept]]), axis=1)
+    people = np.bincount(pairs[0], minlength=count)
+    is_in = np.zeros((len(people_left), count), dtype=bool)
+    elsewhere = kept[np.isin(subject_ids[kept], people_left)]
+    is_in[np.searchsorted(people_left, subject_ids[elsewhere]), labels[elsewhere]] = True
     return person, people, is_in

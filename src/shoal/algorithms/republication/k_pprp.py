@@ -7,15 +7,15 @@ Zhou 2016: records are inserted one by one, selectively, by a principle of monot
 latest published classes, which are then generalised.
 Promise: the later cell of every published record covers the earlier one, and every class keeps
 every promise.
-Reading: a record joins a published class whose box contains it, of least loss, else the one that
-loses least by it.
+Reading: a record joins the published class of least loss among those whose boxes contain it; if
+there is none, the class that loses least by it.
 Reading: the principle of monotonicity is that boxes only grow. Classes are never cut.
 Reading: what is published first, and by which method, is not said; see `by`.
-Ours, not the paper's: `arrivals=together`, the default. One new record alone in a published class
-shows when two
-releases are compared: it is the one that was not there before. So at least k new people who keep
-every promise among themselves join a class together, or none. `arrivals=any` is the reconstruction
-as it stands; the audit of the history then withholds the release.
+Ours, not the paper's: `arrivals=together`, the default. A single new record in a published class
+is exposed as soon as two releases are compared: it is the one that was not there before. So at
+least k new people who keep every promise among themselves join a class together, or none do.
+`arrivals=any` is the reconstruction as it stands; the audit of the history then withholds the
+release.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ import numpy as np
 from shoal.algorithms.republication.rebuild import BY, rebuilt
 from shoal.algorithms.steps.repair import merge_failing
 from shoal.algorithms.steps.segments import costs_of, require_people
-from shoal.algorithms.table.rounded_partition import RoundedPartition
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -59,12 +58,12 @@ class KPprp:
         metadata={
             "help": (
                 "how new people join a published class: at least k together, or any number (which"
-                " gives them away)"
+                " exposes them)"
             ),
             "choices": ("together", "any"),
         },
     )
-    by: str = field(default=RoundedPartition.name, metadata=BY)
+    by: str = field(default="rounded-partition", metadata=BY)
 
     def publish(
         self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
@@ -72,14 +71,18 @@ class KPprp:
         """A published class for every record; new classes where nothing is published yet."""
         require_people(increment, promises)
         if not view.classes:
-            return rebuilt(self.by, increment, promises, rng)
-        codes, ones = increment.codes, np.ones(increment.records, dtype=np.int64)
+            return rebuilt(self.by, increment, view, promises, rng)
+        codes = increment.codes
+        ones = np.ones(increment.records, dtype=np.int64)
+        costs = costs_of(increment)
         boxes = view.lo.copy(), view.hi.copy(), view.people.astype(np.int64)
         if self.arrivals == "any":
-            labels = box_growth.join_boxes(codes, codes, ones, *boxes, True, *costs_of(increment))
+            labels = box_growth.join_boxes(codes, codes, ones, *boxes, True, *costs)
             return Placement(labels, view.classes)
-        near = box_growth.join_boxes(codes, codes, ones, *boxes, False, *costs_of(increment))
+        # groups of new records that are near the same box, merged until each keeps every promise
+        near = box_growth.join_boxes(codes, codes, ones, *boxes, False, *costs)
         groups = merge_failing(increment, Partition.of(near), promises.holds)
+        # each group joins one box as a whole, and the box grows before the next group chooses
         lo, hi, sizes = nearest_class.boxes(codes, groups.labels, groups.count)
-        chosen = box_growth.join_boxes(lo, hi, sizes, *boxes, True, *costs_of(increment))
+        chosen = box_growth.join_boxes(lo, hi, sizes, *boxes, True, *costs)
         return Placement(chosen[groups.labels], view.classes)

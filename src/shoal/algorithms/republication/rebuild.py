@@ -1,12 +1,12 @@
-"""Static I and Static II: the two plain ways to publish a table again.
+"""Static I and Static II: the two simple ways to publish a table again.
 
 As described by Li, Liu, Cai, Zhou. Computer Engineering and Science 38(11):2191-2196, 2016.
 Sections 2 and 4.1.
 Static I: the increment is anonymised alone, by any method for tables, and appended.
 Static II: the whole table is anonymised anew. Each release keeps its promises; two of them together
-need not: a record's later class may be narrower, and who shares both of its classes may be one
-alone. The audit of the history says how many that are, and a ledger takes such a release only with
-`--allow-leaks`.
+need not: a record's later class may be narrower, and fewer than k people may share both of its
+classes. The audit of the history says how many people that concerns, and a ledger takes such a
+release only with `--allow-leaks`.
 Reading: which method anonymises is not said; see `by`.
 """
 
@@ -18,21 +18,22 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.algorithms.steps.repair import repair
-from shoal.algorithms.table.k_member import KMember
-from shoal.algorithms.table.lattice_peeling import LatticePeeling
-from shoal.algorithms.table.mdav import Mdav
-from shoal.algorithms.table.mondrian import Mondrian
-from shoal.algorithms.table.rounded_partition import RoundedPartition
-from shoal.algorithms.table.tcloseness import TCloseness
-from shoal.algorithms.table.top_down_greedy import TopDownGreedy
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
-from shoal.protocols import Partitioner, Promises
+from shoal.protocols import Promises
 
-_METHODS = (RoundedPartition, LatticePeeling, KMember, Mondrian, TopDownGreedy, Mdav, TCloseness)
-ONE_SHOT: dict[str, type[Partitioner]] = {method.name: method for method in _METHODS}
+TABLE_METHODS = (
+    "rounded-partition",
+    "lattice-peeling",
+    "k-member",
+    "mondrian",
+    "top-down-greedy",
+    "mdav",
+    "tcloseness",
+)
+"""The methods for tables that may find the classes; a view offers them by name."""
 
-BY = {"help": "the method for tables that finds the classes", "choices": tuple(ONE_SHOT)}
+BY = {"help": "the method for tables that finds the classes", "choices": TABLE_METHODS}
 PAPER = (
     "Comparator in Li, Liu, Cai, Zhou. A wearable data re-dissemination method based on K-anonymity"
     " clustering. Computer Engineering and Science 38(11), 2016."
@@ -51,13 +52,13 @@ class Static1:
     changes: ClassVar[bool] = False
     remedy: ClassVar[str] = "Leave out the records of people who were published before."
 
-    by: str = field(default=RoundedPartition.name, metadata=BY)
+    by: str = field(default="rounded-partition", metadata=BY)
 
     def publish(
         self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
     ) -> Placement:
         """Classes of at least `promises.k` people, every promise kept; all of them new."""
-        return rebuilt(self.by, increment, promises, rng)
+        return rebuilt(self.by, increment, view, promises, rng)
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,18 @@ class Static2:
         " publishes this one all the same, and its certificate says so."
     )
 
-    by: str = field(default=RoundedPartition.name, metadata=BY)
+    by: str = field(default="rounded-partition", metadata=BY)
 
     def publish(
         self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
     ) -> Placement:
         """Classes of at least `promises.k` people, every promise kept in this release."""
-        return rebuilt(self.by, increment, promises, rng)
+        return rebuilt(self.by, increment, view, promises, rng)
 
 
-def rebuilt(by: str, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Placement:
+def rebuilt(
+    by: str, matrix: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
+) -> Placement:
     """The classes of a method for tables, every promise kept."""
-    partition = repair(matrix, ONE_SHOT[by]().partition(matrix, promises, rng), promises)
+    partition = repair(matrix, view.partition(by, matrix, promises, rng), promises)
     return Placement(partition.labels, partition.count)
