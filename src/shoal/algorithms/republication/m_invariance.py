@@ -1,18 +1,17 @@
-"""m-invariance: people may leave and change, and every class of a person shows the same sensitive
-values.
+"""m-invariance: people may leave and change; all their classes show the same sensitive values.
 
 Xiao, Tao. m-invariance: towards privacy preserving re-publication of dynamic datasets. SIGMOD 2007.
 Sections 4 and 5.
 Promise: the classes of a person show one set of at least m sensitive values in all releases, its
-signature, each value equally often, so that who knows when a person was in the table finds the
-value with probability 1 / m at most.
+signature, each value equally often, so that somebody who knows when a person was in the table finds
+the value with probability 1 / m at most.
 Promise: every class holds k people, invented records not counted.
 Paper: bucket, signature, counterfeit      Here: bucket, signature, invented record
 Steps: divide, balance, assign, split.
 Reading: the paper's classes hold one record of each value. With k above the size of a signature no
 such class keeps k, so here a class holds `rows` records of each value; the bound 1 / m is the same.
 Reading: an update is a person who stays with other values. The signature stays; a new sensitive
-value outside it is refused, since whoever compares releases would learn both.
+value outside it is refused, since a comparison of releases would reveal both.
 Reading: new records are taken for new buckets from the values that most of them have, so that as
 many as possible are placed; those that no bucket takes wait.
 """
@@ -32,7 +31,7 @@ from shoal.protocols import Promises
 
 @dataclass
 class Bucket:
-    """Records that share a signature, by value; None stands for an invented one."""
+    """Records that share a signature, by value; -1 stands for an invented one."""
 
     signature: tuple[int, ...]
     records: dict[int, list[int]]
@@ -40,11 +39,11 @@ class Bucket:
     @property
     def rows(self) -> int:
         """Records of the most frequent value."""
-        return max(len(who) for who in self.records.values())
+        return max(len(members) for members in self.records.values())
 
     @property
     def people(self) -> int:
-        return sum(len(who) for who in self.records.values())
+        return sum(len(members) for members in self.records.values())
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,9 @@ class MInvariance:
     def publish(
         self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
     ) -> Placement:
-        """Classes by signature; new records that fit nowhere wait. increment: all records of the
-        table.
+        """Classes by signature; new records that fit nowhere wait.
+
+        increment: all records of the table.
         """
         self._check(view)
         rows = -(-promises.k // self.m)  # of each value, so that a class of m values holds k people
@@ -80,14 +80,16 @@ class MInvariance:
         for signature in sorted(buckets):
             _balance(buckets[signature], waiting, promises.k)
         _assign(buckets, waiting, self.m, rows)
-        labels, invented, count = np.full(increment.records, -1, dtype=np.int32), [], 0
+        labels = np.full(increment.records, -1, dtype=np.int32)
+        counterfeits: list[tuple[int, int]] = []
+        count = 0
         for signature in sorted(buckets):
-            for members in _split(buckets[signature], increment, promises.k):
-                for value, who in members.items():
-                    labels[[i for i in who if i >= 0]] = count
-                    invented += [(count, value)] * who.count(-1)
+            for by_value in _split(buckets[signature], increment, promises.k):
+                for value, members in by_value.items():
+                    labels[[i for i in members if i >= 0]] = count
+                    counterfeits += [(count, value)] * members.count(-1)
                 count += 1
-        return Placement(labels, count, np.array(invented, dtype=np.int32).reshape(-1, 2))
+        return Placement(labels, count, np.array(counterfeits, dtype=np.int32).reshape(-1, 2))
 
     def _check(self, view: LedgerView) -> None:
         few = sum(
@@ -99,15 +101,14 @@ class MInvariance:
                 f"method '{self.name}': classes of the last release that show fewer than m ="
                 f" {self.m} sensitive values: {few}; lower m, or begin another ledger"
             )
-        own = [view.signatures[s] for s in view.signature[view.earlier].tolist()]
-        astray = sum(
-            v not in s for v, s in zip(view.sensitive[view.earlier].tolist(), own, strict=True)
-        )
-        if astray:
+        signatures = [view.signatures[s] for s in view.signature[view.earlier].tolist()]
+        values = view.sensitive[view.earlier].tolist()
+        outside = sum(value not in s for value, s in zip(values, signatures, strict=True))
+        if outside:
             raise InputError(
                 f"method '{self.name}': updates of the sensitive value to one that the person's"
-                f" class did not show: {astray}; who compares releases would learn both, leave"
-                " them out"
+                f" class did not show: {outside}; a comparison of releases would reveal both, so"
+                " leave them out"
             )
 
 
@@ -125,7 +126,7 @@ def _divided(view: LedgerView, matrix: Matrix) -> dict[tuple[int, ...], Bucket]:
 
 
 def _balance(bucket: Bucket, waiting: dict[int, list[int]], k: int) -> None:
-    """Step 2: new records of the rarer values join; what they can't fill is left to invented ones.
+    """Step 2: new records of the rarer values join; invented ones fill what is still missing.
 
     Where fewer than k people stayed, more new records of all values join.
     """
@@ -139,9 +140,9 @@ def _balance(bucket: Bucket, waiting: dict[int, list[int]], k: int) -> None:
             return
         if not any(waiting.get(value) for value in bucket.signature):
             raise InfeasibleError(
-                f"m-invariance: of one signature too few stayed, {bucket.people} where k = {k}, and"
-                " no new record can join them; delete them, too, or add records with their"
-                " sensitive values"
+                f"m-invariance: too few people of one signature stayed, {bucket.people} where"
+                f" k = {k}, and no new record can join them; delete them, too, or add records with"
+                " their sensitive values"
             )
         rows += 1
 
@@ -149,7 +150,7 @@ def _balance(bucket: Bucket, waiting: dict[int, list[int]], k: int) -> None:
 def _assign(
     buckets: dict[tuple[int, ...], Bucket], waiting: dict[int, list[int]], m: int, rows: int
 ) -> None:
-    """Step 3: new buckets, or more of one, of `rows` records of each of the m most frequent values."""
+    """Step 3: new buckets, or larger ones, of `rows` records of each of the m commonest values."""
     while True:
         fitting = [value for value in sorted(waiting) if len(waiting[value]) >= rows]
         if len(fitting) < m:
@@ -162,13 +163,15 @@ def _assign(
 
 
 def _split(bucket: Bucket, matrix: Matrix, k: int) -> list[dict[int, list[int]]]:
-    """Step 4: classes with equally many records of each value, near in the quasi-identifiers; -1 is
-    an invented one.
+    """Step 4: classes with equally many records of each value, near in the quasi-identifiers.
 
-    Cut in halves along the attribute that is widest, as long as both halves hold k people.
+    Cut in halves along the widest attribute, as long as both halves hold k people. -1 is an
+    invented record.
     """
     rows = bucket.rows
-    whole = {value: who + [-1] * (rows - len(who)) for value, who in bucket.records.items()}
+    whole = {
+        value: members + [-1] * (rows - len(members)) for value, members in bucket.records.items()
+    }
     finished, open_parts = [], [whole]
     while open_parts:
         part = open_parts.pop()
@@ -184,23 +187,28 @@ def _halves(
     part: dict[int, list[int]], matrix: Matrix, k: int
 ) -> tuple[dict[int, list[int]], dict[int, list[int]]] | None:
     half = len(next(iter(part.values()))) // 2
-    members = [i for who in part.values() for i in who if i >= 0]
-    if not half or len(members) < 2 * k:
+    real = _real_records(part)
+    if not half or len(real) < 2 * k:
         return None
-    codes = matrix.codes[members].astype(np.int64)
+    codes = matrix.codes[real].astype(np.int64)
     for j in np.argsort(-_widths(codes, matrix), kind="stable").tolist():
-        # invented records have no place: they lie behind all others
         ordered = {
-            value: sorted(who, key=lambda i: _place(i, j, matrix)) for value, who in part.items()
+            value: sorted(members, key=lambda i: _sort_key(i, j, matrix))
+            for value, members in part.items()
         }
-        low = {value: who[:half] for value, who in ordered.items()}
-        high = {value: who[half:] for value, who in ordered.items()}
-        if min(sum(i >= 0 for who in side.values() for i in who) for side in (low, high)) >= k:
+        low = {value: members[:half] for value, members in ordered.items()}
+        high = {value: members[half:] for value, members in ordered.items()}
+        if min(len(_real_records(low)), len(_real_records(high))) >= k:
             return low, high
     return None
 
 
-def _place(i: int, j: int, matrix: Matrix) -> tuple[bool, int, int]:
+def _real_records(part: dict[int, list[int]]) -> list[int]:
+    return [i for members in part.values() for i in members if i >= 0]
+
+
+def _sort_key(i: int, j: int, matrix: Matrix) -> tuple[bool, int, int]:
+    """By code of attribute j; invented records have none and come last."""
     return (True, 0, i) if i < 0 else (False, int(matrix.codes[i, j]), i)
 
 
@@ -222,7 +230,7 @@ def _widths(codes: np.ndarray, matrix: Matrix) -> np.ndarray:
 def _by_value(view: LedgerView, records: np.ndarray, matrix: Matrix) -> dict[int, list[int]]:
     """Records by sensitive value, each list in the order of the quasi-identifiers."""
     order = records[np.lexsort(matrix.codes[records].T[::-1])] if len(records) else records
-    found: dict[int, list[int]] = {}
+    by_value: dict[int, list[int]] = {}
     for i in order.tolist():
-        found.setdefault(int(view.sensitive[i]), []).append(i)
-    return found
+        by_value.setdefault(int(view.sensitive[i]), []).append(i)
+    return by_value
