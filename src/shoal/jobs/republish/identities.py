@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shoal.data.table import encode_text
 from shoal.errors import LedgerError
 from shoal.policy.policy import Policy
 from shoal.privacy.history.people import KnownPeople
@@ -172,23 +171,24 @@ def read_table(path: Path) -> pl.DataFrame | None:
 
 
 def with_tokens(frame: pl.DataFrame, policy: Policy, ledger: Ledger) -> pl.DataFrame:
-    """The subject column as tokens: 64 bits of BLAKE2 under the ledger's key, in hexadecimal."""
+    """The subject column, which is text, as tokens under the ledger's key."""
     if policy.subject is None or not frame.height:
         return frame
-    column = encode_text(frame[policy.subject])
-    key = ledger.key
+    names = frame[policy.subject]
     absent = {"", *policy.model.missing_values}
-    tokens = [
-        (
-            None
-            if name in absent
-            else hashlib.blake2b(name.encode(), digest_size=8, key=key).hexdigest()
-        )
-        for name in (cell.strip() for cell in column.cells)
-    ]
-    return frame.with_columns(
-        pl.Series(policy.subject, tokens, dtype=pl.String).gather(column.codes)
+    key = ledger.key
+    distinct = names.unique()
+    stripped = [name and name.strip() for name in distinct.to_list()]
+    tokens = [None if name is None or name in absent else _token(name, key) for name in stripped]
+    column = names.replace_strict(
+        distinct, pl.Series(tokens, dtype=pl.String), return_dtype=pl.String
     )
+    return frame.with_columns(column)
+
+
+def _token(name: str, key: bytes) -> str:
+    """64 bits of BLAKE2, in hexadecimal."""
+    return hashlib.blake2b(name.encode(), digest_size=8, key=key).hexdigest()
 
 
 def as_numbers(tokens: pl.Series) -> np.ndarray:
