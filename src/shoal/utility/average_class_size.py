@@ -19,7 +19,6 @@ class AverageClassSize:
     """Mean number of subjects in a class, divided by the k asked for; None without k or classes."""
 
     name: ClassVar[str] = "average_class_size"
-    lower_is_better: ClassVar[bool] = True
 
     def score(self, release: Release) -> float | None:
         if release.required_k is None or not release.classes.count:

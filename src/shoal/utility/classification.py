@@ -22,7 +22,6 @@ class Classification:
     """
 
     name: ClassVar[str] = "classification"
-    lower_is_better: ClassVar[bool] = True
 
     def score(self, release: Release) -> float | None:
         if release.label is None:

@@ -20,7 +20,6 @@ class Discernibility:
     """
 
     name: ClassVar[str] = "discernibility"
-    lower_is_better: ClassVar[bool] = True
 
     def score(self, release: Release) -> float | None:
         sizes = release.classes.sizes

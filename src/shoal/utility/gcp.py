@@ -24,7 +24,6 @@ class GlobalCertaintyPenalty:
     """
 
     name: ClassVar[str] = "gcp"
-    lower_is_better: ClassVar[bool] = True
 
     def score(self, release: Release) -> float | None:
         if not release.records or not release.columns:

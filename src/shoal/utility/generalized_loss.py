@@ -30,7 +30,6 @@ class GeneralizedLoss:
     """
 
     name: ClassVar[str] = "generalized_loss"
-    lower_is_better: ClassVar[bool] = True
 
     def score(self, release: Release) -> float | None:
         losses = list(self.per_attribute(release).values())

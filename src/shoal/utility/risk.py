@@ -24,7 +24,6 @@ class ProsecutorMax:
     """1 / subjects of the smallest class; None where there is no class."""
 
     name: ClassVar[str] = "prosecutor_max"
-    lower_is_better: ClassVar[bool] = True
 
     def score(self, release: Release) -> float | None:
         sizes = _sizes(release)
@@ -39,7 +38,6 @@ class ProsecutorMean:
     """
 
     name: ClassVar[str] = "prosecutor_mean"
-    lower_is_better: ClassVar[bool] = True
 
     def score(self, release: Release) -> float | None:
         sizes = _sizes(release)
@@ -51,7 +49,6 @@ class JournalistMax:
     """The prosecutor's greatest risk: no table of the population is at hand."""
 
     name: ClassVar[str] = "journalist_max"
-    lower_is_better: ClassVar[bool] = True
 
     def score(self, release: Release) -> float | None:
         return ProsecutorMax().score(release)
@@ -62,7 +59,6 @@ class Marketer:
     """Expected share of the published subjects that are named; the prosecutor's mean here."""
 
     name: ClassVar[str] = "marketer"
-    lower_is_better: ClassVar[bool] = True
 
     def score(self, release: Release) -> float | None:
         return ProsecutorMean().score(release)

@@ -25,7 +25,6 @@ class SquaredError:
     """
 
     name: ClassVar[str] = "squared_error"
-    lower_is_better: ClassVar[bool] = True
 
     def score(self, release: Release) -> float | None:
         if not release.originals:
@@ -40,7 +39,6 @@ class SquaredErrorNormalised:
     """
 
     name: ClassVar[str] = "squared_error_normalised"
-    lower_is_better: ClassVar[bool] = True
 
     def score(self, release: Release) -> float | None:
         shares = _shares_lost(release)
@@ -54,7 +52,6 @@ class InformationLossPercent:
     """
 
     name: ClassVar[str] = "information_loss_percent"
-    lower_is_better: ClassVar[bool] = True
 
     def score(self, release: Release) -> float | None:
         shares = _shares_lost(release)
