@@ -12,9 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.data.hierarchies import MAKERS, Bins, Dates, Flat, Hierarchy, Order, Prefix, Tree
+from shoal.data.hierarchies import Hierarchy
+from shoal.data.hierarchies.bins import Bins
+from shoal.data.hierarchies.dates import Dates
 from shoal.data.hierarchies.diagnostics import refuse_misfits
+from shoal.data.hierarchies.flat import Flat
+from shoal.data.hierarchies.order import Order
+from shoal.data.hierarchies.prefix import Prefix
+from shoal.data.hierarchies.tree import Tree
 from shoal.errors import InputError
+from shoal.policy import registry
 from shoal.protocols import HierarchyMaker
 
 
@@ -60,11 +67,11 @@ def test_every_value_is_a_leaf_whatever_the_order_of_the_values(maker, value, da
 
 
 def test_every_maker_is_registered_under_its_kind_and_keeps_the_protocol():
-    assert sorted(MAKERS) == ["bins", "dates", "flat", "order", "prefix", "tree"]
-    for kind, maker in MAKERS.items():
+    assert sorted(registry.makers()) == ["bins", "dates", "flat", "order", "prefix", "tree"]
+    for kind, maker in registry.makers().items():
         assert maker.kind == kind
     makers: list[HierarchyMaker] = [maker for maker, _ in RULES]
-    assert {maker.kind for maker in makers} == set(MAKERS)
+    assert {maker.kind for maker in makers} == set(registry.makers())
 
 
 @pytest.mark.parametrize(
@@ -123,7 +130,7 @@ def test_every_maker_is_registered_under_its_kind_and_keeps_the_protocol():
 )
 def test_an_argument_that_makes_no_sense_is_refused(kind, argument):
     with pytest.raises(InputError, match=f"hierarchy maker '{kind}' takes"):
-        MAKERS[kind].from_spec(argument)
+        registry.makers()[kind].from_spec(argument)
 
 
 def test_a_prefix_loses_one_character_per_level():

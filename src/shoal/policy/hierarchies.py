@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.hierarchies import MAKERS
 from shoal.data.hierarchies.diagnostics import values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.table import Column
 from shoal.errors import InputError
+from shoal.policy import registry
 
 
 def declared_hierarchy(
@@ -32,7 +32,7 @@ def declared_hierarchy(
         return read_hierarchy(base / declared, name)
     ((kind, argument),) = declared.items()
     try:
-        maker = MAKERS[kind].from_spec(argument)
+        maker = registry.makers()[kind].from_spec(argument)
         if column is None or is_value is None:
             return maker.make(np.array([]))
         values = np.array(column.cells, dtype=object)[is_value]

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from shoal.data.hierarchies import MAKERS
 from shoal.data.numbers import FARTHEST
 from shoal.data.schema import Kind
 from shoal.policy import registry
@@ -86,14 +85,11 @@ class AttributePolicy(_Strict):
             problems.append(f"domain must lie within {FARTHEST:g} of 0")
         if isinstance(self.hierarchy, dict) and len(self.hierarchy) != 1:
             problems.append(
-                f"a made hierarchy names exactly one maker of {', '.join(sorted(MAKERS))}"
+                f"a made hierarchy names exactly one maker of {', '.join(registry.makers())}"
             )
-        if (
-            isinstance(self.hierarchy, dict)
-            and len(self.hierarchy) == 1
-            and next(iter(self.hierarchy)) not in MAKERS
-        ):
-            problems.append(f"unknown hierarchy maker; choose one of {', '.join(sorted(MAKERS))}")
+        elif isinstance(self.hierarchy, dict) and not registry.makers().keys() >= {*self.hierarchy}:
+            known = ", ".join(registry.makers())
+            problems.append(f"unknown hierarchy maker; choose one of {known}")
         if self.render != "range" and not (
             self.role == "quasi" and self.kind is Kind.NUMBER and not self.hierarchy
         ):

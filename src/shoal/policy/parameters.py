@@ -125,6 +125,7 @@ def _as_int(value: Any) -> int:
 
 @cache
 def parameters_of(implementation: Any) -> tuple[Parameter, ...]:
+    """The parameters of a method or promise, in the order of its fields."""
     hints = typing.get_type_hints(implementation)
     found = []
     for field in dataclasses.fields(implementation):

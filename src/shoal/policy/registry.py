@@ -1,8 +1,12 @@
 """Every method, promise, metric and hierarchy maker, found by looking.
 
-A module in `shoal.algorithms.<verb>` whose public dataclass names itself (`name`) and says what it
-does is a method: nothing has to be listed anywhere. Plug-ins arrive by the entry points
-`shoal.algorithms` and `shoal.privacy`.
+A module in `shoal.algorithms.<room>` whose public dataclass names itself (`name`) and says what it
+does is a method: nothing has to be listed anywhere. So it is with promises (`model`), metrics
+(`name`) and hierarchy makers (`kind`) in their rooms.
+
+Plug-ins arrive by the entry points `shoal.algorithms`, `shoal.privacy`, `shoal.metrics` and
+`shoal.hierarchies`. One that can't be loaded, lacks a part or takes a name that is taken is refused
+in one line that names the package it came with.
 """
 
 from __future__ import annotations
@@ -13,15 +17,32 @@ import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from shoal.errors import InputError
 from shoal.policy.parameters import Parameter, parameters_of, suggestion
+from shoal.protocols import (
+    FusionMethod,
+    HierarchyMaker,
+    Metric,
+    NamedMethod,
+    Partitioner,
+    PrivacyModel,
+    Recoder,
+    Republisher,
+    StreamMethod,
+)
 
 ROOMS = {"table": "publish", "stream": "stream", "republication": "republish", "fusion": "fuse"}
+SOCKETS: dict[str, type] = {
+    "publish": Partitioner,
+    "stream": StreamMethod,
+    "republish": Republisher,
+    "fuse": FusionMethod,
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +52,7 @@ class Method:
     name: str
     verb: str
     paper: str
-    implementation: Any
+    implementation: type[NamedMethod]
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -40,24 +61,77 @@ class Method:
     @property
     def recodes_globally(self) -> bool:
         """Whether it finds a cut, not a partition."""
-        return callable(getattr(self.implementation, "cut", None))
+        return socket_of(self.implementation, self.verb) is Recoder
 
 
 @cache
 def methods() -> dict[str, Method]:
     """Every method by name."""
-    found: dict[str, Method] = {}
-    for entry in entry_points(group="shoal.algorithms"):
-        implementation = entry.load()
-        found[implementation.name] = Method(
-            implementation.name,
-            getattr(implementation, "verb", "publish"),
-            implementation.paper,
-            implementation,
-        )
+    own: dict[str, Method] = {}
     for room, verb in ROOMS.items():
         for module in _modules_of(f"shoal.algorithms.{room}"):
-            found |= _methods_of(module, verb)
+            own |= _methods_of(module, verb)
+    found = dict(own)
+    for name, plug_in in _plug_ins("shoal.algorithms", "name", set(own)):
+        verb = str(getattr(plug_in.thing, "verb", ""))
+        if verb not in SOCKETS:
+            plug_in.refuse(f"names no verb; it must be one of {', '.join(SOCKETS)}")
+        plug_in.require(socket_of(plug_in.thing, verb))
+        found[name] = Method(name, verb, plug_in.thing.paper, plug_in.thing)
+    return dict(sorted(found.items()))
+
+
+@cache
+def models() -> dict[str, type[PrivacyModel]]:
+    """Every promise by the name policies use."""
+    return cast("dict[str, type[PrivacyModel]]", _all_of("shoal.privacy", "model", PrivacyModel))
+
+
+@cache
+def metrics() -> dict[str, type[Metric]]:
+    """Every measure of utility or risk by name."""
+    return _all_of("shoal.utility", "name", Metric, group="shoal.metrics")
+
+
+@cache
+def makers() -> dict[str, type[HierarchyMaker]]:
+    """Every hierarchy maker by its kind."""
+    rooms = {"package_name": "shoal.data.hierarchies", "group": "shoal.hierarchies"}
+    return _all_of(mark="kind", socket=HierarchyMaker, **rooms)
+
+
+def method(name: str, verb: str) -> Method:
+    """The method of that name, which must serve the verb."""
+    if found := _by_file_name(name, verb):
+        return found
+    known = methods()
+    if name not in known or known[name].verb != verb:
+        fitting = [m.name for m in known.values() if m.verb == verb]
+        hint = f"it serves '{known[name].verb}'; " if name in known else suggestion(name, fitting)
+        raise InputError(
+            f"method '{name}': not a method of '{verb}'; {hint}choose one of {', '.join(fitting)}"
+        )
+    return known[name]
+
+
+def socket_of(implementation: type, verb: str) -> type:
+    """The protocol that a method of this verb keeps."""
+    return Recoder if verb == "publish" and hasattr(implementation, "cut") else SOCKETS[verb]
+
+
+# What is here
+
+
+def _all_of(package_name: str, mark: str, socket: type, group: str = "") -> dict[str, type[Any]]:
+    """The classes of a room and of its plug-ins, by the name that each bears under `mark`."""
+    found = {
+        name: thing
+        for module in _modules_of(package_name)
+        for name, thing in _named_classes(module, mark)
+    }
+    for name, plug_in in _plug_ins(group or package_name, mark, set(found)):
+        plug_in.require(socket)
+        found[name] = plug_in.thing
     return dict(sorted(found.items()))
 
 
@@ -81,46 +155,6 @@ def _by_file_name(name: str, verb: str) -> Method | None:
     return None
 
 
-@cache
-def models() -> dict[str, Any]:
-    """Every promise by the name policies use."""
-    found = {
-        name: model
-        for module in _modules_of("shoal.privacy")
-        for name, model in _named_classes(module, "model")
-    }
-    for entry in entry_points(group="shoal.privacy"):
-        model = entry.load()
-        found[model.model] = model
-    return dict(sorted(found.items()))
-
-
-@cache
-def metrics() -> dict[str, Any]:
-    """Every measure of utility or risk by name."""
-    return dict(
-        sorted(
-            (name, metric)
-            for module in _modules_of("shoal.utility")
-            for name, metric in _named_classes(module, "name")
-        )
-    )
-
-
-def method(name: str, verb: str) -> Method:
-    """The method of that name, which must serve the verb."""
-    if found := _by_file_name(name, verb):
-        return found
-    known = methods()
-    if name not in known or known[name].verb != verb:
-        fitting = [m.name for m in known.values() if m.verb == verb]
-        hint = f"it serves '{known[name].verb}'; " if name in known else suggestion(name, fitting)
-        raise InputError(
-            f"method '{name}': not a method of '{verb}'; {hint}choose one of {', '.join(fitting)}"
-        )
-    return known[name]
-
-
 def _modules_of(package_name: str) -> Iterator[ModuleType]:
     try:
         package = importlib.import_module(package_name)
@@ -140,3 +174,73 @@ def _named_classes(module: ModuleType, mark: str) -> Iterator[tuple[str, Any]]:
             and isinstance(vars(thing).get(mark), str)
         ):
             yield vars(thing)[mark], thing
+
+
+# What comes from elsewhere
+
+
+@dataclass(frozen=True)
+class PlugIn:
+    """A class that another package brought. package: its name and version."""
+
+    entry: EntryPoint
+    package: str
+    thing: Any
+
+    def refuse(self, reason: str) -> None:
+        """Raises InputError: the reason in one line, and how to go on without the plug-in."""
+        raise InputError(_refusal(self.entry, reason))
+
+    def require(self, socket: type) -> None:
+        """Raises InputError unless the class has every part that the protocol names."""
+        fields = {field.name for field in dataclasses.fields(self.thing)}
+        lacking = [n for n in _parts_of(socket) if n not in fields and not hasattr(self.thing, n)]
+        if lacking:
+            self.refuse(f"lacks {', '.join(lacking)} of {socket.__name__}")
+
+
+def _plug_ins(group: str, mark: str, taken: set[str]) -> Iterator[tuple[str, PlugIn]]:
+    """The classes of an entry point group by name; raises InputError for one that can't be used."""
+    owner = dict.fromkeys(taken, "Shoal itself")
+    for entry in sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value)):
+        plug_in = PlugIn(entry, _package_of(entry), _loaded(entry))
+        if not dataclasses.is_dataclass(plug_in.thing) or not isinstance(plug_in.thing, type):
+            plug_in.refuse("is not a dataclass")
+        name = getattr(plug_in.thing, mark, None)
+        if not isinstance(name, str) or not name:
+            plug_in.refuse(f"has no text as its '{mark}'")
+            continue
+        if name in owner:
+            plug_in.refuse(f"takes the name '{name}', which belongs to {owner[name]}")
+        owner[name] = f"'{plug_in.package}'"
+        yield name, plug_in
+
+
+def _loaded(entry: EntryPoint) -> Any:
+    try:
+        return entry.load()
+    except Exception as broken:  # whatever a stranger's module does when it is imported
+        what = " ".join(str(broken).split())[:200]
+        reason = f"can't be loaded ({type(broken).__name__}: {what})"
+        raise InputError(_refusal(entry, reason)) from None
+
+
+def _refusal(entry: EntryPoint, reason: str) -> str:
+    name = "its package" if entry.dist is None else f"'{entry.dist.name}'"
+    return (
+        f"plug-in '{entry.name}' ({entry.group}) of '{_package_of(entry)}': {reason}; update or"
+        f" uninstall {name}"
+    )
+
+
+def _package_of(entry: EntryPoint) -> str:
+    return "an unknown package" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+
+
+def _parts_of(socket: type) -> list[str]:
+    """The names that a protocol declares, those that it inherits included."""
+    declared: dict[str, None] = {}
+    for base in socket.__mro__:
+        if base.__module__ == socket.__module__:
+            declared |= dict.fromkeys((*vars(base).get("__annotations__", {}), *vars(base)))
+    return sorted(name for name in declared if not name.startswith("_"))

@@ -12,7 +12,6 @@ from shoal.binding.table import bind
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
 from shoal.data.findings import AttributeFinding, Fault
-from shoal.data.hierarchies import MAKERS
 from shoal.data.hierarchies.diagnostics import diagnose, values_without_leaf
 from shoal.data.hierarchies.table import read_paths
 from shoal.data.table import Table
@@ -119,7 +118,10 @@ def _maker_findings(policy: Policy, table: Table) -> list[AttributeFinding]:
             values = np.array([column.cells[i] for i in present], dtype=object)
             try:
                 findings += values_without_leaf(
-                    MAKERS[kind].from_spec(argument), name, values, column.counts()[present]
+                    registry.makers()[kind].from_spec(argument),
+                    name,
+                    values,
+                    column.counts()[present],
                 )
             except InputError as unfit:
                 findings += _plain(
