@@ -1,80 +1,73 @@
 """Every extension point, on one page.
 
-An algorithm, promise, metric or hierarchy maker is one class in one file that keeps one of these
+A method, promise, metric or hierarchy maker is one class in one file that keeps one of these
 protocols. Parameters are the fields of a frozen dataclass; each field's `metadata` may carry
 `help`, `choices`, `low` and `high`, from which the command line, the docs and the error messages
-are made.
+are made. Plug-ins import all of this from `shoal.extend`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+import polars as pl
 
-from shoal.data.classes import Classes, Population
+from shoal.data.classes import Classes, Population, SensitiveColumn
 from shoal.data.closeness import Closeness
 from shoal.data.cut import Cut
+from shoal.data.encoding import EncodedTable
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.release import Release
+from shoal.data.schema import Schema
 from shoal.data.space import Space
-from shoal.data.stream import Arrivals, Emissions, State
+from shoal.data.stream import Arrivals, Emissions, Piece, State
+from shoal.data.table import Table
+
+NO_COLUMNS: Mapping[str, SensitiveColumn] = MappingProxyType({})
+
+
+# What methods are given
 
 
 class AnonymityRequirement(NamedTuple):
-    """A count of people that is asked. attributes: quasi-identifiers whose combinations count; none
-    means all.
-    """
+    """At least k people share every combination of these quasi-identifiers; none means all."""
 
     attributes: tuple[str, ...]
     k: int
 
 
-class Promises(Protocol):
-    """All promises of a policy, bound to the people and sensitive values of one table."""
+class PromiseTerms(NamedTuple):
+    """What one promise asks, for methods that build classes towards it.
+
+    model: its name in policies, such as `l-diversity`. sensitive: the attributes whose values it
+    needs. parameters: its parameters by name, such as `l` and `kind`, defaults included.
+    """
+
+    model: str
+    sensitive: tuple[str, ...]
+    parameters: Mapping[str, Any]
+
+
+class Promises(ABC):
+    """All promises of a policy, bound to the people and sensitive values of one matrix.
+
+    `holds` always has the last word. Everything else lets a method head for classes that hold.
+
+    k: least number of distinct subjects in a class; at least 1.
+    needs_more_than_k: whether anything has to be asked besides k.
+    """
 
     k: int
-    """Least number of distinct subjects in a class; at least 1."""
-
     needs_more_than_k: bool
-    """Whether anything has to be asked besides k."""
 
-    @property
-    def closeness(self) -> tuple[Closeness, ...]:
-        """What every t-closeness promise asks of each of its attributes; empty without one.
-
-        For methods that build classes towards it; only `hold` decides whether a class is close
-        enough.
-        """
-
-    @property
-    def qids(self) -> tuple[AnonymityRequirement, ...]:
-        """Every count of people that is asked, for methods that know the cells while they work.
-
-        Unless `needs_more_than_k`, counting the records of each is all there is to ask.
-        """
-
-    @property
-    def relative(self) -> bool:
-        """Whether some promise compares a class with all records that are in a class."""
-
-    @property
-    def about_release(self) -> bool:
-        """Whether `release_holds` asks anything."""
-
-    @property
-    def release_checks_are_monotone(self) -> bool:
-        """Whether merging classes of a release for which `release_holds` gives one for which it
-        does.
-        """
-
-    def release_holds(self, labels: np.ndarray, count: int) -> bool:
-        """Whether the promises hold that no class keeps or breaks alone; labels as for `hold`."""
-
+    @abstractmethod
     def holds(
         self,
         labels: np.ndarray,
@@ -92,15 +85,121 @@ class Promises(Protocol):
         about them. Counts distinct subjects, so it is the last word on k as well.
         """
 
+    @property
+    def terms(self) -> tuple[PromiseTerms, ...]:
+        """What each promise asks, in the order of the policy."""
+        return ()
+
+    @property
+    def sensitive(self) -> Mapping[str, SensitiveColumn]:
+        """The sensitive columns by name; their `codes` are aligned with the matrix's records."""
+        return NO_COLUMNS
+
+    @property
+    def closeness(self) -> tuple[Closeness, ...]:
+        """What every t-closeness promise asks of each of its attributes; empty without one."""
+        return ()
+
+    @property
+    def qids(self) -> tuple[AnonymityRequirement, ...]:
+        """Every count of people that is asked, for methods that know the cells while they work.
+
+        Unless `needs_more_than_k`, counting the records of each is all there is to ask.
+        """
+        return (AnonymityRequirement((), self.k),)
+
+    @property
+    def relative(self) -> bool:
+        """Whether some promise compares a class with all records that are in a class."""
+        return False
+
+    @property
+    def about_release(self) -> bool:
+        """Whether `release_holds` asks anything."""
+        return False
+
+    @property
+    def release_checks_are_monotone(self) -> bool:
+        """Whether `release_holds` stays true when classes are merged."""
+        return True
+
+    def release_holds(self, labels: np.ndarray, count: int) -> bool:
+        """Whether the promises hold that are about the release as a whole; labels as for `holds`."""
+        return True
+
     def restricted_to(self, kept: np.ndarray) -> Promises:
         """The same promises with these records for the whole table; kept: (n,) bool."""
+        return self
 
 
-class Partitioner(Protocol):
-    """Local recoding: puts every record of a matrix into a class."""
+class StreamPromises(ABC):
+    """All promises of a policy, bound to a stream. Sensitive values stay with whoever answers.
+
+    k: least number of distinct subjects in a cluster; at least 2.
+    needs_more_than_k: whether anything has to be asked besides distinct subjects.
+    by_cells: whether clusters that show the same cells must be judged as one, as they may share
+    people.
+    """
+
+    k: int
+    needs_more_than_k: bool
+    by_cells: bool = False
+
+    @abstractmethod
+    def holds(self, records: Arrivals, labels: np.ndarray, count: int) -> np.ndarray:
+        """For each new cluster 0..count-1, `capped`, whether every promise but k holds; (count,)
+        bool.
+
+        labels: (n,) int32, cluster of each record, -1 for records to leave out.
+        """
+
+    @abstractmethod
+    def may_join(self, records: Arrivals, clusters: np.ndarray) -> np.ndarray:
+        """Which records may join the published cluster named beside each, (n,) bool.
+
+        Every promise holds in the cluster with all who were published under it and with all the
+        records that are let in here, or with those of them that go to some of the clusters. Nothing
+        is remembered of the question.
+        """
+
+    @property
+    def terms(self) -> tuple[PromiseTerms, ...]:
+        """What each promise asks, in the order of the policy."""
+        return ()
+
+    def capped(self, records: Arrivals, labels: np.ndarray) -> np.ndarray:
+        """The labels with -1 for records that would make somebody's share of a new cluster too
+        large.
+
+        Whoever is in a cluster keeps its earliest record there. What is taken out fits no cluster.
+        """
+        return labels
+
+    def cells(self, records: Arrivals, labels: np.ndarray, count: int) -> list[str]:
+        """For each of these clusters, `capped`, a text that is equal where they show the same
+        cells; asked only where `by_cells`.
+        """
+        return [str(number) for number in range(count)]
+
+
+# Methods
+
+
+class NamedMethod(Protocol):
+    """What every method says about itself.
+
+    verb: the command that it serves: `publish`, `stream`, `republish` or `fuse`.
+    """
 
     name: ClassVar[str]
     paper: ClassVar[str]
+    verb: ClassVar[str]
+
+
+class Partitioner(NamedMethod, Protocol):
+    """Local recoding: puts every record of a matrix into a class."""
+
+    verb: ClassVar[str] = "publish"
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """Classes of at least `promises.k` records; raises InfeasibleError when n < k.
@@ -109,11 +208,11 @@ class Partitioner(Protocol):
         """
 
 
-class Recoder(Protocol):
+@runtime_checkable
+class Recoder(NamedMethod, Protocol):
     """Global recoding: generalizes every value of an attribute the same way in all records."""
 
-    name: ClassVar[str]
-    paper: ClassVar[str]
+    verb: ClassVar[str] = "publish"
 
     def cut(
         self,
@@ -129,13 +228,12 @@ class Recoder(Protocol):
         """
 
 
-class Republisher(Protocol):
+class Republisher(NamedMethod, Protocol):
     """Re-publication: places the records of the next release so that it is safe beside all earlier
     ones.
     """
 
-    name: ClassVar[str]
-    paper: ClassVar[str]
+    verb: ClassVar[str] = "republish"
     covers: ClassVar[str]
     """What a release holds: `increment`, or `table` where everything is published again."""
 
@@ -165,51 +263,20 @@ class Republisher(Protocol):
         """
 
 
-class StreamPromises(Protocol):
-    """All promises of a policy, bound to a stream. Sensitive values stay with whoever answers."""
-
-    k: int
-    """Least number of distinct subjects in a cluster; at least 2."""
-
-    needs_more_than_k: bool
-    """Whether anything has to be asked besides distinct subjects."""
-
-    by_cells: bool
-    """Whether clusters that show the same cells must be judged as one, as they may share people."""
-
-    def capped(self, records: Arrivals, labels: np.ndarray) -> np.ndarray:
-        """The labels with -1 for records that would make somebody's share of a new cluster too
-        large.
-
-        Whoever is in a cluster keeps its earliest record there. What is taken out fits no cluster.
-        """
-
-    def holds(self, records: Arrivals, labels: np.ndarray, count: int) -> np.ndarray:
-        """For each new cluster 0..count-1, `capped`, whether every promise but k holds; (count,)
-        bool.
-
-        labels: (n,) int32, cluster of each record, -1 for records to leave out.
-        """
-
-    def cells(self, records: Arrivals, labels: np.ndarray, count: int) -> list[str]:
-        """For each of these clusters, `capped`, a text that is equal where they show the same
-        cells.
-        """
-
-    def may_join(self, records: Arrivals, clusters: np.ndarray) -> np.ndarray:
-        """Which records may join the published cluster named beside each, (n,) bool.
-
-        Every promise holds in the cluster with all who were let out under it and with all the
-        records that are let in here, or with those of them that go to some of the clusters. Nothing
-        is remembered of the question.
-        """
-
-
-class StreamMethod(Protocol):
+class StreamMethod(NamedMethod, Protocol):
     """A way to publish a stream; its parameters are its fields."""
 
-    name: ClassVar[str]
-    paper: ClassVar[str]
+    verb: ClassVar[str] = "stream"
+
+    @property
+    def snap(self) -> int:
+        """Steps of the public grid in the domain of each number, 0 for none; may be a parameter."""
+        return 0
+
+    @property
+    def tick(self) -> int:
+        """Records between releases; may be a parameter."""
+        return 1
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> StreamPublisher:
         """A publisher that has seen nothing; raises InputError where parameters and promises don't
@@ -267,13 +334,74 @@ class FusionParty(Protocol):
         """
 
 
+class FusionMethod(NamedMethod, Protocol):
+    """How owners agree on the next specializations of a fused table; its parameters are its
+    fields.
+    """
+
+    verb: ClassVar[str] = "fuse"
+
+
+# Promises
+
+
 class PrivacyModel(Protocol):
-    """A promise: what it measures on a class, and when that is good enough."""
+    """A promise with its parameters: what it measures on a class, and when that is good enough.
+
+    `privacy.promise.Promise` implements all of it but `judge` and `asked`; derive from that.
+    """
 
     model: ClassVar[str]
     source: ClassVar[str]
+    definition: ClassVar[str]
     monotone: ClassVar[bool]
-    """Whether a union of classes that hold always holds."""
+    """Whether a union of classes that hold always holds, for classes that share no subject."""
+
+    higher_is_better: ClassVar[bool]
+    counts_people_only: ClassVar[bool]
+    """Whether nothing is asked but `least_subjects` in every class."""
+
+    whole_table: ClassVar[bool]
+    """Whether it is about the release as a whole, so that no class keeps or breaks it alone."""
+
+    @property
+    def asked(self) -> float:
+        """The threshold, in the unit of `measure`."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that the promise is about, as a certificate lists them."""
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The sensitive attributes whose values it needs."""
+
+    @property
+    def designated(self) -> tuple[str, ...]:
+        """The sensitive values that it protects; empty where it protects all of them."""
+
+    @property
+    def population(self) -> str:
+        """The table of the population that classes are compared with; empty without one."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Every parameter by name."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Parameters that a certificate states besides `asked`."""
+
+    @property
+    def compares_with_table(self) -> bool:
+        """Whether it compares a class with the whole table."""
+
+    @property
+    def survives_additions(self) -> bool:
+        """Whether one more member never breaks it in a class."""
+
+    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        """Measured value and whether it holds, for every class; (count,) float64 and bool."""
 
     def measure(self, classes: Classes) -> np.ndarray:
         """The measured value of every class, (count,) float64."""
@@ -281,21 +409,118 @@ class PrivacyModel(Protocol):
     def holds(self, classes: Classes) -> np.ndarray:
         """Whether the promise holds in every class, compared exactly; (count,) bool."""
 
+    def extended(self, table: Classes) -> Classes:
+        """The table with whatever else about its records the promise compares."""
+
+    def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
+        """`holds` for classes of a part of this table, `extended`, compared with the whole of it."""
+
+    def closeness(self, table: Classes) -> tuple[Closeness, ...]:
+        """The distances from the table that it asks; empty for all but t-closeness."""
+
+    def least_subjects(self, several_records: bool) -> int:
+        """The number of subjects that no class can do without."""
+
+    def enough_subjects(self, several_records: bool) -> int:
+        """Subjects in every class that are enough for a promise about the whole."""
+
+    def nearest(self, whole_table: Classes) -> list[str]:
+        """Why the promise fails even when the whole table is one class, and what would hold."""
+
+    def nearest_among(self, people: int) -> list[str]:
+        """Why it fails with so many people in the whole population; empty where it may hold."""
+
+    def worst(self, measured: np.ndarray) -> float | None:
+        """The measured value that decides; None where there is no class."""
+
+    def report(self, classes: Classes) -> dict[str, Any]:
+        """The promise as a certificate states it."""
+
+
+# Measures, hierarchies, and how data comes in and goes out
+
 
 class Metric(Protocol):
-    """Utility or risk of a release."""
+    """Utility or risk of a release, under a name that certificates carry."""
 
     name: ClassVar[str]
-    lower_is_better: ClassVar[bool]
 
     def score(self, release: Release) -> float | None:
         """The measure on a published table; None where it does not apply."""
 
 
 class HierarchyMaker(Protocol):
-    """Makes a hierarchy from the values of a column, by a rule."""
+    """Makes a hierarchy from the distinct values of a column, missing ones left out.
+
+    A policy names it by its kind, with one argument: `hierarchy: {prefix: 5}`. Messages of its
+    errors are worded so as to follow `attribute 'name': `.
+    """
 
     kind: ClassVar[str]
+    unmatched_message: ClassVar[str]
+    """What is wrong with values that don't fit and a remedy, worded to follow `3 distinct values
+    `.
+    """
+
+    @classmethod
+    def from_spec(cls, argument: Any) -> HierarchyMaker:
+        """The maker with the argument that a policy gives it; raises InputError for any other."""
+
+    def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
+        """Which values the rule has no leaf for; (n,) bool. `make` refuses them."""
 
     def make(self, values: np.ndarray) -> Hierarchy:
-        """A hierarchy with a leaf for every one of these distinct text values."""
+        """A hierarchy with a leaf for every one of these texts; the same for any order of them."""
+
+
+class Renderer(Protocol):
+    """Says how classes become published tables: boxes of cells, or tables that are joined."""
+
+    name: ClassVar[str]
+
+    def tables(
+        self,
+        table: Table,
+        encoded: EncodedTable,
+        classes: Partition | Cut,
+        schema: Schema,
+    ) -> Mapping[str, pl.DataFrame]:
+        """The published tables by name, rows in the order of the input.
+
+        classes: of the records that have all values; the others are suppressed. A release of one
+        table names it with the empty text.
+        """
+
+
+class Source(Protocol):
+    """Records of a stream in one order, read piece by piece from any place."""
+
+    names: list[str]
+    """The columns, known before the first record is read."""
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Where the next record begins, as a checkpoint stores it."""
+
+    @property
+    def sha256(self) -> str | None:
+        """The digest of everything read so far; None where the source has none."""
+
+    def read(self) -> Piece:
+        """The next records; an empty piece where nothing has come yet."""
+
+    def go_to(self, place: dict[str, Any]) -> None:
+        """Continues at a place reached before; raises CheckpointError where it no longer can."""
+
+    def close(self) -> None:
+        """Releases the source; nothing is read after it."""
+
+
+class Sink(Protocol):
+    """Takes what a stream publishes, step by step, each step once."""
+
+    def put(self, step: int, rows: bytes) -> None:
+        """All rows of a step or none; does nothing for a step that it holds already."""
+
+    def close(self) -> None:
+        """Nothing is put after it; what was put stays."""

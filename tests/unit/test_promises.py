@@ -22,6 +22,7 @@ from shoal.privacy import (
     KAnonymity,
     KLDiversity,
     LDiversity,
+    Promise,
     PSensitiveKAnonymity,
     TCloseness,
     nearest_feasible,
@@ -139,16 +140,17 @@ def test_an_empty_class_holds_nothing():
 
 def test_a_plain_plug_in_is_asked_and_one_that_merging_breaks_is_not():
     @dataclass(frozen=True)
-    class Stranger:
+    class Stranger(Promise):
         model: ClassVar[str] = "stranger"
         source: ClassVar[str] = "nobody"
+        definition: ClassVar[str] = "Never holds."
+        higher_is_better: ClassVar[bool] = True
+        attributes: ClassVar[tuple[str, ...]] = ()
+        asked: ClassVar[float] = 1
         monotone: bool = True
 
-        def measure(self, classes):
-            return np.zeros(classes.count)
-
-        def holds(self, classes):
-            return np.zeros(classes.count, dtype=bool)
+        def judge(self, classes):
+            return np.zeros(classes.count), np.zeros(classes.count, dtype=bool)
 
     labels = np.zeros(2, dtype=np.int32)
     assert not BoundPromises([Stranger()], table([0, 1])).holds(labels, 1)[0]

@@ -17,7 +17,7 @@ import stat
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -25,6 +25,7 @@ import polars as pl
 
 from shoal.connectors import record_ends
 from shoal.connectors.files import STANDARD, check_plain, format_of, is_utf8
+from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError
 
 PIECE = 8 << 20
@@ -43,21 +44,6 @@ trickles.
 
 SLICE = 65_536
 """Records that are read at a time from formats that count records."""
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Records in order. position: (n,) int64, place of each among all records of the source,
-    0-based.
-
-    bad: position and reason of what is not a record. at_end: nothing will ever follow. An empty
-    piece that is not the end says that nothing more has come yet.
-    """
-
-    frame: pl.DataFrame
-    position: np.ndarray
-    bad: list[tuple[int, str]] = field(default_factory=list)
-    at_end: bool = False
 
 
 class TextFeed:

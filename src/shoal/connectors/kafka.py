@@ -13,7 +13,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.connectors.feeds import Piece, rows_of_json
+from shoal.connectors.feeds import rows_of_json
+from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError, MissingExtraError
 
 SCHEME = "kafka://"

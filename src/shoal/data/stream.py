@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
+import polars as pl
 
 KINDS = ("new", "reuse", "suppress", "hold", "drop")
 NEW, REUSE, SUPPRESS, HOLD, DROP = range(5)
 
 State = Mapping[str, np.ndarray]
 """Everything a publisher remembers, as arrays by name."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Records of a source, in order.
+
+    position: (n,) int64, the number of each among all records of the source, from 0. bad: number
+    and reason of what can't be read as a record. at_end: nothing will ever follow. An empty piece
+    that is not the end says that nothing more has come yet.
+    """
+
+    frame: pl.DataFrame
+    position: np.ndarray
+    bad: list[tuple[int, str]] = field(default_factory=list)
+    at_end: bool = False
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,10 @@ class AlphaKAnonymity(Promise):
         return (self.attribute,)
 
     @property
+    def designated(self) -> tuple[str, ...]:
+        return self.values
+
+    @property
     def settings(self) -> dict[str, Any]:
         """The designated values are counted, not named: a certificate holds no value."""
         return {"k": self.k} | ({"designated": len(self.values)} if self.values else {})

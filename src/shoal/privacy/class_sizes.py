@@ -80,8 +80,8 @@ class AverageRisk(_OfSizes):
         total = int(people.sum())
         return len(people) / total, self._is_low(len(people), total)
 
-    def nearest(self, everybody: Classes) -> list[str]:
-        people = int(everybody.people()[0])
+    def nearest(self, whole_table: Classes) -> list[str]:
+        people = int(whole_table.people()[0])
         least = -(-(10**6) // max(people, 1)) / 10**6
         return [
             f"promise '{self.model}': threshold = {self.threshold} asked, {people} subjects in the"
@@ -118,7 +118,7 @@ class SampleUniqueness(_OfSizes):
         alone, total = int((people == 1).sum()), int(people.sum())
         return alone / total, self._is_low(alone, total)
 
-    def nearest(self, everybody: Classes) -> list[str]:
+    def nearest(self, whole_table: Classes) -> list[str]:
         return [f"promise '{self.model}': the table has one subject, who is alone; add records"]
 
 

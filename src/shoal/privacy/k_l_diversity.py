@@ -55,6 +55,10 @@ class KLDiversity(Promise):
         return self.l
 
     @property
+    def survives_additions(self) -> bool:
+        return True
+
+    @property
     def settings(self) -> dict[str, Any]:
         return {"k": self.k}
 

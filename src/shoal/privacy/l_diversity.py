@@ -79,6 +79,10 @@ class LDiversity(Promise):
         return (self.attribute,)
 
     @property
+    def survives_additions(self) -> bool:
+        return self.kind == "distinct"
+
+    @property
     def settings(self) -> dict[str, Any]:
         return {"kind": self.kind} | ({} if self.c is None else {"c": self.c})
 

@@ -48,6 +48,10 @@ class PSensitiveKAnonymity(Promise):
         return self.p
 
     @property
+    def survives_additions(self) -> bool:
+        return True
+
+    @property
     def settings(self) -> dict[str, Any]:
         return {"k": self.k}
 
@@ -62,9 +66,9 @@ class PSensitiveKAnonymity(Promise):
     def report(self, classes: Classes) -> dict[str, Any]:
         return super().report(classes) | {"k_measured": least_people(classes)}
 
-    def nearest(self, everybody: Classes) -> list[str]:
-        findings = too_few_subjects(self.model, self.k, everybody)
-        return findings + too_few_values(self.model, self.attributes, "p", self.p, everybody)
+    def nearest(self, whole_table: Classes) -> list[str]:
+        findings = too_few_subjects(self.model, self.k, whole_table)
+        return findings + too_few_values(self.model, self.attributes, "p", self.p, whole_table)
 
 
 def fewest_values(classes: Classes, attributes: tuple[str, ...]) -> np.ndarray:
@@ -76,10 +80,10 @@ def fewest_values(classes: Classes, attributes: tuple[str, ...]) -> np.ndarray:
 
 
 def too_few_values(
-    model: str, attributes: tuple[str, ...], letter: str, asked: int, everybody: Classes
+    model: str, attributes: tuple[str, ...], letter: str, asked: int, whole_table: Classes
 ) -> list[str]:
     """A finding for every attribute that has fewer different values in the whole table than asked."""
-    distinct = {name: int(value_counts(everybody, name).distinct[0]) for name in attributes}
+    distinct = {name: int(value_counts(whole_table, name).distinct[0]) for name in attributes}
     return [
         f"promise '{model}' on '{name}': {letter} = {asked} asked, {most} different values in the"
         f" table; the nearest that holds is {letter} = {most}"

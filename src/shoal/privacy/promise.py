@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import Field, fields
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shoal.data.classes import Classes
+from shoal.data.closeness import Closeness
 
 
 class Promise(ABC):
-    """A privacy model with its parameters.
+    """A privacy model with its parameters; a frozen dataclass derives from it.
 
-    A class without records keeps no promise: whoever splits off nobody has not hidden anybody.
+    `judge` and `asked` are what a promise must say; the rest has a default that is right for a
+    promise about each class alone. A class without records keeps no promise: whoever splits off
+    nobody has not hidden anybody.
     """
 
     model: ClassVar[str]
@@ -28,15 +32,18 @@ class Promise(ABC):
     """Whether nothing is asked but `least_subjects` in every class."""
 
     whole_table: ClassVar[bool] = False
-    """Whether it is about the release as a whole, so that no class keeps or breaks it alone; then
-    monotone
-    means that merging classes of a release that holds gives one that holds."""
+    """Whether it is about the release as a whole, so that no class keeps or breaks it alone.
+
+    Then `monotone` means that merging classes of a release that holds gives one that holds.
+    """
 
     population: str = ""
     """The table of the population that classes are compared with; none for most promises."""
 
     attributes: tuple[str, ...]
     """The attributes that the promise is about, as a certificate lists them."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @abstractmethod
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
@@ -53,9 +60,29 @@ class Promise(ABC):
         return self.attributes
 
     @property
+    def designated(self) -> tuple[str, ...]:
+        """The sensitive values that it protects; empty where it protects all of them."""
+        return ()
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter by name, defaults included."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
     def settings(self) -> dict[str, Any]:
         """Parameters that a certificate states besides `asked`."""
         return {}
+
+    @property
+    def compares_with_table(self) -> bool:
+        """Whether it compares a class with the whole table, as `against` says."""
+        return type(self).against is not Promise.against
+
+    @property
+    def survives_additions(self) -> bool:
+        """Whether one more member never breaks it in a class: it counts, and compares no shares."""
+        return self.counts_people_only
 
     def measure(self, classes: Classes) -> np.ndarray:
         """The measured value of every class, (count,) float64."""
@@ -70,10 +97,12 @@ class Promise(ABC):
         return table
 
     def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
-        """`holds` for classes of a part of this table, `extended`, everything else taken from the
-        whole of it.
-        """
+        """`holds` for classes of a part of this table, `extended`, compared with the whole of it."""
         return self.holds
+
+    def closeness(self, table: Classes) -> tuple[Closeness, ...]:
+        """What is asked of each attribute, for methods that build classes towards it."""
+        return ()
 
     def least_subjects(self, several_records: bool) -> int:
         """The number of subjects that no class can do without.
@@ -84,13 +113,18 @@ class Promise(ABC):
         return 1
 
     def enough_subjects(self, several_records: bool) -> int:
-        """Subjects in every class that are enough for a promise about the whole, for methods that
-        can't ask it.
+        """Subjects in every class that are enough for a promise about the whole.
+
+        For methods that can't ask it.
         """
         return self.least_subjects(several_records)
 
     def nearest(self, whole_table: Classes) -> list[str]:
-        """What stands against the promise even with everybody in one class, with what would hold."""
+        """Why the promise fails even when the whole table is one class, and what would hold."""
+        return []
+
+    def nearest_among(self, people: int) -> list[str]:
+        """Why it fails with so many people in the whole population; empty where it may hold."""
         return []
 
     def worst(self, measured: np.ndarray) -> float | None:

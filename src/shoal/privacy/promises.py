@@ -1,4 +1,4 @@
-"""All promises of a policy, bound to one table: what a partitioner asks while it works."""
+"""All promises of a policy, bound to one table: what a method asks while it works."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.data.classes import Classes, Population
+from shoal.data.classes import Classes, Population, SensitiveColumn
 from shoal.data.closeness import Closeness
 from shoal.privacy.feasibility import nearest_feasible
-from shoal.privacy.promise import Promise
-from shoal.protocols import AnonymityRequirement, PrivacyModel
+from shoal.protocols import AnonymityRequirement, PrivacyModel, Promises, PromiseTerms
 
 __all__ = ["BoundPromises", "nearest_feasible"]
 
 
-class BoundPromises:
+class BoundPromises(Promises):
     """Promises, asked about any labelling of the records of one table.
 
     k: the largest number of subjects that some promise can't do without in a class; at least 1.
@@ -38,47 +37,43 @@ class BoundPromises:
         self.template = replace(
             template, subjects=template.subjects if several_records else None, quasi={}
         )
-        asked = [model for model in models if model.monotone and not _of_release(model)]
-        self._of_release = [model for model in models if not model.monotone or _of_release(model)]
-        for model in asked:
-            self.template = getattr(model, "extended", _as_it_is)(self.template)
-        self._checks = [
-            (
-                getattr(model, "population", ""),
-                getattr(model, "against", lambda _, m=model: m.holds)(self.template),
-            )
-            for model in asked
-        ]
-        self.k = max([1, *(_enough_subjects(model, several_records) for model in models)])
-        people_only = all(getattr(model, "counts_people_only", False) for model in asked)
-        self.needs_more_than_k = several_records or not people_only
-        self._asked = asked
         self._models = tuple(models)
+        self._asked = [model for model in models if _is_about_classes(model)]
+        self._of_release = [model for model in models if not _is_about_classes(model)]
+        for model in self._asked:
+            self.template = model.extended(self.template)
+        self._checks = [(model.population, model.against(self.template)) for model in self._asked]
+        self.k = max([1, *(model.enough_subjects(several_records) for model in models)])
+        people_only = all(model.counts_people_only for model in self._asked)
+        self.needs_more_than_k = several_records or not people_only
+
+    @cached_property
+    def terms(self) -> tuple[PromiseTerms, ...]:
+        """What each promise asks, in the order of the policy."""
+        return terms_of(self._models)
+
+    @property
+    def sensitive(self) -> Mapping[str, SensitiveColumn]:
+        """The sensitive columns by name; their `codes` are aligned with the records."""
+        return self.template.sensitive
 
     @cached_property
     def qids(self) -> tuple[AnonymityRequirement, ...]:
         """Every count of people that is asked; no class can do without the people of the last one."""
-        asked = [model for model in self._models if getattr(model, "counts_people_only", False)]
-        others = [
-            model for model in self._models if not getattr(model, "counts_people_only", False)
-        ]
         several = self.template.subjects is not None
-        least = max([1, *(_least_subjects(model, several) for model in others)])
+        others = [model for model in self._models if not model.counts_people_only]
+        least = max([1, *(model.least_subjects(several) for model in others)])
         counted = [
-            AnonymityRequirement(
-                tuple(getattr(model, "attributes", ())), _least_subjects(model, several)
-            )
-            for model in asked
+            AnonymityRequirement(model.attributes, model.least_subjects(several))
+            for model in self._models
+            if model.counts_people_only
         ]
         return (*counted, *([AnonymityRequirement((), least)] if least > 1 or not counted else []))
 
     @cached_property
     def relative(self) -> bool:
         """Whether some promise compares a class with all records that are in a class."""
-        return any(
-            hasattr(model, "against") and type(model).against is not Promise.against
-            for model in self._asked
-        )
+        return any(model.compares_with_table for model in self._asked)
 
     def restricted_to(self, kept: np.ndarray) -> BoundPromises:
         """The same promises with these records for the whole table."""
@@ -88,26 +83,23 @@ class BoundPromises:
 
     @property
     def about_release(self) -> bool:
-        """Whether some promise is about the release as a whole, or may break where classes that
-        keep it merge.
-        """
+        """Whether some promise is about the release as a whole, or merging classes may break it."""
         return bool(self._of_release)
 
     @property
     def release_checks_are_monotone(self) -> bool:
-        """Whether merging classes of a release that holds always gives one that holds."""
+        """Whether `release_holds` stays true when classes are merged."""
         return all(model.monotone for model in self._of_release)
 
     def release_holds(self, labels: np.ndarray, count: int) -> bool:
-        """Whether the promises about the release as a whole hold; labels as for `hold`."""
+        """Whether the promises about the release as a whole hold; labels as for `holds`."""
         classes = _labelled(self.template, labels, count, {}, {})
         return all(bool(model.holds(classes).all()) for model in self._of_release)
 
     @cached_property
     def closeness(self) -> tuple[Closeness, ...]:
         """What every t-closeness promise asks of each of its attributes."""
-        asked = [model for model in self._asked if hasattr(model, "closeness")]
-        return tuple(target for model in asked for target in model.closeness(self.template))
+        return tuple(asked for model in self._asked for asked in model.closeness(self.template))
 
     def holds(
         self,
@@ -119,9 +111,8 @@ class BoundPromises:
         """For each class 0..count-1, whether every monotone promise holds; (count,) bool.
 
         labels: (n,) integers, class of each record of the table, -1 for records to leave out. A
-        class
-        without records holds nothing. quasi: (n,) codes of the cells by attribute, where they are
-        known.
+        class without records holds nothing.
+        quasi: (n,) codes of the cells by attribute, where they are known.
         population: by table, the people who fit each class, where that is known.
         """
         classes = _labelled(self.template, labels, count, quasi or {}, population or {})
@@ -132,26 +123,18 @@ class BoundPromises:
         return result
 
 
-def _as_it_is(table: Classes) -> Classes:
-    return table
+def terms_of(models: Sequence[PrivacyModel]) -> tuple[PromiseTerms, ...]:
+    """What each promise asks, for methods."""
+    return tuple(PromiseTerms(model.model, model.sensitive, model.parameters) for model in models)
+
+
+def _is_about_classes(model: PrivacyModel) -> bool:
+    """Whether it is asked of each class while a method works, and merging classes keeps it."""
+    return model.monotone and not model.whole_table
 
 
 def _have_several_records(subjects: np.ndarray | None) -> bool:
     return subjects is not None and len(np.unique(subjects)) < len(subjects)
-
-
-def _of_release(model: PrivacyModel) -> bool:
-    return bool(getattr(model, "whole_table", False))
-
-
-def _least_subjects(model: PrivacyModel, several_records: bool) -> int:
-    return int(model.least_subjects(several_records)) if hasattr(model, "least_subjects") else 1
-
-
-def _enough_subjects(model: PrivacyModel, several_records: bool) -> int:
-    if hasattr(model, "enough_subjects"):
-        return int(model.enough_subjects(several_records))
-    return _least_subjects(model, several_records)
 
 
 def _labelled(

@@ -63,8 +63,8 @@ class SubjectShare(Promise):
             measured = np.where(records > 0, most / records, np.nan)
         return measured, (sign(most, records, as_written(self.share)) <= 0) & (records > 0)
 
-    def nearest(self, everybody: Classes) -> list[str]:
-        most, records = int(_most(everybody)[0]), int(everybody.sizes[0])
+    def nearest(self, whole_table: Classes) -> list[str]:
+        most, records = int(_most(whole_table)[0]), int(whole_table.sizes[0])
         if not records or most <= as_written(self.share) * records:
             return []
         least = -(-most * 10**6 // records) / 10**6

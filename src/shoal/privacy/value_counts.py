@@ -82,8 +82,8 @@ def table_frequencies(table: Classes, attribute: str) -> np.ndarray:
     """How often each value counts among all records that are in some class of the table; (values,)
     int64.
     """
-    everybody = Classes(np.where(table.labels >= 0, 0, -1), 1, table.subjects, table.sensitive)
-    counts = value_counts(everybody, attribute)
+    whole_table = Classes(np.where(table.labels >= 0, 0, -1), 1, table.subjects, table.sensitive)
+    counts = value_counts(whole_table, attribute)
     frequencies = np.zeros(max(sensitive_column(table, attribute).values, 1), dtype=np.int64)
     frequencies[counts.value] = counts.count
     return frequencies

@@ -47,6 +47,7 @@ from shoal.algorithms.steps.specialization import (
 )
 from shoal.errors import PartyError
 from shoal.kernels import specialize
+from shoal.protocols import FusionMethod
 
 MOST_AHEAD = 64
 MOST_LABELS = 1 << 16
@@ -63,7 +64,7 @@ _PAPER = (
 
 
 @dataclass(frozen=True)
-class PartyTds:
+class PartyTds(FusionMethod):
     """Exact batching: the table of the step-by-step rule in fewer rounds."""
 
     name: ClassVar[str] = "party-tds"
@@ -81,7 +82,7 @@ class PartyTds:
 
 
 @dataclass(frozen=True)
-class PartyTdsLiteral:
+class PartyTdsLiteral(FusionMethod):
     """The paper's rule to the letter: within a batch only new children go on."""
 
     name: ClassVar[str] = "party-tds-literal"
@@ -99,7 +100,7 @@ class PartyTdsLiteral:
 
 
 @dataclass(frozen=True)
-class PartyTdsStepwise:
+class PartyTdsStepwise(FusionMethod):
     """The baseline: one step to a round."""
 
     name: ClassVar[str] = "party-tds-stepwise"

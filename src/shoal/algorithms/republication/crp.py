@@ -38,14 +38,14 @@ from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import box_growth, farthest_first, nearest_class
-from shoal.protocols import Promises
+from shoal.protocols import Promises, Republisher
 
 PAPER = "paper"
 NEAREST, LEAST_LOSS = "nearest-mean", "least-loss"
 
 
 @dataclass(frozen=True)
-class Crp:
+class Crp(Republisher):
     """Clustering-based re-publication. Draws a random number only for `first=random`."""
 
     name: ClassVar[str] = "crp"

@@ -32,11 +32,11 @@ from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import box_growth, nearest_class
-from shoal.protocols import Promises
+from shoal.protocols import Promises, Republisher
 
 
 @dataclass(frozen=True)
-class KPprp:
+class KPprp(Republisher):
     """New records join published classes."""
 
     name: ClassVar[str] = "k-pprp"

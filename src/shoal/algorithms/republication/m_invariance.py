@@ -26,7 +26,7 @@ import numpy as np
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
-from shoal.protocols import Promises
+from shoal.protocols import Promises, Republisher
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Bucket:
 
 
 @dataclass(frozen=True)
-class MInvariance:
+class MInvariance(Republisher):
     """Signatures that stay. Draws no random number."""
 
     name: ClassVar[str] = "m-invariance"

@@ -20,7 +20,7 @@ import numpy as np
 from shoal.algorithms.steps.repair import repair
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
-from shoal.protocols import Promises
+from shoal.protocols import Promises, Republisher
 
 TABLE_METHODS = (
     "rounded-partition",
@@ -41,7 +41,7 @@ PAPER = (
 
 
 @dataclass(frozen=True)
-class Static1:
+class Static1(Republisher):
     """The increment alone, by a method for tables."""
 
     name: ClassVar[str] = "static-1"
@@ -62,7 +62,7 @@ class Static1:
 
 
 @dataclass(frozen=True)
-class Static2:
+class Static2(Republisher):
     """The whole table anew, by a method for tables, whatever was published before."""
 
     name: ClassVar[str] = "static-2"

@@ -49,7 +49,7 @@ class Targets:
 
 def targets_of(promises: Promises, records: int) -> Targets:
     """What the promises ask; those that know nothing of closeness may leave it out."""
-    return targets_for(tuple(getattr(promises, "closeness", ())), records)
+    return targets_for(promises.closeness, records)
 
 
 def targets_for(asked: tuple[Closeness, ...], records: int) -> Targets:

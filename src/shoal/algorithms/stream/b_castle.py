@@ -21,11 +21,11 @@ from shoal.algorithms.stream import castle
 from shoal.algorithms.stream.castle import BETA, DELTA, KEEP, LEFTOVERS, MU
 from shoal.algorithms.stream.emission import SNAP, TICK, with_effective_delay
 from shoal.data.space import Space
-from shoal.protocols import StreamPromises
+from shoal.protocols import StreamMethod, StreamPromises
 
 
 @dataclass(frozen=True)
-class BCastle:
+class BCastle(StreamMethod):
     """CASTLE with balanced candidate clusters; a reconstruction."""
 
     name: ClassVar[str] = "b-castle"

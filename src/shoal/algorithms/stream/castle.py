@@ -41,7 +41,7 @@ from shoal.data.partition import Partition
 from shoal.data.space import UNIT, Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
 from shoal.kernels import candidates, condense
-from shoal.protocols import StreamPromises
+from shoal.protocols import StreamMethod, StreamPromises
 
 DELTA = {"help": "further records that may arrive before one leaves", "low": 2}
 BETA = {"help": "candidate clusters at most", "low": 1}
@@ -54,7 +54,7 @@ LEFTOVERS = {
 
 
 @dataclass(frozen=True)
-class Castle:
+class Castle(StreamMethod):
     """Continuously anonymizing data streams via adaptive clustering."""
 
     name: ClassVar[str] = "castle"

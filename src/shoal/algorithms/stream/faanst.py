@@ -49,13 +49,13 @@ from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
 from shoal.errors import InfeasibleError
 from shoal.kernels import condense, mixed_means
-from shoal.protocols import StreamPromises
+from shoal.protocols import StreamMethod, StreamPromises
 
 DELAYS = ("none", "passive", "proactive")
 
 
 @dataclass(frozen=True)
-class Faanst:
+class Faanst(StreamMethod):
     """k-means over windows."""
 
     name: ClassVar[str] = "faanst"

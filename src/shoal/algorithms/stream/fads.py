@@ -51,7 +51,7 @@ from shoal.data.space import Space
 from shoal.data.stream import DROP, HOLD, NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
 from shoal.errors import InputError
 from shoal.kernels import condense
-from shoal.protocols import StreamPromises
+from shoal.protocols import StreamMethod, StreamPromises
 
 NEIGHBOURS = ("near", "knn", "grow")
 REACH = 3
@@ -65,7 +65,7 @@ over.
 
 
 @dataclass(frozen=True)
-class Fads:
+class Fads(StreamMethod):
     """Fast clustering-based anonymization of data streams."""
 
     name: ClassVar[str] = "fads"

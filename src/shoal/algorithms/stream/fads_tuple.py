@@ -38,11 +38,11 @@ from shoal.algorithms.stream.emission import (
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
 from shoal.kernels import condense
-from shoal.protocols import StreamPromises
+from shoal.protocols import StreamMethod, StreamPromises
 
 
 @dataclass(frozen=True)
-class FadsTuple:
+class FadsTuple(StreamMethod):
     """FADS by single records, with clusters that expire."""
 
     name: ClassVar[str] = "fads-tuple"

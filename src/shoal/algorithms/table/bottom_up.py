@@ -41,13 +41,13 @@ from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import agglomerate, cuts, nearest_class
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 
 RULES = {"added": agglomerate.ADDED, "union": agglomerate.UNION, "box": agglomerate.BOX}
 
 
 @dataclass(frozen=True)
-class BottomUp:
+class BottomUp(Partitioner):
     """Bottom-up greedy search of Xu and others."""
 
     name: ClassVar[str] = "bottom-up"

@@ -26,11 +26,11 @@ from shoal.algorithms.steps.segments import require_people
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
-from shoal.protocols import Promises
+from shoal.protocols import Promises, Recoder
 
 
 @dataclass(frozen=True)
-class Datafly:
+class Datafly(Recoder):
     """Parameters of the method."""
 
     name: ClassVar[str] = "datafly"

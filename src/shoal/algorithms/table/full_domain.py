@@ -49,11 +49,11 @@ from shoal.algorithms.steps.lattice import (
     levels_given,
 )
 from shoal.algorithms.steps.segments import require_people
-from shoal.data.classes import Population
+from shoal.data.classes import Population, SensitiveColumn
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
-from shoal.protocols import Promises
+from shoal.protocols import AnonymityRequirement, Promises, PromiseTerms, Recoder
 
 LARGEST = 2_000_000  # nodes that are searched one and all
 SEARCHES = ("auto", "optimal", "bottom-up", "top-down")
@@ -69,7 +69,7 @@ Place = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class FullDomain:
+class FullDomain(Recoder):
     """Parameters of the method."""
 
     name: ClassVar[str] = "full-domain"
@@ -484,20 +484,29 @@ class _ClassCache:
         return classes
 
 
-class _Part:
+class _Part(Promises):
     """Promises asked about some of the records of a table."""
 
-    relative = about_release = False
-    release_checks_are_monotone = True
-    closeness = ()
-
     def __init__(self, promises: Promises, rows: np.ndarray, records: int) -> None:
-        self.k, self.needs_more_than_k, self.qids = (
-            promises.k,
-            promises.needs_more_than_k,
-            promises.qids,
-        )
-        self._promises, self._rows, self._records = promises, rows, records
+        self.k = promises.k
+        self.needs_more_than_k = promises.needs_more_than_k
+        self._promises = promises
+        self._rows = rows
+        self._records = records
+
+    @property
+    def terms(self) -> tuple[PromiseTerms, ...]:
+        return self._promises.terms
+
+    @property
+    def sensitive(self) -> Mapping[str, SensitiveColumn]:
+        """The sensitive columns of these records."""
+        whole = self._promises.sensitive.items()
+        return {name: replace(column, codes=column.codes[self._rows]) for name, column in whole}
+
+    @property
+    def qids(self) -> tuple[AnonymityRequirement, ...]:
+        return self._promises.qids
 
     def holds(
         self,
@@ -511,12 +520,6 @@ class _Part:
             count,
             {name: self._whole(codes, 0) for name, codes in (quasi or {}).items()},
         )
-
-    def release_holds(self, labels: np.ndarray, count: int) -> bool:
-        return True
-
-    def restricted_to(self, kept: np.ndarray) -> Promises:
-        return self
 
     def _whole(self, values: np.ndarray, rest: int) -> np.ndarray:
         """The values carried to all records."""

@@ -32,7 +32,7 @@ from shoal.algorithms.steps.segments import require_people
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
-from shoal.protocols import Promises
+from shoal.protocols import Promises, Recoder
 
 LARGEST = 2_000_000  # nodes of all sets of attributes together
 
@@ -40,7 +40,7 @@ Attributes = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Incognito:
+class Incognito(Recoder):
     """Parameters of the method."""
 
     name: ClassVar[str] = "incognito"

@@ -22,11 +22,11 @@ from shoal.algorithms.steps.targets import targets_of
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import greedy_clusters
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 
 
 @dataclass(frozen=True)
-class KMember:
+class KMember(Partitioner):
     """Greedy k-member clustering."""
 
     name: ClassVar[str] = "k-member"

@@ -46,7 +46,7 @@ from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InputError
 from shoal.kernels import class_refinement, cuts, nearest_class, peeling, rounded_cut
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 
 BINS = (32, 24, 16, 12, 8, 6, 4, 3, 2, 1)  # of a linear attribute's range
 LARGEST_LATTICE = 200_000  # vectors written down; above, levels are dropped
@@ -88,7 +88,7 @@ class Units(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LatticePeeling:
+class LatticePeeling(Partitioner):
     """Parameters of the method."""
 
     name: ClassVar[str] = "lattice-peeling"

@@ -22,11 +22,11 @@ from shoal.algorithms.steps.targets import Targets, targets_for
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import close_classes
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 
 
 @dataclass(frozen=True)
-class Mdav:
+class Mdav(Partitioner):
     """Maximum distance to average vector, fixed class size. Ties go to the lower record."""
 
     name: ClassVar[str] = "mdav"

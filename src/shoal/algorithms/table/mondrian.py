@@ -27,11 +27,11 @@ from shoal.algorithms.steps.segments import cut_by_rule, require_people
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import cuts
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 
 
 @dataclass(frozen=True)
-class Mondrian:
+class Mondrian(Partitioner):
     """Strict Mondrian. Permuting the records permutes the classes and changes nothing else."""
 
     name: ClassVar[str] = "mondrian"

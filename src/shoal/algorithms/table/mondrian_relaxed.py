@@ -25,11 +25,11 @@ from shoal.algorithms.steps.segments import cut_by_rule, require_people
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import cuts
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 
 
 @dataclass(frozen=True)
-class MondrianRelaxed:
+class MondrianRelaxed(Partitioner):
     """Relaxed Mondrian: classes of nearly equal size, wherever equal records lie."""
 
     name: ClassVar[str] = "mondrian-relaxed"

@@ -22,11 +22,11 @@ from shoal.algorithms.steps.targets import Targets, targets_of
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import centres
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 
 
 @dataclass(frozen=True)
-class Oka:
+class Oka(Partitioner):
     """One-pass k-means algorithm."""
 
     name: ClassVar[str] = "oka"

@@ -40,7 +40,7 @@ from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError, InputError
 from shoal.kernels import class_refinement, rounded_cut
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 
 PAPER = {
     "dimension": "widest",
@@ -88,7 +88,7 @@ REFINEMENTS = {"light": Refinement(64, 2, 1), "full": Refinement(1024, 8, 3)}
 
 
 @dataclass(frozen=True)
-class RoundedPartition:
+class RoundedPartition(Partitioner):
     """Parameters of the method; those left empty follow `preset`."""
 
     name: ClassVar[str] = "rounded-partition"

@@ -42,7 +42,7 @@ from shoal.algorithms.table.tcloseness_merge import merged
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import close_classes, exchange
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 
 TRADE_OFF, MUST = 5e3, 5e7
 """What an excess of 1 weighs, in mean squared errors of a record: at first, and where it has to go.
@@ -54,7 +54,7 @@ SETTLED = 500
 
 
 @dataclass(frozen=True)
-class TCloseness:
+class TCloseness(Partitioner):
     """t-closeness by exchange between classes."""
 
     name: ClassVar[str] = "tcloseness"

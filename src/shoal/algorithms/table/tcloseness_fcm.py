@@ -27,14 +27,14 @@ from shoal.algorithms.table.tcloseness_merge import clustered
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import centres, close_classes
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 
 ROUNDS = 100
 """Of fuzzy c-means at most."""
 
 
 @dataclass(frozen=True)
-class TClosenessFcm:
+class TClosenessFcm(Partitioner):
     """Equi-sized fuzzy c-means, then merging."""
 
     name: ClassVar[str] = "tcloseness-fcm"

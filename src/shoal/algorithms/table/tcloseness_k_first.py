@@ -25,7 +25,7 @@ from shoal.algorithms.table.tcloseness_merge import clustered
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import close_classes
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 
 CANDIDATES = {
     "help": "nearest records tried to bring a class within t; 0 is all, as printed",
@@ -34,7 +34,7 @@ CANDIDATES = {
 
 
 @dataclass(frozen=True)
-class TClosenessKFirst:
+class TClosenessKFirst(Partitioner):
     """k-anonymity-first t-closeness. Without t-closeness among the promises it is MDAV."""
 
     name: ClassVar[str] = "tcloseness-k-first"

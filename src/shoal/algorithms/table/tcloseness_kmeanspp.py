@@ -42,7 +42,7 @@ from shoal.algorithms.table.tcloseness_merge import merged
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import centres, close_classes, exchange
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 
 ROUNDS = 100
 """Of k-means at most."""
@@ -52,7 +52,7 @@ AN_EXCESS = 5e7
 
 
 @dataclass(frozen=True)
-class TClosenessKMeansPP:
+class TClosenessKMeansPP(Partitioner):
     """Algorithm 1. Without t-closeness among the promises all records are one group."""
 
     name: ClassVar[str] = "tcloseness-kmeanspp"

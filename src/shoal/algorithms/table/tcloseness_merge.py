@@ -24,11 +24,11 @@ from shoal.algorithms.table.mdav import microaggregation
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import close_classes
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 
 
 @dataclass(frozen=True)
-class TClosenessMerge:
+class TClosenessMerge(Partitioner):
     """MDAV, then merging. Without t-closeness among the promises it is MDAV."""
 
     name: ClassVar[str] = "tcloseness-merge"

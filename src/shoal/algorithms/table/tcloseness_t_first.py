@@ -28,11 +28,11 @@ from shoal.algorithms.table.tcloseness_merge import clustered
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import close_classes
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 
 
 @dataclass(frozen=True)
-class TClosenessTFirst:
+class TClosenessTFirst(Partitioner):
     """t-closeness-first. Without t-closeness among the promises records are taken in table
     order.
     """

@@ -32,11 +32,11 @@ from shoal.algorithms.steps.specialization import (
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
-from shoal.protocols import Promises
+from shoal.protocols import Promises, Recoder
 
 
 @dataclass(frozen=True)
-class TopDownSpecialization:
+class TopDownSpecialization(Recoder):
     """Top-down specialization of Fung, Wang and Yu."""
 
     name: ClassVar[str] = "tds"

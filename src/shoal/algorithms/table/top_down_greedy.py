@@ -40,7 +40,7 @@ from shoal.algorithms.steps.segments import (
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import cuts, greedy_split
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 
 DEPTH = 16
 RULES = {
@@ -51,7 +51,7 @@ RULES = {
 
 
 @dataclass(frozen=True)
-class TopDownGreedy:
+class TopDownGreedy(Partitioner):
     """Top-down greedy search of Xu and others."""
 
     name: ClassVar[str] = "top-down-greedy"

@@ -162,7 +162,7 @@ def measure(
     progress("measuring utility and risk")
     scores = {name: metric().score(release) for name, metric in registry.metrics().items()}
     people = release.classes.people()
-    content = {
+    content: dict[str, Any] = {
         "shoal": VERSION,
         "verb": "audit",
         "method": None,

@@ -16,7 +16,6 @@ from shoal.data.schema import Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Column, Table, as_text, encode_text
 from shoal.errors import InputError
-from shoal.privacy.promise import Promise
 
 
 class Measures:
@@ -203,11 +202,11 @@ def _key(codes: list[np.ndarray], sizes: tuple[int, ...]) -> np.ndarray:
 def _not_for_streams(model: Any, has_reference: bool) -> list[str]:
     """Why a promise can't be kept while a table is still growing; nothing where it can."""
     name = f"promise '{model.model}'"
-    if not model.monotone or getattr(model, "whole_table", False):
+    if not model.monotone or model.whole_table:
         return [f"{name}: is about a table as a whole, and a stream is never whole; leave it out"]
     if model.model == "t-closeness" and has_reference:
         return []  # compared with the reference, it is a promise about shares like others
-    if getattr(model, "against", None) is not None and type(model).against is not Promise.against:
+    if model.compares_with_table:
         remedy = (
             "name a table to compare with (reference)"
             if model.model == "t-closeness"
@@ -216,7 +215,7 @@ def _not_for_streams(model: Any, has_reference: bool) -> list[str]:
         return [
             f"{name}: compares every class with the whole table, and a stream has none; {remedy}"
         ]
-    if getattr(model, "population", ""):
+    if model.population:
         return [
             f"{name}: compares classes with a population, which is not offered for streams; leave"
             " it out"

@@ -16,6 +16,8 @@ from shoal.data.stream import NEW, REUSE, Arrivals, Emissions
 from shoal.jobs.audit.reference import Measures
 from shoal.privacy import SubjectShare
 from shoal.privacy.parameters import as_written
+from shoal.privacy.promises import terms_of
+from shoal.protocols import PromiseTerms, StreamPromises
 
 MOST_MEMBERS = 100_000
 """A cluster whose members must be known for another one to join takes no more than this."""
@@ -29,7 +31,7 @@ Sensitive = Callable[[np.ndarray], pl.DataFrame]
 """`sensitive(seq)`: the sensitive cells of records that are held."""
 
 
-class BoundToStream:
+class BoundToStream(StreamPromises):
     """Promises about clusters, each measured on its own members.
 
     k: the largest number of subjects that some promise can't do without. Promises that every
@@ -53,7 +55,9 @@ class BoundToStream:
         self.needs_more_than_k = not all(model.counts_people_only for model in models)
         self._caps = [model for model in models if isinstance(model, SubjectShare)]
         self._recheck = [
-            model for model in models if not model.counts_people_only and not _only_grows(model)
+            model
+            for model in models
+            if not model.counts_people_only and not model.survives_additions
         ]
         self.by_cells = measures.has_subject and len(self._recheck) > len(self._caps)
         self._members: dict[str, tuple[np.ndarray, pl.DataFrame]] = {}
@@ -62,6 +66,11 @@ class BoundToStream:
             set()
         )  # cells that somebody may join in this release: no new cluster shows them
         self._marks = np.zeros(MARKS // 8 if self.by_cells else 0, np.uint8)
+
+    @property
+    def terms(self) -> tuple[PromiseTerms, ...]:
+        """What each promise asks, in the order of the policy."""
+        return terms_of(self._models)
 
     def capped(self, records: Arrivals, labels: np.ndarray) -> np.ndarray:
         """The labels with -1 for records by which somebody would own too much of a new cluster; the
@@ -301,9 +310,3 @@ def within_share(
     rank = np.empty(len(people), np.int64)
     rank[order] = np.arange(len(people)) - (np.cumsum(asks) - asks)[pair[order]]
     return rank < added(fits)[pair]
-
-
-def _only_grows(model: Any) -> bool:
-    """Whether one more member never breaks it: it counts different values, not shares."""
-    counts_values = model.model in ("p-sensitive-k-anonymity", "k-l-diversity")
-    return counts_values or getattr(model, "kind", "") == "distinct"

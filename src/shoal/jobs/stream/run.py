@@ -26,11 +26,11 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from shoal.connectors import files, kafka
-from shoal.connectors.feeds import Feed, Piece, feed_of
+from shoal.connectors.feeds import Feed, feed_of
 from shoal.connectors.outputs import remove_uncommitted_certificate
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
-from shoal.data.stream import KINDS
+from shoal.data.stream import KINDS, Piece
 from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError, PromiseError, os_errors_as_input_errors
 from shoal.jobs.stream.certify import release_by_release, stream_certificate, whole_stream
