@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
@@ -208,7 +208,6 @@ class Partitioner(NamedMethod, Protocol):
         """
 
 
-@runtime_checkable
 class Recoder(NamedMethod, Protocol):
     """Global recoding: generalizes every value of an attribute the same way in all records."""
 

@@ -11,6 +11,7 @@ import shoal
 from shoal.data.matrix import Matrix
 from shoal.policy import registry
 from shoal.policy.parameters import coerce_parameter
+from shoal.protocols import Promises
 from shoal.testing import check_partitioner, small_matrices
 from strategies import policies_with_tables
 
@@ -75,10 +76,10 @@ def test_parameters_have_help_and_defaults_within_their_limits(method):
 def test_a_hundred_thousand_equal_records_are_no_trap(name):
     matrix = Matrix.from_columns(np.zeros((100_000, 3), dtype=np.int32), [1.0, 1.0, 0.0])
 
-    class JustK:
+    class JustK(Promises):
         k, needs_more_than_k = 10, False
 
-        def holds(self, labels, count):
+        def holds(self, labels, count, quasi=None, population=None):
             return np.bincount(labels[labels >= 0], minlength=count) >= 10
 
     partition = (

@@ -12,9 +12,10 @@ from test_partitioners import variants
 import shoal
 from shoal.policy import registry
 from shoal.policy.parameters import coerce_parameter
+from shoal.privacy import KAnonymity, LDiversity, TCloseness
 from shoal.protocols import AnonymityRequirement
 from shoal.reports.text import explanation_sentences
-from shoal.testing import OnlyK, check_recoder, small_matrices
+from shoal.testing import OnlyK, check_recoder, promises_on, small_matrices
 from strategies import policies_with_tables, without_means
 
 METHODS = [m for m in registry.methods().values() if m.verb == "publish" and m.recodes_globally]
@@ -28,6 +29,9 @@ def test_battery(variant):
         matrix = replace(matrix, names=names, label=matrix.codes[:, 0] % 3)
         for k in (2, 3, 10):
             check_recoder(variant, matrix, OnlyK(matrix, k))
+        if matrix.records > 5:
+            for more in (LDiversity("ill", 2), TCloseness(("income",), 0.4)):
+                check_recoder(variant, matrix, promises_on(matrix, KAnonymity(2), more))
         if matrix.attributes > 1:
             check_recoder(
                 variant,

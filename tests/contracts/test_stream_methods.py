@@ -13,6 +13,7 @@ from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.parameters import coerce_parameter
 from shoal.policy.policy import Policy
+from shoal.testing import check_stream_method
 from stream_cases import ADVERSARIAL, broken_rules, policy_of, run, stream_of, streams
 
 METHODS = sorted(m.name for m in registry.methods().values() if m.verb == "stream")
@@ -34,6 +35,13 @@ def variants(method):
 
 
 VARIANTS = [(method, variant) for method in METHODS for variant in variants(method)]
+
+
+@pytest.mark.parametrize(("method", "variant"), VARIANTS, ids=str)
+def test_battery(method, variant):
+    implementation = registry.methods()[method].implementation
+    for delta in (20, 200):
+        check_stream_method(implementation(delta=delta, **variant))
 
 
 @pytest.mark.parametrize(("method", "variant"), VARIANTS, ids=str)

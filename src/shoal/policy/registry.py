@@ -116,7 +116,9 @@ def method(name: str, verb: str) -> Method:
 
 def socket_of(implementation: type, verb: str) -> type:
     """The protocol that a method of this verb keeps."""
-    return Recoder if verb == "publish" and hasattr(implementation, "cut") else SOCKETS[verb]
+    if verb == "publish" and callable(getattr(implementation, "cut", None)):
+        return Recoder  # a partitioner may well have a parameter of that name
+    return SOCKETS[verb]
 
 
 # What is here

@@ -141,5 +141,6 @@ class DeltaPresence(_AgainstPopulation):
 
     def report(self, classes: Classes) -> dict[str, Any]:
         share = self.measure(classes)
-        least = 0.0 if self.of(classes).outside else float(np.nanmin(share)) if len(share) else None
+        known = share[~np.isnan(share)]
+        least = 0.0 if self.of(classes).outside else float(known.min()) if len(known) else None
         return super().report(classes) | {"measured_min": least}

@@ -1,47 +1,43 @@
-"""The contract battery: what every method must keep, for those who write one.
-
-    from shoal.testing import check_partitioner, small_matrices
-    for matrix in small_matrices():
-        check_partitioner(MyMethod(), matrix, k=3)
-
-A check raises AssertionError that names what was broken.
-"""
+"""What every method that publishes tables must keep."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
+from shoal.algorithms.steps.repair import repair
 from shoal.data.classes import Population
-from shoal.data.closeness import Closeness
 from shoal.data.cut import Cut
-from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
-from shoal.protocols import AnonymityRequirement, Partitioner, Recoder
+from shoal.privacy.feasibility import nearest_feasible
+from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.l_diversity import LDiversity
+from shoal.privacy.promise import Promise
+from shoal.privacy.t_closeness import TCloseness
+from shoal.protocols import AnonymityRequirement, Partitioner, Promises, Recoder
+from shoal.testing.matrices import promises_on, table_of
 
 
-class OnlyK:
-    """The simplest promises: k distinct subjects in every class, over each of some sets of
-    attributes.
+class OnlyK(Promises):
+    """The simplest promises: k distinct subjects in every class, over some sets of attributes.
+
+    A plain loop over the classes that shares no code with the promises of the library.
     """
-
-    closeness: tuple[Closeness, ...] = ()
-    relative = about_release = False
-    release_checks_are_monotone = True
 
     def __init__(
         self, matrix: Matrix, k: int, qids: tuple[AnonymityRequirement, ...] | None = None
     ) -> None:
-        self.qids = (AnonymityRequirement((), k),) if qids is None else qids
-        self.k = max(qid.k for qid in self.qids)
+        self._qids = (AnonymityRequirement((), k),) if qids is None else qids
+        self.k = max(qid.k for qid in self._qids)
         self._subjects = np.arange(matrix.records) if matrix.subjects is None else matrix.subjects
         self.needs_more_than_k = matrix.subjects is not None
 
-    def release_holds(self, labels: np.ndarray, count: int) -> bool:
-        return True
+    @property
+    def qids(self) -> tuple[AnonymityRequirement, ...]:
+        return self._qids
 
     def holds(
         self,
@@ -51,13 +47,10 @@ class OnlyK:
         population: Mapping[str, Population] | None = None,
     ) -> np.ndarray:
         enough = [
-            all(self._enough(labels == c, labels, q, quasi) for q in self.qids)
+            all(self._enough(labels == c, labels, q, quasi) for q in self._qids)
             for c in range(count)
         ]
         return np.array(enough, dtype=bool)
-
-    def restricted_to(self, kept: np.ndarray) -> OnlyK:
-        return self
 
     def _enough(
         self,
@@ -66,7 +59,7 @@ class OnlyK:
         qid: AnonymityRequirement,
         quasi: Mapping[str, np.ndarray] | None,
     ) -> bool:
-        """Whether enough people share the members' cells of the attributes that the count is about."""
+        """Whether enough people share the members' cells of the attributes of the requirement."""
         if qid.attributes and quasi is not None and members.any():
             one = np.flatnonzero(members)[0]
             alike = [quasi[name] == quasi[name][one] for name in qid.attributes]
@@ -77,15 +70,13 @@ class OnlyK:
 def check_partitioner(
     method: Partitioner, matrix: Matrix, k: int, seed: int = 0
 ) -> Partition | None:
-    """Every record in one class of at least k people, the same again with the same seed, the matrix
-    untouched.
+    """Every record in one class of at least k people; the same seed, the same partition.
 
-    Classes may still fail where subjects have several records: the shared repair follows a method,
-    and so it does here. Returns the partition, None where k people can't be found and the method
-    says so.
+    The matrix stays untouched. Classes may still fail where subjects have several records: the
+    shared repair follows a method, and so it does here. Then the same with l-diversity or
+    t-closeness beside k, on the matrix's `sensitive_columns`. Returns the partition, None where k
+    people can't be found and the method says so.
     """
-    from shoal.algorithms.steps.repair import repair
-
     promises = OnlyK(matrix, k)
     before = matrix.codes.copy()
     if matrix.people < k:
@@ -108,7 +99,23 @@ def check_partitioner(
     assert promises.holds(repaired.labels, repaired.count).all(), (
         f"{method.name}: a class has fewer than {k} people"
     )
+    check_with_sensitive_values(method, matrix, k, seed)
     return repaired
+
+
+def check_with_sensitive_values(method: Partitioner, matrix: Matrix, k: int, seed: int = 0) -> None:
+    """Every class keeps l-diversity (for odd k) or t-closeness (for even k) beside k-anonymity."""
+    more: Promise = LDiversity("ill", 2) if k % 2 else TCloseness(("income",), 0.4)
+    models = (KAnonymity(max(k, 2)), more)
+    if nearest_feasible(models, table_of(matrix)):
+        return
+    promises = promises_on(matrix, *models)
+    found = method.partition(matrix, promises, np.random.default_rng(seed))
+    check_partition(found, matrix.records)
+    repaired = repair(matrix, found, promises)
+    assert promises.holds(repaired.labels, repaired.count).all(), (
+        f"{method.name}: a class breaks {more.model}"
+    )
 
 
 def check_partition(partition: Partition, records: int) -> None:
@@ -118,14 +125,17 @@ def check_partition(partition: Partition, records: int) -> None:
     assert np.array_equal(np.unique(partition.labels), np.arange(partition.count))
 
 
-def check_recoder(method: Recoder, matrix: Matrix, promises: OnlyK, seed: int = 0) -> Cut | None:
-    """Every promise kept by the cells that the cut shows, the same again with the same seed, the
-    matrix untouched.
+def check_recoder(method: Recoder, matrix: Matrix, promises: Promises, seed: int = 0) -> Cut | None:
+    """Every promise kept by the cells that the cut shows; the same seed, the same cut.
 
-    Returns the cut, None where there are too few people and the method says so.
+    The matrix stays untouched. promises: `OnlyK`, or `promises_on` the matrix and its sensitive
+    values. Returns the cut, None where there are too few people and the method says so.
     """
     before = matrix.codes.copy()
-    build: Callable[[], Cut] = lambda: method.cut(matrix, promises, np.random.default_rng(seed))  # noqa: E731
+
+    def build() -> Cut:
+        return method.cut(matrix, promises, np.random.default_rng(seed))
+
     if matrix.people < promises.k:
         try:
             build()
@@ -146,14 +156,14 @@ def check_recoder(method: Recoder, matrix: Matrix, promises: OnlyK, seed: int = 
             assert np.array_equal(starts, same), f"{method.name}: the same seed gave another cut"
             ascends = starts[0] == 0 and (np.diff(starts) > 0).all()
             assert ascends, f"{method.name}: spans of attribute {j} don't ascend from 0"
-    assert promises.holds(labels, count, cells).all(), f"{method.name}: a class breaks a promise"
+    remaining = promises.restricted_to(labels >= 0)
+    assert remaining.holds(labels, count, cells).all(), f"{method.name}: a class breaks a promise"
+    assert remaining.release_holds(labels, count), f"{method.name}: the release breaks a promise"
     return first
 
 
 def cells_of(cut: Cut, matrix: Matrix) -> tuple[np.ndarray, int, dict[str, np.ndarray]]:
-    """Class of each record by equal cells (-1 suppressed), how many there are, and the cells by
-    attribute.
-    """
+    """Class of each record by equal cells, -1 suppressed; their number; the cells by attribute."""
     turn = cut.round_of_record()
     columns = np.zeros((matrix.records, matrix.attributes), dtype=np.int64)
     for number, one in enumerate(cut.rounds):
@@ -164,27 +174,3 @@ def cells_of(cut: Cut, matrix: Matrix) -> tuple[np.ndarray, int, dict[str, np.nd
     labels = np.full(matrix.records, -1, dtype=np.int32)
     distinct, labels[turn >= 0] = np.unique(columns[turn >= 0], axis=0, return_inverse=True)
     return labels, len(distinct), {name: columns[:, j] for j, name in enumerate(names)}
-
-
-def small_matrices(seed: int = 0) -> Iterator[Matrix]:
-    """Matrices that methods stumble over: ties everywhere, constants, one attribute, trees,
-    repeated people.
-    """
-    rng = np.random.default_rng(seed)
-    tree = Hierarchy.from_paths(
-        [
-            [f"v{i}", f"g{i // 2}", f"h{i // 6}", "*"] if i < 9 else [f"v{i}", "rest", "*"]
-            for i in range(12)
-        ]
-    )
-    for records in (1, 2, 3, 7, 20, 61):
-        for attributes in (1, 2, 5):
-            yield Matrix.from_columns(
-                rng.integers(0, 50, (records, attributes)), [49.0] * attributes
-            )
-            yield Matrix.from_columns(rng.integers(0, 2, (records, attributes)), [1.0] * attributes)
-        yield Matrix.from_columns(np.zeros((records, 2)), [0.0, 5.0])
-        mixed = np.column_stack([rng.integers(0, 12, records), rng.integers(0, 9, records)])
-        yield Matrix.from_columns(mixed, [tree, 8.0], weights=[2.0, 0.5])
-        people = np.unique(rng.integers(0, max(1, records // 2), records), return_inverse=True)[1]
-        yield Matrix.from_columns(mixed, [tree, 8.0], subjects=people)

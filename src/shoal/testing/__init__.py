@@ -1,0 +1,40 @@
+"""The contract battery: what whatever is plugged in must keep, for those who write it.
+
+    from shoal.testing import check_partitioner, small_matrices
+    for matrix in small_matrices():
+        check_partitioner(MyMethod(), matrix, k=3)
+
+A check raises AssertionError that names what was broken. There is one for every socket.
+"""
+
+from __future__ import annotations
+
+from shoal.testing.hierarchies import check_hierarchy_maker
+from shoal.testing.matrices import promises_on, sensitive_columns, small_matrices
+from shoal.testing.methods import (
+    OnlyK,
+    cells_of,
+    check_partition,
+    check_partitioner,
+    check_recoder,
+)
+from shoal.testing.metrics import check_metric, small_releases
+from shoal.testing.promises import check_promise, small_classes
+from shoal.testing.streams import check_stream_method
+
+__all__ = [
+    "OnlyK",
+    "cells_of",
+    "check_hierarchy_maker",
+    "check_metric",
+    "check_partition",
+    "check_partitioner",
+    "check_promise",
+    "check_recoder",
+    "check_stream_method",
+    "promises_on",
+    "sensitive_columns",
+    "small_classes",
+    "small_matrices",
+    "small_releases",
+]

@@ -1,0 +1,85 @@
+"""What every measure of utility or risk must keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from shoal.data.classes import Classes
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.release import Release, is_suppressed, label_classes, read_columns
+from shoal.data.schema import Attribute, Kind, Role, Schema
+from shoal.data.table import Table
+from shoal.protocols import Metric
+
+ROUNDING = 1e-9
+
+
+def small_releases(seed: int = 0) -> Iterator[Release]:
+    """Releases of all kinds: none suppressed, some, all; with people, labels and originals or not."""
+    rng = np.random.default_rng(seed)
+    for records in (0, 1, 7, 40):
+        for share in (0.0, 0.2, 1.0):
+            ages = rng.integers(0, 100, records)
+            towns = rng.integers(0, 6, records)
+            kept = rng.random(records) >= share
+            release = _release(ages, towns, kept)
+            yield release
+            people = np.unique(rng.integers(0, max(1, records // 2), records), return_inverse=True)
+            yield replace(
+                release,
+                classes=replace(release.classes, subjects=people[1].astype(np.int32)),
+                required_k=3,
+                label=rng.integers(0, 3, records),
+                originals={"age": ages.astype(np.float64)},
+            )
+
+
+def _release(ages: np.ndarray, towns: np.ndarray, kept: np.ndarray) -> Release:
+    """Ages in tens, towns as they are or by region; (n,) each, kept: who is not suppressed."""
+    tree = Hierarchy.from_paths([[f"town-{i}", f"region-{i // 3}", "*"] for i in range(6)])
+    attributes = (
+        Attribute("age", Role.QUASI, Kind.NUMBER, domain=(0.0, 100.0)),
+        Attribute("town", Role.QUASI, hierarchy=tree),
+    )
+    spans = [f"[{a // 10 * 10}, {a // 10 * 10 + 9}]" for a in ages.tolist()]
+    places = [f"town-{t}" if t < 3 else f"region-{t // 3}" for t in towns.tolist()]
+    cells = {
+        name: [text if keep else "*" for text, keep in zip(texts, kept.tolist(), strict=True)]
+        for name, texts in (("age", spans), ("town", places))
+    }
+    frame = pl.DataFrame(cells, schema={"age": pl.String, "town": pl.String})
+    columns, findings = read_columns(Table(frame), Schema(attributes))
+    assert not findings, findings
+    suppressed = is_suppressed(columns, "*")
+    labels, count = label_classes(columns, suppressed)
+    return Release(columns, Classes(labels, count))
+
+
+def check_metric(metric: Metric, seed: int = 0) -> None:
+    """A number or None on every release, the same for any order of the records."""
+    rng = np.random.default_rng(seed)
+    for release in small_releases(seed):
+        score = metric.score(release)
+        is_number = isinstance(score, (int, float)) and not isinstance(score, bool)
+        assert score is None or is_number, f"{metric.name}: {score!r} is neither a number nor None"
+        assert score is None or not np.isnan(score), f"{metric.name}: NaN; None says 'not known'"
+        assert metric.score(release) == score, f"{metric.name}: asked twice, it answers differently"
+        again = metric.score(_in_order(release, rng.permutation(release.records)))
+        same = again == score if score is None or again is None else np.isclose(again, score)
+        assert same, f"{metric.name}: the order of the records changes it"
+
+
+def _in_order(release: Release, rows: np.ndarray) -> Release:
+    classes = release.classes
+    subjects = None if classes.subjects is None else classes.subjects[rows]
+    return replace(
+        release,
+        columns=tuple(replace(column, codes=column.codes[rows]) for column in release.columns),
+        classes=replace(classes, labels=classes.labels[rows], subjects=subjects),
+        label=None if release.label is None else release.label[rows],
+        originals={name: values[rows] for name, values in release.originals.items()},
+    )
