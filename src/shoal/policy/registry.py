@@ -180,6 +180,8 @@ def _named_classes(module: ModuleType, mark: str) -> Iterator[tuple[str, Any]]:
 
 # What comes from elsewhere
 
+MOST_NAMED = 3  # parts of a protocol that a message lists
+
 
 @dataclass(frozen=True)
 class PlugIn:
@@ -198,7 +200,8 @@ class PlugIn:
         fields = {field.name for field in dataclasses.fields(self.thing)}
         lacking = [n for n in _parts_of(socket) if n not in fields and not hasattr(self.thing, n)]
         if lacking:
-            self.refuse(f"lacks {', '.join(lacking)} of {socket.__name__}")
+            more = f" and {len(lacking) - MOST_NAMED} more" if len(lacking) > MOST_NAMED else ""
+            self.refuse(f"lacks {', '.join(lacking[:MOST_NAMED])}{more} of {socket.__name__}")
 
 
 def _plug_ins(group: str, mark: str, taken: set[str]) -> Iterator[tuple[str, PlugIn]]:

@@ -61,7 +61,7 @@ class AlphaKAnonymity(Promise):
         return self.alpha
 
     @property
-    def attributes(self) -> tuple[str, ...]:  # type: ignore[override]
+    def attributes(self) -> tuple[str, ...]:
         return (self.attribute,)
 
     @property

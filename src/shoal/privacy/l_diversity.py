@@ -75,7 +75,7 @@ class LDiversity(Promise):
         return self.l
 
     @property
-    def attributes(self) -> tuple[str, ...]:  # type: ignore[override]
+    def attributes(self) -> tuple[str, ...]:
         return (self.attribute,)
 
     @property

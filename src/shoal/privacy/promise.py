@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import Field, fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -40,10 +40,13 @@ class Promise(ABC):
     population: str = ""
     """The table of the population that classes are compared with; none for most promises."""
 
-    attributes: tuple[str, ...]
-    """The attributes that the promise is about, as a certificate lists them."""
-
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    if TYPE_CHECKING:  # a field or a property of each promise; one here would hide the fields
+
+        @property
+        def attributes(self) -> tuple[str, ...]:
+            """The attributes that the promise is about, as a certificate lists them."""
 
     @abstractmethod
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:

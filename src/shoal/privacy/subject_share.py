@@ -34,7 +34,7 @@ class SubjectShare(Promise):
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = False
-    attributes: ClassVar[tuple[str, ...]] = ()  # type: ignore[misc]
+    attributes: ClassVar[tuple[str, ...]] = ()
 
     share: float = field(
         metadata={

@@ -19,7 +19,7 @@ ROUNDING = 1e-9
 
 
 def small_releases(seed: int = 0) -> Iterator[Release]:
-    """Releases of all kinds: none suppressed, some, all; with people, labels and originals or not."""
+    """Releases of all kinds: with suppressed records, people, labels and originals, or without."""
     rng = np.random.default_rng(seed)
     for records in (0, 1, 7, 40):
         for share in (0.0, 0.2, 1.0):

@@ -1,0 +1,135 @@
+"""The stable door for whoever writes plug-ins: all that one needs, from one place.
+
+What is named here keeps its name and meaning from version to version; anything else inside Shoal
+may move. `docs/extending.md` writes a plug-in for every socket.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from shoal.data.classes import Classes, Population, SensitiveColumn
+from shoal.data.closeness import Closeness
+from shoal.data.cut import Cut
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.ledger_view import LedgerView, Placement
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.data.release import Release
+from shoal.data.space import Space
+from shoal.data.stream import (
+    DROP,
+    HOLD,
+    NEW,
+    REUSE,
+    SUPPRESS,
+    Arrivals,
+    Emissions,
+    Piece,
+    State,
+)
+from shoal.errors import InfeasibleError, InputError
+from shoal.privacy.exact import sign
+from shoal.privacy.parameters import as_written
+from shoal.privacy.promise import Promise
+from shoal.privacy.value_counts import ValueCounts, sensitive_column, value_counts
+from shoal.protocols import (
+    AnonymityRequirement,
+    HierarchyMaker,
+    Metric,
+    Partitioner,
+    PrivacyModel,
+    Promises,
+    PromiseTerms,
+    Recoder,
+    Renderer,
+    Republisher,
+    Sink,
+    Source,
+    StreamMethod,
+    StreamPromises,
+    StreamPublisher,
+)
+
+if TYPE_CHECKING:
+    from shoal.testing import (
+        OnlyK,
+        check_hierarchy_maker,
+        check_metric,
+        check_partitioner,
+        check_promise,
+        check_recoder,
+        check_stream_method,
+        promises_on,
+        sensitive_columns,
+        small_classes,
+        small_matrices,
+        small_releases,
+    )
+
+__all__ = [
+    "DROP",
+    "HOLD",
+    "NEW",
+    "REUSE",
+    "SUPPRESS",
+    "AnonymityRequirement",
+    "Arrivals",
+    "Classes",
+    "Closeness",
+    "Cut",
+    "Emissions",
+    "Hierarchy",
+    "HierarchyMaker",
+    "InfeasibleError",
+    "InputError",
+    "LedgerView",
+    "Matrix",
+    "Metric",
+    "OnlyK",
+    "Partition",
+    "Partitioner",
+    "Piece",
+    "Placement",
+    "Population",
+    "PrivacyModel",
+    "Promise",
+    "PromiseTerms",
+    "Promises",
+    "Recoder",
+    "Release",
+    "Renderer",
+    "Republisher",
+    "SensitiveColumn",
+    "Sink",
+    "Source",
+    "Space",
+    "State",
+    "StreamMethod",
+    "StreamPromises",
+    "StreamPublisher",
+    "ValueCounts",
+    "as_written",
+    "check_hierarchy_maker",
+    "check_metric",
+    "check_partitioner",
+    "check_promise",
+    "check_recoder",
+    "check_stream_method",
+    "promises_on",
+    "sensitive_column",
+    "sensitive_columns",
+    "sign",
+    "small_classes",
+    "small_matrices",
+    "small_releases",
+    "value_counts",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The battery, which compiles kernels: it is imported only by those who test with it."""
+    if name not in __all__:
+        raise AttributeError(f"module 'shoal.extend' has no attribute '{name}'")
+    return getattr(importlib.import_module("shoal.testing"), name)

@@ -1,0 +1,141 @@
+"""Plug-ins that can't be used are refused in one line that names their package."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import pytest
+
+from shoal.cli.main import status_of
+from shoal.errors import InputError
+from shoal.policy import registry
+
+METRIC = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+@dataclass(frozen=True)
+class Thing:
+    name: ClassVar[str] = "{name}"
+
+    def score(self, release):
+        return 1.0
+"""
+METHOD = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+@dataclass(frozen=True)
+class Thing:
+    name: ClassVar[str] = "{name}"
+    paper: ClassVar[str] = "none"
+    verb: ClassVar[str] = "{verb}"
+    {field}
+"""
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Puts a package with one entry point where Python finds it."""
+    found = (registry.methods, registry.models, registry.metrics, registry.makers)
+    modules: list[str] = []
+
+    def forget():
+        for cached in found:
+            cached.cache_clear()
+        for name in modules:
+            sys.modules.pop(name, None)
+
+    def add(group: str, code: str, package: str = "their-package"):
+        module = package.replace("-", "_")
+        modules.append(module)
+        (tmp_path / f"{module}.py").write_text(code)
+        about = tmp_path / f"{module}-1.2.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.2\n")
+        (about / "entry_points.txt").write_text(f"[{group}]\nthing = {module}:Thing\n")
+        importlib.invalidate_caches()
+        forget()
+
+    monkeypatch.syspath_prepend(tmp_path)
+    yield add
+    forget()
+
+
+def test_a_metric_from_elsewhere_is_found(install):
+    install("shoal.metrics", METRIC.format(name="theirs"))
+    assert registry.metrics()["theirs"]().score(None) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("group", "code", "reason"),
+    [
+        ("shoal.metrics", "import no_such_module", "can't be loaded (ModuleNotFoundError: No "),
+        ("shoal.metrics", "raise SystemError('two\\nlines')", "(SystemError: two lines)"),
+        ("shoal.metrics", "", "can't be loaded (AttributeError: "),
+        ("shoal.metrics", "class Thing: name = 'x'", "is not a dataclass"),
+        ("shoal.metrics", "Thing = 1", "is not a dataclass"),
+        ("shoal.metrics", METRIC.format(name=""), "has no text as its 'name'"),
+        (
+            "shoal.metrics",
+            METRIC.format(name="gcp"),
+            "takes the name 'gcp', which belongs to Shoal itself",
+        ),
+        (
+            "shoal.metrics",
+            METRIC.format(name="x").replace("score", "scores"),
+            "lacks score of Metric",
+        ),
+        (
+            "shoal.algorithms",
+            METHOD.format(name="x", verb="burn", field=""),
+            "names no verb; it must be one of publish, stream",
+        ),
+        (
+            "shoal.algorithms",
+            METHOD.format(name="x", verb="publish", field="cut: str = 'fine'"),
+            "lacks partition of Partitioner",
+        ),
+        (
+            "shoal.algorithms",
+            METHOD.format(name="x", verb="stream", field="start: int = 1"),
+            "lacks snap, tick of StreamMethod",
+        ),
+        (
+            "shoal.algorithms",
+            METHOD.format(name="mondrian", verb="publish", field="partition: int = 1"),
+            "takes the name 'mondrian', which belongs to Shoal itself",
+        ),
+        (
+            "shoal.privacy",
+            METRIC.format(name="x").replace("name:", "model:"),
+            "lacks against, asked, attributes and ",
+        ),
+        ("shoal.hierarchies", METRIC.format(name="x").replace("name:", "kind:"), "lacks from_spec"),
+    ],
+)
+def test_a_broken_plug_in_is_refused_by_name(install, capsys, group, code, reason):
+    install(group, code)
+    with pytest.raises(InputError) as refused:
+        registry.methods(), registry.models(), registry.metrics(), registry.makers()
+    message = str(refused.value)
+    assert message.startswith(f"plug-in 'thing' ({group}) of 'their-package 1.2': ")
+    assert reason in message
+    assert message.endswith("; update or uninstall 'their-package'")
+    assert "\n" not in message
+
+
+def test_two_packages_that_want_one_name_are_told_of_each_other(install):
+    install("shoal.metrics", METRIC.format(name="theirs"), "one-package")
+    install("shoal.metrics", METRIC.format(name="theirs"), "other-package")
+    with pytest.raises(InputError, match="belongs to 'one-package 1.2'; update or uninstall 'oth"):
+        registry.metrics()
+
+
+def test_the_command_line_shows_one_line_and_no_traceback(install, capsys):
+    install("shoal.algorithms", "import no_such_module")
+    assert status_of(["methods"]) == 2
+    told = capsys.readouterr().err
+    assert "of 'their-package 1.2': can't be loaded" in told.replace("\n", " ")
+    assert "Traceback" not in told
