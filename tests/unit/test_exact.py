@@ -44,7 +44,7 @@ def test_sign_compares_whole_numbers_beyond_64_bits():
 def test_counts_are_the_same_where_a_key_has_no_room(classes):
     found = value_counts.value_counts(classes, "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(value_counts, "ROOM", 1)
+        patch.setattr(exact, "ROOM", 1)
         again = value_counts.value_counts(classes, "s")
     for name in ("class_of", "value", "count", "starts"):
         assert (getattr(found, name) == getattr(again, name)).all()

@@ -65,6 +65,17 @@ def test_recursive_follows_its_formula(classes, least, c):
     assert promise.measure(classes).tolist() == largest
 
 
+@given(published.classes(max_records=24), st.integers(1, 4))
+def test_values_count_once_a_person_where_whole_numbers_outgrow_64_bits(classes, least):
+    promise = LDiversity("s", least, "entropy")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, "ROOM", 1)
+        measured = promise.measure(classes)
+    assert measured == pytest.approx(
+        [naive.effective_values(found) for found in counts_of(classes)]
+    )
+
+
 @given(published.classes(max_records=24), st.integers(1, 4), CS)
 def test_recursive_is_exact_where_whole_numbers_outgrow_64_bits(classes, least, c):
     promise = LDiversity("s", least, "recursive", c)

@@ -25,8 +25,9 @@ from shoal.data.classes import Classes
 from shoal.data.closeness import Closeness
 from shoal.data.joint import joint_column
 from shoal.errors import InputError
+from shoal.privacy import exact
 from shoal.privacy.earth_mover import Distance, distance_to
-from shoal.privacy.exact import NEARLY, ROOM, sign
+from shoal.privacy.exact import NEARLY, sign
 from shoal.privacy.parameters import as_written, choice, decimal, names
 from shoal.privacy.promise import Promise
 from shoal.privacy.value_counts import (
@@ -175,7 +176,7 @@ def _compare(counts: ValueCounts, distance: Distance, t: Fraction) -> tuple[np.n
     size = counts.total()
     occupied = size > 0
     whole = float(distance.pairs) * float(distance.span)
-    fits = 4.0 * whole * float(size.max(initial=0)) < ROOM
+    fits = 4.0 * whole * float(size.max(initial=0)) < exact.ROOM
     cost = distance.cost(counts, np.int64 if fits else np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         measured = np.where(occupied, cost / (whole * size), np.nan)
@@ -183,6 +184,8 @@ def _compare(counts: ValueCounts, distance: Distance, t: Fraction) -> tuple[np.n
         return measured, occupied & (sign(cost, size * (distance.pairs * distance.span), t) <= 0)
     holds = measured <= float(t)
     near = np.flatnonzero(np.abs(measured - float(t)) <= NEARLY)
-    exact = distance.cost(counts.only(near), object)
-    holds[near] = sign(exact, size[near].astype(object) * (distance.pairs * distance.span), t) <= 0
+    cost_exactly = distance.cost(counts.only(near), object)
+    holds[near] = (
+        sign(cost_exactly, size[near].astype(object) * (distance.pairs * distance.span), t) <= 0
+    )
     return measured, holds

@@ -59,9 +59,10 @@ def pitman(sizes: np.ndarray, counts: np.ndarray, fraction: float) -> float:
 
     def best_theta(alpha: float) -> float:
         """Where the derivative to theta is 0; it falls once, from above to below."""
-        slope = lambda theta: (
-            classes_sum(alpha, theta) - (_digamma(n + theta) - _digamma(1 + theta))
-        )  # noqa: E731
+
+        def slope(theta: float) -> float:
+            return classes_sum(alpha, theta) - (_digamma(n + theta) - _digamma(1 + theta))
+
         low = 1e-9 if slope(1e-9) > 0 else -alpha * (1 - 1e-9)
         return _root(slope, low, 1e9 * n)
 

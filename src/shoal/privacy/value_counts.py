@@ -8,7 +8,7 @@ import numpy as np
 
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
-from shoal.privacy.exact import ROOM
+from shoal.privacy import exact
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _class_value_pairs(classes: Classes, column: SensitiveColumn, width: int) ->
     if subjects is None:
         return np.sort(_narrow(pairs, classes.count * width))
     people = int(subjects.max()) + 1 if len(subjects) else 1
-    if classes.count * width * people < ROOM:
+    if classes.count * width * people < exact.ROOM:
         return _distinct(pairs * people + subjects) // people
     values, dense = np.unique(pairs, return_inverse=True)
     return values[_distinct(dense * people + subjects) // people]

@@ -61,7 +61,10 @@ def prediction_errors(
     released = np.column_stack([_seen(c, c.lo, c.hi) for c in columns])
     original = np.column_stack([_seen(c, c.true, c.true) for c in columns])
     learned = ~tested & kept
-    wrong = lambda answer: float(np.mean(answer != label[tested]))  # noqa: E731
+
+    def wrong(answer: Any) -> float:
+        return float(np.mean(answer != label[tested]))
+
     most = np.bincount(label[~tested]).argmax()
     found = {}
     for name, make in models.items():
