@@ -124,7 +124,7 @@ class Promises(ABC):
         return True
 
     def release_holds(self, labels: np.ndarray, count: int) -> bool:
-        """Whether the promises hold that are about the release as a whole; labels as for `holds`."""
+        """Whether the promises about the release as a whole hold; labels as for `holds`."""
         return True
 
     def restricted_to(self, kept: np.ndarray) -> Promises:
@@ -147,8 +147,7 @@ class StreamPromises(ABC):
 
     @abstractmethod
     def holds(self, records: Arrivals, labels: np.ndarray, count: int) -> np.ndarray:
-        """For each new cluster 0..count-1, `capped`, whether every promise but k holds; (count,)
-        bool.
+        """For each new cluster 0..count-1, `capped`, whether all but k holds; (count,) bool.
 
         labels: (n,) int32, cluster of each record, -1 for records to leave out.
         """
@@ -168,16 +167,16 @@ class StreamPromises(ABC):
         return ()
 
     def capped(self, records: Arrivals, labels: np.ndarray) -> np.ndarray:
-        """The labels with -1 for records that would make somebody's share of a new cluster too
-        large.
+        """The labels, -1 for records that make somebody's share of a new cluster too large.
 
         Whoever is in a cluster keeps its earliest record there. What is taken out fits no cluster.
         """
         return labels
 
     def cells(self, records: Arrivals, labels: np.ndarray, count: int) -> list[str]:
-        """For each of these clusters, `capped`, a text that is equal where they show the same
-        cells; asked only where `by_cells`.
+        """For each of these clusters, `capped`, a text; equal where they show the same cells.
+
+        Asked only where `by_cells`.
         """
         return [str(number) for number in range(count)]
 
@@ -220,17 +219,14 @@ class Recoder(NamedMethod, Protocol):
         rng: np.random.Generator,
         progress: Callable[[str], None] = lambda stage: None,
     ) -> Cut:
-        """Spans and suppressed records under which every promise holds; raises InfeasibleError
-        where there are none.
+        """Spans and suppressed records under which every promise holds, or InfeasibleError.
 
         No repair follows. progress takes the name of each stage.
         """
 
 
 class Republisher(NamedMethod, Protocol):
-    """Re-publication: places the records of the next release so that it is safe beside all earlier
-    ones.
-    """
+    """Re-publication: makes the next release safe beside all earlier ones."""
 
     verb: ClassVar[str] = "republish"
     covers: ClassVar[str]
@@ -255,8 +251,7 @@ class Republisher(NamedMethod, Protocol):
     def publish(
         self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
     ) -> Placement:
-        """A class that keeps every promise for every record of the matrix, or -1 where it has to
-        wait.
+        """A class that keeps every promise for each record, or -1 where it has to wait.
 
         increment: the new records; with `needs = originals`, all records of the table.
         """
@@ -278,14 +273,11 @@ class StreamMethod(NamedMethod, Protocol):
         return 1
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> StreamPublisher:
-        """A publisher that has seen nothing; raises InputError where parameters and promises don't
-        fit.
-        """
+        """A publisher that has seen nothing; InputError where parameters don't fit the promises."""
 
 
 class StreamPublisher(Protocol):
-    """Decides, for every record and within bounded memory, when and under which cluster it is
-    published.
+    """Decides when, and under which cluster, every record is published; in bounded memory.
 
     The same records give the same emissions for any chunks they come in, and across snapshot and
     restore. Emissions are to be read one by one, and all of them, before anything else is asked.
@@ -308,18 +300,14 @@ class StreamPublisher(Protocol):
 
 
 class FusionParty(Protocol):
-    """One owner in a fusion; every round all of them bid, one specializes, the others apply what it
-    says.
-    """
+    """One owner in a fusion: every round all bid, one specializes, the others apply its steps."""
 
     @property
     def steps(self) -> Sequence[Any]:
         """What was done so far, in order; each has the number of its `attribute`."""
 
     def bid(self) -> list[int]:
-        """What its next steps are worth, never rising, zeros behind; no two parties bid the same
-        but 0.
-        """
+        """What its next steps are worth, never rising; no two parties bid the same but 0."""
 
     def lose(self) -> None:
         """Another party won the round: what was planned is taken back."""
@@ -328,15 +316,11 @@ class FusionParty(Protocol):
         """Won the round: does so many of the planned steps, and says them in a batch."""
 
     def apply(self, batch: bytes) -> None:
-        """Does the steps of another party's batch; raises PartyError where they break a promise or
-        fit nothing.
-        """
+        """Does the steps of another party's batch; PartyError where they break a promise."""
 
 
 class FusionMethod(NamedMethod, Protocol):
-    """How owners agree on the next specializations of a fused table; its parameters are its
-    fields.
-    """
+    """How owners agree on the next specializations of a fused table."""
 
     verb: ClassVar[str] = "fuse"
 
@@ -412,7 +396,7 @@ class PrivacyModel(Protocol):
         """The table with whatever else about its records the promise compares."""
 
     def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
-        """`holds` for classes of a part of this table, `extended`, compared with the whole of it."""
+        """`holds` for classes of a part of this `extended` table, compared with the whole."""
 
     def closeness(self, table: Classes) -> tuple[Closeness, ...]:
         """The distances from the table that it asks; empty for all but t-closeness."""

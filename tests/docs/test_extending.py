@@ -1,4 +1,4 @@
-"""The newcomer's exercise: the package that docs/extending.md writes is built, installed and used."""
+"""The newcomer's exercise: the package in docs/extending.md is built, installed and used."""
 
 from __future__ import annotations
 

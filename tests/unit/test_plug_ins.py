@@ -129,7 +129,9 @@ def test_a_broken_plug_in_is_refused_by_name(install, capsys, group, code, reaso
 def test_two_packages_that_want_one_name_are_told_of_each_other(install):
     install("shoal.metrics", METRIC.format(name="theirs"), "one-package")
     install("shoal.metrics", METRIC.format(name="theirs"), "other-package")
-    with pytest.raises(InputError, match="belongs to 'one-package 1.2'; update or uninstall 'oth"):
+    with pytest.raises(
+        InputError, match=r"belongs to 'one-package 1\.2'; update or uninstall 'oth"
+    ):
         registry.metrics()
 
 

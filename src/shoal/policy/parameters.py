@@ -28,9 +28,7 @@ class Parameter:
 
 
 def build(implementation: type, label: str, given: dict[str, Any]) -> Any:
-    """The frozen dataclass with these parameters; raises InputError with every unknown or unfit
-    one.
-    """
+    """The dataclass with these parameters; InputError with every unknown or unfit one."""
     known = {p.name: p for p in parameters_of(implementation)}
     findings = [
         f"{label}: unknown parameter '{name}'; {suggestion(name, known)}it takes"
@@ -57,12 +55,12 @@ def build(implementation: type, label: str, given: dict[str, Any]) -> Any:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The known name that is nearest to a misspelt one, as a question; nothing where none is near."""
+    """The known name nearest to a misspelt one, as a question; nothing where none is near."""
     return f"did you mean '{near}'? " if (near := nearest(name, known)) else ""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is nearest to a misspelt one, in whatever case; None where none is near."""
+    """The known name nearest to a misspelt one, in whatever case; None where none is near."""
     known = list(known)
     alike = [other for other in known if other.casefold() == name.casefold()]
     return next(iter(alike or get_close_matches(name, known, n=1)), None)

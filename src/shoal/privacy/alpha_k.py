@@ -74,9 +74,7 @@ class AlphaKAnonymity(Promise):
         return {"k": self.k} | ({"designated": len(self.values)} if self.values else {})
 
     def least_subjects(self, several_records: bool) -> int:
-        """Some value occurs at least once, and that once is at most alpha of all: 1 <= alpha *
-        people.
-        """
+        """At least 1 / alpha, since some value occurs: 1 <= alpha * people."""
         return self.k if self.values else max(self.k, ceil(1 / as_written(self.alpha)))
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,4 @@
-"""beta-likeness: no sensitive value becomes much more likely inside a class than it is in the whole
-table.
+"""beta-likeness: no sensitive value is much more likely in a class than in the whole table.
 
 Cao, Karras. Publishing microdata with a robust privacy guarantee. PVLDB 5(11):1388-1399, 2012.
 Definitions 2 (basic) and 3 (enhanced), from descriptions and re-implementations; not checked

@@ -49,8 +49,7 @@ class _OfSizes(Promise):
 
 @dataclass(frozen=True)
 class AverageRisk(_OfSizes):
-    """On average over all people of the release, the chance to pick one's record is at most the
-    threshold.
+    """The average chance to pick a person's record is at most the threshold.
 
     A person in a class of s has risk 1 / s, so the average is classes / people. Merging classes
     lowers it.
@@ -91,8 +90,9 @@ class AverageRisk(_OfSizes):
 
 @dataclass(frozen=True)
 class SampleUniqueness(_OfSizes):
-    """At most a share of the people of the release are alone in their class. Merging classes makes
-    no new ones.
+    """At most a share of the people of the release are alone in their class.
+
+    Merging classes leaves nobody alone who was not alone before.
     """
 
     model: ClassVar[str] = "sample-uniqueness"
@@ -124,8 +124,9 @@ class SampleUniqueness(_OfSizes):
 
 @dataclass(frozen=True)
 class PopulationUniqueness(_OfSizes):
-    """The people of the release are a sample; estimated, at most a share of the population is alone
-    in its class.
+    """At most an estimated share of the population is alone in its class.
+
+    The people of the release are a sample of that population.
 
     The estimate says nothing where its model doesn't fit: a model that can't be fitted keeps no
     promise. Merging classes may raise an estimate, so this promise is not monotone.

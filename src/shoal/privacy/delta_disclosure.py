@@ -1,5 +1,4 @@
-"""delta-disclosure privacy: no sensitive value is much more or less likely inside a class than in
-the whole table.
+"""delta-disclosure privacy: no value is much more or less likely in a class than in the table.
 
 Brickell, Shmatikov. The cost of privacy: destruction of data-mining utility in anonymized data
 publishing. KDD 2008, pages 70-78; from descriptions and re-implementations, not checked against the

@@ -97,9 +97,7 @@ def too_few_subjects(model: str, k: int, whole_table: Classes) -> list[str]:
 
 
 def _people_by_cells(classes: Classes, cells: list[np.ndarray]) -> np.ndarray:
-    """Subjects who share the cells of each class, the least where a class shows several; (count,)
-    int64.
-    """
+    """Subjects who share the cells of each class, the least of several; (count,) int64."""
     kept = np.flatnonzero(classes.labels >= 0)
     key, room = np.zeros(len(kept), dtype=np.int64), 1
     for codes in cells:

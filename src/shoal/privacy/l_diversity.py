@@ -1,7 +1,7 @@
 """l-diversity: the sensitive values of a class are well represented.
 
 Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam. ACM TKDD 1(1), article 3, 2007.
-Paper: r_1 >= r_2 >= ... >= r_m     Here: how often each value of a class occurs, most frequent first
+Paper: r_1 >= r_2 >= ... >= r_m     Here: how often each value of a class occurs, descending
 Reading: r_i counts subjects, each once for every different value it has in the class.
 """
 

@@ -72,7 +72,7 @@ class PSensitiveKAnonymity(Promise):
 
 
 def fewest_values(classes: Classes, attributes: tuple[str, ...]) -> np.ndarray:
-    """Different values in every class, of the attribute that has the fewest there; (count,) int64."""
+    """Different values of the attribute that has the fewest, in every class; (count,) int64."""
     fewest: np.ndarray = np.min(
         [value_counts(classes, name).distinct for name in attributes], axis=0
     )
@@ -82,7 +82,7 @@ def fewest_values(classes: Classes, attributes: tuple[str, ...]) -> np.ndarray:
 def too_few_values(
     model: str, attributes: tuple[str, ...], letter: str, asked: int, whole_table: Classes
 ) -> list[str]:
-    """A finding for every attribute that has fewer different values in the whole table than asked."""
+    """A finding for every attribute with fewer different values in the table than asked."""
     distinct = {name: int(value_counts(whole_table, name).distinct[0]) for name in attributes}
     return [
         f"promise '{model}' on '{name}': {letter} = {asked} asked, {most} different values in the"

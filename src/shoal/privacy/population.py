@@ -35,8 +35,9 @@ class _AgainstPopulation(Promise):
 
 @dataclass(frozen=True)
 class KMap(_AgainstPopulation):
-    """Every class fits at least k people of the population; weaker than k-anonymity, as others
-    could be meant.
+    """Every class fits at least k people of the population.
+
+    Weaker than k-anonymity, as others than those in the table could be meant.
 
     The people who fit a union of classes are at least those who fit the larger one.
     """
@@ -85,8 +86,7 @@ class KMap(_AgainstPopulation):
 
 @dataclass(frozen=True)
 class DeltaPresence(_AgainstPopulation):
-    """Who knows the population can't tell who is in the release with more, or less, confidence than
-    delta.
+    """Nobody's presence in the release can be inferred with more, or less, than delta.
 
     A union's share of its population lies between the shares of its classes.
     """

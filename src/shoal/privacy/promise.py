@@ -50,7 +50,7 @@ class Promise(ABC):
 
     @abstractmethod
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
-        """Measured value and whether the promise holds, for every class; (count,) float64 and bool."""
+        """Measured value and whether it holds, for every class; (count,) float64 and bool."""
 
     @property
     @abstractmethod
@@ -100,7 +100,7 @@ class Promise(ABC):
         return table
 
     def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
-        """`holds` for classes of a part of this table, `extended`, compared with the whole of it."""
+        """`holds` for classes of a part of this `extended` table, compared with the whole."""
         return self.holds
 
     def closeness(self, table: Classes) -> tuple[Closeness, ...]:

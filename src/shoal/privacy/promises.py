@@ -59,7 +59,7 @@ class BoundPromises(Promises):
 
     @cached_property
     def qids(self) -> tuple[AnonymityRequirement, ...]:
-        """Every count of people that is asked; no class can do without the people of the last one."""
+        """Every count of people that is asked; the last one is asked of every class."""
         several = self.template.subjects is not None
         others = [model for model in self._models if not model.counts_people_only]
         least = max([1, *(model.least_subjects(several) for model in others)])

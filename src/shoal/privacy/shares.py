@@ -74,9 +74,7 @@ class SharesPromise(Promise):
 
     @abstractmethod
     def judge_shares(self, shares: Shares) -> tuple[np.ndarray, np.ndarray]:
-        """Measured value and whether it holds, of one attribute, for every class that holds a
-        record.
-        """
+        """Measured value of one attribute and whether it holds, for every class with a record."""
 
     def _frequencies(self, table: Classes) -> Mapping[str, np.ndarray]:
         return {name: table_frequencies(table, name) for name in self.attributes}

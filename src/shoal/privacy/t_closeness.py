@@ -112,9 +112,7 @@ class TCloseness(Promise):
         return self._judge(classes, self._distances(classes))
 
     def judge_against(self, table: Classes, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
-        """As `judge`, compared with the distributions of another table whose values have the same
-        places.
-        """
+        """As `judge`, compared with another table whose values have the same codes."""
         return self._judge(classes, self._distances(table))
 
     def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
@@ -122,9 +120,7 @@ class TCloseness(Promise):
         return lambda classes: self._judge(classes, distances)[1]
 
     def extended(self, table: Classes) -> Classes:
-        """The same with the combinations of values as one more sensitive column, where they are
-        compared.
-        """
+        """The same with combinations of values as a sensitive column, where they are compared."""
         if not self.joint:
             return table
         columns = [sensitive_column(table, attribute) for attribute in self.attributes]

@@ -42,8 +42,9 @@ def _log_choose(n: int, k: int) -> float:
 
 
 def pitman(sizes: np.ndarray, counts: np.ndarray, fraction: float) -> float:
-    """Share of the population that is unique; Hoshino, Journal of Official Statistics
-    17(4):499-520, 2001.
+    """Share of the population that is unique; Hoshino 2001.
+
+    Journal of Official Statistics 17(4):499-520.
 
     Pitman's sampling formula with 0 <= alpha < 1 and theta > -alpha, fitted by maximum likelihood;
     expected uniques of the population Gamma(theta + 1) / Gamma(theta + alpha) * N**alpha. Meant for

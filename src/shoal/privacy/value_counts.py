@@ -57,7 +57,7 @@ class ValueCounts:
         return result
 
     def only(self, chosen: np.ndarray) -> ValueCounts:
-        """The counts of some classes, renumbered 0.. in the given order; chosen: ascending numbers."""
+        """The counts of some classes, renumbered 0.. in order; chosen: ascending numbers."""
         sizes = self.distinct[chosen]
         starts = np.concatenate(([0], np.cumsum(sizes)))
         cells = np.repeat(self.starts[chosen] - starts[:-1], sizes) + np.arange(starts[-1])
@@ -79,9 +79,7 @@ def value_counts(classes: Classes, attribute: str) -> ValueCounts:
 
 
 def table_frequencies(table: Classes, attribute: str) -> np.ndarray:
-    """How often each value counts among all records that are in some class of the table; (values,)
-    int64.
-    """
+    """How often each value counts among all records in some class of the table; (values,) int64."""
     whole_table = Classes(np.where(table.labels >= 0, 0, -1), 1, table.subjects, table.sensitive)
     counts = value_counts(whole_table, attribute)
     frequencies = np.zeros(max(sensitive_column(table, attribute).values, 1), dtype=np.int64)

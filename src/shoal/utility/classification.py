@@ -17,9 +17,7 @@ from shoal.data.release import Release
 
 @dataclass(frozen=True)
 class Classification:
-    """Records that don't have the most frequent label of their class, suppressed records
-    included.
-    """
+    """Records without the most frequent label of their class, suppressed records included."""
 
     name: ClassVar[str] = "classification"
 

@@ -15,9 +15,7 @@ from shoal.data.release import Release
 
 @dataclass(frozen=True)
 class Discernibility:
-    """Sum of squared class sizes in records, plus the size of the table for every suppressed
-    record.
-    """
+    """Sum of squared class sizes, plus the size of the table for every suppressed record."""
 
     name: ClassVar[str] = "discernibility"
 

@@ -47,8 +47,7 @@ class Spans:
 def prediction_errors(
     columns: list[Spans], label: np.ndarray, kept: np.ndarray, seed: int
 ) -> dict[str, Any]:
-    """Shares of wrong answers on original test records, by model, trained on released and on
-    original ones.
+    """Shares of wrong answers on original records, of models trained on released or original ones.
 
     label: (n,) integers to be predicted; kept: (n,) bool, records that are not suppressed. The most
     frequent label of the training records is the floor. Raises MissingExtraError without
@@ -83,8 +82,9 @@ def prediction_errors(
 def _answers(
     make: Callable[[], Any], features: np.ndarray, label: np.ndarray, asked: np.ndarray
 ) -> np.ndarray:
-    """What a model answers that has learned from these; one label where they know no other, -1
-    where none.
+    """What a model answers that has learned from these.
+
+    One label where they know no other, -1 where they know none.
     """
     known = np.unique(label)
     if len(known) < 2:

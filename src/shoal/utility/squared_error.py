@@ -20,9 +20,7 @@ from shoal.data.release import Release
 
 @dataclass(frozen=True)
 class SquaredError:
-    """Sum of (value - class mean)**2 over records and numeric quasi-identifiers; None without
-    originals.
-    """
+    """Sum of (value - class mean)**2 over records and numbers; None without originals."""
 
     name: ClassVar[str] = "squared_error"
 
@@ -34,9 +32,7 @@ class SquaredError:
 
 @dataclass(frozen=True)
 class SquaredErrorNormalised:
-    """Mean over records of the sum of ((value - class mean) / deviation)**2; None without
-    originals.
-    """
+    """Mean over records of ((value - class mean) / deviation)**2; None without originals."""
 
     name: ClassVar[str] = "squared_error_normalised"
 
@@ -47,9 +43,7 @@ class SquaredErrorNormalised:
 
 @dataclass(frozen=True)
 class InformationLossPercent:
-    """100 SSE / SST of numeric quasi-identifiers of variance 1; None without originals or where
-    none varies.
-    """
+    """100 SSE / SST of numbers of variance 1; None without originals or where none varies."""
 
     name: ClassVar[str] = "information_loss_percent"
 
@@ -59,9 +53,7 @@ class InformationLossPercent:
 
 
 def _shares_lost(release: Release) -> list[float] | None:
-    """Of every attribute that varies, squared error / total sum of squares; None without
-    originals.
-    """
+    """Squared error / total sum of squares of what varies; None without originals."""
     if not release.originals:
         return None
     return [error / whole for error, whole in release.squared_errors.values() if whole > 0]
