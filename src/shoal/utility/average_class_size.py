@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.data.release import Release
+from shoal.protocols import Metric
 
 
 @dataclass(frozen=True)
-class AverageClassSize:
+class AverageClassSize(Metric):
     """Mean number of subjects in a class, divided by the k asked for; None without k or classes."""
 
     name: ClassVar[str] = "average_class_size"

@@ -13,10 +13,11 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.release import Release
+from shoal.protocols import Metric
 
 
 @dataclass(frozen=True)
-class Classification:
+class Classification(Metric):
     """Records without the most frequent label of their class, suppressed records included."""
 
     name: ClassVar[str] = "classification"

@@ -11,10 +11,11 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.release import Release
+from shoal.protocols import Metric
 
 
 @dataclass(frozen=True)
-class Discernibility:
+class Discernibility(Metric):
     """Sum of squared class sizes, plus the size of the table for every suppressed record."""
 
     name: ClassVar[str] = "discernibility"

@@ -12,10 +12,11 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.release import PublishedColumn, Release
+from shoal.protocols import Metric
 
 
 @dataclass(frozen=True)
-class GlobalCertaintyPenalty:
+class GlobalCertaintyPenalty(Metric):
     """Mean width of the published cells over records and quasi-identifiers, in [0, 1].
 
     The width of a span is taken of the declared domain (`PublishedColumn.widths`); a suppressed

@@ -14,10 +14,11 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.release import PublishedColumn, Release
+from shoal.protocols import Metric
 
 
 @dataclass(frozen=True)
-class GeneralizedLoss:
+class GeneralizedLoss(Metric):
     """Mean loss of the published cells over records and quasi-identifiers, in [0, 1].
 
     Differs from the global certainty penalty in what a span is divided by: not by the declared

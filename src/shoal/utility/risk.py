@@ -17,10 +17,11 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.release import Release
+from shoal.protocols import Metric
 
 
 @dataclass(frozen=True)
-class ProsecutorMax:
+class ProsecutorMax(Metric):
     """1 / subjects of the smallest class; None where there is no class."""
 
     name: ClassVar[str] = "prosecutor_max"
@@ -31,7 +32,7 @@ class ProsecutorMax:
 
 
 @dataclass(frozen=True)
-class ProsecutorMean:
+class ProsecutorMean(Metric):
     """Mean of 1 / subjects of one's class, over everybody who is in a class: classes / subjects.
 
     A subject who is in several classes counts in each of them.
@@ -45,7 +46,7 @@ class ProsecutorMean:
 
 
 @dataclass(frozen=True)
-class JournalistMax:
+class JournalistMax(Metric):
     """The prosecutor's greatest risk: no table of the population is at hand."""
 
     name: ClassVar[str] = "journalist_max"
@@ -55,7 +56,7 @@ class JournalistMax:
 
 
 @dataclass(frozen=True)
-class Marketer:
+class Marketer(Metric):
     """Expected share of the published subjects that are named; the prosecutor's mean here."""
 
     name: ClassVar[str] = "marketer"

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.data.release import Release
+from shoal.protocols import Metric
 
 
 @dataclass(frozen=True)
-class SquaredError:
+class SquaredError(Metric):
     """Sum of (value - class mean)**2 over records and numbers; None without originals."""
 
     name: ClassVar[str] = "squared_error"
@@ -31,7 +32,7 @@ class SquaredError:
 
 
 @dataclass(frozen=True)
-class SquaredErrorNormalised:
+class SquaredErrorNormalised(Metric):
     """Mean over records of ((value - class mean) / deviation)**2; None without originals."""
 
     name: ClassVar[str] = "squared_error_normalised"
@@ -42,7 +43,7 @@ class SquaredErrorNormalised:
 
 
 @dataclass(frozen=True)
-class InformationLossPercent:
+class InformationLossPercent(Metric):
     """100 SSE / SST of numbers of variance 1; None without originals or where none varies."""
 
     name: ClassVar[str] = "information_loss_percent"

@@ -1,0 +1,43 @@
+"""Every class of the registry fits its protocol as mypy sees it, signatures included."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from shoal.policy import registry
+from shoal.protocols import HierarchyMaker, Metric, PrivacyModel
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_mypy_finds_that_every_class_fits_its_socket(tmp_path):
+    pairs = [
+        (method.implementation, registry.socket_of(method.implementation, method.verb))
+        for method in registry.methods().values()
+    ]
+    for found, socket in (
+        (registry.models(), PrivacyModel),
+        (registry.metrics(), Metric),
+        (registry.makers(), HierarchyMaker),
+    ):
+        pairs += [(thing, socket) for thing in found.values()]
+    lines = ["import shoal.protocols"]
+    for number, (thing, socket) in enumerate(pairs):
+        lines.append(f"import {thing.__module__}")
+        lines.append(
+            f"s{number}: type[{socket.__module__}.{socket.__name__}]"
+            f" = {thing.__module__}.{thing.__qualname__}"
+        )
+    page = tmp_path / "sockets.py"
+    page.write_text("\n".join(lines) + "\n")
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", page],
+        cwd=ROOT,
+        env=os.environ | {"MYPYPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert checked.returncode == 0, checked.stdout
