@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,7 +34,7 @@ def methods(
         typer.echo(f"  {promise['model']}: {promise['definition']}")
 
 
-def _limits(parameter: dict) -> str:
+def _limits(parameter: dict[str, Any]) -> str:
     if parameter["choices"]:
         return f"[{'|'.join(str(c) for c in parameter['choices'] if c != '')}] "
     low, high = parameter["low"], parameter["high"]

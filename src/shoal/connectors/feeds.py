@@ -487,12 +487,12 @@ def _opened(path: str) -> tuple[BinaryIO, bool]:
     """The file, and whether it is a pipe that must not be waited for."""
     if path == STANDARD:
         try:
-            return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False), os.name == "posix"  # type: ignore[return-value]
+            return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False), os.name == "posix"
         except (OSError, ValueError):  # not a real one
             return sys.stdin.buffer, False
     try:
         if stat.S_ISFIFO(os.stat(path).st_mode) and not path.endswith(".gz"):
-            return open(path, "rb", buffering=0), True  # type: ignore[return-value]
+            return open(path, "rb", buffering=0), True
         file = open(path, "rb")  # noqa: SIM115
         if file.peek(2)[:2] == b"\x1f\x8b":
             return gzip.open(file), False  # type: ignore[return-value]

@@ -44,7 +44,7 @@ def like(frame: Any, polars: pl.DataFrame) -> Any:
     return nw.from_arrow(text, backend=_eager(frame).implementation).to_native()
 
 
-def _eager(frame: Any) -> nw.DataFrame:
+def _eager(frame: Any) -> nw.DataFrame[Any]:
     try:
         return nw.from_native(frame, eager_only=True)
     except TypeError:

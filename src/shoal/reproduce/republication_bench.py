@@ -37,7 +37,7 @@ class RepublicationBench:
     data: DataSet
     tables: tuple[pl.DataFrame, ...]
     repeats: int
-    _chains: dict[tuple, list[dict[str, Any]]] = field(
+    _chains: dict[tuple[Any, ...], list[dict[str, Any]]] = field(
         default_factory=dict, repr=False, compare=False
     )
 

@@ -6,6 +6,8 @@ disease, so that hiding people costs something and sensitive values are worth hi
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -101,7 +103,7 @@ def generate(n: int, seed: int) -> pl.DataFrame:
     )
 
 
-def _people(count: int, rng: np.random.Generator) -> dict:
+def _people(count: int, rng: np.random.Generator) -> dict[str, Any]:
     age = np.clip(rng.gamma(5.0, 9.5, count), 0, 99).astype(np.int64)
     district = rng.integers(0, 12, count)
     schooling = np.clip(rng.normal(2.2 + district / 6, 1.3, count), 0, 6).round().astype(np.int64)

@@ -25,6 +25,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -138,14 +139,14 @@ def rows_in_order(own: np.ndarray, common: np.ndarray) -> np.ndarray:
     return rows
 
 
-def nacl_errors():  # type: ignore[no-untyped-def]
+def nacl_errors() -> Any:
     """PyNaCl's errors."""
     import nacl.exceptions
 
     return nacl.exceptions
 
 
-def _nacl():  # type: ignore[no-untyped-def]
+def _nacl() -> Any:
     try:
         import nacl.bindings
     except ImportError:

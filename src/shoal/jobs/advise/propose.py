@@ -41,7 +41,7 @@ NAMED_SENSITIVE = re.compile(
 
 @dataclass(frozen=True)
 class _Proposal:
-    settings: dict
+    settings: dict[str, Any]
     reason: str
 
 
