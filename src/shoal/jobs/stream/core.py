@@ -107,11 +107,11 @@ class StreamCore:
         self.schema = Schema(
             ordered, schema.missing, schema.missing_values, schema.render, schema.label
         )
-        self.space = Space.of(self.schema, getattr(method, "snap", 0))
+        self.space = Space.of(self.schema, method.snap)
         self.measures = Measures(policy.build_promises(), self.schema, reference)
         self._promises = BoundToStream(self.measures, self._sensitive, self.space)
         self._publisher = method.start(self.space, self._promises, policy.model.seed)
-        self._tick = int(getattr(method, "tick", 1))
+        self._tick = int(method.tick)
         self._due: list[Emissions] = []
         self._releases = 0
         self._pending = PendingRecords()
