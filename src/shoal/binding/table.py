@@ -100,11 +100,11 @@ def unknown_designated_values(
     """Designated values that nobody has nor could have: a misspelt one would protect nothing."""
     findings = []
     for promise in policy.build_promises():
-        for name in promise.attributes if getattr(promise, "values", ()) else ():
+        for name in promise.attributes if promise.designated else ():
             if name not in sensitive:
                 continue
             lost = tuple(
-                value for value in promise.values if sensitive[name].code_of(value) is None
+                value for value in promise.designated if sensitive[name].code_of(value) is None
             )
             if lost:
                 message = (
