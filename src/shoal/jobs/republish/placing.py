@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from shoal.jobs.republish.increment import CandidateRecords
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
+from shoal.protocols import Partitioner
 from shoal.state.ledger import Ledger
 
 
@@ -45,9 +46,8 @@ def partition_table(
     method: str, matrix: Matrix, promises: Any, rng: np.random.Generator
 ) -> Partition:
     """The classes of a method for tables, with its default parameters."""
-    partitioner = registry.method(method, "publish").implementation()
-    partition: Partition = partitioner.partition(matrix, promises, rng)
-    return partition
+    implementation = cast(type[Partitioner], registry.method(method, "publish").implementation)
+    return implementation().partition(matrix, promises, rng)
 
 
 def view_of_records(
