@@ -224,8 +224,8 @@ def _secure_round(measured: Any, setting: Any, count: int = 12) -> float:
 
 def _take_part_in_rounds(folder: Path, name: str, count: int) -> list[float]:
     from shoal.algorithms.fusion.party_tds import worth_bits
-    from shoal.connectors.journal import Journal
-    from shoal.connectors.party_link import PartyLink
+    from shoal.connectors.party.journal import Journal
+    from shoal.connectors.party.link import PartyLink
     from shoal.jobs.fuse.keys import Keys
     from shoal.jobs.fuse.secure_rounds import MpycRounds
     from shoal.policy.agreement import Agreement

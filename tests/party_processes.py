@@ -96,12 +96,12 @@ def _party(
 ) -> None:
     """One party in its process; killed after so many entries of its journal, or one that lies."""
     from shoal.algorithms.fusion import joining
-    from shoal.connectors import party_link
-    from shoal.connectors.journal import Journal
+    from shoal.connectors.party import session
+    from shoal.connectors.party.journal import Journal
     from shoal.errors import ShoalError
     from shoal.jobs.fuse.fuse import run_one
 
-    party_link._LAST_CALL, joining.CHUNK = 2.0, 16  # several chunks of few people
+    session.LAST_CALL, joining.CHUNK = 2.0, 16  # several chunks of few people
     if lie is not None:
         _lie(lie)
     if die_at is not None:
@@ -134,16 +134,19 @@ def _lie(about: str) -> None:
     """Changes what this process says: how many records it has, who is in common, or which round was
     computed.
     """
-    from shoal.connectors.party_link import Kind, PartyLink
+    from shoal.connectors.party.link import PartyLink
+    from shoal.connectors.party.messages import MessageKind
 
     send = PartyLink.send
 
     def lying(self, to, kind, content):
-        if kind == Kind.ROLL and about == "records":
+        if kind == MessageKind.ROLL and about == "records":
             content = json.dumps(json.loads(content) | {"records": 5000}).encode()
-        elif kind == Kind.ROLL and about == "roll":
+        elif kind == MessageKind.ROLL and about == "roll":
             content = b'{"records": "many"}'
-        elif kind == Kind.COMMON and about == "common" and len(content) >= 64:  # a person twice
+        elif (
+            kind == MessageKind.COMMON and about == "common" and len(content) >= 64
+        ):  # a person twice
             content = content[:32] + content[:32] + content[64:]
         send(self, to, kind, content)
 

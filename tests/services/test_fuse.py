@@ -16,8 +16,8 @@ import yaml
 
 import shoal
 from party_processes import bank_world
-from shoal.connectors.journal import Journal
-from shoal.connectors.party_link import FRAME_HEAD, Kind
+from shoal.connectors.party.journal import Journal
+from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.jobs.advise.sample import write_sample
 from shoal.jobs.fuse import fuse
 from shoal.jobs.fuse.fuse import fuse_file
@@ -129,7 +129,7 @@ def test_the_check_finds_that_a_message_is_missing(fused, tmp_path):
         content, at, kept = path.read_bytes(), 0, b""
         while at < len(content):
             end = at + 21 + int.from_bytes(content[at + 17 : at + 21], "little")
-            kept += b"" if content[at + 16] == Kind.BATCH else content[at:end]
+            kept += b"" if content[at + 16] == MessageKind.BATCH else content[at:end]
             at = end
         path.write_bytes(kept)
     assert {wrong.split(": ")[1] for wrong in check_transcript(said).wrong} == {
@@ -192,9 +192,9 @@ def test_three_owners_join_keyed_ids_by_a_trusted_helper_to_the_same_table(tmp_p
     )
     helper = Journal(keyed / "recipient.journal" / "journal")
     heard = {helper.get(b"R", owner, 0)[32] for owner in ("bank", "insurer", "office")}
-    assert heard == {Kind.GATHERED}
+    assert heard == {MessageKind.GATHERED}
     key = Journal(keyed / "insurer.journal" / "journal").get(b"R", "bank", 1)
-    assert key[32] == Kind.KEY
+    assert key[32] == MessageKind.KEY
     assert key[FRAME_HEAD:] not in (keyed / "recipient.journal" / "journal").read_bytes()
 
 

@@ -10,8 +10,10 @@ import time
 import pytest
 
 from party_processes import ports
-from shoal.connectors.journal import Journal
-from shoal.connectors.party_link import Identity, Kind, LinkLost, PartyLink, Peer, make_keys
+from shoal.connectors.party.journal import Journal
+from shoal.connectors.party.link import PartyLink
+from shoal.connectors.party.messages import LinkLost, MessageKind
+from shoal.connectors.party.tls import Identity, Peer, make_keys
 from shoal.errors import PartyError
 
 AGREEMENT = bytes(range(32))
@@ -45,8 +47,8 @@ def together(*calls):
 def test_messages_arrive_once_and_in_order(pair):
     left, right = pair
     for content in (b"one", b"two", b""):
-        left.send("right", Kind.ROLL, content)
-    assert [right.receive("left", Kind.ROLL) for _ in range(3)] == [b"one", b"two", b""]
+        left.send("right", MessageKind.ROLL, content)
+    assert [right.receive("left", MessageKind.ROLL) for _ in range(3)] == [b"one", b"two", b""]
 
 
 @pytest.mark.parametrize(
@@ -60,25 +62,25 @@ def test_messages_arrive_once_and_in_order(pair):
 )
 def test_a_message_that_is_not_the_next_one_ends_the_run(pair, changed, says):
     left, right = pair
-    left.send("right", Kind.ROLL, b"one")
-    assert right.receive("left", Kind.ROLL) == b"one"
+    left.send("right", MessageKind.ROLL, b"one")
+    assert right.receive("left", MessageKind.ROLL) == b"one"
     left._outbox["right"].put((0.0, changed(left._journal.get(b"S", "right", 0))))
     with pytest.raises(PartyError, match=says):
-        right.receive("left", Kind.ROLL)
+        right.receive("left", MessageKind.ROLL)
 
 
 def test_another_kind_than_comes_next_ends_the_run(pair):
     left, right = pair
-    left.send("right", Kind.ROLL, b"one")
+    left.send("right", MessageKind.ROLL, b"one")
     with pytest.raises(PartyError, match="another message than comes next"):
-        right.receive("left", Kind.SEAL)
+        right.receive("left", MessageKind.SEAL)
 
 
 def test_a_session_that_breaks_is_followed_by_another_and_nothing_is_lost_or_doubled(pair):
     left, right = pair
-    left.send("right", Kind.ROLL, b"one")
-    right.receive("left", Kind.ROLL)
-    left._talks["right"].cancel()
+    left.send("right", MessageKind.ROLL, b"one")
+    right.receive("left", MessageKind.ROLL)
+    left._streams["right"].cancel()
     for _ in range(100):
         try:
             right.check()
@@ -88,16 +90,16 @@ def test_a_session_that_breaks_is_followed_by_another_and_nothing_is_lost_or_dou
     together(left.establish, right.establish)
     for link in pair:
         link.rewind()
-    left.send("right", Kind.ROLL, lambda: pytest.fail("was made a second time"))
-    left.send("right", Kind.ROLL, b"two")
-    assert [right.receive("left", Kind.ROLL) for _ in range(2)] == [b"one", b"two"]
+    left.send("right", MessageKind.ROLL, lambda: pytest.fail("was made a second time"))
+    left.send("right", MessageKind.ROLL, b"two")
+    assert [right.receive("left", MessageKind.ROLL) for _ in range(2)] == [b"one", b"two"]
 
 
 def test_a_party_that_leaves_is_not_waited_for(pair):
     left, right = pair
     left.leave(seconds=5)
     with pytest.raises(PartyError, match="left before the end"):
-        right.receive("left", Kind.ROLL)
+        right.receive("left", MessageKind.ROLL)
 
 
 def test_a_torn_last_entry_of_a_journal_is_cut_off_and_damage_is_refused(tmp_path):

@@ -99,7 +99,7 @@ def party(
 
 
 def _init(name: str, folder: Path, quiet: bool) -> None:
-    from shoal.connectors.party_link import fingerprint_of
+    from shoal.connectors.party.tls import fingerprint_of
     from shoal.jobs.fuse.keys import Keys
 
     keys = Keys.of(name, folder)

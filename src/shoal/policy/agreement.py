@@ -24,8 +24,8 @@ from pydantic import Field, ValidationError, field_validator
 from shoal.algorithms.fusion.party_tds import Rule
 from shoal.algorithms.steps.specialization import AnonymityRequirement, Taxonomy
 from shoal.connectors.files import file_sha256
-from shoal.connectors.journal import MOST_NAME
-from shoal.connectors.party_link import Peer, fingerprint_of
+from shoal.connectors.party.journal import MOST_NAME
+from shoal.connectors.party.tls import Peer, fingerprint_of
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import parse_numbers
 from shoal.data.schema import Kind

@@ -315,7 +315,7 @@ PAPER = Paper(
     code=(
         "shoal.algorithms.fusion",
         "shoal.kernels.specialize",
-        "shoal.connectors.party_link",
+        "shoal.connectors.party.link",
         "shoal.jobs.fuse.party",
         "shoal.jobs.fuse.secure_rounds",
         "shoal.reproduce.fusion_bench",

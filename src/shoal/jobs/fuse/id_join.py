@@ -24,8 +24,9 @@ import numpy as np
 import polars as pl
 
 from shoal.algorithms.fusion import joining
-from shoal.connectors.journal import Journal
-from shoal.connectors.party_link import Kind, PartyLink
+from shoal.connectors.party.journal import Journal
+from shoal.connectors.party.link import PartyLink
+from shoal.connectors.party.messages import MessageKind
 from shoal.data.progress import Progress
 from shoal.data.table import as_text
 from shoal.errors import InfeasibleError, InputError, PartyError
@@ -113,9 +114,9 @@ class IdJoin:
         if self._name == self._owners[0]:
             key = self._kept(b"H", lambda: os.urandom(32))
             for other in self._others:
-                self._link.send(other, Kind.KEY, key)
+                self._link.send(other, MessageKind.KEY, key)
         else:
-            key = self._link.receive(self._owners[0], Kind.KEY)
+            key = self._link.receive(self._owners[0], MessageKind.KEY)
             if len(key) != joining.POINT:
                 raise PartyError(
                     f"party '{self._owners[0]}': sent no key for the ids; run the same version"
@@ -157,7 +158,7 @@ class IdJoin:
         for i in range(len(chunks)):
             if i * _TOLD // len(chunks) != (i - 1) * _TOLD // len(chunks):
                 self._progress(f"joining: {told}, {i * _TOLD // len(chunks) * 100 // _TOLD} %")
-            self._link.send(to, Kind.MASKED, b"" if i < first else next(fresh))
+            self._link.send(to, MessageKind.MASKED, b"" if i < first else next(fresh))
         next(fresh, None)  # where all were sent before, what they came from still counts as heard
 
     def _common(self, points: np.ndarray, sizes: Mapping[str, int]) -> np.ndarray:
@@ -170,12 +171,12 @@ class IdJoin:
                 points if owner == self._name else self._gathered(owner, sizes[owner])
                 for owner in self._owners
             )
-        self._link.send_long(collector, Kind.GATHERED, points.view(np.uint8).data)
+        self._link.send_long(collector, MessageKind.GATHERED, points.view(np.uint8).data)
         most = len(points) * joining.POINT
-        return joining.points_of(self._link.receive_long(collector, Kind.COMMON, most))
+        return joining.points_of(self._link.receive_long(collector, MessageKind.COMMON, most))
 
     def _gathered(self, owner: str, records: int | None = None) -> np.ndarray:
-        points = joining.points_of(self._link.receive_long(owner, Kind.GATHERED))
+        points = joining.points_of(self._link.receive_long(owner, MessageKind.GATHERED))
         if records is not None and len(points) != records:
             raise PartyError(
                 f"party '{owner}': gathered another number of ids than it has records; the run ends"
@@ -189,7 +190,7 @@ class IdJoin:
             common = common[:0]
         for owner in self._owners:
             if owner != self._name:
-                self._link.send_long(owner, Kind.COMMON, common.view(np.uint8).data)
+                self._link.send_long(owner, MessageKind.COMMON, common.view(np.uint8).data)
         return common
 
 
@@ -228,7 +229,7 @@ class _Passing:
     def after(self, first: int) -> Iterator[bytes]:
         """All but the first ones, which are heard, too."""
         for i in range(len(self)):
-            chunk = self._link.receive(self._sender, Kind.MASKED)
+            chunk = self._link.receive(self._sender, MessageKind.MASKED)
             if len(chunk) != joining.POINT * min(joining.CHUNK, self._points - i * joining.CHUNK):
                 raise PartyError(
                     f"party '{self._sender}': sent another number of ids than agreed; the run ends"

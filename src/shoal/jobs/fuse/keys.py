@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from shoal.connectors.party_link import Identity, make_keys
+from shoal.connectors.party.tls import Identity, make_keys
 from shoal.errors import InputError
 
 

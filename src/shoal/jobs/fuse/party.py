@@ -33,8 +33,10 @@ from shoal.algorithms.fusion.secure_maximum import check_computing, colluding_pa
 from shoal.algorithms.steps.specialization import MOST_CHILDREN, Step
 from shoal.binding.release import bind_release
 from shoal.connectors import files
-from shoal.connectors.journal import Journal
-from shoal.connectors.party_link import Identity, Kind, LinkLost, PartyLink
+from shoal.connectors.party.journal import Journal
+from shoal.connectors.party.link import PartyLink
+from shoal.connectors.party.messages import LinkLost, MessageKind
+from shoal.connectors.party.tls import Identity
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release, label_classes
@@ -292,7 +294,7 @@ class _Run:
             rounds.maximum(
                 [0] * self._agreement.rule().ahead, unless=lambda: self._link.has_more(teller)
             )
-        self._link.receive(teller, Kind.END)
+        self._link.receive(teller, MessageKind.END)
 
     def _fuse(self, rounds: MpycRounds | ClearRounds | None) -> FusionResult:
         assert self._holdings is not None
@@ -334,9 +336,10 @@ class _Run:
         assert self._holdings is not None
         mine = {"records": len(self._holdings.ids), "label": self._holdings.label is not None}
         for other in self._others:
-            self._link.send(other, Kind.ROLL, json.dumps(mine).encode())
+            self._link.send(other, MessageKind.ROLL, json.dumps(mine).encode())
         roll = {
-            other: _told_roll(other, self._link.receive(other, Kind.ROLL)) for other in self._others
+            other: _told_roll(other, self._link.receive(other, MessageKind.ROLL))
+            for other in self._others
         }
         roll |= {self._name: mine}
         if not any(told["label"] for told in roll.values()):
@@ -357,9 +360,11 @@ class _Run:
                     "label: takes too many values to be a class; name another attribute"
                 )
             for other in self._others:
-                self._link.send_long(other, Kind.LABEL, _packed_column("", *mine))
+                self._link.send_long(other, MessageKind.LABEL, _packed_column("", *mine))
             return mine[0], mine[1].astype(np.int64)
-        _, names, codes = _unpacked_column(self._link.receive_long(teller, Kind.LABEL), len(rows))
+        _, names, codes = _unpacked_column(
+            self._link.receive_long(teller, MessageKind.LABEL), len(rows)
+        )
         if mine is not None and (mine[0] != names or not np.array_equal(mine[1], codes)):
             raise PartyError(
                 f"label '{self._agreement.model.label.attribute}': parties '{teller}' and"
@@ -384,16 +389,16 @@ class _Run:
                 if who == self._name:
                     batch = party.specialize(steps)
                     for other in self._others:
-                        self._link.send(other, Kind.BATCH, batch)
+                        self._link.send(other, MessageKind.BATCH, batch)
                 else:
                     party.lose()
-                    party.apply(self._link.receive(who, Kind.BATCH))
+                    party.apply(self._link.receive(who, MessageKind.BATCH))
             done = ", ".join(sorted({names[step.attribute] for step in party.steps[-steps:]}))
             self._progress(
                 f"round {self._account.rounds}: {who} specializes {done}, steps: {steps}"
             )
         if self._name == self._owners[0] and self._agreement.model.helper is not None:
-            self._link.send(self._agreement.model.helper.name, Kind.END, b"")
+            self._link.send(self._agreement.model.helper.name, MessageKind.END, b"")
 
     def _winner(self, bids: list[int], rounds: MpycRounds | ClearRounds | None) -> tuple[int, int]:
         """Who won the round and with how many steps: as the journal knows it, else as it is
@@ -455,10 +460,12 @@ class _Run:
             if owner == self._name:
                 told, (texts, codes) = name, _shown(self._holdings.plain[name], rows)
                 for other in self._others:
-                    self._link.send_long(other, Kind.PLAIN, _packed_column(name, texts, codes))
+                    self._link.send_long(
+                        other, MessageKind.PLAIN, _packed_column(name, texts, codes)
+                    )
             else:
                 told, texts, codes = _unpacked_column(
-                    self._link.receive_long(owner, Kind.PLAIN), len(rows)
+                    self._link.receive_long(owner, MessageKind.PLAIN), len(rows)
                 )
             if told != name:
                 raise PartyError(
@@ -474,9 +481,9 @@ class _Run:
             digest.update(piece.write_csv().encode())
         seal = digest.digest()
         for other in self._others:
-            self._link.send(other, Kind.SEAL, seal)
+            self._link.send(other, MessageKind.SEAL, seal)
         differing = [
-            other for other in self._others if self._link.receive(other, Kind.SEAL) != seal
+            other for other in self._others if self._link.receive(other, MessageKind.SEAL) != seal
         ]
         if differing:
             raise PartyError(

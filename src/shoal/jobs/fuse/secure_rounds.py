@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import BinaryIO, cast
 
 from shoal.algorithms.fusion import secure_maximum
-from shoal.connectors.party_link import Kind, PartyLink
+from shoal.connectors.party.link import PartyLink
+from shoal.connectors.party.messages import MessageKind
 from shoal.errors import PartyError
 
 _SHARE = struct.Struct("<cq")  # what, and MPyC's program counter
@@ -114,8 +115,8 @@ class ClearRounds:
         """The winner's number and its steps, 0 at the end."""
         others = [owner for owner in self._owners if owner != self._me]
         for owner in others:
-            self._link.send(owner, Kind.BIDS, json.dumps(list(bids)).encode())
-        heard = {owner: json.loads(self._link.receive(owner, Kind.BIDS)) for owner in others}
+            self._link.send(owner, MessageKind.BIDS, json.dumps(list(bids)).encode())
+        heard = {owner: json.loads(self._link.receive(owner, MessageKind.BIDS)) for owner in others}
         heard[self._me] = list(bids)
         return secure_maximum.plain_maximum([heard[owner] for owner in self._owners])
 

@@ -24,8 +24,8 @@ from typing import BinaryIO
 import numpy as np
 import polars as pl
 
-from shoal.connectors.journal import Journal
-from shoal.connectors.party_link import FRAME_HEAD, Kind
+from shoal.connectors.party.journal import Journal
+from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.errors import InputError
 from shoal.policy.agreement import Agreement, Domain, PartyModel, with_places
 
@@ -46,7 +46,7 @@ class Recorder:
 
     def record(self, receiver: str, content: bytes) -> None:
         """A message of a secure round."""
-        _write(self._shares, receiver, Kind.SHARES, content)
+        _write(self._shares, receiver, MessageKind.SHARES, content)
 
     def close(self, journal: Journal, agreement: Agreement, rows: pl.DataFrame | None) -> None:
         """All other messages; the agreement; and the table by row, which they are compared with,
@@ -57,14 +57,14 @@ class Recorder:
             for receiver in agreement.everybody:
                 for number in range(journal.count(b"S", receiver)):
                     frame = journal.get(b"S", receiver, number) or b""
-                    _write(file, receiver, Kind(frame[FRAME_HEAD - 5]), frame[FRAME_HEAD:])
+                    _write(file, receiver, MessageKind(frame[FRAME_HEAD - 5]), frame[FRAME_HEAD:])
         places = dict.fromkeys(agreement.everybody, ("", ""))
         (self._folder / "agreement.json").write_text(json.dumps(with_places(agreement, places, {})))
         if rows is not None:
             rows.write_csv(self._folder / f"{self._name}.rows.csv")
 
 
-def _write(file: BinaryIO, receiver: str, kind: Kind, content: bytes) -> None:
+def _write(file: BinaryIO, receiver: str, kind: MessageKind, content: bytes) -> None:
     file.write(_MESSAGE.pack(receiver.encode(), kind, len(content)) + content)
     file.flush()
 
@@ -158,15 +158,18 @@ def _check_sender(
                 f"transcript '{folder}': lacks '{name}'; gather the folders of all parties in one"
             )
         for receiver, kind, content in _messages(folder / name):
-            if kind not in set(Kind):
+            if kind not in set(MessageKind):
                 found.wrong.append(f"{sender} to {receiver}: a message of an unknown kind")
                 continue
-            found.messages[Kind(kind).name.lower()] += 1
-            found.bytes[Kind(kind).name.lower()] += len(content)
+            found.messages[MessageKind(kind).name.lower()] += 1
+            found.bytes[MessageKind(kind).name.lower()] += len(content)
             by_receiver.setdefault(receiver, []).append((kind, content))
     for receiver in {*by_receiver, *agreement.owners} - {sender}:
         messages = by_receiver.get(receiver, [])
-        if any(kind == Kind.KEY for kind, _ in messages) and receiver not in agreement.owners:
+        if (
+            any(kind == MessageKind.KEY for kind, _ in messages)
+            and receiver not in agreement.owners
+        ):
             found.wrong.append(f"{sender} to {receiver}: the key of the ids, which is the owners'")
         try:
             reader = _Reader(agreement, sender, table, found)
@@ -202,7 +205,12 @@ class _Reader:
         queue = list(messages)
         while queue:
             kind, content = queue.pop(0)
-            if kind in (Kind.GATHERED, Kind.COMMON, Kind.LABEL, Kind.PLAIN):
+            if kind in (
+                MessageKind.GATHERED,
+                MessageKind.COMMON,
+                MessageKind.LABEL,
+                MessageKind.PLAIN,
+            ):
                 length = _LENGTH.unpack_from(content)[0] + _LENGTH.size
                 while len(content) < length:
                     following, more = queue.pop(0)
@@ -229,29 +237,29 @@ class _Reader:
         return all(said) and not self._plain
 
     def _one(self, kind: int, content: bytes) -> None:
-        if kind in (Kind.MASKED, Kind.GATHERED, Kind.COMMON):
+        if kind in (MessageKind.MASKED, MessageKind.GATHERED, MessageKind.COMMON):
             self._demand(len(content) % _POINT == 0, "masked ids of a wrong length")
-        elif kind == Kind.ROLL:
+        elif kind == MessageKind.ROLL:
             self._demand(
                 set(json.loads(content)) == {"records", "label"},
                 "a roll that says more than it may",
             )
-        elif kind == Kind.LABEL:
+        elif kind == MessageKind.LABEL:
             self._column(content, "", self._agreement.model.label.attribute)
-        elif kind == Kind.PLAIN:
+        elif kind == MessageKind.PLAIN:
             self._column(content, self._plain.pop(0))
-        elif kind == Kind.BATCH:
+        elif kind == MessageKind.BATCH:
             self._batch(content)
-        elif kind == Kind.KEY:
+        elif kind == MessageKind.KEY:
             self._demand(
                 len(content) == 32 and self._agreement.model.joining.name == "keyed",
                 "a key that none needs",
             )
-        elif kind == Kind.SEAL:
+        elif kind == MessageKind.SEAL:
             self._demand(len(content) == 32, "a seal of a wrong length")
-        elif kind == Kind.END:
+        elif kind == MessageKind.END:
             self._demand(not content, "an end that says something")
-        elif kind == Kind.BIDS:
+        elif kind == MessageKind.BIDS:
             self._demand(self._agreement.model.maximum.name == "clear", "bids in the clear")
 
     def _column(self, content: bytes, told: str, name: str | None = None) -> None:

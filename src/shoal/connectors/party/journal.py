@@ -1,9 +1,8 @@
-"""A party's journal: everything it said, heard and decided, in order, so that it can go on where it
-was killed.
+"""A party's journal: all it sent, received and decided, so that it can resume after a kill.
 
 Entries are chained by hash and only ever appended. A torn last entry, of a writer that died, is cut
-off; anything else that does not fit is damage and refused. Private to its party: it holds its
-secret number and masked ids.
+off; anything else that does not fit is damage and refused. Private to its party: it holds the
+party's secret number and masked ids.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ MOST_NAME = 16
 
 
 class Entry(NamedTuple):
-    """Where an entry's content stands in the file."""
+    """Where an entry's content is in the file."""
 
     start: int
     length: int
@@ -33,7 +32,8 @@ class Journal:
     """Entries by (what, party, number); reading them back is how a run is resumed."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._lock = path, threading.Lock()
+        self._path = path
+        self._lock = threading.Lock()
         self._entries: dict[tuple[bytes, str, int], Entry] = {}
         self._chain = bytes(32)
         self.resumed = path.exists() and path.stat().st_size > 0
@@ -76,12 +76,13 @@ class Journal:
             self._entries[what, party, number] = Entry(start, len(content))
 
     def close(self) -> None:
-        """Lets the file go."""
+        """Closes the file."""
         self._file.close()
 
     def _read(self) -> int:
-        """Reads all whole entries; where the last one ends."""
-        size, at = os.fstat(self._file.fileno()).st_size, 0
+        """Reads all whole entries; returns where the last one ends."""
+        size = os.fstat(self._file.fileno()).st_size
+        at = 0
         self._file.seek(0)
         while at + _HEAD.size <= size:
             length, chain = _HEAD.unpack(self._file.read(_HEAD.size))
@@ -99,5 +100,6 @@ class Journal:
             self._entries[what, name.rstrip(b"\0").decode(), number] = Entry(
                 start, length - _BODY.size
             )
-            self._chain, at = expected, at + _HEAD.size + length
+            self._chain = expected
+            at += _HEAD.size + length
         return at

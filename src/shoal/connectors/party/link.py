@@ -1,0 +1,323 @@
+"""Messages among parties: numbered, journaled, and sent again after a break.
+
+Promise: a party talks only with holders of the keys whose certificates the agreement names, each
+under its own name; every message carries the agreement's hash; each arrives once and in order,
+whatever breaks in between, or the run ends.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from shoal.connectors.party.journal import Journal
+from shoal.connectors.party.messages import (
+    FRAME_HEAD,
+    LENGTH,
+    PIECE,
+    LinkLost,
+    MessageKind,
+    pack_frame,
+    unpack_head,
+)
+from shoal.connectors.party.session import POLL, Sessions
+from shoal.connectors.party.tls import Endpoint, Identity, Peer
+from shoal.errors import PartyError
+
+_DONE = b"done"
+_MOST_WAITING = 64  # messages to one party that are on their way; more wait in the journal
+
+
+class PartyLink:
+    """The channels of one party.
+
+    What it received is kept in the journal and read from there, also after a restart.
+
+    helper: the party that learns no result of a round.
+    on_shares: called with (sender, content) for every message of a secure round.
+    record: called with (receiver, content) for every message of a secure round that is sent; the
+    journal has the others.
+    delay: seconds by which messages are held back, for experiments.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        peers: Sequence[Peer],
+        agreement: bytes,
+        journal: Journal,
+        *,
+        helper: str | None = None,
+        patience: float = 600.0,
+        delay: float = 0.0,
+        record: Callable[[str, bytes], None] = lambda receiver, content: None,
+    ) -> None:
+        self._agreement = agreement
+        self._journal = journal
+        self._peers = [peer.name for peer in peers]
+        self._patience = patience
+        self._delay = delay
+        self._record = record
+        self.on_shares: Callable[[str, bytes], None] = lambda sender, content: None
+        self.bytes_sent: Counter[str] = Counter()
+        self.messages_sent: Counter[str] = Counter()
+        self._read = dict.fromkeys(self._peers, 0)
+        self._sent = dict.fromkeys(self._peers, 0)
+        self._resend_from = dict.fromkeys(self._peers, 0)
+        self._closed: set[str] = set()
+        self._outbox: dict[str, queue.SimpleQueue[tuple[float, bytes] | None]] = {}
+        self._streams: dict[str, Any] = {}
+        self._endpoint = Endpoint(identity, peers)
+        self._sessions = Sessions(
+            identity.name, self._peers, agreement, journal, self._endpoint, helper
+        )
+        self._state = self._sessions.state
+        self._endpoint.serve(
+            {"Hello": self._sessions.hear_hello, "Begin": self._sessions.hear_begin},
+            {"Talk": self._hear_stream},
+        )
+
+    # Sessions
+
+    def establish(self, is_last: bool = False) -> None:
+        """Begins a session with all others, who report results of rounds that this party missed.
+
+        is_last: this party has heard everything, so a party that stays silent is not waited for.
+        Otherwise raises PartyError where one does not answer in time.
+        """
+        self._hang_up()
+        self._open(self._sessions.negotiate(self._patience, is_last))
+
+    def check(self) -> None:
+        """Raises LinkLost where the session broke, or the PartyError that ended the run."""
+        self._sessions.check()
+
+    def rewind(self) -> None:
+        """Starts reading and sending at the first message, before the program runs again."""
+        self._read = dict.fromkeys(self._peers, 0)
+        self._sent = dict.fromkeys(self._peers, 0)
+        self.bytes_sent.clear()
+        self.messages_sent.clear()
+
+    def finish(self) -> None:
+        """Waits until the others have everything, and leaves. Raises LinkLost if one does not."""
+        self.leave(_DONE)
+        try:
+            for name, stream in self._streams.items():
+                stream.result(timeout=self._patience)
+                self._sessions.note_served(name)
+        except Exception:
+            self._sessions.leaving = False
+            self._sessions.lose()
+            raise LinkLost from None
+        with self._state:
+            deadline = time.monotonic() + 5
+            while len(self._closed) < len(self._peers) and time.monotonic() < deadline:
+                self._state.wait(POLL)
+        self.stop()
+
+    def leave(self, why: bytes = b"", seconds: float = 0) -> None:
+        """Says goodbye, so that nobody waits for more; allows some seconds for it to arrive."""
+        self._sessions.leaving = True
+        goodbye = pack_frame(self._agreement, MessageKind.BYE, 0, why)
+        for outbox in self._outbox.values():
+            outbox.put((time.monotonic() + self._delay, goodbye))
+            outbox.put(None)
+        for stream in self._streams.values() if seconds else ():
+            with suppress(Exception):
+                stream.result(timeout=seconds)
+
+    def stop(self) -> None:
+        """Closes all channels at once."""
+        self._sessions.leaving = True
+        for outbox in self._outbox.values():
+            outbox.put(None)
+        self._endpoint.close()
+
+    def _hang_up(self) -> None:
+        """Ends the streams of the last session, which would keep the others' threads."""
+        for name, stream in self._streams.items():
+            self._outbox[name].put(None)
+            stream.cancel()
+
+    def _open(self, session: str) -> None:
+        ok = self._endpoint.grpc.StatusCode.OK
+        with self._state:
+            self._resend_from = self._sessions.begin(session)
+            self._closed = set(self._peers) - set(self._resend_from)
+            self._outbox = {name: queue.SimpleQueue() for name in self._resend_from}
+            self._streams = {}
+            for name, outbox in self._outbox.items():
+                stream = self._endpoint.stream(name, "Talk", _sent_from(outbox), session)
+                stream.add_done_callback(
+                    lambda ended: None if ended.code() == ok else self._sessions.lose(session)
+                )
+                self._streams[name] = stream
+            self._sessions.confirm(session)
+
+    # Sending
+
+    def send(self, to: str, kind: MessageKind, content: bytes | Callable[[], bytes]) -> None:
+        """Sends a message, once in all sessions.
+
+        content: may be a function, which is called only if the message was never sent.
+        """
+        number = self._sent[to]
+        self._sent[to] += 1
+        frame = self._journal.get(b"S", to, number)
+        if frame is None:
+            body = content() if callable(content) else content
+            frame = pack_frame(self._agreement, kind, number, body)
+            self._journal.append(b"S", frame, to, number)
+        self._count(kind, len(frame))
+        with self._state:
+            self._sessions.check()
+            if to not in self._outbox or number < self._resend_from[to]:
+                return
+            while self._outbox[to].qsize() >= _MOST_WAITING:
+                self._state.wait(POLL / 100)
+                self._sessions.check()
+            self._outbox[to].put((time.monotonic() + self._delay, frame))
+
+    def send_long(self, to: str, kind: MessageKind, content: bytes | memoryview) -> None:
+        """Sends a message of any length in pieces, its length before it."""
+        view = memoryview(content)
+        self.send(to, kind, LENGTH.pack(len(view)))
+        for start in range(0, len(view), PIECE):
+            self.send(to, kind, bytes(view[start : start + PIECE]))
+
+    def sent_before(self, to: str) -> int:
+        """How many of the next messages to a party were sent in an earlier run already."""
+        number = self._sent[to]
+        while (b"S", to, number) in self._journal:
+            number += 1
+        return number - self._sent[to]
+
+    def send_shares(self, to: str, content: bytes) -> None:
+        """Sends a message of a secure round; it is lost if the session breaks."""
+        self._record(to, content)
+        frame = pack_frame(self._agreement, MessageKind.SHARES, 0, content)
+        self._count(MessageKind.SHARES, len(frame))
+        with self._state:
+            if self._sessions.stands() and to in self._outbox:
+                self._outbox[to].put((time.monotonic() + self._delay, frame))
+
+    def _count(self, kind: MessageKind, size: int) -> None:
+        self.bytes_sent[kind.name.lower()] += size
+        self.messages_sent[kind.name.lower()] += 1
+
+    # Receiving
+
+    def receive(self, sender: str, kind: MessageKind) -> bytes:
+        """The next message of a party, which must be of this kind; waits for it.
+
+        Raises LinkLost where the session breaks first, PartyError where the run has ended.
+        """
+        number = self._read[sender]
+        with self._state:
+            while self._sessions.received[sender] <= number:
+                self._sessions.check()
+                if sender in self._closed:
+                    raise PartyError(f"party '{sender}': left before the end; start it again")
+                self._state.wait(POLL)
+        self._read[sender] += 1
+        frame = self._journal.get(b"R", sender, number)
+        assert frame is not None
+        if unpack_head(frame)[1] != kind:
+            raise PartyError(
+                f"party '{sender}': sent another message than comes next; run the same version"
+                " everywhere"
+            )
+        return frame[FRAME_HEAD:]
+
+    def receive_long(self, sender: str, kind: MessageKind, most: int | None = None) -> bytearray:
+        """The next message that came in pieces.
+
+        Raises PartyError where it is longer than `most`, or than its head says.
+        """
+        head = self.receive(sender, kind)
+        length = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else -1
+        if length < 0 or (most is not None and length > most):
+            raise PartyError(
+                f"party '{sender}': sent a message of another length than it may have; the run ends"
+            )
+        content = bytearray()
+        while len(content) < length:
+            piece = self.receive(sender, kind)
+            if not piece or len(content) + len(piece) > length:
+                raise PartyError(
+                    f"party '{sender}': sent a message of another length than it said; the run ends"
+                )
+            content += piece
+        return content
+
+    def has_more(self, sender: str) -> bool:
+        """Whether a message of this party waits to be received."""
+        with self._state:
+            return self._sessions.received[sender] > self._read[sender]
+
+    def _hear_stream(self, frames: Iterator[bytes], context: Any) -> bytes:
+        name = self._endpoint.caller(context)
+        session = dict(context.invocation_metadata()).get("session", "")
+        status = self._endpoint.grpc.StatusCode
+        ended = False
+        try:
+            for frame in frames:
+                # the iterator also just stops when the sender died: only a goodbye is an end
+                ended = self._hear(name, session, frame) == MessageKind.BYE
+        except PartyError as wrong:
+            self._sessions.fail(wrong)
+            context.abort(status.FAILED_PRECONDITION, "refused")
+        except LinkLost:
+            context.abort(status.ABORTED, "another session")
+        finally:
+            with self._state:
+                is_current = self._sessions.is_current(session)
+                if ended and is_current:
+                    self._closed.add(name)
+                    self._state.notify_all()
+            if not ended and is_current:
+                self._sessions.lose(session)
+        return b""
+
+    def _hear(self, name: str, session: str, frame: bytes) -> int:
+        """Takes the next message of this session and agreement in order; returns its kind."""
+        if len(frame) < FRAME_HEAD:
+            raise PartyError(
+                f"party '{name}': sent something that is not a message; run the same version"
+                " everywhere"
+            )
+        agreement, kind, number = unpack_head(frame)
+        if agreement != self._agreement:
+            raise PartyError(f"party '{name}': sent a message of another agreement; the run ends")
+        with self._state:
+            if not self._sessions.is_current(session):
+                raise LinkLost
+        if kind == MessageKind.SHARES:
+            self.on_shares(name, frame[FRAME_HEAD:])
+        if kind == MessageKind.BYE and frame[FRAME_HEAD:] == _DONE:
+            self._sessions.note_left(name)
+        if kind in (MessageKind.SHARES, MessageKind.BYE):
+            return int(kind)
+        with self._state:
+            if number != self._sessions.received[name]:
+                raise PartyError(
+                    f"party '{name}': sent a message out of order or a second time; the run ends"
+                )
+            self._journal.append(b"R", frame, name, number)
+            self._sessions.received[name] += 1
+            self._state.notify_all()
+        return int(kind)
+
+
+def _sent_from(outbox: queue.SimpleQueue[tuple[float, bytes] | None]) -> Iterator[bytes]:
+    while (item := outbox.get()) is not None:
+        due, frame = item
+        early = due - time.monotonic()
+        if early > 0:
+            time.sleep(early)
+        yield frame

@@ -1,0 +1,185 @@
+"""Keys, certificates, and gRPC over mutual TLS 1.3 with the certificates that the agreement names.
+
+Certificates have P-256 keys, and for TLS 1.2 only suites for RSA keys are enabled, so a handshake
+below TLS 1.3 cannot succeed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent import futures
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.errors import MissingExtraError, PartyError
+
+# gRPC reads both when it is loaded
+os.environ["GRPC_SSL_CIPHER_SUITES"] = "ECDHE-RSA-AES128-GCM-SHA256"
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+_OPTIONS = (
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.so_reuseport", 0),
+)
+_RECONNECT = (
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.max_reconnect_backoff_ms", 500),
+)
+_SERVICE = "/shoal.Party/"
+_CALL_TIMEOUT = 3  # seconds
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another party: where it listens, and its certificate."""
+
+    name: str
+    address: str
+    certificate: bytes
+
+    @property
+    def fingerprint(self) -> str:
+        return fingerprint_of(self.certificate)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """This party: its name, where it listens, its certificate and private key (PEM)."""
+
+    name: str
+    address: str
+    certificate: bytes
+    key: bytes
+
+
+def fingerprint_of(certificate: bytes) -> str:
+    """SHA-256 of a certificate (PEM) in its binary form."""
+    import ssl
+
+    return "sha256:" + hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate.decode())).hexdigest()
+
+
+class Endpoint:
+    """The address where a party listens, and its channels to the others."""
+
+    def __init__(self, identity: Identity, peers: Sequence[Peer]) -> None:
+        self.grpc = _grpc()
+        self.rpc_error: type[Exception] = self.grpc.RpcError
+        self._identity = identity
+        self._peers = {peer.name: peer for peer in peers}
+        self._channels: dict[str, Any] = {}
+        self._server: Any = None
+
+    def serve(
+        self,
+        calls: Mapping[str, Callable[[bytes, Any], bytes]],
+        streams: Mapping[str, Callable[[Iterator[bytes], Any], bytes]],
+    ) -> None:
+        """Listens, and opens the channels; raises PartyError where the address is taken."""
+        grpc = self.grpc
+        handlers = {name: grpc.unary_unary_rpc_method_handler(hear) for name, hear in calls.items()}
+        for name, hear in streams.items():
+            handlers[name] = grpc.stream_unary_rpc_method_handler(hear)
+        service = grpc.method_handlers_generic_handler(_SERVICE.strip("/"), handlers)
+        threads = futures.ThreadPoolExecutor(4 * len(self._peers) + 4)
+        self._server = grpc.server(threads, [service], options=_OPTIONS)
+        credentials = grpc.ssl_server_credentials(
+            [(self._identity.key, self._identity.certificate)],
+            root_certificates=b"".join(peer.certificate for peer in self._peers.values()),
+            require_client_auth=True,
+        )
+        try:
+            port = self._server.add_secure_port(self._identity.address, credentials)
+        except RuntimeError:
+            port = 0
+        if not port:
+            raise PartyError(
+                f"address '{self._identity.address}': can't be listened on; free it or agree on"
+                " another one"
+            )
+        self._channels = {name: self._channel(peer) for name, peer in self._peers.items()}
+        self._server.start()
+
+    def call(self, name: str, method: str, packed: bytes) -> bytes:
+        """The answer of another party to one call."""
+        metadata = (("party", self._identity.name),)
+        return self._channels[name].unary_unary(_SERVICE + method)(
+            packed, timeout=_CALL_TIMEOUT, metadata=metadata
+        )
+
+    def stream(self, name: str, method: str, frames: Iterator[bytes], session: str) -> Any:
+        """A stream of messages to another party, as gRPC's future of its end."""
+        metadata = (("party", self._identity.name), ("session", session))
+        return (
+            self._channels[name].stream_unary(_SERVICE + method).future(frames, metadata=metadata)
+        )
+
+    def caller(self, context: Any) -> str:
+        """The name of the party that calls, whose certificate must be the one agreed for it."""
+        name = dict(context.invocation_metadata()).get("party", "")
+        certificate = context.auth_context().get("x509_pem_cert", [b""])[0]
+        if (
+            name not in self._peers
+            or not certificate
+            or fingerprint_of(certificate) != self._peers[name].fingerprint
+        ):
+            context.abort(
+                self.grpc.StatusCode.UNAUTHENTICATED,
+                "the certificate is not the one agreed for this name",
+            )
+        return name
+
+    def close(self) -> None:
+        """Closes all channels at once."""
+        for channel in self._channels.values():
+            channel.close()
+        self._server.stop(0.2)
+
+    def _channel(self, peer: Peer) -> Any:
+        credentials = self.grpc.ssl_channel_credentials(
+            peer.certificate, self._identity.key, self._identity.certificate
+        )
+        named = (("grpc.ssl_target_name_override", peer.name), *_OPTIONS, *_RECONNECT)
+        return self.grpc.secure_channel(peer.address, credentials, options=named)
+
+
+def _grpc() -> Any:
+    try:
+        import grpc
+    except ImportError:
+        raise MissingExtraError.of("talking to other parties needs gRPC", "fuse") from None
+    return grpc
+
+
+def make_keys(name: str) -> tuple[bytes, bytes]:
+    """A fresh private key and a self-signed certificate for that name (PEM)."""
+    try:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.x509.oid import NameOID
+    except ImportError:
+        raise MissingExtraError.of("making keys needs cryptography", "fuse") from None
+    import datetime
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    named = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(named)
+        .issuer_name(named)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=825))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return private, certificate.public_bytes(serialization.Encoding.PEM)
