@@ -25,7 +25,6 @@ _CONTEXT.set_forkserver_preload(
     [
         "party_processes",
         "warm_parties",
-        "shoal.jobs.fuse.fuse",
         "shoal.jobs.fuse.party",
         "grpc",
         "nacl.bindings",
@@ -99,7 +98,7 @@ def _party(
     from shoal.connectors.party import session
     from shoal.connectors.party.journal import Journal
     from shoal.errors import ShoalError
-    from shoal.jobs.fuse.fuse import run_one
+    from shoal.jobs.fuse.party import take_part
 
     session.LAST_CALL, joining.CHUNK = 2.0, 16  # several chunks of few people
     if lie is not None:
@@ -116,7 +115,7 @@ def _party(
         Journal.append = counted
     place = Path(folder)
     try:
-        run_one(
+        take_part(
             name,
             agreement,
             str(place / f"{name}.csv"),

@@ -19,10 +19,10 @@ from party_processes import bank_world
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.jobs.advise.sample import write_sample
-from shoal.jobs.fuse import fuse
+from shoal.jobs.fuse import processes
+from shoal.jobs.fuse.columns import shuffled_rows
 from shoal.jobs.fuse.fuse import fuse_file
 from shoal.jobs.fuse.keys import Keys
-from shoal.jobs.fuse.party import mixed
 from shoal.jobs.fuse.transcript import check_transcript
 from shoal.policy.agreement import Agreement
 from shoal.samples import bank
@@ -89,7 +89,7 @@ def test_frames_are_fused_to_the_table_of_the_files(fused, tmp_path, kind):
 
 
 def test_a_frame_of_no_owner_is_refused(fused):
-    with pytest.raises(shoal.InputError, match="tables: stranger are no owners"):
+    with pytest.raises(shoal.InputError, match="tables: stranger are not owners"):
         shoal.fuse(
             fused[0] / "demo" / "bank.parties.yaml", {"stranger": pl.DataFrame({"a": ["1"]})}
         )
@@ -518,12 +518,13 @@ def test_what_a_party_said_at_its_end_is_waited_for(monkeypatch):
     """Else it is told that a party ended, not why, where this process reads later than that one
     ends.
     """
-    heard = fuse._listen
-    monkeypatch.setattr(fuse, "_listen", lambda *known: (time.sleep(0.5), heard(*known)))
-    ends = "import sys; sys.stderr.write('shoal: the table is torn; mend it\\n'); sys.exit(2)"
-    with pytest.raises(shoal.InputError, match="the table is torn; mend it"):
-        fuse._run(
-            [fuse._Running("bank", [sys.executable, "-c", ends])], progress=lambda stage: None
+    heard = processes._listen
+    monkeypatch.setattr(processes, "_listen", lambda *known: (time.sleep(0.5), heard(*known)))
+    ends = "import sys; sys.stderr.write('shoal: the table is torn; fix it\\n'); sys.exit(2)"
+    with pytest.raises(shoal.InputError, match="the table is torn; fix it"):
+        processes.run_to_end(
+            [processes.PartyProcess("bank", [sys.executable, "-c", ends])],
+            progress=lambda stage: None,
         )
 
 
@@ -531,7 +532,7 @@ def test_what_a_party_said_at_its_end_is_waited_for(monkeypatch):
     ("change", "error", "told"),
     [
         (lambda c: c.pop("helper"), shoal.InputError, "name a helper"),
-        (lambda c: c["parties"][0].update(table="none.csv"), shoal.InputError, "is not there"),
+        (lambda c: c["parties"][0].update(table="none.csv"), shoal.InputError, "does not exist"),
         (lambda c: c["parties"][0].pop("table"), shoal.InputError, "no 'table'"),
         (
             lambda c: c["promises"][0].update(k=500),
@@ -556,7 +557,7 @@ def test_what_can_not_be_is_told_and_leaves_nothing(tmp_path, change, error, tol
 
 def test_the_order_of_rows_follows_from_what_they_show(tmp_path):
     table = pl.DataFrame({"a": list("bacab"), "b": list("zxyyz")})
-    assert mixed(table, 3).equals(mixed(table[::-1], 3))
+    assert shuffled_rows(table, 3).equals(shuffled_rows(table[::-1], 3))
 
 
 def test_the_hash_covers_what_is_shown_and_not_where_tables_lie(tmp_path):

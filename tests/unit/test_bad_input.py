@@ -513,11 +513,11 @@ def test_a_fusion_asks_where_its_release_goes_before_it_begins(
 @pytest.mark.parametrize(
     ("tables", "says"),
     [
-        ([1, 2], "tables: is no mapping; give a dict of frames by party"),
-        (pl.DataFrame({"customer": ["1"]}), "tables: is no mapping"),
+        ([1, 2], "tables: is not a mapping; give a dict of frames by party"),
+        (pl.DataFrame({"customer": ["1"]}), "tables: is not a mapping"),
         (
             {7: pl.DataFrame({"customer": ["1"]})},
-            "tables: 7 are no owners; the agreement has bank, insurer, office",
+            "tables: 7 are not owners; the agreement has bank, insurer, office",
         ),
         ({"bank": [1]}, "party 'bank', frame: is not a pandas, polars or pyarrow table"),
     ],
@@ -531,7 +531,7 @@ def test_tables_of_a_fusion_that_are_none_are_told(owners, tables, says):
 @pytest.mark.parametrize("agreement", [None, 7, ["bank.parties.yaml"]])
 def test_an_agreement_that_is_none_is_told(agreement):
     with pytest.raises(
-        shoal_package.InputError, match="agreement: is no agreement; give the path of one"
+        shoal_package.InputError, match="agreement: is not an agreement; give the path of one"
     ):
         shoal_package.fuse(agreement)
 
@@ -539,7 +539,7 @@ def test_an_agreement_that_is_none_is_told(agreement):
 def test_a_report_on_a_fusion_overwrites_no_table(owners):
     before = (owners / "bank.office.csv").read_bytes()
     with pytest.raises(shoal_package.InputError, match="is read by a party"):
-        fuse_file("bank.parties.yaml", "fused.csv", report=Path("bank.office.csv"))
+        fuse_file("bank.parties.yaml", "fused.csv", beside=[Path("bank.office.csv")])
     assert (owners / "bank.office.csv").read_bytes() == before
 
 
@@ -699,13 +699,13 @@ def test_an_audit_of_a_stream_without_its_trace_says_what_is_missing(workplace, 
     )
 
 
-def test_a_fusion_that_is_interrupted_says_that_it_goes_on(workplace, shoal, monkeypatch):
+def test_a_fusion_that_is_interrupted_says_how_to_resume(owners, shoal, monkeypatch):
     def stopped(*arguments, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("shoal.jobs.fuse.fuse.fuse_file", stopped)
-    told = shoal("fuse", "parties.yaml", "-o", "fused.csv")
+    told = shoal("fuse", "bank.parties.yaml", "-o", "fused.csv")
     assert (told.status, told.err) == (
         130,
-        "shoal: interrupted; nothing was published, the same command goes on from there\n",
+        "shoal: interrupted; nothing was published, run the same command again to resume\n",
     )

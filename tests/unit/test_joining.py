@@ -22,7 +22,7 @@ from shoal.algorithms.fusion.joining import (
     rows_in_order,
 )
 from shoal.errors import InputError, PartyError
-from shoal.jobs.fuse.id_join import checked_ids
+from shoal.jobs.fuse.party_input import checked_ids
 
 AGREEMENT = bytes(range(32))
 

@@ -35,27 +35,34 @@ def fuse(
     """Fuse several owners' tables into one k-anonymous table: all parties as processes on this
     machine.
     """
-    from shoal.jobs.fuse.fuse import fuse_file as run
+    from shoal.jobs.fuse.fuse import fuse_file
+    from shoal.policy.agreement import Agreement
 
     if output == "-":
         raise InputError("-o -: each party writes a file of its own; name a file")
     options.check_outputs(report=report, inputs=[parties, output])
+    agreement = Agreement.load(parties).with_overrides(
+        method, options.parsed(settings or []), k, seed
+    )
     try:
         with shown(quiet) as progress:
-            certificate = run(
-                parties,
+            certificate = fuse_file(
+                agreement,
                 output,
                 transcript=transcript,
-                method=method,
-                settings=options.parsed(settings or []),
-                k=k,
-                seed=seed,
-                report=report,
+                beside=[] if report is None else [report],
                 progress=progress,
             )
+            if report is not None:
+                from shoal.jobs.audit.audit import audit_file
+                from shoal.reports.release import write_audit_report
+
+                progress("drawing the report")
+                audited = audit_file(output, agreement.policy)
+                write_audit_report(audited, agreement.policy, report)
     except KeyboardInterrupt:
         typer.echo(
-            "shoal: interrupted; nothing was published, the same command goes on from there",
+            "shoal: interrupted; nothing was published, run the same command again to resume",
             err=True,
         )
         raise SystemExit(130) from None

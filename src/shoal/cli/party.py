@@ -71,7 +71,7 @@ def party(
         return _init(parties, keys, quiet)
     if name == "show":
         return _show(parties)
-    from shoal.jobs.fuse.fuse import run_one
+    from shoal.jobs.fuse.party import take_part
 
     if output == "-":
         raise InputError("-o -: the release goes to a file; name one")
@@ -80,7 +80,7 @@ def party(
         if not quiet:
             print(f"progress: {stage}", file=sys.stderr, flush=True)
 
-    certificate = run_one(
+    certificate = take_part(
         name,
         parties,
         output,

@@ -315,8 +315,8 @@ PAPER = Paper(
     code=(
         "shoal.algorithms.fusion",
         "shoal.kernels.specialize",
-        "shoal.connectors.party.link",
-        "shoal.jobs.fuse.party",
+        "shoal.connectors.party",
+        "shoal.jobs.fuse.protocol",
         "shoal.jobs.fuse.secure_rounds",
         "shoal.reproduce.fusion_bench",
     ),

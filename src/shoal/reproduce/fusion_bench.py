@@ -18,7 +18,8 @@ import polars as pl
 
 from shoal.data.table import Table, encode_text
 from shoal.errors import MissingExtraError, PartyError
-from shoal.policy.agreement import Agreement, Domain
+from shoal.policy.agreement import Agreement
+from shoal.policy.public_domain import Domain
 from shoal.reproduce.data_sets import adult, adult_test, data_file
 from shoal.reproduce.paper import DataSet, Setting
 from shoal.samples import bank
@@ -105,8 +106,8 @@ class FusionBench:
         """Tables, keys and the agreement; everybody's rows in the same order, as if ids were
         joined.
         """
-        from shoal.jobs.fuse.fuse import free_ports
         from shoal.jobs.fuse.keys import Keys
+        from shoal.jobs.fuse.processes import free_ports
 
         joint = self.joint
         asked = {name for qid in joint.qids[setting["qids"]] for name in qid}
@@ -206,7 +207,7 @@ def _run(
     ]
     if hasattr(_CONTEXT, "set_forkserver_preload"):
         _CONTEXT.set_forkserver_preload(
-            [__name__, "shoal.jobs.fuse.party", "shoal.jobs.fuse.fuse"]
+            [__name__, "shoal.jobs.fuse.protocol", "shoal.jobs.fuse.processes"]
         )  # imported once for all
     running = [
         _CONTEXT.Process(target=_take_part, args=(str(folder), name, delay / 1000))
@@ -226,30 +227,30 @@ def _take_part(folder: str, name: str, delay: float) -> None:
     """One party in its process."""
     from shoal.connectors import files
     from shoal.jobs.fuse.keys import Keys
-    from shoal.jobs.fuse.party import PartyInput, run_party
+    from shoal.jobs.fuse.party_input import PartyInput
+    from shoal.jobs.fuse.protocol import run_party
 
     place = Path(folder)
     agreement = Agreement.load(place / "parties.json")
     me = agreement.peer(name)
     identity = Keys.of(name, place).identity(name, me.address, me.certificate)
-    holdings, joined = None, None
+    party_input, joined = None, None
     if name in agreement.owners:
-        holdings = PartyInput.read(
+        party_input = PartyInput.read(
             agreement, name, Table(files.read(str(place / f"{name}.csv")).frame)
         )
-        joined = np.arange(len(holdings.ids))
+        joined = np.arange(len(party_input.ids))
     fused = run_party(
-        name,
         agreement,
         identity,
         place / f"{name}.journal",
-        holdings,
+        party_input,
         joined=joined,
         patience=PATIENCE,
         delay=delay,
     )
     if fused is not None:
-        (place / f"{name}.statistics.json").write_text(json.dumps(fused.account))
+        (place / f"{name}.statistics.json").write_text(json.dumps(fused.statistics))
         fused.published.write_csv(place / f"{name}.table.csv")
 
 

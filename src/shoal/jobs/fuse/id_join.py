@@ -1,10 +1,9 @@
-"""The join of a fusion: which of a party's rows are people whom all tables have, in the order that
-all agree on.
+"""The join of a fusion: which rows are people whom all tables have, in an order all agree on.
 
-Ids pass in chunks, each journaled by the channel before it counts as sent or heard, so that a party
-that was killed masks no chunk twice; as many processes as there are cores do the masking. Nothing
-is held but the party's own points, at the collector one other party's at a time, and a few chunks
-on their way.
+Ids pass in chunks, each journaled by the channel before it counts as sent or received, so that a
+party that was killed masks no chunk twice. The masking is done by as many processes as there are
+cores. In memory are only the party's own points, at the collector those of one other party at a
+time, and a few chunks on their way.
 """
 
 from __future__ import annotations
@@ -24,58 +23,34 @@ import numpy as np
 import polars as pl
 
 from shoal.algorithms.fusion import joining
-from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.link import PartyLink
 from shoal.connectors.party.messages import MessageKind
-from shoal.data.progress import Progress
-from shoal.data.table import as_text
-from shoal.errors import InfeasibleError, InputError, PartyError
-from shoal.policy.agreement import Agreement
+from shoal.errors import InfeasibleError, PartyError
+from shoal.jobs.fuse.conversation import Conversation
 
 _MANY_IDS = 20_000  # from here on, more processes pay
-_TOLD = 10  # parts of a set after each of which progress is told
+_REPORTS = 10  # how often progress is shown while a set of ids is masked
+_SECRET = b"K"  # journal: this party's secret number
+_KEY = b"H"  # journal: the key that the first owner made for all ids
 Work = Callable[[Any], bytes]
-
-
-def checked_ids(column: pl.Series, party: str) -> pl.Series:
-    """The ids as they are compared: Unicode's compatibility form, no blanks around.
-
-    Raises InputError where somebody has none, or two records.
-    """
-    ids = as_text(column).str.normalize("NFKC").str.strip_chars()
-    empty, repeated = int((ids == "").sum()), ids.len() - ids.n_unique()
-    findings = []
-    if empty:
-        findings.append(
-            f"party '{party}': column '{column.name}' names nobody in {empty} records; every record"
-            " needs its id"
-        )
-    if repeated:
-        findings.append(
-            f"party '{party}': column '{column.name}' repeats {repeated} ids; a fused table has one"
-            " record to a person"
-        )
-    if findings:
-        raise InputError.from_findings(findings)
-    return ids
 
 
 class IdJoin:
     """One party's part in the join."""
 
-    def __init__(
-        self, name: str, agreement: Agreement, link: PartyLink, journal: Journal, progress: Progress
-    ) -> None:
-        self._name, self._agreement, self._link, self._journal = name, agreement, link, journal
-        self._progress = progress
-        self._owners = agreement.owners
-        self._others = [owner for owner in self._owners if owner != name]
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._name = conversation.name
+        self._agreement = conversation.agreement
+        self._link = conversation.link
+        self._owners = conversation.owners
+        self._progress = conversation.progress
 
     def rows(self, ids: pl.Series, sizes: Mapping[str, int]) -> np.ndarray:
         """The row of the own table behind every row of the joint one, (people,) int64.
 
-        sizes: how many records each owner has. Raises InfeasibleError where too few people are in
-        common.
+        sizes: how many records each owner has. Raises InfeasibleError where the tables have too few
+        people in common.
         """
         secret = self._secret()
         rng = np.random.default_rng(list(hashlib.sha256(b"order" + secret).digest()))
@@ -100,27 +75,21 @@ class IdJoin:
         self._compare(points for points in map(self._gathered, self._owners))
 
     def _secret(self) -> bytes:
-        """A number that is this party's alone, and the same after a break."""
-        return self._kept(b"K", joining.fresh_secret)
-
-    def _kept(self, what: bytes, make: Callable[[], bytes]) -> bytes:
-        if (known := self._journal.get(what)) is None:
-            self._journal.append(what, known := make())
-        return known
+        """A number that only this party has, the same after a break."""
+        return self._conversation.remember(_SECRET, joining.fresh_secret)
 
     def _keyed(self, chunks: _Chunks, workers: Executor | None) -> np.ndarray:
         """Own ids under the key of all owners, which the first one makes."""
         self._progress("joining: keying the ids")
         if self._name == self._owners[0]:
-            key = self._kept(b"H", lambda: os.urandom(32))
-            for other in self._others:
-                self._link.send(other, MessageKind.KEY, key)
+            key = self._conversation.remember(_KEY, lambda: os.urandom(32))
+            self._conversation.send_to_owners(MessageKind.KEY, key)
         else:
             key = self._link.receive(self._owners[0], MessageKind.KEY)
             if len(key) != joining.POINT:
                 raise PartyError(
-                    f"party '{self._owners[0]}': sent no key for the ids; run the same version"
-                    " everywhere"
+                    f"party '{self._owners[0]}': sent a message that is not a key for ids; run the"
+                    " same version everywhere"
                 )
         work = partial(joining.keyed_ids, agreement=self._agreement.hash, key=key)
         return joining.points_of(b"".join(_each(work, chunks, workers)))
@@ -128,43 +97,40 @@ class IdJoin:
     def _through_all(
         self, own: _Chunks, sizes: Mapping[str, int], secret: bytes, workers: Executor | None
     ) -> np.ndarray:
-        """Own ids masked by everybody; meanwhile those of the others pass through and are masked
-        here.
-        """
-        place = self._owners.index(self._name)
-        before, after = self._owners[place - 1], self._owners[(place + 1) % len(self._owners)]
+        """Own ids masked by all owners; meanwhile this party masks those of the others."""
+        position = self._owners.index(self._name)
+        before = self._owners[position - 1]
+        after = self._owners[(position + 1) % len(self._owners)]
         work = partial(joining.masked_ids, agreement=self._agreement.hash, secret=secret)
-        if not self._others:
+        if len(self._owners) == 1:
             return joining.points_of(b"".join(_each(work, own, workers)))
         self._pass_on(after, work, own, "masking the ids", workers)
         again = partial(joining.masked_again, secret=secret)
         for hop in range(1, len(self._owners)):
-            told = f"masking again what {before} sent (set {hop} of {len(self._owners) - 1})"
-            passing = _Passing(self._link, before, sizes[self._owners[place - hop]])
-            self._pass_on(after, again, passing, told, workers)
+            stage = f"masking again what {before} sent (set {hop} of {len(self._owners) - 1})"
+            passing = _Passing(self._link, before, sizes[self._owners[position - hop]])
+            self._pass_on(after, again, passing, stage, workers)
         points = np.empty(len(own.order), dtype=f"S{joining.POINT}")
         for i, chunk in enumerate(_Passing(self._link, before, len(points))):
             points[i * joining.CHUNK : (i + 1) * joining.CHUNK] = joining.points_of(chunk)
         return points
 
     def _pass_on(
-        self, to: str, work: Work, chunks: _Chunks | _Passing, told: str, workers: Executor | None
+        self, to: str, work: Work, chunks: _Chunks | _Passing, stage: str, workers: Executor | None
     ) -> None:
-        """Sends every chunk as `work` makes it; those that were sent in an earlier run are not made
-        again.
-        """
+        """Sends `work` of every chunk; what an earlier run has sent is not made again."""
         first = min(self._link.sent_before(to), len(chunks))
         fresh = _each(work, chunks.after(first), workers)
         for i in range(len(chunks)):
-            if i * _TOLD // len(chunks) != (i - 1) * _TOLD // len(chunks):
-                self._progress(f"joining: {told}, {i * _TOLD // len(chunks) * 100 // _TOLD} %")
+            if i * _REPORTS // len(chunks) != (i - 1) * _REPORTS // len(chunks):
+                self._progress(
+                    f"joining: {stage}, {i * _REPORTS // len(chunks) * 100 // _REPORTS} %"
+                )
             self._link.send(to, MessageKind.MASKED, b"" if i < first else next(fresh))
-        next(fresh, None)  # where all were sent before, what they came from still counts as heard
+        next(fresh, None)  # where all were sent before, their sources still count as received
 
     def _common(self, points: np.ndarray, sizes: Mapping[str, int]) -> np.ndarray:
-        """The points that all owners have, as the collector finds them: the first owner, or the
-        helper of keyed ids.
-        """
+        """The points that all owners have, as the collector finds them."""
         collector = self._agreement.collector
         if self._name == collector:
             return self._compare(
@@ -184,7 +150,7 @@ class IdJoin:
         return points
 
     def _compare(self, sets: Iterable[np.ndarray]) -> np.ndarray:
-        """What all sets have, told to the owners; nothing where that is nobody's business."""
+        """What all sets have, sent to the owners; an empty list if too few people are in common."""
         common = joining.common_points(sets)
         if len(common) < self._agreement.least_common:
             common = common[:0]
@@ -195,7 +161,7 @@ class IdJoin:
 
 
 class _Chunks:
-    """Ids in an order, so many at a time."""
+    """Ids in an order, a chunk at a time."""
 
     def __init__(self, ids: pl.Series, order: np.ndarray) -> None:
         self._ids, self.order = ids, order
@@ -213,9 +179,7 @@ class _Chunks:
 
 
 class _Passing:
-    """Chunks of so many points as they come from a party; raises PartyError where one has another
-    length.
-    """
+    """Chunks of points as they come from a party; raises PartyError for one of wrong length."""
 
     def __init__(self, link: PartyLink, sender: str, points: int) -> None:
         self._link, self._sender, self._points = link, sender, points
@@ -227,7 +191,7 @@ class _Passing:
         return self.after(0)
 
     def after(self, first: int) -> Iterator[bytes]:
-        """All but the first ones, which are heard, too."""
+        """All but the first ones, which are received, too."""
         for i in range(len(self)):
             chunk = self._link.receive(self._sender, MessageKind.MASKED)
             if len(chunk) != joining.POINT * min(joining.CHUNK, self._points - i * joining.CHUNK):
@@ -269,7 +233,7 @@ def _workers(ids: int) -> Iterator[Executor | None]:
 
 
 def _die_with_party() -> None:
-    """Ends this process when the party's is killed, which could not tell it."""
+    """Ends this process when the party's is killed and can't do it itself."""
     party = parent_process()
     if party is not None:
         Thread(target=lambda: (connection.wait([party.sentinel]), os._exit(1)), daemon=True).start()

@@ -12,7 +12,7 @@ from shoal.errors import InputError
 
 @dataclass(frozen=True)
 class Keys:
-    """Where a party's private key and its public part lie."""
+    """Where a party's private key and certificate are stored."""
 
     key: Path
     certificate: Path
@@ -22,12 +22,11 @@ class Keys:
         return cls(folder / f"{name}.key", folder / f"{name}.crt")
 
     def make(self, name: str) -> None:
-        """Writes fresh keys; raises InputError where there are some, which must not be lost."""
+        """Writes fresh keys; raises InputError where some exist, which must not be lost."""
         for path in (self.key, self.certificate):
             if path.exists():
                 raise InputError(
-                    f"'{path}': is there already; a new key would end what was agreed with the"
-                    " old one"
+                    f"'{path}': already exists; a new key would invalidate the signed agreement"
                 )
         private, public = make_keys(name)
         descriptor = os.open(self.key, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -36,11 +35,10 @@ class Keys:
         self.certificate.write_bytes(public)
 
     def identity(self, name: str, address: str, certificate: bytes) -> Identity:
-        """The party as the others know it; raises InputError where its key or certificate doesn't
-        fit.
-        """
+        """The party as the others know it; raises InputError if its key or certificate is wrong."""
         try:
-            key, own = self.key.read_bytes(), self.certificate.read_bytes()
+            key = self.key.read_bytes()
+            own = self.certificate.read_bytes()
         except OSError as failed:
             raise InputError(
                 f"party '{name}': key '{self.key}' can't be read ({failed.strerror}); 'shoal party"

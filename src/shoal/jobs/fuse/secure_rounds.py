@@ -1,6 +1,4 @@
-"""How the winner of a round is found: by MPyC over the parties' channels, or, in tests, in the
-clear.
-"""
+"""How the winner of a round is found: by MPyC over the parties' channels; in tests in the clear."""
 
 from __future__ import annotations
 
@@ -17,6 +15,7 @@ from shoal.algorithms.fusion import secure_maximum
 from shoal.connectors.party.link import PartyLink
 from shoal.connectors.party.messages import MessageKind
 from shoal.errors import PartyError
+from shoal.jobs.fuse.conversation import Conversation
 
 _SHARE = struct.Struct("<cq")  # what, and MPyC's program counter
 _POLL = 0.2
@@ -31,35 +30,35 @@ class MpycRounds:
     def __init__(
         self, link: PartyLink, me: str, computing: Sequence[str], owners: int, bits: int
     ) -> None:
-        self._link, self._computing = link, list(computing)
+        self._link = link
+        self._computing = list(computing)
         self._results: queue.SimpleQueue[list[int]] = queue.SimpleQueue()
-        self._writing, self._opened = threading.Lock(), threading.Event()
+        self._writing = threading.Lock()
+        self._opened = threading.Event()
         command = [sys.executable, "-m", secure_maximum.__name__]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._to, self._from = (
-            cast(BinaryIO, self._process.stdin),
-            cast(BinaryIO, self._process.stdout),
-        )
-        place = {
+        self._to = cast(BinaryIO, self._process.stdin)
+        self._from = cast(BinaryIO, self._process.stdout)
+        setup = {
             "number": self._computing.index(me),
             "computing": len(computing),
             "owners": owners,
             "bits": bits,
         }
-        self._write(secure_maximum.BIDS, 0, 0, json.dumps(place).encode())
+        self._write(secure_maximum.BIDS, 0, 0, json.dumps(setup).encode())
         link.on_shares = self._arrived
         threading.Thread(target=self._forward, daemon=True).start()
 
     def open(self) -> None:
-        """The session stands: what MPyC has to say is sent from here on."""
+        """Starts sending what MPyC wants to send; called when the session stands."""
         self._opened.set()
 
     def maximum(
         self, bids: Sequence[int], unless: Callable[[], bool] = lambda: False
     ) -> tuple[int, int]:
-        """The winner's number and its steps, 0 at the end; a helper hears nothing and gets (0, 0).
+        """The winner's number and its steps, 0 at the end; a helper learns nothing and gets (0, 0).
 
-        unless: whether to stop waiting, for a helper that does not know which round is the last.
+        unless: whether to stop waiting, for a helper, which does not know which round is the last.
         """
         self._write(secure_maximum.BIDS, 0, 0, json.dumps(list(bids)).encode())
         while True:
@@ -71,7 +70,7 @@ class MpycRounds:
                     return 0, 0
                 if self._process.poll() is not None:
                     raise PartyError(
-                        "the secure maximum: its process ended; run again, what is done is kept"
+                        "the secure maximum: its process ended; run again to resume"
                     ) from None
                 continue
             most = max(steps, default=0)
@@ -93,7 +92,7 @@ class MpycRounds:
             try:
                 secure_maximum.write_frame(self._to, what, peer, counter, payload)
             except (BrokenPipeError, ValueError):
-                return  # the session is over; whoever waits for the result is told
+                return  # the session is over, which `maximum` finds out
 
     def _forward(self) -> None:
         while (frame := secure_maximum.read_frame(self._from)) is not None:
@@ -108,20 +107,21 @@ class MpycRounds:
 class ClearRounds:
     """Every bid to every owner, in the clear: for tests, which need no secrets."""
 
-    def __init__(self, link: PartyLink, me: str, owners: Sequence[str]) -> None:
-        self._link, self._me, self._owners = link, me, list(owners)
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
 
     def maximum(self, bids: Sequence[int]) -> tuple[int, int]:
         """The winner's number and its steps, 0 at the end."""
-        others = [owner for owner in self._owners if owner != self._me]
-        for owner in others:
-            self._link.send(owner, MessageKind.BIDS, json.dumps(list(bids)).encode())
-        heard = {owner: json.loads(self._link.receive(owner, MessageKind.BIDS)) for owner in others}
-        heard[self._me] = list(bids)
-        return secure_maximum.plain_maximum([heard[owner] for owner in self._owners])
+        own = list(bids)
+        received = self._conversation.exchange(MessageKind.BIDS, json.dumps(own).encode())
+        by_owner = {owner: json.loads(content) for owner, content in received.items()}
+        by_owner[self._conversation.name] = own
+        return secure_maximum.plain_maximum(
+            [by_owner[owner] for owner in self._conversation.owners]
+        )
 
     def open(self) -> None:
-        """Nothing waits."""
+        """Nothing waits for the session."""
 
     def close(self) -> None:
         """Nothing is open."""

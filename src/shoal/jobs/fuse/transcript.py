@@ -1,11 +1,9 @@
-"""The transcript of a fusion: every message that left a party, and the proof that none says more
-than is published.
+"""The transcript of a fusion: every message sent, and the proof that none says more than published.
 
 The check reads the messages with full knowledge - the agreement and the finished table by row - and
-turns each into
-facts: this row has this node of this attribute. Every fact must be implied by the finished table,
-every byte must be accounted for, and only kinds of messages on the closed list may occur. It shares
-no code with the parties.
+turns each into facts: this row has this node of this attribute. Every fact must follow from the
+finished table, every byte must be accounted for, and only kinds of messages on the closed list may
+occur. It shares no code with the parties.
 
 What it can't turn into facts is random to whoever receives it, as far as the cryptography holds:
 masked ids, and shares of secure rounds. Their lengths follow from public counts.
@@ -27,7 +25,9 @@ import polars as pl
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.errors import InputError
-from shoal.policy.agreement import Agreement, Domain, PartyModel, with_places
+from shoal.policy.agreement import Agreement, with_endpoints
+from shoal.policy.agreement_model import PartyModel
+from shoal.policy.public_domain import Domain
 
 _MESSAGE = struct.Struct("<16sBI")  # receiver, kind, length
 _LENGTH = struct.Struct("<Q")
@@ -35,13 +35,12 @@ _POINT = 32
 
 
 class Recorder:
-    """Writes down what one party sends. What needs no journal is recorded at once, the rest at the
-    end.
-    """
+    """Writes down what one party sends: journaled messages at the end, the others at once."""
 
     def __init__(self, folder: Path, name: str) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._folder, self._name = folder, name
+        self._folder = folder
+        self._name = name
         self._shares = open(folder / f"{name}.shares", "ab")  # noqa: SIM115
 
     def record(self, receiver: str, content: bytes) -> None:
@@ -49,17 +48,16 @@ class Recorder:
         _write(self._shares, receiver, MessageKind.SHARES, content)
 
     def close(self, journal: Journal, agreement: Agreement, rows: pl.DataFrame | None) -> None:
-        """All other messages; the agreement; and the table by row, which they are compared with,
-        for an owner.
-        """
+        """Writes all other messages, the agreement, and for an owner the table by row."""
         self._shares.close()
         with open(self._folder / f"{self._name}.messages", "wb") as file:
-            for receiver in agreement.everybody:
+            for receiver in agreement.participants:
                 for number in range(journal.count(b"S", receiver)):
                     frame = journal.get(b"S", receiver, number) or b""
                     _write(file, receiver, MessageKind(frame[FRAME_HEAD - 5]), frame[FRAME_HEAD:])
-        places = dict.fromkeys(agreement.everybody, ("", ""))
-        (self._folder / "agreement.json").write_text(json.dumps(with_places(agreement, places, {})))
+        endpoints = dict.fromkeys(agreement.participants, ("", ""))
+        content = with_endpoints(agreement, endpoints, {})
+        (self._folder / "agreement.json").write_text(json.dumps(content))
         if rows is not None:
             rows.write_csv(self._folder / f"{self._name}.rows.csv")
 
@@ -71,9 +69,7 @@ def _write(file: BinaryIO, receiver: str, kind: MessageKind, content: bytes) -> 
 
 @dataclass
 class Containment:
-    """What was found: messages and bytes by kind, facts, and whatever is wrong; `holds` if nothing
-    is.
-    """
+    """What the check found: messages and bytes by kind, facts, and all that is wrong."""
 
     messages: Counter[str] = field(default_factory=Counter)
     bytes: Counter[str] = field(default_factory=Counter)
@@ -86,8 +82,9 @@ class Containment:
 
 
 def check_transcript(folder: Path) -> Containment:
-    """Whether every message of a fusion says no more than its table; raises InputError where it is
-    not whole.
+    """Whether no message of a fusion says more than its table.
+
+    Raises InputError where the transcript is not complete.
     """
     if not (folder / "agreement.json").is_file():
         raise InputError(
@@ -103,15 +100,15 @@ def check_transcript(folder: Path) -> Containment:
             f"transcript '{folder}': 'agreement.json' is damaged; gather the folders again"
         ) from None
     agreement = Agreement.from_dict(content)
-    found = Containment()
+    containment = Containment()
     tables = {owner: _table(folder, owner) for owner in agreement.owners}
     table = tables[agreement.owners[0]]
     if not all(other.equals(table) for other in tables.values()):
-        found.wrong.append("the parties' tables differ")
-    _check_counts(agreement, table, found)
-    for sender in agreement.everybody:
-        _check_sender(agreement, folder, sender, table, found)
-    return found
+        containment.wrong.append("the parties' tables differ")
+    _check_counts(agreement, table, containment)
+    for sender in agreement.participants:
+        _check_sender(agreement, folder, sender, table, containment)
+    return containment
 
 
 def _table(folder: Path, owner: str) -> pl.DataFrame:
@@ -128,12 +125,12 @@ def _table(folder: Path, owner: str) -> pl.DataFrame:
         ) from None
 
 
-def _check_counts(agreement: Agreement, table: pl.DataFrame, found: Containment) -> None:
+def _check_counts(agreement: Agreement, table: pl.DataFrame, containment: Containment) -> None:
     for promise in agreement.policy.build_promises():
         attributes = list(promise.attributes) or agreement.quasi
         least = table.group_by(attributes).len()["len"].min()
         if not isinstance(least, int) or least < promise.k:
-            found.wrong.append(
+            containment.wrong.append(
                 f"{', '.join(attributes)}: fewer than {promise.k} people share a combination"
             )
 
@@ -148,7 +145,7 @@ def _messages(path: Path) -> Iterator[tuple[str, int, bytes]]:
 
 
 def _check_sender(
-    agreement: Agreement, folder: Path, sender: str, table: pl.DataFrame, found: Containment
+    agreement: Agreement, folder: Path, sender: str, table: pl.DataFrame, containment: Containment
 ) -> None:
     """All that one party sent, receiver by receiver."""
     by_receiver: dict[str, list[tuple[int, bytes]]] = {}
@@ -159,10 +156,10 @@ def _check_sender(
             )
         for receiver, kind, content in _messages(folder / name):
             if kind not in set(MessageKind):
-                found.wrong.append(f"{sender} to {receiver}: a message of an unknown kind")
+                containment.wrong.append(f"{sender} to {receiver}: a message of an unknown kind")
                 continue
-            found.messages[MessageKind(kind).name.lower()] += 1
-            found.bytes[MessageKind(kind).name.lower()] += len(content)
+            containment.messages[MessageKind(kind).name.lower()] += 1
+            containment.bytes[MessageKind(kind).name.lower()] += len(content)
             by_receiver.setdefault(receiver, []).append((kind, content))
     for receiver in {*by_receiver, *agreement.owners} - {sender}:
         messages = by_receiver.get(receiver, [])
@@ -170,16 +167,18 @@ def _check_sender(
             any(kind == MessageKind.KEY for kind, _ in messages)
             and receiver not in agreement.owners
         ):
-            found.wrong.append(f"{sender} to {receiver}: the key of the ids, which is the owners'")
+            containment.wrong.append(
+                f"{sender} to {receiver}: the key of the ids, which is the owners'"
+            )
         try:
-            reader = _Reader(agreement, sender, table, found)
+            reader = _Reader(agreement, sender, table, containment)
             reader.read(messages)
             if receiver in agreement.owners and not reader.said_all():
-                found.wrong.append(
+                containment.wrong.append(
                     f"{sender} to {receiver}: less than the table shows, so messages are missing"
                 )
         except (ValueError, IndexError, KeyError, TypeError, struct.error) as failed:
-            found.wrong.append(
+            containment.wrong.append(
                 f"{sender} to {receiver}: a message that can't be read ({type(failed).__name__})"
             )
 
@@ -188,9 +187,12 @@ class _Reader:
     """Turns what one party sent to one other into facts, and compares them with the table."""
 
     def __init__(
-        self, agreement: Agreement, sender: str, table: pl.DataFrame, found: Containment
+        self, agreement: Agreement, sender: str, table: pl.DataFrame, containment: Containment
     ) -> None:
-        self._agreement, self._sender, self._table, self._found = agreement, sender, table, found
+        self._agreement = agreement
+        self._sender = sender
+        self._table = table
+        self._containment = containment
         self._rows = {
             (j, 0, domain.cells - 1): np.arange(table.height)
             for j, domain in enumerate(agreement.domains)
@@ -221,9 +223,7 @@ class _Reader:
             self._one(kind, content)
 
     def said_all(self) -> bool:
-        """Whether the nodes of the sender's own attributes, as it said them, are those of the
-        table.
-        """
+        """Whether the sender has said the table's nodes of all its own attributes."""
         own = [
             j
             for j, d in enumerate(self._agreement.domains)
@@ -262,21 +262,23 @@ class _Reader:
         elif kind == MessageKind.BIDS:
             self._demand(self._agreement.model.maximum.name == "clear", "bids in the clear")
 
-    def _column(self, content: bytes, told: str, name: str | None = None) -> None:
+    def _column(self, content: bytes, sent_name: str, name: str | None = None) -> None:
         """The published values of a column, row by row."""
         end = _LENGTH.size + _LENGTH.unpack_from(content)[0]
         head, texts = json.loads(content[_LENGTH.size : end])
         codes = _unpacked(content[end:], self._table.height, len(texts))
-        shown = pl.Series(texts, dtype=pl.String).gather(codes)
-        published = self._table[name or told].fill_null("")
+        sent = pl.Series(texts, dtype=pl.String).gather(codes)
+        published = self._table[name or sent_name].fill_null("")
         self._demand(
-            head == told and bool((shown == published).all()), "a column that is not published so"
+            head == sent_name and bool((sent == published).all()),
+            "a column that is not published so",
         )
-        self._found.facts += self._table.height
+        self._containment.facts += self._table.height
 
     def _batch(self, content: bytes) -> None:
         numbers = np.frombuffer(content[: len(content) // 4 * 4], dtype="<u4").tolist()
-        steps, at = [], 1
+        steps = []
+        at = 1
         for _ in range(numbers[0]):
             attribute, lo, hi, children = numbers[at : at + 4]
             steps.append((attribute, lo, hi, numbers[at + 4 : at + 4 + children]))
@@ -303,14 +305,14 @@ class _Reader:
                 bool(contained.all()),
                 f"{int((~contained).sum())} rows of '{domain.name}' more than is published",
             )
-            self._found.facts += len(rows)
+            self._containment.facts += len(rows)
             for c, span in enumerate(spans):
                 self._rows[attribute, span[0], span[1]] = rows[codes == c]
-        self._demand(not content, "bytes behind a batch")
+        self._demand(not content, "bytes after the end of a batch")
 
     def _demand(self, holds: bool, what: str) -> None:
         if not holds:
-            self._found.wrong.append(f"{self._sender}: sent {what}")
+            self._containment.wrong.append(f"{self._sender}: sent {what}")
 
 
 def _children(hi: int, starts: list[int]) -> list[tuple[int, int]]:
@@ -318,7 +320,7 @@ def _children(hi: int, starts: list[int]) -> list[tuple[int, int]]:
 
 
 def _unpacked(packed: bytes, rows: int, values: int) -> np.ndarray:
-    """Codes of as few bits as `values` need; ValueError where the length is another."""
+    """Codes of as few bits as `values` need; raises ValueError where the length is wrong."""
     bits = max(values - 1, 0).bit_length()
     if values > 1 << 16:
         codes = np.frombuffer(packed, dtype="<u4").astype(np.int64)

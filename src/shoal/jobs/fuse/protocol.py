@@ -1,0 +1,400 @@
+"""The program of one party: join, specialize in rounds with the others, end with the same table.
+
+It reads as if nothing ever broke. All that a party receives, and what it drew at random, is in its
+journal. After a break, or a new start, the program runs again from the beginning and receives the
+same from the journal, until it is where it was. What it has sent already is not sent again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.algorithms.fusion.party_tds import MOST_LABELS, Party, worth_bits
+from shoal.algorithms.fusion.secure_maximum import check_computing, colluding_parties
+from shoal.algorithms.steps.specialization import Step
+from shoal.connectors.party.link import PartyLink
+from shoal.connectors.party.messages import LinkLost, MessageKind
+from shoal.connectors.party.tls import Identity
+from shoal.data.progress import Progress, no_progress
+from shoal.errors import InfeasibleError, InputError, PartyError
+from shoal.jobs.fuse.columns import (
+    pack_column,
+    restricted_column,
+    series_of,
+    shuffled_rows,
+    unpack_column,
+)
+from shoal.jobs.fuse.conversation import Conversation, open_journal
+from shoal.jobs.fuse.id_join import IdJoin
+from shoal.jobs.fuse.party_input import PartyInput
+from shoal.jobs.fuse.run_statistics import FusionResult, RunStatistics
+from shoal.jobs.fuse.secure_rounds import ClearRounds, MpycRounds
+from shoal.jobs.fuse.transcript import Recorder
+from shoal.policy.agreement import Agreement
+from shoal.policy.agreement_model import PartyModel
+from shoal.protocols import FusionParty
+
+_SLICE = 1 << 18  # rows
+_FINISHED = b"F"  # journal: everything was received
+_BIDS = b"B"  # journal: this party's bids in a round
+_RESULT = b"M"  # journal: winner and number of steps of a round
+Rounds = MpycRounds | ClearRounds
+
+
+def run_party(
+    agreement: Agreement,
+    identity: Identity,
+    folder: Path,
+    party_input: PartyInput | None,
+    *,
+    joined: np.ndarray | None = None,
+    patience: float = 600.0,
+    delay: float = 0.0,
+    transcript: Path | None = None,
+    progress: Progress = no_progress,
+) -> FusionResult | None:
+    """Takes part until the table is finished; resumes where an earlier run in `folder` stopped.
+
+    party_input: what the party brings, None for a helper. joined: its row behind every joint one,
+    where the parties have agreed on ids before; nothing is joined then. transcript: folder for all
+    messages and the table by row. Returns None for a helper. Raises InputError, InfeasibleError or
+    PartyError.
+    """
+    if agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
+        check_computing(len(agreement.computing))
+    name = identity.name
+    journal = open_journal(folder, agreement)
+    recorder = Recorder(transcript, name) if transcript is not None else None
+    link = PartyLink(
+        identity,
+        [agreement.peer(other) for other in agreement.participants if other != name],
+        agreement.hash,
+        journal,
+        helper=agreement.model.helper.name if agreement.model.helper else None,
+        patience=patience,
+        delay=delay,
+        record=recorder.record if recorder is not None else (lambda receiver, content: None),
+    )
+    conversation = Conversation(name, agreement, link, journal, progress)
+    protocol = PartyProtocol(conversation, party_input, joined, transcript is not None)
+    protocol.warm_up()
+    try:
+        fused = _until_done(protocol, conversation)
+        if recorder is not None:
+            recorder.close(journal, agreement, protocol.by_row)
+        return fused
+    finally:
+        link.stop()
+        journal.close()
+
+
+def _until_done(protocol: PartyProtocol, conversation: Conversation) -> FusionResult | None:
+    """Runs the program in one session after another, until one reaches the end."""
+    link = conversation.link
+    while True:
+        try:
+            return protocol.attempt()
+        except InfeasibleError:
+            with suppress(LinkLost):
+                link.finish()  # the others need the messages that make it so
+            raise
+        except (InputError, PartyError):
+            link.leave(seconds=2)
+            raise
+        except LinkLost:
+            conversation.progress("a channel broke; waiting for the others")
+
+
+class PartyProtocol:
+    """The program of one party.
+
+    by_row: the table in the order of the joint rows, kept for a transcript if keeps_rows.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        party_input: PartyInput | None,
+        joined: np.ndarray | None = None,
+        keeps_rows: bool = False,
+    ) -> None:
+        self.by_row: pl.DataFrame | None = None
+        self._conversation = conversation
+        self._agreement = conversation.agreement
+        self._link = conversation.link
+        self._name = conversation.name
+        self._input = party_input
+        self._joined = joined
+        self._keeps_rows = keeps_rows
+        self._statistics = RunStatistics()
+
+    def warm_up(self) -> None:
+        """Loads the compiled loops before anybody waits for them."""
+        if self._input is None or self._input.ids.is_empty():
+            return
+        first_row = np.zeros(4, dtype=np.int64)
+        own = {j: cells[first_row] for j, cells in self._input.cells.items()}
+        party = self._party(own, np.arange(4))
+        party.bid()
+        state = party.state
+        for j, domain in enumerate(self._agreement.domains):
+            root = (0, domain.cells - 1)
+            starts = domain.taxonomy.children.get(root, np.array([0, 1]))
+            if state.cut(j) == [root]:
+                state.step(Step(j, *root, tuple(starts.tolist())))
+
+    def attempt(self) -> FusionResult | None:
+        """One session, from the beginning to the end; raises LinkLost if the session breaks."""
+        self._statistics = RunStatistics()
+        journal = self._conversation.journal
+        rounds = self._rounds()
+        try:
+            self._conversation.progress("waiting for the other parties")
+            self._link.establish(is_last=journal.get(_FINISHED) is not None)
+            if rounds is not None:
+                rounds.open()
+            self._link.rewind()
+            fused = None
+            if self._input is None:
+                self._help(rounds)
+            else:
+                fused = self._fuse(self._input, rounds)
+            self._conversation.remember(_FINISHED, bytes)
+            self._link.finish()
+            return fused
+        finally:
+            if rounds is not None:
+                rounds.close()
+
+    def _rounds(self) -> Rounds | None:
+        """How the winner of a round is found; None where this party computes nothing."""
+        agreement = self._agreement
+        if len(agreement.owners) == 1 or self._name not in agreement.computing:
+            return None
+        if agreement.model.maximum.name == "clear":
+            return ClearRounds(self._conversation)
+        bits = worth_bits(agreement.rule().score, len(agreement.quasi))
+        return MpycRounds(self._link, self._name, agreement.computing, len(agreement.owners), bits)
+
+    def _help(self, rounds: Rounds | None) -> None:
+        """A helper's part: compare keyed ids, and compute with two owners until the rounds end."""
+        if self._agreement.collector == self._name:
+            self._conversation.progress("helping to join the ids")
+            IdJoin(self._conversation).help()
+        first_owner = self._agreement.owners[0]
+        while isinstance(rounds, MpycRounds) and not self._link.has_more(first_owner):
+            self._conversation.progress("helping to compute the rounds")
+            rounds.maximum(
+                [0] * self._agreement.rule().ahead,
+                unless=lambda: self._link.has_more(first_owner),
+            )
+        self._link.receive(first_owner, MessageKind.END)
+
+    def _fuse(self, party_input: PartyInput, rounds: Rounds | None) -> FusionResult:
+        """An owner's part."""
+        phase = self._statistics.phase
+        with phase("join"):
+            roll = self._roll(party_input)
+            rows = self._joined
+            if rows is None:
+                sizes = {owner: entry["records"] for owner, entry in roll.items()}
+                rows = IdJoin(self._conversation).rows(party_input.ids, sizes)
+            self._statistics.people = len(rows)
+        with phase("label"):
+            sender = next(owner for owner in self._agreement.owners if roll[owner]["label"])
+            labels, classes = self._label(party_input, rows, sender)
+        with phase("scoring"):
+            own = {j: cells[rows] for j, cells in party_input.cells.items()}
+            party = self._party(own, classes)
+            del own
+        self._specialize(party, rounds)
+        self._statistics.touched = party.state.touched
+        with phase("table"):
+            columns = self._quasi(party)
+            del party  # its memory is needed
+            columns |= self._plain(party_input, rows)
+            columns[self._agreement.model.label.attribute] = series_of(labels, classes)
+            table = pl.DataFrame({name: columns[name] for name in self._agreement.published})
+            published = shuffled_rows(table, self._agreement.model.seed)
+            self._seal(published)
+        self.by_row = table if self._keeps_rows else None
+        return FusionResult(published, self._report())
+
+    # The join
+
+    def _roll(self, party_input: PartyInput) -> dict[str, dict[str, Any]]:
+        """How many records each owner has, and whether it has the label."""
+        own = {"records": len(party_input.ids), "label": party_input.label is not None}
+        received = self._conversation.exchange(MessageKind.ROLL, json.dumps(own).encode())
+        roll = {owner: _unpack_roll(owner, content) for owner, content in received.items()}
+        roll[self._name] = own
+        if not any(entry["label"] for entry in roll.values()):
+            label = self._agreement.model.label.attribute
+            raise InputError(f"label '{label}': is in no party's table; one owner must have it")
+        return roll
+
+    def _label(
+        self, party_input: PartyInput, rows: np.ndarray, sender: str
+    ) -> tuple[list[str], np.ndarray]:
+        """The classes' names, and the class of every row, as the first owner of the label has them.
+
+        Raises PartyError where this party has the label, too, and differs.
+        """
+        own = None if party_input.label is None else restricted_column(party_input.label, rows)
+        if self._name == sender:
+            assert own is not None
+            names, codes = own
+            if len(names) > MOST_LABELS:
+                raise InputError(
+                    "label: takes too many values to be a class; name another attribute"
+                )
+            self._conversation.send_long_to_owners(MessageKind.LABEL, pack_column("", names, codes))
+            return names, codes.astype(np.int64)
+        content = self._link.receive_long(sender, MessageKind.LABEL)
+        _, names, codes = unpack_column(content, len(rows))
+        if own is not None and (own[0] != names or not np.array_equal(own[1], codes)):
+            raise PartyError(
+                f"label '{self._agreement.model.label.attribute}': parties '{sender}' and"
+                f" '{self._name}' differ on some people; agree whose column counts, and take it out"
+                " of the other table"
+            )
+        return names, codes.astype(np.int64)
+
+    # The rounds
+
+    def _party(self, own: Mapping[int, np.ndarray], classes: np.ndarray) -> Party:
+        taxonomies = [domain.taxonomy for domain in self._agreement.domains]
+        return Party(self._agreement.rule(), taxonomies, own, classes, self._agreement.qids())
+
+    def _specialize(self, party: FusionParty, rounds: Rounds | None) -> None:
+        """Rounds until no step is valid: bid, find the winner, pass its steps on."""
+        phase = self._statistics.phase
+        while True:
+            with phase("scoring"):
+                bids = party.bid()
+            with phase("secure rounds"):
+                winner, steps = self._winner(bids, rounds)
+            if not steps:
+                break
+            self._statistics.rounds += 1
+            self._statistics.steps += steps
+            with phase("instructions"):
+                self._instruct(party, self._agreement.owners[winner], steps)
+            self._show_round(party, self._agreement.owners[winner], steps)
+        helper = self._agreement.model.helper
+        if self._name == self._agreement.owners[0] and helper is not None:
+            self._link.send(helper.name, MessageKind.END, b"")
+
+    def _instruct(self, party: FusionParty, winner: str, steps: int) -> None:
+        """Does the winner's steps: its own ones are sent to the others, another's are received."""
+        if winner == self._name:
+            self._conversation.send_to_owners(MessageKind.BATCH, party.specialize(steps))
+        else:
+            party.lose()
+            party.apply(self._link.receive(winner, MessageKind.BATCH))
+
+    def _show_round(self, party: FusionParty, winner: str, steps: int) -> None:
+        names = self._agreement.quasi
+        attributes = ", ".join(sorted({names[step.attribute] for step in party.steps[-steps:]}))
+        self._conversation.progress(
+            f"round {self._statistics.rounds}: {winner} specializes {attributes}, steps: {steps}"
+        )
+
+    def _winner(self, bids: list[int], rounds: Rounds | None) -> tuple[int, int]:
+        """Who won the round, and with how many steps; from the journal where it is known there."""
+        number = self._statistics.rounds
+        if rounds is None:
+            return 0, sum(bid > 0 for bid in bids)
+        own = json.dumps(bids).encode()
+        if self._conversation.remember(_BIDS, lambda: own, number) != own:
+            raise PartyError(
+                "journal: this round's bids were others; the table or Shoal's version changed,"
+                " agree anew"
+            )
+        if isinstance(rounds, ClearRounds):
+            return rounds.maximum(bids)  # its messages are in the journal
+        result = self._conversation.remember(_RESULT, lambda: bytes(rounds.maximum(bids)), number)
+        if result[0] >= len(self._agreement.owners) or result[1] > len(bids):
+            raise PartyError("another party: reported an impossible round; the run ends")
+        return result[0], result[1]
+
+    # The table
+
+    def _quasi(self, party: Party) -> dict[str, pl.Series]:
+        """The quasi-identifiers as they are published, in the order of the joint rows."""
+        return {
+            domain.name: series_of(
+                [domain.text(*span) for span in party.state.cut(j)], party.state.nodes(j)
+            )
+            for j, domain in enumerate(self._agreement.domains)
+        }
+
+    def _plain(self, party_input: PartyInput, rows: np.ndarray) -> dict[str, pl.Series]:
+        """The columns of all owners that are published unchanged."""
+        columns = {}
+        for owner in self._agreement.owners:
+            model = self._agreement.party(owner)
+            assert isinstance(model, PartyModel)
+            for name in (n for n, a in model.attributes.items() if a.role == "plain"):
+                if owner == self._name:
+                    texts, codes = restricted_column(party_input.plain[name], rows)
+                    packed = pack_column(name, texts, codes)
+                    self._conversation.send_long_to_owners(MessageKind.PLAIN, packed)
+                else:
+                    texts, codes = self._received_column(owner, name, len(rows))
+                columns[name] = series_of(texts, codes)
+        return columns
+
+    def _received_column(self, owner: str, name: str, rows: int) -> tuple[list[str], np.ndarray]:
+        content = self._link.receive_long(owner, MessageKind.PLAIN)
+        sent_name, texts, codes = unpack_column(content, rows)
+        if sent_name != name:
+            raise PartyError(f"party '{owner}': sent another column than comes next; the run ends")
+        return texts, codes
+
+    def _seal(self, table: pl.DataFrame) -> None:
+        """Compares the hash of the table; raises PartyError where parties ended differently."""
+        digest = hashlib.sha256()
+        for piece in table.iter_slices(_SLICE):
+            digest.update(piece.write_csv().encode())
+        seal = digest.digest()
+        received = self._conversation.exchange(MessageKind.SEAL, seal)
+        differing = [owner for owner, other_seal in received.items() if other_seal != seal]
+        if differing:
+            raise PartyError(
+                f"parties {', '.join(differing)}: ended with another table; nothing is published"
+            )
+
+    def _report(self) -> dict[str, Any]:
+        """The run in figures, without a value of the data."""
+        agreement = self._agreement
+        is_secure = agreement.model.maximum.name == "mpyc"
+        figures = self._statistics.report(self._link.bytes_sent, self._link.messages_sent)
+        return {
+            "agreement": agreement.hash.hex(),
+            "party": self._name,
+            **figures,
+            "colluding_parties": (
+                colluding_parties(len(agreement.computing)) if is_secure else None
+            ),
+        }
+
+
+def _unpack_roll(owner: str, content: bytes) -> dict[str, Any]:
+    try:
+        roll = json.loads(content)
+        if type(roll["records"]) is int and roll["records"] >= 0 and type(roll["label"]) is bool:
+            return {"records": roll["records"], "label": roll["label"]}
+    except (ValueError, TypeError, KeyError):
+        pass
+    raise PartyError(
+        f"party '{owner}': sent a roll that can't be read; run the same version everywhere"
+    )

@@ -1,0 +1,112 @@
+"""From the fused table to the release: written, audited, and described in its certificate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shoal.binding.release import bind_release
+from shoal.connectors import files
+from shoal.data.certificate import Certificate
+from shoal.data.progress import Progress, no_progress
+from shoal.data.release import Release, label_classes
+from shoal.data.table import Table
+from shoal.errors import InputError, PromiseError
+from shoal.jobs.audit.audit import measure
+from shoal.jobs.fuse.run_statistics import FusionResult
+from shoal.policy.agreement import Agreement
+
+
+def write_release(
+    fused: FusionResult, agreement: Agreement, output: str, progress: Progress = no_progress
+) -> Certificate:
+    """Writes the table and its certificate; both or none.
+
+    The table is audited from the bytes that were written. Raises PromiseError where it breaks a
+    promise.
+    """
+    kind = files.format_of(output)
+    policy = agreement.policy
+    with files.atomic_write(output) as draft:
+        progress("writing the release")
+        files.write(fused.published, draft, kind, compressed=output.endswith(".gz"))
+        written = files.read_as(draft, kind, policy.audited_columns)
+        released = Table(written.frame)
+        schema, findings = bind_release(released, policy)
+        if schema is None or findings:
+            raise InputError.from_findings(findings)
+        certificate, release = measure(released, schema, policy, None, progress)
+        certificate = certificate.extended(
+            verb="fuse",
+            method=agreement.canonical["method"],
+            seed=agreement.model.seed,
+            seconds={"total": sum(fused.statistics["seconds"].values()), "method": None},
+            output={"sha256": written.sha256},
+            fusion=fused.statistics
+            | {"qids": groups_by_qid(agreement, release), "learned": learned(agreement)},
+        )
+        broken = [promise for promise in certificate["promises"] if not promise["holds"]]
+        if broken:
+            raise PromiseError(
+                f"promise '{broken[0]['model']}' does not hold on the fused table: asked"
+                f" {broken[0]['asked']}, measured {broken[0]['measured']}; the release is withheld,"
+                " nothing was written"
+            )
+        with files.atomic_write(f"{output}.certificate.json") as proof:
+            proof.write_text(certificate.to_json())
+    return certificate
+
+
+def groups_by_qid(agreement: Agreement, release: Release) -> list[dict[str, Any]]:
+    """The groups of people with equal published values, QID by QID.
+
+    The certificate's `classes` are the groups over all QIDs together.
+    """
+    groups_of_qids = []
+    for promise in agreement.policy.build_promises():
+        attributes = promise.attributes or tuple(agreement.quasi)
+        columns = tuple(column for column in release.columns if column.name in attributes)
+        labels, count = label_classes(columns, np.zeros(release.records, dtype=bool))
+        people = np.bincount(labels, minlength=count)
+        groups = {"count": count, "min": people.min(), "mean": people.mean(), "max": people.max()}
+        groups_of_qids.append({"attributes": list(attributes), "k": promise.k, "groups": groups})
+    return groups_of_qids
+
+
+def learned(agreement: Agreement) -> dict[str, list[str]]:
+    """What each party learns beyond the published table, in words."""
+    facts_by_party = {}
+    for owner in agreement.owners:
+        facts_by_party[owner] = [
+            "who is in all tables, and how many records each owner has",
+            "the label of every person in common",
+            (
+                "for every person in common, the published values of all attributes: k protects"
+                " from readers alone"
+            ),
+            "which specializations were chosen, in which order, and in which rounds",
+        ]
+    if agreement.collector == agreement.owners[0] and len(agreement.owners) > 2:
+        facts_by_party[agreement.owners[0]].append(
+            "as collector, which of its own people are in which other table"
+        )
+    if agreement.model.maximum.name == "clear":
+        for facts in facts_by_party.values():
+            facts.append("every bid of every party, for the maximum was computed in the clear")
+    if agreement.model.helper is not None:
+        facts_by_party[agreement.model.helper.name] = _learned_by_helper(agreement)
+    return facts_by_party
+
+
+def _learned_by_helper(agreement: Agreement) -> list[str]:
+    assert agreement.model.helper is not None
+    name = agreement.model.helper.name
+    facts = []
+    if agreement.collector == name:
+        facts.append(
+            "how many people any two tables have in common; with the key of one owner, who they are"
+        )
+    if name in agreement.computing:
+        facts.append("how many rounds there were and when; no bid, no result, no record")
+    return facts

@@ -1,0 +1,227 @@
+"""The keys of an agreement file (PARTIES.yaml), and what each of them may hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from shoal.connectors.party.journal import MOST_NAME
+from shoal.data.schema import Kind
+from shoal.policy.model import AttributePolicy, _Strict
+
+DEFAULT_METHOD = "party-tds"
+SUBCOMMANDS = ("init", "run", "show")  # of `shoal party`; no party can have such a name
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
+
+
+class FusedAttribute(AttributePolicy):
+    """An attribute as in a policy; for a number also the step of its public grid."""
+
+    role: Literal["quasi", "plain", "drop"]
+    grid: float | None = Field(
+        None, gt=0, description="Step of the public grid that a number is split on; 1 by default."
+    )
+
+
+class LabelModel(_Strict):
+    """The class that the release is to predict; all parties see it."""
+
+    attribute: str
+    shared: bool
+
+
+class PartyModel(_Strict):
+    """One owner."""
+
+    name: str
+    table: str | None = None
+    address: str | None = None
+    certificate: str | None = Field(
+        None, description="The party's public part, made by 'shoal party init NAME'."
+    )
+    attributes: dict[str, FusedAttribute]
+
+
+class HelperModel(_Strict):
+    """The party that computes the secure maximum with two owners, and compares keyed ids."""
+
+    name: str
+    address: str | None = None
+    certificate: str | None = None
+
+
+class JoiningModel(_Strict):
+    """How people in common are found."""
+
+    name: Literal["masked", "keyed"] = "masked"
+    helper_is_trusted: bool = Field(
+        False,
+        description=(
+            "Needed for 'keyed': the helper sees how many people two tables share, and together"
+            " with one owner all ids."
+        ),
+    )
+
+
+class MaximumModel(_Strict):
+    """How the winner of a round is found."""
+
+    name: Literal["mpyc", "clear"] = "mpyc"
+    scores_may_be_seen: bool = Field(
+        False, description="Needed for 'clear', which shows every bid to every party."
+    )
+
+
+class AgreementModel(_Strict):
+    """A PARTIES.yaml file."""
+
+    version: Literal[1]
+    join: str
+    label: LabelModel
+    parties: list[PartyModel] = Field(min_length=1, max_length=8)
+    helper: HelperModel | None = None
+    promises: list[dict[str, Any]] = Field(min_length=1)
+    method: dict[str, Any] = Field(default_factory=lambda: {"name": DEFAULT_METHOD})
+    joining: JoiningModel = Field(default_factory=lambda: JoiningModel.model_validate({}))
+    maximum: MaximumModel = Field(default_factory=lambda: MaximumModel.model_validate({}))
+    minimum: int | None = Field(
+        None, ge=2, description="Fewest people in common; below it the run ends."
+    )
+    seed: int = Field(0, ge=0)
+
+    @field_validator("method")
+    @classmethod
+    def _method_is_named(cls, method: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(method.get("name"), str):
+            raise ValueError("needs a 'name'")
+        return method
+
+    @property
+    def owners(self) -> list[str]:
+        return [party.name for party in self.parties]
+
+    @property
+    def participants(self) -> list[str]:
+        """The owners, then the helper."""
+        return [*self.owners, *([self.helper.name] if self.helper else [])]
+
+    def attributes(self) -> Iterator[tuple[str, FusedAttribute]]:
+        """The attributes of all owners by name, in the order of the file."""
+        for party in self.parties:
+            yield from party.attributes.items()
+
+
+def contradictions(model: AgreementModel) -> list[str]:
+    """What no single field shows: parties, attributes and consents that don't fit each other."""
+    return [
+        *_party_findings(model),
+        *_attribute_findings(model),
+        *_consent_findings(model),
+        *_promise_findings(model),
+    ]
+
+
+def _party_findings(model: AgreementModel) -> list[str]:
+    names = model.participants
+    findings = [
+        f"party '{name}': a name is a letter and then letters, digits or '-', {MOST_NAME} at"
+        " most, all small"
+        for name in names
+        if not _NAME.fullmatch(name) or len(name) > MOST_NAME
+    ]
+    findings += [
+        f"party '{name}': a name is not {' or '.join(SUBCOMMANDS)}, the commands of 'shoal party'"
+        for name in names
+        if name in SUBCOMMANDS
+    ]
+    findings += [f"party '{name}': is named twice" for name in _repeated(names)]
+    is_keyed = model.joining.name == "keyed"
+    if is_keyed and (model.helper is None or len(model.parties) < 2):
+        findings.append(
+            "agreement, joining: keyed ids need a helper, who compares them for two and more owners"
+        )
+    elif model.helper is not None and len(model.parties) != 2 and not is_keyed:
+        findings.append(
+            "helper: only two owners need one; three and more compute the maximum themselves"
+        )
+    return findings
+
+
+def _attribute_findings(model: AgreementModel) -> list[str]:
+    names = [name for name, _ in model.attributes()]
+    findings = [
+        f"attribute '{name}': has two owners; one party owns it" for name in _repeated(names)
+    ]
+    common = {model.join: "the join column", model.label.attribute: "the label"}
+    findings += [
+        f"attribute '{name}': is {common[name]}; don't list it under a party"
+        for name in names
+        if name in common
+    ]
+    for name, attribute in model.attributes():
+        findings += [f"attribute '{name}': {why}" for why in _not_public(attribute)]
+    if not any(attribute.role == "quasi" for _, attribute in model.attributes()):
+        findings.append(
+            "agreement: no quasi-identifier; give at least one attribute the role 'quasi'"
+        )
+    return findings
+
+
+def _not_public(attribute: FusedAttribute) -> list[str]:
+    """Why the other parties could not know the attribute's cells beforehand."""
+    if attribute.role != "quasi":
+        return []
+    if attribute.follows_the_data:
+        return [
+            "its hierarchy or order would follow the data, which the others don't see; give a file,"
+            " a tree or a list"
+        ]
+    if attribute.hierarchy is None and attribute.kind is Kind.CATEGORY:
+        return ["a category needs a hierarchy, which all parties know"]
+    if attribute.hierarchy is None and attribute.kind is Kind.NUMBER:
+        if attribute.domain is None:
+            return [
+                "a number needs a 'domain', which all parties know; the data's own ends would show"
+                " values"
+            ]
+        if attribute.grid is None and any(end != round(end) for end in attribute.domain):
+            return ["its domain is not whole; give the step of its 'grid'"]
+    return []
+
+
+def _consent_findings(model: AgreementModel) -> list[str]:
+    """What shows more than the default, and is not consented to in so many words."""
+    findings = []
+    if not model.label.shared:
+        findings.append(
+            "agreement, label: every party needs the class of every person in common; consent"
+            " by 'shared: true', nothing else is offered"
+        )
+    if model.maximum.name == "clear" and not model.maximum.scores_may_be_seen:
+        findings.append(
+            "agreement, maximum: 'clear' shows every party the scores of all others and is for"
+            " tests; say 'scores_may_be_seen: true', or take mpyc"
+        )
+    if model.joining.name == "keyed" and not model.joining.helper_is_trusted:
+        findings.append(
+            "agreement, joining: with 'keyed' ids the helper sees how many people two tables"
+            " share, and together with one owner all ids; say 'helper_is_trusted: true', or"
+            " take masked"
+        )
+    return findings
+
+
+def _promise_findings(model: AgreementModel) -> list[str]:
+    return [
+        "agreement, promises: a fusion keeps k-anonymity alone; one promise for each QID"
+        for promise in model.promises
+        if promise.get("model") != "k-anonymity"
+    ]
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    names = list(names)
+    return sorted({name for name in names if names.count(name) > 1})
