@@ -51,7 +51,8 @@ def attributes(content, party=0):
         (lambda c: attributes(c, 1).update(customer={"role": "plain"}), "the join column"),
         (lambda c: c["parties"][1].update(name="bank"), "named twice"),
         (lambda c: c["parties"][1].update(name="Bank of Elsewhere"), "a name is"),
-        (lambda c: c["parties"][1].update(name="init"), "a name is"),
+        (lambda c: c["parties"][1].update(name="init"), "the commands of 'shoal party'"),
+        (lambda c: c["parties"][1].update(name="run"), "the commands of 'shoal party'"),
         (lambda c: c.update(helper={"name": "recipient"}), "only two owners"),
         (
             lambda c: c.update(method={"name": "party-tds", "score": "gain-per-loss"}),

@@ -677,9 +677,8 @@ def test_a_method_needs_no_settings_and_takes_no_text_for_them(sample_policy):
 
 
 def test_keys_of_nobody_are_asked_for_by_name(workplace, shoal):
-    assert (
-        shoal("party", "init").err
-        == "shoal: party init: needs the party's name; write shoal party init NAME\n"
+    assert shoal("party", "init").err == (
+        "shoal: Missing argument 'NAME'; see 'shoal party init --help'\n"
     )
 
 

@@ -1,37 +1,92 @@
-"""shoal party"""
+"""shoal party init, show, run"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from shoal.cli import options
 from shoal.errors import InputError
 from shoal.reports.text import fusion_summary
 
+Keys = Annotated[
+    Path, typer.Option("--keys", metavar="DIR", help="The folder with NAME.key and NAME.crt.")
+]
 
-def party(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME", help="This party; or 'init' to make keys, 'show' for the hash."
-        ),
-    ],
-    parties: Annotated[
-        str,
-        typer.Argument(
-            metavar="PARTIES.yaml", help="The agreement; after 'init' the party's name."
-        ),
-    ] = "",
+
+class _RunByDefault(TyperGroup):
+    """`shoal party NAME PARTIES.yaml` means `shoal party run NAME PARTIES.yaml`.
+
+    No party can have the name of a sub-command, so the two never mean different things.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] != "--help" and args[0] not in self.commands:
+            named = next((word for word in args if word in self.commands), None)
+            if named is None:
+                args = ["run", *args]
+            else:  # options stand before it
+                args = [named, *(word for word in args if word != named)]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_RunByDefault,
+    no_args_is_help=True,
+    help=(
+        "Take part in a fusion as one of its parties. `shoal party NAME PARTIES.yaml` is short for"
+        " `shoal party run NAME PARTIES.yaml`."
+    ),
+)
+
+
+@app.command("init")
+def init(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="This party's name.")],
+    keys: Keys = Path(),
+    quiet: options.Quiet = False,
+) -> None:
+    """Make a party's private key, and the certificate that the others need."""
+    from shoal.connectors.party.tls import fingerprint_of
+    from shoal.jobs.fuse.keys import Keys as PartyKeys
+
+    made = PartyKeys.of(name, keys)
+    made.make(name)
+    if not quiet:
+        typer.echo(
+            f"wrote {made.key} (keep it to yourself) and {made.certificate} (give it to the"
+            " others)",
+            err=True,
+        )
+        typer.echo(
+            f"certificate {fingerprint_of(made.certificate.read_bytes())}; read it to the others on"
+            " the phone",
+            err=True,
+        )
+
+
+@app.command("show")
+def show(
+    parties: Annotated[str, typer.Argument(metavar="PARTIES.yaml", help="The agreement.")],
+) -> None:
+    """Print the agreement's hash, which every party signs off."""
+    from shoal.policy.agreement import Agreement
+
+    typer.echo(f"sha256:{Agreement.load(parties).hash.hex()}")
+
+
+@app.command("run")
+def run(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which of the parties this is.")],
+    parties: Annotated[str, typer.Argument(metavar="PARTIES.yaml", help="The agreement.")],
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="The release; a helper writes none.")
     ] = None,
-    keys: Annotated[
-        Path, typer.Option("--keys", metavar="DIR", help="The folder with NAME.key and NAME.crt.")
-    ] = Path(),
+    keys: Keys = Path(),
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -54,23 +109,7 @@ def party(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Take part in a fusion as one of its parties, on this machine; the others run the same command
-    on theirs.
-
-    `shoal party init NAME` makes the keys and the public part, `shoal party show PARTIES.yaml`
-    prints the hash to sign off.
-    """
-    if not parties:
-        needs = (
-            "the party's name; write shoal party init NAME"
-            if name == "init"
-            else "the agreement, PARTIES.yaml"
-        )
-        raise InputError(f"party {name}: needs {needs}")
-    if name == "init":
-        return _init(parties, keys, quiet)
-    if name == "show":
-        return _show(parties)
+    """Run one party of a fusion on this machine; the others run the same command on theirs."""
     from shoal.jobs.fuse.party import take_part
 
     if output == "-":
@@ -95,30 +134,3 @@ def party(
         typer.echo(certificate.to_json(), nl=False)
     elif certificate is not None and not quiet:
         typer.echo(fusion_summary(certificate, f"{output} and {output}.certificate.json"), err=True)
-    return None
-
-
-def _init(name: str, folder: Path, quiet: bool) -> None:
-    from shoal.connectors.party.tls import fingerprint_of
-    from shoal.jobs.fuse.keys import Keys
-
-    keys = Keys.of(name, folder)
-    keys.make(name)
-    if not quiet:
-        typer.echo(
-            f"wrote {keys.key} (keep it to yourself) and {keys.certificate} (give it to the"
-            " others)",
-            err=True,
-        )
-        typer.echo(
-            f"certificate {fingerprint_of(keys.certificate.read_bytes())}; read it to the others on"
-            " the phone",
-            err=True,
-        )
-
-
-def _show(path: str) -> None:
-    from shoal.policy.agreement import Agreement
-
-    agreement = Agreement.load(path)
-    typer.echo(f"sha256:{agreement.hash.hex()}")

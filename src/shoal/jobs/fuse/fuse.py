@@ -1,6 +1,6 @@
 """Fuse: all parties run on this machine, and talk as they would across organisations.
 
-Each party is `shoal party NAME`, with throw-away keys, a loopback port and a folder of its own; a
+Each party is `shoal party run NAME`, with throw-away keys, a loopback port and a folder of its own; a
 party that is killed is started again and resumes from its journal. The release is published when
 all parties ended with the same bytes.
 """
@@ -180,7 +180,7 @@ def _command(
 ) -> list[str]:
     release = _release_of(name, folder, output)
     release.parent.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "shoal", "party", name, str(local)]
+    command = [sys.executable, "-m", "shoal", "party", "run", name, str(local)]
     command += ["--keys", str(folder), "--folder", str(folder / name), "-o", str(release)]
     if transcript is not None:
         command += ["--transcript", str(transcript)]

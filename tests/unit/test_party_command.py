@@ -1,0 +1,54 @@
+"""`shoal party`: its sub-commands, and the short spelling that older scripts have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+AGREEMENT = "bank.parties.yaml"
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """What `shoal party run` was asked for, without running it."""
+    asked = []
+
+    def take_part(name, parties, output, **options):
+        asked.append((name, parties, output, options["keys"], options["patience"]))
+
+    monkeypatch.setattr("shoal.jobs.fuse.party.take_part", take_part)
+    return asked
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "bank", AGREEMENT, "-o", "out.csv", "--keys", "k", "--patience", "7"),
+        ("bank", AGREEMENT, "-o", "out.csv", "--keys", "k", "--patience", "7"),
+        ("-o", "out.csv", "--keys", "k", "--patience", "7", "bank", AGREEMENT),
+        ("-o", "out.csv", "run", "bank", AGREEMENT, "--keys", "k", "--patience", "7"),
+    ],
+)
+def test_a_party_runs_with_and_without_the_word_run(runs, shoal, command):
+    assert shoal("party", *command).status == 0
+    assert runs == [("bank", AGREEMENT, "out.csv", Path("k"), 7.0)]
+
+
+@pytest.mark.parametrize("command", [("init", "bank", "--keys"), ("--keys",)])
+def test_keys_are_made_wherever_the_options_stand(shoal, tmp_path, command):
+    more = () if command[0] == "init" else ("init", "bank")
+    assert shoal("party", *command, str(tmp_path), *more, "-q").status == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bank.crt", "bank.key"]
+
+
+def test_the_hash_of_an_agreement_is_shown(shoal, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert shoal("sample", "bank", "-n", "60", "-o", "bank", "-q").status == 0
+    agreement = next(tmp_path.rglob(AGREEMENT))
+    assert shoal("party", "show", str(agreement)).out.startswith("sha256:")
+
+
+def test_without_arguments_the_commands_are_listed(shoal):
+    shown = shoal("party").out
+    assert all(word in shown for word in ("init", "show", "run"))
