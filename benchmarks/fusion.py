@@ -320,7 +320,7 @@ class _Case:
 def main(rows: int, repeats: int) -> dict[str, list[float]]:
     from shoal.algorithms.fusion.joining import fresh_secret, masked_again, masked_ids
     from shoal.algorithms.fusion.party_tds import PartyTds
-    from shoal.algorithms.steps.specialization import Candidates
+    from shoal.algorithms.steps.candidates import Candidates
 
     found: dict[str, list[float]] = {
         name: [] for name in ("floor", "tds", "winner", "follower", "mask", "again")

@@ -11,12 +11,8 @@ from hypothesis import strategies as st
 
 from shoal.algorithms.fusion.party_tds import Party
 from shoal.algorithms.fusion.secure_maximum import plain_maximum
-from shoal.algorithms.steps.specialization import (
-    AnonymityRequirement,
-    Candidates,
-    Specialization,
-    Taxonomy,
-)
+from shoal.algorithms.steps.candidates import Candidates
+from shoal.algorithms.steps.specialization import AnonymityRequirement, Specialization, Taxonomy
 from shoal.data.hierarchies.hierarchy import Hierarchy
 
 BLUE = ("Janitor", "Mover", "Carpenter", "Technician")

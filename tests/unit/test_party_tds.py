@@ -26,7 +26,8 @@ from shoal.algorithms.fusion.party_tds import (
     unpack,
     worth_bits,
 )
-from shoal.algorithms.steps.specialization import UNIT, AnonymityRequirement, Taxonomy
+from shoal.algorithms.steps.candidates import UNIT
+from shoal.algorithms.steps.specialization import AnonymityRequirement, Taxonomy
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.errors import PartyError
 

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 import shoal
 from fusion_cases import Case, cases
 from naive_specialization import NaiveTds
+from shoal.algorithms.steps.candidates import SCORES, best_split
 from shoal.algorithms.steps.specialization import (
-    SCORES,
     AnonymityRequirement,
     Specialization,
     Step,
     Taxonomy,
-    best_split,
     spans_of,
     without_implied,
 )
@@ -100,7 +99,7 @@ def test_a_step_taken_back_leaves_no_trace(case, data):
     for groups, (labels, sizes) in zip(state.groups, before, strict=True):
         assert np.array_equal(groups.labels, labels)
         assert np.array_equal(groups.sizes[: groups.count], sizes)
-        assert (groups.place == -1).all()
+        assert (groups.slots == -1).all()
     assert all(state.cut(j) == [t.root] for j, t in enumerate(case.taxonomies))
 
 

@@ -31,16 +31,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.algorithms.steps.candidates import FINE_UNIT, SCORES, UNIT, Candidates, Taken
 from shoal.algorithms.steps.specialization import (
-    FINE_UNIT,
-    SCORES,
-    UNIT,
     AnonymityRequirement,
     Candidate,
-    Candidates,
     Specialization,
     Step,
-    Taken,
     Taxonomy,
     child_of_cell,
     spans_of,

@@ -1,26 +1,19 @@
-"""Top-down specialization of a cut through the attributes' taxonomies: what one owner and several
-have in common.
+"""Top-down specialization of a cut through taxonomies: the state, and what a step does to it.
 
 Fung, Wang, Yu. Top-down specialization for information and privacy preservation. ICDE 2005;
 Anonymizing classification data for privacy preservation. IEEE TKDE 19(5):711-725, 2007. Scores:
 Yang, Wang. Computer Technology and Development 27(5):102-107, 2017, section 3.4.
 Promise: after every step each group of each QID has at least its k people, and no step could be
 added at the end.
-Paper: Cut, v -> child(v), a(qid), A(QID)    Here: the open candidates, a candidate's starts, sizes, the least size
+Paper: Cut, v -> child(v)    Here: the open candidates (candidates.py), a candidate's starts
+       a(qid), A(QID)              sizes, the least size
 Column form of TIPS: every attribute keeps the rows under each node of its cut, every QID the group
 of each row and the size of each group. A step reads and writes the rows under its node, nothing
-else.
+else. One owner (table/tds.py) and several (fusion/party_tds.py) use the same state.
 
 An attribute is a row of *cells* 0..m-1: the leaves of a hierarchy in depth-first order, or the
 points of a number's grid. A node is a span of cells, and a specialization is where its children
 start.
-Reading: a number splits in two at the occupied cell of most gain, the lowest among equals, whatever
-is valid; a node whose records share one cell is no candidate. Reading: 0/0 is 0: a category's node
-with one child in use scores nothing and is specialized while that is valid; a node without records
-is left as it is.
-Reading: scores are whole numbers, 2**24 for 1, from counts summed in a fixed order, so that
-everybody computes the same; among equals the attribute first in name and then the leftmost node
-goes first, whoever owns it.
 """
 
 from __future__ import annotations
@@ -32,13 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.errors import InputError
 from shoal.kernels import specialize
-
-SCORES = ("gain-ratio", "gain", "gain-per-loss")
-UNIT = 1 << 24
-FINE_UNIT = 1 << 40  # gain divided by lost people needs finer steps
-MOST_CHILDREN = 1 << 16
 
 Span = tuple[int, int]
 """First and last cell of a node."""
@@ -48,8 +35,8 @@ Span = tuple[int, int]
 class Taxonomy:
     """The public part of an attribute: how many cells it has, and the children of its nodes.
 
-    children: node -> first cells of its children, ascending. is_number: whether the data splits
-    other nodes in two.
+    children: node -> first cells of its children, ascending. is_number: whether nodes without
+    children are split in two where the data says.
     """
 
     cells: int
@@ -58,15 +45,15 @@ class Taxonomy:
 
     @classmethod
     def of_tree(cls, hierarchy: Hierarchy) -> Taxonomy:
-        below: dict[int, list[int]] = {}
+        starts_below: dict[int, list[int]] = {}
         for node, parent in enumerate(hierarchy.parent.tolist()):
             if parent >= 0:
-                below.setdefault(parent, []).append(int(hierarchy.first[node]))
-        spans = {node: (int(hierarchy.first[node]), int(hierarchy.last[node])) for node in below}
-        return cls(
-            hierarchy.leaves,
-            {spans[node]: np.array(sorted(starts)) for node, starts in below.items()},
-        )
+                starts_below.setdefault(parent, []).append(int(hierarchy.first[node]))
+        children = {}
+        for node, starts in starts_below.items():
+            span = (int(hierarchy.first[node]), int(hierarchy.last[node]))
+            children[span] = np.array(sorted(starts))
+        return cls(hierarchy.leaves, children)
 
     @property
     def root(self) -> Span:
@@ -75,18 +62,14 @@ class Taxonomy:
 
 @dataclass(frozen=True)
 class AnonymityRequirement:
-    """Attributes, by their number, that somebody could combine, and how many people must share each
-    combination.
-    """
+    """A QID: attributes by number, and how many people must share each combination of values."""
 
     attributes: tuple[int, ...]
     k: int
 
 
 def without_implied(qids: Sequence[AnonymityRequirement]) -> tuple[AnonymityRequirement, ...]:
-    """Those QIDs that no other one with at least their attributes and at least their k makes
-    superfluous.
-    """
+    """The QIDs that no other one implies, by at least their attributes and at least their k."""
     kept: list[AnonymityRequirement] = []
     for i, qid in enumerate(qids):
         others = [*kept, *qids[i + 1 :]]
@@ -122,22 +105,25 @@ class Step(NamedTuple):
 
 @dataclass
 class _Groups:
-    """The groups of one QID. labels: (n,) int32 group of each row. sizes: (room,) int32, `count` of
-    them in use.
+    """The groups of one QID, `count` of them.
+
+    labels: (n,) int32, group of each row. sizes: (room,) int32, rows of each group. slots: (room,)
+    int32, scratch of the kernels, all -1 between calls.
     """
 
     qid: AnonymityRequirement
     labels: np.ndarray
     sizes: np.ndarray
-    place: np.ndarray
+    slots: np.ndarray
     count: int = 1
 
     @classmethod
-    def of_everybody(cls, qid: AnonymityRequirement, records: int) -> _Groups:
+    def of_all_rows(cls, qid: AnonymityRequirement, records: int) -> _Groups:
         room = records // qid.k + 2
+        labels = np.zeros(records, dtype=np.int32)
         sizes = np.zeros(room, dtype=np.int32)
         sizes[0] = records
-        return cls(qid, np.zeros(records, dtype=np.int32), sizes, np.full(room, -1, dtype=np.int32))
+        return cls(qid, labels, sizes, np.full(room, -1, dtype=np.int32))
 
     @property
     def least(self) -> int:
@@ -145,16 +131,24 @@ class _Groups:
 
 
 class _Tally(NamedTuple):
-    """What a step would do to the groups of a QID: those it touches, and their parts by child."""
+    """What a step would do to the groups of a QID.
+
+    touched: (t,) int32, the groups with rows under the node. counts: (t, children) int32, their
+    rows by child.
+    """
 
     groups: _Groups
-    seen: np.ndarray
+    touched: np.ndarray
     counts: np.ndarray
 
 
 @dataclass(frozen=True)
 class Done:
-    """A step that was done, and what it takes to take it back."""
+    """A step that was done, and what is needed to undo it.
+
+    groups: of each QID with the attribute, the labels of the rows, the touched groups, their sizes
+    and the number of groups, all as they were before.
+    """
 
     step: Step
     rows: np.ndarray
@@ -164,11 +158,10 @@ class Done:
 class Specialization:
     """What is common knowledge of n rows: their nodes on every attribute, and their groups by QID.
 
-    codes: for each attribute the cell of every row, (n,) integers; of somebody else's attribute any
+    codes: for each attribute the cell of every row, (n,) integers; of another party's attribute any
     cell under the row's known node. allows: asked after every step that keeps the QIDs; a step that
     it does not allow is undone.
-    touched: how many rows all steps and trials have read, counted once for each QID that they bear
-    on.
+    touched: how many rows all steps and trials have read, counted once for each QID concerned.
     """
 
     def __init__(
@@ -180,82 +173,75 @@ class Specialization:
     ) -> None:
         self.codes = list(codes)
         self.records = len(codes[0])
-        everybody = np.arange(self.records, dtype=np.int32)
-        self.rows: list[dict[Span, np.ndarray]] = [{(0, m - 1): everybody} for m in cells]
-        self.groups = [_Groups.of_everybody(qid, self.records) for qid in without_implied(qids)]
+        all_rows = np.arange(self.records, dtype=np.int32)
+        self.rows: list[dict[Span, np.ndarray]] = [{(0, m - 1): all_rows} for m in cells]
+        self.groups = [_Groups.of_all_rows(qid, self.records) for qid in without_implied(qids)]
         self._allows = allows
-        self._of = [
-            [g for g in self.groups if j in g.qid.attributes] for j in range(len(self.codes))
+        self._groups_with = [
+            [groups for groups in self.groups if j in groups.qid.attributes]
+            for j in range(len(self.codes))
         ]
         self.touched = 0
 
     def least_after(self, step: Candidate | Step) -> list[int] | None:
-        """The least group of every QID with the attribute, were the step done; None where one would
-        be too small.
-        """
+        """The least group of every QID with the attribute after the step; None if it is invalid."""
         tried = self._try(step)
         if tried is None:
             return None
         least = []
-        for tally in tried[1]:
-            others = np.ones(tally.groups.count, dtype=bool)
-            others[tally.seen] = False
-            rest = tally.groups.sizes[: tally.groups.count][others]
-            least.append(
-                min(
-                    int(rest.min(initial=np.iinfo(np.int32).max)),
-                    int(tally.counts[tally.counts > 0].min()),
-                )
+        for groups, touched, counts in tried[1]:
+            untouched = np.ones(groups.count, dtype=bool)
+            untouched[touched] = False
+            least_untouched = groups.sizes[: groups.count][untouched].min(
+                initial=np.iinfo(np.int32).max
             )
+            least.append(min(int(least_untouched), int(counts[counts > 0].min())))
         return least
 
     def least_of(self, attribute: int) -> list[int]:
-        """The least group of every QID with the attribute, as things are."""
-        return [groups.least for groups in self._of[attribute]]
+        """The least group of every QID with the attribute now."""
+        return [groups.least for groups in self._groups_with[attribute]]
 
     def step(self, step: Candidate | Step) -> Done | None:
-        """Specializes the node if every QID stays valid; what takes it back, or None where it would
-        not.
-        """
+        """Specializes the node if every QID stays valid, and returns what undoes it; else None."""
         tried = self._try(step)
         if tried is None:
             return None
         child, tallies = tried
-        at = (step.lo, step.hi)
-        rows = self.rows[step.attribute].pop(at)
-        kept = []
-        for groups, seen, counts in tallies:
-            kept.append((groups.labels[rows], seen, groups.sizes[seen], groups.count))
+        node = (step.lo, step.hi)
+        rows = self.rows[step.attribute].pop(node)
+        before = []
+        for groups, touched, counts in tallies:
+            before.append((groups.labels[rows], touched, groups.sizes[touched], groups.count))
             groups.count = specialize.relabel(
                 rows,
                 child,
                 groups.labels,
-                groups.place,
-                seen,
-                len(seen),
+                groups.slots,
+                touched,
+                len(touched),
                 counts,
                 groups.sizes,
                 groups.count,
             )
-        parted, begins = specialize.part(rows, child, len(step.starts))
+        by_child, begins = specialize.part(rows, child, len(step.starts))
         for c, span in enumerate(spans_of(step)):
-            self.rows[step.attribute][span] = parted[begins[c] : begins[c + 1]]
-        done = Done(Step(step.attribute, *at, step.starts), rows, tuple(kept))
+            self.rows[step.attribute][span] = by_child[begins[c] : begins[c + 1]]
+        done = Done(Step(step.attribute, *node, step.starts), rows, tuple(before))
         if self._allows is None or self._allows(self):
             return done
         self.undo(done)
         return None
 
     def undo(self, done: Done) -> None:
-        """Takes the last step back."""
+        """Undoes the last step."""
         for span in spans_of(done.step):
             del self.rows[done.step.attribute][span]
         self.rows[done.step.attribute][done.step.lo, done.step.hi] = done.rows
-        for groups, (labels, seen, sizes, count) in zip(
-            self._of[done.step.attribute], done.groups, strict=True
-        ):
+        groups_with = self._groups_with[done.step.attribute]
+        for groups, (labels, touched, sizes, count) in zip(groups_with, done.groups, strict=True):
             groups.labels[done.rows] = labels
-            groups.sizes[seen] = sizes
+            groups.sizes[touched] = sizes
             groups.count = count
 
     def cut(self, attribute: int) -> list[Span]:
@@ -263,33 +249,29 @@ class Specialization:
         return sorted(self.rows[attribute])
 
     def nodes(self, attribute: int) -> np.ndarray:
-        """The place of every row's node in the attribute's cut, (n,) int32."""
-        places = np.empty(self.records, dtype=np.int32)
-        for place, span in enumerate(self.cut(attribute)):
-            places[self.rows[attribute][span]] = place
-        return places
+        """The number of every row's node in the attribute's cut, (n,) int32."""
+        numbers = np.empty(self.records, dtype=np.int32)
+        for number, span in enumerate(self.cut(attribute)):
+            numbers[self.rows[attribute][span]] = number
+        return numbers
 
     def _try(self, step: Candidate | Step) -> tuple[np.ndarray, list[_Tally]] | None:
-        """The child of every row under the node, and a tally for each QID; None where a part would
-        be too small.
-        """
+        """The child of every row under the node, a tally for each QID; None if it is invalid."""
         rows = self.rows[step.attribute][step.lo, step.hi]
         child = specialize.children_of(
             rows, self.codes[step.attribute], step.lo, child_of_cell(step)
         )
         tallies = []
-        for groups in self._of[step.attribute]:
+        for groups in self._groups_with[step.attribute]:
             self.touched += len(rows)
             room = min(len(rows), groups.count)
-            seen, counts = (
-                np.empty(room, dtype=np.int32),
-                np.empty((room, len(step.starts)), dtype=np.int32),
+            touched = np.empty(room, dtype=np.int32)
+            counts = np.empty((room, len(step.starts)), dtype=np.int32)
+            used = specialize.tally(
+                rows, child, len(step.starts), groups.labels, groups.slots, touched, counts
             )
-            found = specialize.tally(
-                rows, child, len(step.starts), groups.labels, groups.place, seen, counts
-            )
-            tally = _Tally(groups, seen[:found], counts[:found])
-            if specialize.least_count(tally.counts, found) < groups.qid.k:
+            tally = _Tally(groups, touched[:used], counts[:used])
+            if specialize.least_count(tally.counts, used) < groups.qid.k:
                 return None
             tallies.append(tally)
         return child, tallies
@@ -305,175 +287,3 @@ def child_of_cell(step: Candidate | Step) -> np.ndarray:
     """The child that holds each cell of the node; (cells,) uint16."""
     ends = np.array([*step.starts[1:], step.hi + 1])
     return np.repeat(np.arange(len(ends), dtype=np.uint16), ends - np.array(step.starts))
-
-
-class Taken(NamedTuple):
-    """The best candidate's step: how it scored, which candidates were open before, and its children
-    among them.
-    """
-
-    done: Done
-    score: int
-    before: list[Candidate]
-    admitted: list[Candidate]
-
-
-@dataclass
-class Candidates:
-    """The open candidates of some attributes, whose raw columns and classes are at hand.
-
-    taxonomies: by attribute number. counts: by attribute, records up to each cell by class, (cells
-    + 1, classes).
-    """
-
-    state: Specialization
-    taxonomies: Mapping[int, Taxonomy]
-    classes: np.ndarray
-    score: str = "gain-ratio"
-    open: list[Candidate] = field(default_factory=list)
-    counts: dict[int, np.ndarray] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        labels = int(self.classes.max(initial=-1)) + 1
-        for j, taxonomy in self.taxonomies.items():
-            by_cell = specialize.class_counts(
-                self.state.codes[j], self.classes, taxonomy.cells, labels
-            )
-            self.counts[j] = np.concatenate(
-                [np.zeros((1, labels), dtype=np.int64), by_cell.cumsum(axis=0)]
-            )
-            self.admit([taxonomy.root], j)
-
-    def admit(self, spans: Sequence[Span], attribute: int) -> list[Candidate]:
-        """Scores the nodes and puts those that can be specialized among the open candidates."""
-        fresh = [
-            found
-            for found in (self._scored(attribute, span) for span in spans)
-            if found is not None
-        ]
-        self.open = sorted(self.open + fresh)
-        return fresh
-
-    def _scored(self, attribute: int, span: Span) -> Candidate | None:
-        lo, hi = span
-        taxonomy, counts = self.taxonomies[attribute], self.counts[attribute]
-        starts: np.ndarray | tuple[int, int] | None = taxonomy.children.get(span)
-        if starts is not None and (counts[hi + 1] - counts[lo]).any():
-            gain, split = gain_and_split(counts, np.asarray(starts), hi)
-            score = gain if self.score != "gain-ratio" else gain / split if split > 0 else 0.0
-        elif starts is None and taxonomy.is_number:
-            starts, score = best_split(counts, lo, hi)
-        else:
-            return None
-        if starts is None:
-            return None
-        if len(starts) > MOST_CHILDREN:
-            raise InputError(
-                f"a hierarchy has a node with {len(starts)} children, {MOST_CHILDREN} are possible;"
-                " add levels"
-            )
-        return Candidate(-quantized(score), attribute, lo, hi, tuple(np.asarray(starts).tolist()))
-
-    def take_best(self, among: Sequence[Candidate] | None = None) -> Taken | None:
-        """Does the step of the best valid candidate and admits its children; None where none is
-        valid.
-
-        among: the open candidates to choose from, all by default. Those that are found invalid are
-        closed: a group never grows, so they stay invalid.
-        """
-        among = self.open if among is None else among
-        found = (
-            self._most_per_loss(among)
-            if self.score == "gain-per-loss"
-            else self._first_valid(among)
-        )
-        if found is None:
-            return None
-        candidate, score, done = found
-        before = list(self.open)
-        self.open.remove(candidate)
-        return Taken(done, score, before, self.admit(spans_of(candidate), candidate.attribute))
-
-    def take_back(self, taken: Taken) -> None:
-        """Undoes the last step."""
-        self.state.undo(taken.done)
-        self.open = taken.before
-
-    def _first_valid(self, among: Sequence[Candidate]) -> tuple[Candidate, int, Done] | None:
-        for candidate in sorted(among):
-            done = self.state.step(candidate)
-            if done is not None:
-                return candidate, candidate.score, done
-            self.open.remove(candidate)
-        return None
-
-    def _most_per_loss(self, among: Sequence[Candidate]) -> tuple[Candidate, int, Done] | None:
-        """The same where a score depends on how much anonymity the step costs, which every step
-        changes.
-        """
-        scored = []
-        for candidate in sorted(among):
-            after = self.state.least_after(candidate)
-            if after is None:
-                self.open.remove(candidate)
-                continue
-            losses = [
-                before - a
-                for before, a in zip(self.state.least_of(candidate.attribute), after, strict=True)
-            ]
-            score = quantized(
-                candidate.score / UNIT / (float(np.mean(losses)) + 1 if losses else 1), FINE_UNIT
-            )
-            scored.append((-score, candidate.attribute, candidate.lo, candidate))
-        for minus_score, _, _, candidate in sorted(scored):
-            done = self.state.step(candidate)
-            if done is not None:
-                return candidate, -minus_score, done
-            self.open.remove(candidate)
-        return None
-
-
-def quantized(score: float, unit: int = UNIT) -> int:
-    return max(int(np.rint(score * unit)), 0)
-
-
-def n_log_n(counts: np.ndarray) -> np.ndarray:
-    """n * log2(n), 0 for 0; the entropy of counts is (n_log_n(sum) - sum of n_log_n) / sum."""
-    counts = counts.astype(np.float64)
-    return counts * np.log2(np.where(counts > 0, counts, 1.0))
-
-
-def gain_and_split(counts: np.ndarray, starts: np.ndarray, hi: int) -> tuple[float, float]:
-    """Gain and SplitInfo (both in bits) of a node whose children start at these cells. counts:
-    running, as above.
-    """
-    parts = np.diff(counts[np.append(starts, hi + 1)], axis=0)
-    whole, sizes = parts.sum(axis=0), parts.sum(axis=1)
-    n = sizes.sum()
-    split = n_log_n(n[None])[0] - n_log_n(sizes).sum()
-    gain = split - n_log_n(whole).sum() + n_log_n(parts).sum()
-    return max(gain / n, 0.0), max(split / n, 0.0)
-
-
-def best_split(counts: np.ndarray, lo: int, hi: int) -> tuple[tuple[int, int] | None, float]:
-    """Where a span of cells splits in two with most gain: the children's first cells, and the gain;
-    None where nowhere.
-
-    Only cells that hold somebody begin a child.
-    """
-    within = counts[lo : hi + 2]
-    running = within - within[0]
-    totals = running.sum(axis=1)
-    occupied = np.flatnonzero(np.diff(totals) > 0)
-    if len(occupied) < 2:
-        return None, 0.0
-    places = occupied[1:]
-    left, right = running[places], running[-1] - running[places]
-    n, sizes = totals[-1], (totals[places], totals[-1] - totals[places])
-    split = n_log_n(n[None])[0] - n_log_n(sizes[0]) - n_log_n(sizes[1])
-    gain = (
-        split - n_log_n(running[-1]).sum() + n_log_n(left).sum(axis=1) + n_log_n(right).sum(axis=1)
-    )
-    # compared in whole steps, so that rounding errors make no difference among equals
-    best = int(np.argmax(np.rint(gain / n * UNIT)))
-    return (lo, lo + int(places[best])), float(max(gain[best] / n, 0.0))

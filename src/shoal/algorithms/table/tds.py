@@ -21,14 +21,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.algorithms.steps.candidates import SCORES, Candidates
 from shoal.algorithms.steps.segments import require_people
-from shoal.algorithms.steps.specialization import (
-    SCORES,
-    AnonymityRequirement,
-    Candidates,
-    Specialization,
-    Taxonomy,
-)
+from shoal.algorithms.steps.specialization import AnonymityRequirement, Specialization, Taxonomy
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from shoal.algorithms.fusion.party_tds import pack, packed_size, unpack
-from shoal.algorithms.steps.specialization import MOST_CHILDREN
+from shoal.algorithms.steps.candidates import MOST_CHILDREN
 from shoal.data.table import Column
 from shoal.errors import PartyError
 

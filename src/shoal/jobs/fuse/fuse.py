@@ -1,6 +1,6 @@
 """Fuse: all parties run on this machine, and talk as they would across organisations.
 
-Each party is `shoal party run NAME`, with throw-away keys, a loopback port and a folder of its own; a
+Each party is `shoal party run NAME`, with throw-away keys, a loopback port and its own folder; a
 party that is killed is started again and resumes from its journal. The release is published when
 all parties ended with the same bytes.
 """
