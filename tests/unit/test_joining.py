@@ -129,7 +129,7 @@ def test_an_id_that_is_missing_or_occurs_twice_is_refused(cells, told):
     ],
 )
 def test_a_point_outside_of_the_prime_order_group_is_refused(point):
-    with pytest.raises(PartyError, match="no masked id"):
+    with pytest.raises(PartyError, match="not a masked id"):
         masked_again(point, fresh_secret())
 
 
@@ -162,7 +162,7 @@ def test_a_person_who_is_named_twice_does_not_count_twice(common):
 
 
 def test_points_that_are_not_whole_are_refused():
-    with pytest.raises(PartyError, match="no masked ids"):
+    with pytest.raises(PartyError, match="not a list of masked ids"):
         points_of(bytes(33))
 
 

@@ -1,22 +1,22 @@
-"""Joining ids without showing them: which people are in all tables, in an order that says nothing.
+"""Joining ids without showing them: who is in all tables, in an order that says nothing.
 
 Private set intersection by commutative masking (Agrawal, Evfimievski, Srikant. Information sharing
 across private databases. SIGMOD 2003) in the prime-order group of Ed25519, by PyNaCl.
-Promise: an id becomes a point of the group by hashing, every party multiplies it by its secret
-number, and the order of doing so makes no difference. Equal ids are equal points in the end, and
-without all secrets nobody can tell which
-id a point is: not even who guesses ids, for a guess must be masked by every party. Sorted, the
-points that are in all tables give the same pseudo-random order of the rows to everybody.
-Traps: a hash times the base point could be guessed through, and X25519 shows a bit of every id by
-the curve it lands on, so points are made by Elligator on halves of a SHA-512, added, in the
-prime-order subgroup. PyNaCl refuses points outside of it. Who sees all masked sets learns which of
-its own people are in which other table: that is the collector, one fixed party.
+Promise: an id is hashed to a point of the group, every party multiplies it by its secret number,
+and the order of doing so makes no difference. In the end equal ids are equal points. Without all
+secrets nobody can tell which id a point is, not even by guessing ids, since a guess must be masked
+by every party. Sorted, the points that are in all tables give all parties the same pseudo-random
+order of the rows.
+Traps: a hash times the base point could be found by guessing ids, and X25519 shows a bit of every
+id by the curve it lands on. So points are made by Elligator on halves of a SHA-512, added, in the
+prime-order subgroup; PyNaCl refuses points outside of it. A party that sees all masked sets learns
+which of its own people are in which other table: that is the collector, one fixed party.
 
-Keyed ids are the quick way where a helper is trusted: the owners share a key that the helper has
-not, and it compares HMAC-SHA-256 of the ids. It learns how many people any two tables have in
-common; together with one owner, everything.
+Keyed ids are the fast alternative where a helper is trusted: the owners share a key that the helper
+does not have, and the helper compares HMAC-SHA-256 of the ids. It learns how many people any two
+tables have in common; together with one owner, everything.
 
-Both make 32 bytes of an id, here called its point. Arrays of points are (n,) of dtype S32.
+Either way an id becomes 32 bytes, here called its point. Arrays of points are (n,) of dtype S32.
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ def masked_ids(ids: Sequence[str], agreement: bytes, secret: bytes) -> bytes:
 
 
 def masked_again(points: bytes, secret: bytes) -> bytes:
-    """Other parties' points, masked by one more secret; raises PartyError where one is no point of
-    the group.
+    """Other parties' points, masked by one more secret.
+
+    Raises PartyError where one is not a point of the group.
     """
     nacl = _nacl()
     try:
@@ -74,7 +75,7 @@ def masked_again(points: bytes, secret: bytes) -> bytes:
         )
     except (nacl_errors().CryptoError, ValueError, TypeError):
         raise PartyError(
-            "another party: sent what is no masked id; run the same version everywhere"
+            "another party: sent something that is not a masked id; run the same version everywhere"
         ) from None
 
 
@@ -86,16 +87,17 @@ def keyed_ids(ids: Sequence[str], agreement: bytes, key: bytes) -> bytes:
 
 
 def points_of(content: bytes | bytearray) -> np.ndarray:
-    """The single points of a list; raises PartyError where the last one is not whole."""
+    """The single points of a list; raises PartyError where the last one is incomplete."""
     if len(content) % POINT:
         raise PartyError(
-            "another party: sent what are no masked ids; run the same version everywhere"
+            "another party: sent something that is not a list of masked ids; run the same version"
+            " everywhere"
         )
     return np.frombuffer(content, dtype=f"S{POINT}")
 
 
 def common_points(sets: Iterable[np.ndarray]) -> np.ndarray:
-    """The points that are in every set, ascending; raises PartyError where a set names one twice."""
+    """The points that are in every set, ascending; raises PartyError for one twice in a set."""
     common: np.ndarray | None = None
     for points in sets:
         points = np.sort(points)
@@ -108,19 +110,19 @@ def common_points(sets: Iterable[np.ndarray]) -> np.ndarray:
 
 def _are_in(points: np.ndarray, ascending: np.ndarray) -> np.ndarray:
     """Which points are among others; (n,) bool."""
-    found = np.zeros(len(points), dtype=bool)
+    is_in = np.zeros(len(points), dtype=bool)
     for start in range(0, len(points) if len(ascending) else 0, _BLOCK):
         block = points[start : start + _BLOCK]
-        places = np.minimum(np.searchsorted(ascending, block), len(ascending) - 1)
-        found[start : start + _BLOCK] = ascending[places] == block
-    return found
+        nearest = np.minimum(np.searchsorted(ascending, block), len(ascending) - 1)
+        is_in[start : start + _BLOCK] = ascending[nearest] == block
+    return is_in
 
 
 def rows_in_order(own: np.ndarray, common: np.ndarray) -> np.ndarray:
     """The row of the own table behind each common point, (common,) int64.
 
-    Raises PartyError where one is not own, or where they don't ascend: then a person could count
-    twice.
+    Raises PartyError where one is not own, or where they don't ascend, since then a person could
+    count twice.
     """
     if (common[1:] <= common[:-1]).any():
         raise PartyError(
@@ -130,13 +132,20 @@ def rows_in_order(own: np.ndarray, common: np.ndarray) -> np.ndarray:
     rows = np.empty(len(common), dtype=np.int64)
     for start in range(0, len(common), _BLOCK):
         block = common[start : start + _BLOCK]
-        places = np.searchsorted(own, block, sorter=order)
-        if not len(own) or (own[found := order[np.minimum(places, len(own) - 1)]] != block).any():
-            raise PartyError(
-                "another party: claims people in common who are not in this table; the run ends"
-            )
-        rows[start : start + _BLOCK] = found
+        if not len(own):
+            raise _not_in_common()
+        nearest = np.searchsorted(own, block, sorter=order)
+        block_rows = order[np.minimum(nearest, len(own) - 1)]
+        if (own[block_rows] != block).any():
+            raise _not_in_common()
+        rows[start : start + _BLOCK] = block_rows
     return rows
+
+
+def _not_in_common() -> PartyError:
+    return PartyError(
+        "another party: claims people in common who are not in this table; the run ends"
+    )
 
 
 def nacl_errors() -> Any:

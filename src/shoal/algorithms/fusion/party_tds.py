@@ -1,5 +1,4 @@
-"""Party TDS: several owners specialize one table together, and none sees more of another's data
-than is published.
+"""Party TDS: several owners specialize one table; none sees more of another's than is published.
 
 Yang, Wang. Research on data fusion algorithm for multi-party based on k-anonymity (in Chinese).
 Computer Technology and Development 27(5):102-107, 2017. Its baseline: Mohammed, Fung, Debbabi.
@@ -7,18 +6,19 @@ Anonymity meets game theory: secure data integration with malicious participants
 20(4):567-588, 2011.
 Promise: every party ends with the same table, whose groups keep every QID's k (specialization.py
 says how).
-Paper: Tg, winner, (id, c)              Here: the state, who won the round, a batch of child codes in row order
-Reading: the paper lets the winner go on with a *new* child while it beats the best of the others,
-so an older candidate of the winner's that would beat everybody is passed over, and another table
-may come out than step by step: `party-tds-literal`.
-Reading: `party-tds` goes on with its best valid candidate, old or new, while it beats the runner-up
-of the round's begin. The others' scores don't rise and what is invalid stays so: what beats the
-stale runner-up beats the true one, and what does not only starts another round. So the steps, and
-the table, are those of `party-tds-stepwise` and of `tds` on the joined table.
+Paper: Tg, winner       Here: the state, who won the round
+       (id, c)                a batch of child codes in row order
+Reading: the paper lets the winner continue with a *new* child while it beats the best of the
+others. An older candidate of the winner's that would beat all others is then passed over, and the
+table may differ from that of single steps: `party-tds-literal`.
+Reading: `party-tds` continues with its best valid candidate, old or new, while it beats the
+runner-up at the beginning of the round. The others' scores don't rise, and what is invalid stays
+so: what beats the stale runner-up beats the true one, and what does not only starts another round.
+So the steps, and the table, are those of `party-tds-stepwise` and of `tds` on the joined table.
 Reading: the runner-up's score stays hidden. Every party plans its next `ahead` steps on its own
-copy and submits their scores (running least, zeros behind); the secure maximum tells who wins and
-how many of its steps beat everybody's first. Both show in the batch anyway. Losers take their plans
-back.
+copy and submits their scores (each at most the one before, zeros at the end). The secure maximum
+yields who wins, and how many of its steps beat the first of every other party. Both can be seen in
+the batch anyway. Losers undo their plans.
 Reading: a batch carries packed child codes in the order of the rows, for the deepest nodes alone;
 no record ids.
 """
@@ -79,7 +79,7 @@ class PartyTds(FusionMethod):
 
 @dataclass(frozen=True)
 class PartyTdsLiteral(FusionMethod):
-    """The paper's rule to the letter: within a batch only new children go on."""
+    """The paper's rule to the letter: a batch continues with new children only."""
 
     name: ClassVar[str] = "party-tds-literal"
     paper: ClassVar[str] = _PAPER
@@ -135,7 +135,9 @@ class Party:
         classes: np.ndarray,
         qids: Sequence[AnonymityRequirement],
     ) -> None:
-        self._rule, self._own, self._taxonomies = rule, frozenset(own), taxonomies
+        self._rule = rule
+        self._own = frozenset(own)
+        self._taxonomies = taxonomies
         codes = [
             own[j] if j in own else np.zeros(len(classes), dtype=np.min_scalar_type(t.cells - 1))
             for j, t in enumerate(taxonomies)
@@ -148,9 +150,9 @@ class Party:
         self.steps: list[Step] = []
 
     def bid(self) -> list[int]:
-        """What the party's next `ahead` steps are worth, never rising, zeros where it has no more.
+        """What the party's next `ahead` steps are worth, never rising; 0 where it has no more.
 
-        No two parties' worths are equal, unless both are 0.
+        No two parties bid the same, unless both bid 0.
         """
         bids: list[int] = []
         fresh: list[Candidate] = []
@@ -165,11 +167,11 @@ class Party:
         return bids + [0] * (self._rule.ahead - len(bids))
 
     def lose(self) -> None:
-        """Takes the whole plan back."""
+        """Undoes the whole plan."""
         self._keep(0)
 
     def specialize(self, steps: int) -> bytes:
-        """Keeps the first steps of the plan, and says them to the others."""
+        """Keeps the first steps of the plan; returns them as a batch for the others."""
         self._keep(steps)
         steps_done = [taken.done.step for taken in self._plan]
         rows = {taken.done.step: taken.done.rows for taken in self._plan}
@@ -178,9 +180,7 @@ class Party:
         return _encoded(steps_done, rows, self.state.codes)
 
     def apply(self, batch: bytes) -> None:
-        """Does the steps that another party says; raises PartyError where they don't fit what is
-        known.
-        """
+        """Does the steps of another party's batch; raises PartyError where they can't be right."""
         steps, packed = decode_steps(batch)
         offset = 0
         for root in batch_roots(steps):
@@ -230,7 +230,7 @@ class Party:
             or any(not step.lo < start <= step.hi for start in step.starts[1:])
         ):
             raise PartyError(
-                "another party: sent a step that its taxonomy has not; use the same agreement"
+                "another party: sent a step that is not in its taxonomy; use the same agreement"
                 " everywhere"
             )
 
@@ -239,8 +239,9 @@ class Party:
             self._candidates.take_back(self._plan.pop())
 
     def _worth(self, taken: Taken) -> int:
-        """A whole number over 0 that orders all candidates of all parties; the attribute decides
-        among equal scores.
+        """A positive whole number that orders all candidates of all parties.
+
+        The attribute decides among equal scores.
         """
         attributes = len(self._taxonomies)
         return taken.score * attributes + attributes - taken.done.step.attribute
@@ -267,17 +268,18 @@ def _encoded(
     for root in batch_roots(steps):
         first_cells = final_nodes(root, steps)
         whole = Step(root.attribute, root.lo, root.hi, tuple(first_cells.tolist()))
-        places = specialize.children_of(
+        child_codes = specialize.children_of(
             rows[root], codes[root.attribute], root.lo, child_of_cell(whole)
         )
-        packed.append(pack(places, len(first_cells)))
+        packed.append(pack(child_codes, len(first_cells)))
     return np.array(numbers, dtype="<u4").tobytes() + b"".join(packed)
 
 
 def decode_steps(batch: bytes) -> tuple[list[Step], bytes]:
-    """The steps of a batch, and the packed codes behind them; raises PartyError where it is none."""
+    """The steps of a batch, and the packed codes after them; raises PartyError if it has none."""
     numbers = np.frombuffer(batch[: len(batch) // 4 * 4], dtype="<u4")
-    steps, at = [], 1
+    steps = []
+    at = 1
     try:
         for _ in range(int(numbers[0])):
             attribute, lo, hi, children = numbers[at : at + 4].tolist()
@@ -294,7 +296,7 @@ def decode_steps(batch: bytes) -> tuple[list[Step], bytes]:
 
 
 def batch_roots(steps: Sequence[Step]) -> list[Step]:
-    """The steps on nodes that were there before the batch."""
+    """The steps on nodes that existed before the batch."""
     made = {(step.attribute, *span) for step in steps for span in spans_of(step)}
     return [step for step in steps if (step.attribute, step.lo, step.hi) not in made]
 
@@ -308,6 +310,7 @@ def final_nodes(root: Step, steps: Sequence[Step]) -> np.ndarray:
 
 
 def bits_of(nodes: int) -> int:
+    """Bits of a code below `nodes`."""
     return max(nodes - 1, 0).bit_length()
 
 
@@ -317,18 +320,18 @@ def packed_size(rows: int, nodes: int) -> int:
 
 
 def pack(codes: np.ndarray, nodes: int) -> bytes:
-    """Codes below `nodes`, one behind the other in as few bits as they need."""
+    """Codes below `nodes`, one after the other in as few bits as they need."""
     bits = bits_of(nodes)
-    places = np.arange(bits, dtype=codes.dtype)
-    # blocks of whole bytes, so that a table of many rows needs little room
+    shifts = np.arange(bits, dtype=codes.dtype)
+    # blocks of whole bytes, so that a table of many rows needs little memory
     return b"".join(
-        np.packbits((codes[start : start + _BLOCK, None] >> places).astype(np.uint8) & 1).tobytes()
+        np.packbits((codes[start : start + _BLOCK, None] >> shifts).astype(np.uint8) & 1).tobytes()
         for start in range(0, len(codes), _BLOCK)
     )
 
 
 def unpack(packed: bytes | bytearray, rows: int, nodes: int) -> np.ndarray:
-    """The codes again, (rows,) uint16; raises PartyError where there are fewer."""
+    """The codes that `pack` packed, (rows,) uint16; raises PartyError where there are fewer."""
     bits = bits_of(nodes)
     if len(packed) < packed_size(rows, nodes):
         raise PartyError("another party: sent too few codes; run the same version everywhere")

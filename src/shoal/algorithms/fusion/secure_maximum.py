@@ -1,14 +1,14 @@
-"""Secure maximum: who wins the round and with how many steps, while no bid is shown to anybody.
+"""Secure maximum: who wins the round and with how many steps, while nobody sees a bid.
 
 Computed by MPyC (B. Schoenmakers): Shamir shares among at least three parties of whom a minority,
-at most `colluding_parties`, may put their views together. Semi-honest, as MPyC is.
+at most `colluding_parties`, may combine their views. Semi-honest, as MPyC is.
 Promise: every owner learns the winner and how many of its bids are greater than every other owner's
 first bid, and nobody learns anything else. A helper computes with the owners, without an input and
 without the result.
-Reading: all pairs are compared at once, which takes fewer rounds of messages than one after the
-other.
+Reading: all pairs are compared at once, which takes fewer rounds of messages than one after
+another.
 
-MPyC would open sockets of its own, on all interfaces, and believe whatever number a peer claims. So
+MPyC would open sockets of its own, on all interfaces, and accept whatever number a peer claims. So
 it runs in a process of its own whose peers are two pipes to the party, which carries the messages
 over its authenticated channel. The keys of its pseudo-random shares travel the same way. Nothing
 that comes from a peer is unpickled. Started as `python -m shoal.algorithms.fusion.secure_maximum`.
@@ -35,9 +35,7 @@ _HEAD = struct.Struct("<cHqI")  # kind, number of the other party, MPyC's progra
 
 
 def plain_maximum(bids: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """What the secure maximum computes, in the clear: the winner and its number of steps; 0 steps
-    where nobody bids.
-    """
+    """The same in the clear: the winner and its number of steps; 0 steps where nobody bids."""
     heads = [plan[0] for plan in bids]
     winner = heads.index(max(heads))
     best_other = max([0, *(head for p, head in enumerate(heads) if p != winner)])
@@ -45,19 +43,17 @@ def plain_maximum(bids: Sequence[Sequence[int]]) -> tuple[int, int]:
 
 
 def colluding_parties(computing: int) -> int:
-    """How many parties may put their views together without learning a bid."""
+    """How many parties may combine their views without learning a bid."""
     return (computing - 1) // 2
 
 
 def check_computing(computing: int) -> None:
-    """Raises InputError where too few parties compute; MissingExtraError where MPyC is not
-    installed.
-    """
+    """Raises InputError where too few parties compute, MissingExtraError without MPyC."""
     if computing < LEAST_COMPUTING:
         raise InputError(
             f"parties: {computing} of them compute the secure maximum, and with two the shares of"
-            " one are the bids of the other; name a helper, which may be the recipient: it puts in"
-            " nothing and learns nothing"
+            " one are the bids of the other; name a helper, which may be the recipient: it"
+            " contributes no bid and learns nothing"
         )
     if find_spec("mpyc") is None:
         raise MissingExtraError.of("the secure maximum needs MPyC", "fuse")
@@ -85,7 +81,9 @@ class _Peer:
     nbytes_sent = 0
 
     def __init__(self, loop: asyncio.AbstractEventLoop, number: int, out: BinaryIO) -> None:
-        self._loop, self._number, self._out = loop, number, out
+        self._loop = loop
+        self._number = number
+        self._out = out
         self._waiting: dict[int, Any] = {}
         self.keys: asyncio.Future[bytes] = loop.create_future()
 
@@ -115,8 +113,7 @@ def _runtime(number: int, computing: int, peers: dict[int, _Peer]) -> Any:
     options = mpyc.runtime.mpc.options
     options.no_log, options.no_async, options.no_prss = True, False, False
     options.threshold = colluding_parties(computing)
-    # else arrays of shares would be unpickled, so that a peer could run what it likes; and their
-    # lengths would vary
+    # otherwise arrays of shares would be unpickled, so a peer could run code; lengths would vary
     options.mix32_64bit, mpyc.runtime.pickle = True, None
     parties = [mpyc.runtime.Party(p) for p in range(computing)]
     for p, peer in peers.items():
@@ -128,7 +125,7 @@ def _runtime(number: int, computing: int, peers: dict[int, _Peer]) -> Any:
 
 
 async def _winner(runtime: Any, owners: int, bits: int, plan: Sequence[int]) -> list[int]:
-    """For each owner how many of its bids beat every other owner's first one; empty for a helper."""
+    """How many bids of each owner beat the first one of every other; empty for a helper."""
     import numpy as np
 
     secint = runtime.SecInt(bits)
@@ -164,7 +161,7 @@ async def _serve(setup: dict[str, int], source: BinaryIO, out: BinaryIO) -> None
     def listen() -> None:
         while True:
             frame = read_frame(source)
-            if frame is None:  # the party is gone, perhaps in the middle of a round
+            if frame is None:  # the party has ended, perhaps in the middle of a round
                 os._exit(0)
             loop.call_soon_threadsafe(arrived, frame)
 
@@ -181,7 +178,7 @@ async def _serve(setup: dict[str, int], source: BinaryIO, out: BinaryIO) -> None
 
 
 def main() -> None:
-    """The MPyC process of one party: its place comes as JSON in the first frame."""
+    """The MPyC process of one party; what it is among the others is the first frame, as JSON."""
     source, out = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # the pipe is for frames alone
     first = read_frame(source)
