@@ -160,14 +160,14 @@ def _random_settings() -> tuple[int, int, int, int]:
     that rule.
     """
     from shoal.algorithms.fusion.party_tds import PartyTds, PartyTdsLiteral, PartyTdsStepwise
-    from shoal.algorithms.steps.specialization import AnonymityRequirement
+    from shoal.algorithms.steps.specialization import IndexedRequirement
 
     rules = PartyTdsStepwise(), PartyTdsLiteral(ahead=64), PartyTds(ahead=64)
     case, rounds = _Case("QID7", 2), np.zeros((56, 3), dtype=int)
     for seed in range(56):
         rng = np.random.default_rng(seed)
         case.qids = [
-            AnonymityRequirement(
+            IndexedRequirement(
                 tuple(sorted(rng.choice(7, int(rng.integers(2, 6)), replace=False).tolist())),
                 int(rng.integers(5, 101)),
             )
@@ -255,7 +255,7 @@ class _Case:
     """Adult as three parties hold it, in one process."""
 
     def __init__(self, qids: str, k: int, rows: int | None = None) -> None:
-        from shoal.algorithms.steps.specialization import AnonymityRequirement
+        from shoal.algorithms.steps.specialization import IndexedRequirement
         from shoal.data.table import encode_text
         from shoal.policy.agreement import Agreement
         from shoal.reproduce.fusion_bench import NAMES, bench
@@ -289,7 +289,7 @@ class _Case:
             picked = np.random.default_rng(1).integers(0, len(classes), rows)
             codes, classes = [column[picked] for column in codes], classes[picked]
         self.codes, self.classes = codes, classes
-        self.qids = [AnonymityRequirement(q.attributes, q.k) for q in agreement.qids()]
+        self.qids = [IndexedRequirement(q.attributes, q.k) for q in agreement.qids()]
         place = {name: j for j, name in enumerate(agreement.quasi)}
         self.owners = [[place[a] for a in party["attributes"]] for party in parties]
 

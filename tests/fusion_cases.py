@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shoal.algorithms.fusion.party_tds import Party
 from shoal.algorithms.fusion.secure_maximum import plain_maximum
 from shoal.algorithms.steps.candidates import Candidates
-from shoal.algorithms.steps.specialization import AnonymityRequirement, Specialization, Taxonomy
+from shoal.algorithms.steps.specialization import IndexedRequirement, Specialization, Taxonomy
 from shoal.data.hierarchies.hierarchy import Hierarchy
 
 BLUE = ("Janitor", "Mover", "Carpenter", "Technician")
@@ -44,7 +44,7 @@ class Case:
     codes: tuple[np.ndarray, ...]
     taxonomies: tuple[Taxonomy, ...]
     classes: np.ndarray
-    qids: tuple[AnonymityRequirement, ...]
+    qids: tuple[IndexedRequirement, ...]
 
     def state(self) -> Specialization:
         return Specialization(self.codes, [t.cells for t in self.taxonomies], self.qids)
@@ -92,7 +92,7 @@ def paper_case() -> Case:
         ),
         (Taxonomy.of_tree(JOB), Taxonomy(99, is_number=True), Taxonomy.of_tree(SEX)),
         np.array([r[3] for r in rows]),
-        (AnonymityRequirement((0, 2), 4), AnonymityRequirement((1, 2), 11)),
+        (IndexedRequirement((0, 2), 4), IndexedRequirement((1, 2), 11)),
     )
 
 
@@ -122,11 +122,11 @@ def cases(draw):
         rng.random(records) < 0.1
     )
     numbers = list(range(len(kinds)))
-    qids = [AnonymityRequirement(tuple(numbers), draw(st.integers(1, max(1, records // 4))))]
+    qids = [IndexedRequirement(tuple(numbers), draw(st.integers(1, max(1, records // 4))))]
     for _ in range(draw(st.integers(0, 2))):
         some = draw(st.lists(st.sampled_from(numbers), min_size=1, unique=True))
         qids.append(
-            AnonymityRequirement(tuple(sorted(some)), draw(st.integers(1, max(1, records // 2))))
+            IndexedRequirement(tuple(sorted(some)), draw(st.integers(1, max(1, records // 2))))
         )
     return Case(
         tuple(f"a{j}" for j in numbers), tuple(codes), tuple(taxonomies), classes, tuple(qids)

@@ -12,7 +12,7 @@ import pytest
 from fusion_cases import Case, paper_case
 from shoal.algorithms.fusion.party_tds import PartyTds, PartyTdsLiteral, PartyTdsStepwise
 from shoal.algorithms.steps.candidates import UNIT, Candidates, gain_and_split
-from shoal.algorithms.steps.specialization import AnonymityRequirement, Taxonomy
+from shoal.algorithms.steps.specialization import IndexedRequirement, Taxonomy
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.errors import InputError
 from shoal.reproduce.data_sets import adult
@@ -70,7 +70,7 @@ def test_table_1_ends_with_salary_at_37_and_three_kinds_of_jobs(owners):
     assert len(case.together(PartyTdsStepwise(), owners)[1]) == 3
 
 
-def adult_case(names: tuple[str, ...], qids: list[AnonymityRequirement]) -> Case:
+def adult_case(names: tuple[str, ...], qids: list[IndexedRequirement]) -> Case:
     try:
         frame, _ = adult(DATA)
     except InputError:
@@ -94,14 +94,14 @@ def adult_case(names: tuple[str, ...], qids: list[AnonymityRequirement]) -> Case
     [(20, 5, 3), (50, 3, 2), (100, 3, 2), (200, 7, 3), (500, 6, 2), (1000, 3, 2)],
 )
 def test_rounds_on_adult_with_three_parties(k, steps, rounds):
-    case = adult_case(TOP5, [AnonymityRequirement(tuple(range(5)), k)])
+    case = adult_case(TOP5, [IndexedRequirement(tuple(range(5)), k)])
     parties, batches = case.together(PartyTds(), [[0, 1], [2, 3], [4]])
     assert (len(parties[0].steps), len(batches)) == (steps, rounds)
     assert parties[2].steps == case.alone()[1]
 
 
 def test_the_literal_rule_ends_with_9_groups_where_the_order_of_steps_gives_18():
-    case = adult_case(TOP5, [AnonymityRequirement(tuple(range(5)), 20)])
+    case = adult_case(TOP5, [IndexedRequirement(tuple(range(5)), 20)])
     owners = [[0, 1, 2], [3, 4]]
     assert case.together(PartyTdsLiteral(), owners)[0][0].state.groups[0].count == 9
     assert case.together(PartyTds(), owners)[0][0].state.groups[0].count == 18
@@ -110,5 +110,5 @@ def test_the_literal_rule_ends_with_9_groups_where_the_order_of_steps_gives_18()
 
 def test_seven_quasi_identifiers_take_the_same_steps_for_three_parties_as_for_one():
     for k in (20, 200):
-        case = adult_case(TOP7, [AnonymityRequirement(tuple(range(7)), k)])
+        case = adult_case(TOP7, [IndexedRequirement(tuple(range(7)), k)])
         assert case.together(PartyTds(), [[0, 1], [2, 3], [4, 5, 6]])[0][0].steps == case.alone()[1]

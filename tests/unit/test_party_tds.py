@@ -27,7 +27,7 @@ from shoal.algorithms.fusion.party_tds import (
     worth_bits,
 )
 from shoal.algorithms.steps.candidates import UNIT
-from shoal.algorithms.steps.specialization import AnonymityRequirement, Taxonomy
+from shoal.algorithms.steps.specialization import IndexedRequirement, Taxonomy
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.errors import PartyError
 
@@ -103,7 +103,7 @@ def test_the_literal_rule_may_take_fewer_rounds_where_it_bars_its_own_way():
         ),
         tuple(Taxonomy.of_tree(tree) for tree in (a, halves, halves)),
         np.array([1, 1, 1, 1, 0, 1, 0, 1]),
-        (AnonymityRequirement((0, 1), 2), AnonymityRequirement((0, 2), 2)),
+        (IndexedRequirement((0, 1), 2), IndexedRequirement((0, 2), 2)),
     )
     parties, batches = case.together(PartyTds(), [[0, 1], [2]])
     literal, others = case.together(PartyTdsLiteral(), [[0, 1], [2]])

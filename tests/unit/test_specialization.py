@@ -14,7 +14,7 @@ from fusion_cases import Case, cases
 from naive_specialization import NaiveTds
 from shoal.algorithms.steps.candidates import SCORES, best_split
 from shoal.algorithms.steps.specialization import (
-    AnonymityRequirement,
+    IndexedRequirement,
     Specialization,
     Step,
     Taxonomy,
@@ -57,7 +57,7 @@ IMPLIED = Case(
         Taxonomy(8, {node: np.array(at) for node, at in TREE.items()}),
     ),
     classes=np.array([1, 2, 1, 1, 0, 0, 1, 0]),
-    qids=(AnonymityRequirement((0, 1), 1), AnonymityRequirement((0,), 1)),
+    qids=(IndexedRequirement((0, 1), 1), IndexedRequirement((0,), 1)),
 )
 
 
@@ -105,7 +105,7 @@ def test_a_step_taken_back_leaves_no_trace(case, data):
 
 def test_a_step_reads_the_rows_under_its_node_alone():
     state = Specialization(
-        [np.array([0] * 90 + [1] * 5 + [2] * 5)], [3], [AnonymityRequirement((0,), 5)]
+        [np.array([0] * 90 + [1] * 5 + [2] * 5)], [3], [IndexedRequirement((0,), 5)]
     )
     assert state.step(Step(0, 0, 2, (0, 1)))
     before = state.touched
@@ -124,13 +124,13 @@ def test_a_number_of_one_value_is_no_candidate():
 
 def test_a_qid_within_another_of_no_smaller_k_is_dropped():
     qids = [
-        AnonymityRequirement((0,), 3),
-        AnonymityRequirement((0, 1), 3),
-        AnonymityRequirement((1,), 5),
+        IndexedRequirement((0,), 3),
+        IndexedRequirement((0, 1), 3),
+        IndexedRequirement((1,), 5),
     ]
-    assert without_implied(qids) == (AnonymityRequirement((0, 1), 3), AnonymityRequirement((1,), 5))
-    assert without_implied([AnonymityRequirement((0,), 2), AnonymityRequirement((0,), 2)]) == (
-        AnonymityRequirement((0,), 2),
+    assert without_implied(qids) == (IndexedRequirement((0, 1), 3), IndexedRequirement((1,), 5))
+    assert without_implied([IndexedRequirement((0,), 2), IndexedRequirement((0,), 2)]) == (
+        IndexedRequirement((0,), 2),
     )
 
 
@@ -145,7 +145,7 @@ def test_a_category_without_records_under_a_node_is_left_alone():
         (np.array([0, 0, 1, 1]),),
         (taxonomy,),
         np.array([0, 0, 1, 1]),
-        (AnonymityRequirement((0,), 2),),
+        (IndexedRequirement((0,), 2),),
     )
     state, steps = case.alone()
     assert [tuple(s)[1:3] for s in steps] == [(0, 3), (0, 1)]

@@ -32,9 +32,7 @@ def fuse(
     report: options.Report = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Fuse several owners' tables into one k-anonymous table: all parties as processes on this
-    machine.
-    """
+    """Fuse several owners' tables into one k-anonymous table, with all parties on this machine."""
     from shoal.jobs.fuse.fuse import fuse_file
     from shoal.policy.agreement import Agreement
 

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shoal.algorithms.fusion.party_tds import Rule
-from shoal.algorithms.steps.specialization import AnonymityRequirement
+from shoal.algorithms.steps.specialization import IndexedRequirement
 from shoal.connectors.files import file_sha256
 from shoal.connectors.party.tls import Peer, fingerprint_of
 from shoal.errors import InputError
@@ -187,11 +187,11 @@ class Agreement:
         columns = [name for name, a in self.model.attributes() if a.role != "drop"]
         return [*columns, self.model.label.attribute]
 
-    def qids(self) -> list[AnonymityRequirement]:
+    def qids(self) -> list[IndexedRequirement]:
         """The QIDs by attribute number, with k."""
         number = {name: j for j, name in enumerate(self.quasi)}
         return [
-            AnonymityRequirement(
+            IndexedRequirement(
                 tuple(number[name] for name in promise.attributes or self.quasi), promise.k
             )
             for promise in self.policy.build_promises()

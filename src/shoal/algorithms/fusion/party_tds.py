@@ -33,8 +33,8 @@ import numpy as np
 
 from shoal.algorithms.steps.candidates import FINE_UNIT, SCORES, UNIT, Candidates, Taken
 from shoal.algorithms.steps.specialization import (
-    AnonymityRequirement,
     Candidate,
+    IndexedRequirement,
     Specialization,
     Step,
     Taxonomy,
@@ -133,7 +133,7 @@ class Party:
         taxonomies: Sequence[Taxonomy],
         own: Mapping[int, np.ndarray],
         classes: np.ndarray,
-        qids: Sequence[AnonymityRequirement],
+        qids: Sequence[IndexedRequirement],
     ) -> None:
         self._rule = rule
         self._own = frozenset(own)

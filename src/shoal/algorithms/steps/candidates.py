@@ -100,11 +100,10 @@ class Candidates:
         return Candidate(-quantized(score), attribute, lo, hi, tuple(np.asarray(starts).tolist()))
 
     def take_best(self, among: Sequence[Candidate] | None = None) -> Taken | None:
-        """Does the step of the best valid candidate and admits its children; None where none is
-        valid.
+        """Does the step of the best valid candidate and admits its children; None if none is valid.
 
-        among: the open candidates to choose from, all by default. Those that are found invalid are
-        closed: a group never grows, so they stay invalid.
+        among: the open candidates to choose from, all by default. Invalid ones are closed on the
+        way: a group never grows, so they stay invalid.
         """
         among = self.open if among is None else among
         best = (

@@ -61,16 +61,16 @@ class Taxonomy:
 
 
 @dataclass(frozen=True)
-class AnonymityRequirement:
-    """A QID: attributes by number, and how many people must share each combination of values."""
+class IndexedRequirement:
+    """A QID with its attributes by number: how many people must share each combination of values."""
 
     attributes: tuple[int, ...]
     k: int
 
 
-def without_implied(qids: Sequence[AnonymityRequirement]) -> tuple[AnonymityRequirement, ...]:
+def without_implied(qids: Sequence[IndexedRequirement]) -> tuple[IndexedRequirement, ...]:
     """The QIDs that no other one implies, by at least their attributes and at least their k."""
-    kept: list[AnonymityRequirement] = []
+    kept: list[IndexedRequirement] = []
     for i, qid in enumerate(qids):
         others = [*kept, *qids[i + 1 :]]
         if not any(
@@ -111,14 +111,14 @@ class _Groups:
     int32, scratch of the kernels, all -1 between calls.
     """
 
-    qid: AnonymityRequirement
+    qid: IndexedRequirement
     labels: np.ndarray
     sizes: np.ndarray
     slots: np.ndarray
     count: int = 1
 
     @classmethod
-    def of_all_rows(cls, qid: AnonymityRequirement, records: int) -> _Groups:
+    def of_all_rows(cls, qid: IndexedRequirement, records: int) -> _Groups:
         room = records // qid.k + 2
         labels = np.zeros(records, dtype=np.int32)
         sizes = np.zeros(room, dtype=np.int32)
@@ -168,7 +168,7 @@ class Specialization:
         self,
         codes: Sequence[np.ndarray],
         cells: Sequence[int],
-        qids: Sequence[AnonymityRequirement],
+        qids: Sequence[IndexedRequirement],
         allows: Callable[[Specialization], bool] | None = None,
     ) -> None:
         self.codes = list(codes)

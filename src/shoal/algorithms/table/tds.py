@@ -23,7 +23,7 @@ import numpy as np
 
 from shoal.algorithms.steps.candidates import SCORES, Candidates
 from shoal.algorithms.steps.segments import require_people
-from shoal.algorithms.steps.specialization import AnonymityRequirement, Specialization, Taxonomy
+from shoal.algorithms.steps.specialization import IndexedRequirement, Specialization, Taxonomy
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
@@ -147,15 +147,15 @@ def _tree(matrix: Matrix, j: int) -> Taxonomy:
     return Taxonomy(int(last.max()) + 1, children)
 
 
-def _qids(matrix: Matrix, promises: Promises) -> list[AnonymityRequirement]:
+def _qids(matrix: Matrix, promises: Promises) -> list[IndexedRequirement]:
     """The counts that are asked; where more is asked, the classes too."""
     place = {matrix.names[j] if matrix.names else str(j): i for i, j in enumerate(_by_name(matrix))}
     everything = tuple(range(matrix.attributes))
     asked = [
-        AnonymityRequirement(tuple(place[a] for a in qid.attributes) or everything, qid.k)
+        IndexedRequirement(tuple(place[a] for a in qid.attributes) or everything, qid.k)
         for qid in promises.qids
     ]
-    return [*asked, AnonymityRequirement(everything, 1)] if promises.needs_more_than_k else asked
+    return [*asked, IndexedRequirement(everything, 1)] if promises.needs_more_than_k else asked
 
 
 def _guard(matrix: Matrix, promises: Promises) -> Callable[[Specialization], bool]:

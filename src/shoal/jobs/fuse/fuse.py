@@ -199,7 +199,7 @@ def _check_same(releases: Sequence[Path]) -> None:
 
 
 def _publish(release: Path, output: str) -> Certificate:
-    """Moves the release and its certificate into place; both or none."""
+    """Copies the certificate, then the release into place."""
     proof = Path(f"{release}.certificate.json")
     certificate = Certificate(json.loads(proof.read_text()))
     for source, target in ((proof, f"{output}.certificate.json"), (release, output)):
