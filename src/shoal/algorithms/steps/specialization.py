@@ -62,7 +62,7 @@ class Taxonomy:
 
 @dataclass(frozen=True)
 class IndexedRequirement:
-    """A QID with its attributes by number: how many people must share each combination of values."""
+    """A QID, attributes by number: how many people must share each combination of values."""
 
     attributes: tuple[int, ...]
     k: int
