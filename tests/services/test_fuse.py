@@ -401,6 +401,16 @@ def test_too_few_people_in_common_end_the_run_for_everybody(tmp_path):
     assert not (tmp_path / "bank.csv").exists()
 
 
+def test_a_helper_ends_when_the_owners_find_too_few_people_in_common(tmp_path):
+    """It computes without knowing which round is the last, and used to wait for one forever."""
+    world = bank_world(tmp_path, maximum="mpyc", helper="recipient")
+    world.content["minimum"] = 1000
+    for name in world.names:
+        world.start(name)
+    assert world.statuses() == {"bank": 3, "insurer": 3, "recipient": 4}
+    assert "left before the end" in world.message("recipient")
+
+
 def test_owners_who_disagree_on_a_label_publish_nothing(tmp_path):
     world = bank_world(tmp_path)
     table = tmp_path / "office.table.csv"

@@ -260,6 +260,11 @@ class PartyLink:
         with self._state:
             return self._sessions.received[sender] > self._read[sender]
 
+    def has_left(self, sender: str) -> bool:
+        """Whether this party has said goodbye in the session that stands."""
+        with self._state:
+            return sender in self._closed
+
     def _hear_stream(self, frames: Iterator[bytes], context: Any) -> bytes:
         name = self._endpoint.caller(context)
         session = dict(context.invocation_metadata()).get("session", "")

@@ -190,12 +190,13 @@ class PartyProtocol:
             self._conversation.progress("helping to join the ids")
             IdJoin(self._conversation).help()
         first_owner = self._agreement.owners[0]
-        while isinstance(rounds, MpycRounds) and not self._link.has_more(first_owner):
+
+        def is_over() -> bool:
+            return self._link.has_more(first_owner) or self._link.has_left(first_owner)
+
+        while isinstance(rounds, MpycRounds) and not is_over():
             self._conversation.progress("helping to compute the rounds")
-            rounds.maximum(
-                [0] * self._agreement.rule().ahead,
-                unless=lambda: self._link.has_more(first_owner),
-            )
+            rounds.maximum([0] * self._agreement.rule().ahead, unless=is_over)
         self._link.receive(first_owner, MessageKind.END)
 
     def _fuse(self, party_input: PartyInput, rounds: Rounds | None) -> FusionResult:
