@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.algorithms.fusion.party_tds import MOST_LABELS, Party, worth_bits
+from shoal.algorithms.fusion.party_tds import MOST_LABELS, Party
 from shoal.algorithms.fusion.secure_maximum import check_computing, colluding_parties
 from shoal.algorithms.steps.specialization import Step
 from shoal.connectors.party.link import PartyLink
@@ -36,7 +36,7 @@ from shoal.jobs.fuse.conversation import Conversation, open_journal
 from shoal.jobs.fuse.id_join import IdJoin
 from shoal.jobs.fuse.party_input import PartyInput
 from shoal.jobs.fuse.run_statistics import FusionResult, RunStatistics
-from shoal.jobs.fuse.secure_rounds import ClearRounds, MpycRounds
+from shoal.jobs.fuse.secure_rounds import ClearRounds, MpycRounds, Rounds, rounds_of
 from shoal.jobs.fuse.transcript import Recorder
 from shoal.policy.agreement import Agreement
 from shoal.policy.agreement_model import PartyModel
@@ -46,7 +46,6 @@ _SLICE = 1 << 18  # rows
 _FINISHED = b"F"  # journal: everything was received
 _BIDS = b"B"  # journal: this party's bids in a round
 _RESULT = b"M"  # journal: winner and number of steps of a round
-Rounds = MpycRounds | ClearRounds
 
 
 def run_party(
@@ -155,7 +154,7 @@ class PartyProtocol:
         """One session, from the beginning to the end; raises LinkLost if the session breaks."""
         self._statistics = RunStatistics()
         journal = self._conversation.journal
-        rounds = self._rounds()
+        rounds = rounds_of(self._conversation)
         try:
             self._conversation.progress("waiting for the other parties")
             self._link.establish(is_last=journal.get(_FINISHED) is not None)
@@ -173,16 +172,6 @@ class PartyProtocol:
         finally:
             if rounds is not None:
                 rounds.close()
-
-    def _rounds(self) -> Rounds | None:
-        """How the winner of a round is found; None where this party computes nothing."""
-        agreement = self._agreement
-        if len(agreement.owners) == 1 or self._name not in agreement.computing:
-            return None
-        if agreement.model.maximum.name == "clear":
-            return ClearRounds(self._conversation)
-        bits = worth_bits(agreement.rule().score, len(agreement.quasi))
-        return MpycRounds(self._link, self._name, agreement.computing, len(agreement.owners), bits)
 
     def _help(self, rounds: Rounds | None) -> None:
         """A helper's part: compare keyed ids, and compute with two owners until the rounds end."""
