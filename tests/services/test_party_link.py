@@ -95,6 +95,51 @@ def test_a_session_that_breaks_is_followed_by_another_and_nothing_is_lost_or_dou
     assert [right.receive("left", MessageKind.ROLL) for _ in range(2)] == [b"one", b"two"]
 
 
+def test_shares_of_a_session_that_died_while_it_was_established_are_dropped(pair):
+    """The secure round of the next session would take them for its own."""
+    left, right = pair
+    heard = []
+    right.on_shares = lambda sender, content: heard.append(content)
+    for link in pair:
+        link._hang_up()
+        link._sessions.lose()
+    right._sessions._is_negotiating = True
+    left._sessions._greet("right")
+    early = left._sessions._session()
+    assert left._sessions._begins("right", early)
+    left._open(early)  # the right one has agreed to this session, but not opened it yet
+    left.send_shares("right", b"of the session that died")
+    until_heard(right)
+    left._sessions.lose()
+    together(left.establish, right.establish)
+    left.send_shares("right", b"of the session that stands")
+    until_heard(right)
+    assert heard == [b"of the session that stands"]
+
+
+def until_heard(link):
+    """Waits until the link has had the time to hear what was sent."""
+    time.sleep(0.5)
+
+
+def test_shares_that_arrive_before_this_party_opens_their_session_are_kept(pair):
+    left, right = pair
+    heard = []
+    right.on_shares = lambda sender, content: heard.append(content)
+    for link in pair:
+        link._hang_up()
+        link._sessions.lose()
+    right._sessions._is_negotiating = True
+    left._sessions._greet("right")
+    session = left._sessions._session()
+    assert left._sessions._begins("right", session)
+    left._open(session)
+    left.send_shares("right", b"early")
+    until_heard(right)
+    right._open(session)
+    assert heard == [b"early"]
+
+
 def test_a_party_that_leaves_is_not_waited_for(pair):
     left, right = pair
     left.leave(seconds=5)

@@ -69,6 +69,8 @@ class PartyLink:
         self._sent = dict.fromkeys(self._peers, 0)
         self._resend_from = dict.fromkeys(self._peers, 0)
         self._closed: set[str] = set()
+        self._opened: str | None = None  # the session that this party's program is in
+        self._early_shares: list[tuple[str, str, bytes]] = []  # session, sender, content
         self._outbox: dict[str, queue.SimpleQueue[tuple[float, bytes] | None]] = {}
         self._streams: dict[str, Any] = {}
         self._endpoint = Endpoint(identity, peers)
@@ -89,6 +91,8 @@ class PartyLink:
         is_last: this party has heard everything, so a party that stays silent is not waited for.
         Otherwise raises PartyError where one does not answer in time.
         """
+        with self._state:
+            self._opened = None
         self._hang_up()
         self._open(self._sessions.negotiate(self._patience, is_last))
 
@@ -147,6 +151,7 @@ class PartyLink:
     def _open(self, session: str) -> None:
         ok = self._endpoint.grpc.StatusCode.OK
         with self._state:
+            self._opened = session
             self._resend_from = self._sessions.begin(session)
             self._closed = set(self._peers) - set(self._resend_from)
             self._outbox = {name: queue.SimpleQueue() for name in self._resend_from}
@@ -158,6 +163,10 @@ class PartyLink:
                 )
                 self._streams[name] = stream
             self._sessions.confirm(session)
+            early = [entry[1:] for entry in self._early_shares if entry[0] == session]
+            self._early_shares = []
+        for sender, content in early:
+            self.on_shares(sender, content)
 
     # Sending
 
@@ -303,7 +312,7 @@ class PartyLink:
             if not self._sessions.is_current(session):
                 raise LinkLost
         if kind == MessageKind.SHARES:
-            self.on_shares(name, frame[FRAME_HEAD:])
+            self._hear_shares(name, session, frame[FRAME_HEAD:])
         if kind == MessageKind.BYE and frame[FRAME_HEAD:] == _DONE:
             self._sessions.note_left(name)
         if kind in (MessageKind.SHARES, MessageKind.BYE):
@@ -317,6 +326,20 @@ class PartyLink:
             self._sessions.received[name] += 1
             self._state.notify_all()
         return int(kind)
+
+    def _hear_shares(self, name: str, session: str, content: bytes) -> None:
+        """Passes on shares of the session that the program is in; keeps those of the next one.
+
+        Another party may be in a session already that this one has agreed to and not opened. If
+        that session dies before, its shares must not reach the secure rounds of the one after it.
+        """
+        with self._state:
+            if session != self._opened:
+                kept = [entry for entry in self._early_shares if entry[0] == session]
+                self._early_shares = [*kept, (session, name, content)]
+                return
+            on_shares = self.on_shares  # of this session, whatever comes after the lock
+        on_shares(name, content)
 
 
 def _sent_from(outbox: queue.SimpleQueue[tuple[float, bytes] | None]) -> Iterator[bytes]:

@@ -311,10 +311,16 @@ class PartyProtocol:
             )
         if isinstance(rounds, ClearRounds):
             return rounds.maximum(bids)  # its messages are in the journal
-        result = self._conversation.remember(_RESULT, lambda: bytes(rounds.maximum(bids)), number)
-        if result[0] >= len(self._agreement.owners) or result[1] > len(bids):
+        result = self._conversation.remember(_RESULT, lambda: self._computed(rounds, bids), number)
+        return self._checked(result[0], result[1], bids)
+
+    def _computed(self, rounds: MpycRounds, bids: list[int]) -> bytes:
+        return bytes(self._checked(*rounds.maximum(bids), bids))
+
+    def _checked(self, winner: int, steps: int, bids: list[int]) -> tuple[int, int]:
+        if winner >= len(self._agreement.owners) or steps > len(bids):
             raise PartyError("another party: reported an impossible round; the run ends")
-        return result[0], result[1]
+        return winner, steps
 
     # The table
 

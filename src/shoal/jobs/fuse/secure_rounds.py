@@ -36,6 +36,7 @@ class MpycRounds:
         self._results: queue.SimpleQueue[list[int]] = queue.SimpleQueue()
         self._writing = threading.Lock()
         self._opened = threading.Event()
+        self._is_closed = False
         command = [sys.executable, "-m", secure_maximum.__name__]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._to = cast(BinaryIO, self._process.stdin)
@@ -48,7 +49,8 @@ class MpycRounds:
         }
         self._write(secure_maximum.BIDS, 0, 0, json.dumps(setup).encode())
         link.on_shares = self._arrived
-        threading.Thread(target=self._forward, daemon=True).start()
+        self._forwarder = threading.Thread(target=self._forward, daemon=True)
+        self._forwarder.start()
 
     def open(self) -> None:
         """Starts sending what MPyC wants to send; called when the session stands."""
@@ -78,11 +80,13 @@ class MpycRounds:
             return (steps.index(most) if most else 0), most
 
     def close(self) -> None:
-        """Ends the process."""
+        """Ends the process; nothing that it still said is sent in a later session."""
+        self._is_closed = True
         self._link.on_shares = lambda sender, content: None
         self._opened.set()
         self._process.kill()
         self._process.wait()
+        self._forwarder.join()
 
     def _arrived(self, sender: str, content: bytes) -> None:
         what, counter = _SHARE.unpack_from(content)
@@ -99,6 +103,8 @@ class MpycRounds:
         while (frame := secure_maximum.read_frame(self._from)) is not None:
             what, peer, counter, payload = frame
             self._opened.wait()
+            if self._is_closed:
+                return
             if what == secure_maximum.RESULT:
                 self._results.put(json.loads(payload))
             else:
