@@ -33,12 +33,6 @@ def test_import_contracts():
     assert lint_imports(config_filename=str(ROOT / "pyproject.toml")) == 0
 
 
-@pytest.mark.parametrize("kernel", sorted((SOURCE / "kernels").glob("*.py")), ids=lambda p: p.name)
-def test_kernels_import_no_other_kernel(kernel):
-    """Numba's cache on disk does not notice a change in a helper of another file."""
-    assert not any(name.startswith("shoal") for name in imports_of(kernel))
-
-
 def test_nothing_inside_imports_the_front_door():
     names = {f"shoal.{name}" for name in shoal.__all__}
     for path in SOURCE.rglob("*.py"):

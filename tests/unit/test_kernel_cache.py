@@ -1,16 +1,22 @@
-"""Compiled code finds a place, or gets one."""
+"""Compiled code finds a place, or gets one; and it is compiled again when a kernel that it uses has changed."""
 
 from __future__ import annotations
 
+import ast
+import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from numba import njit
 
 from shoal.cli import progress
 from shoal.cli.progress import watched_compiler
 from shoal.kernels import needs_cache_place
+from shoal.kernels.compile import KERNELS, imported_kernels
 
 
 def test_a_writable_home_or_package_is_enough(tmp_path):
@@ -52,3 +58,87 @@ def test_progress_tells_that_a_function_is_compiled_and_nothing_when_it_is_calle
     twice(np.ones(2))
     assert seen == [1]
     assert compiling() == 0
+
+
+def kernels_in(folder):
+    """A copy of the package in `folder` with a kernel `caller` that reaches `helper` through `between`."""
+    package = folder / "shoal"
+    (package / "kernels").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    for name in ("__init__.py", "compile.py"):
+        shutil.copy(KERNELS / name, package / "kernels" / name)
+    write_helper(folder, "    return value + 1")
+    (package / "kernels" / "between.py").write_text(
+        "from shoal.kernels import helper\nfrom shoal.kernels.compile import inner\n\n"
+        "@inner\ndef twice(value):\n    return helper.step(helper.step(value))\n"
+    )
+    (package / "kernels" / "caller.py").write_text(
+        "from shoal.kernels.between import twice\nfrom shoal.kernels.compile import outer\n\n"
+        "@outer\ndef call(value):\n    return twice(value)\n"
+    )
+    return folder
+
+
+def write_helper(folder, body):
+    (folder / "shoal" / "kernels" / "helper.py").write_text(
+        f"from shoal.kernels.compile import inner\n\n@inner\ndef step(value):\n{body}\n"
+    )
+
+
+def run_caller(folder, **environment):
+    """What `caller.call(0)` answers in a fresh process, and whether its code came from disk."""
+    script = (
+        "from shoal.kernels.caller import call\n"
+        "print(call(0), sum(call.stats.cache_hits.values()), sum(call.stats.cache_misses.values()))"
+    )
+    inherited = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        env=inherited | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"} | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answer, hits, misses = map(int, run.stdout.split())
+    assert hits + misses == 1
+    return answer, "hit" if hits else "miss"
+
+
+@pytest.mark.parametrize("place", ["package", "NUMBA_CACHE_DIR"])
+def test_an_edited_helper_is_a_miss_and_a_touched_one_a_hit(tmp_path, place):
+    folder = kernels_in(tmp_path / "installed")
+    environment = {} if place == "package" else {place: str(tmp_path / "cache")}
+    assert run_caller(folder, **environment) == (2, "miss")
+    assert run_caller(folder, **environment) == (2, "hit")
+    write_helper(folder, "    return value + 5")
+    assert run_caller(folder, **environment) == (10, "miss")
+    for path in (folder / "shoal").rglob("*.py"):
+        os.utime(path, (0, 0))
+    assert run_caller(folder, **environment) == (10, "hit")
+
+
+def test_without_the_compiler_kernels_are_plain_functions(tmp_path):
+    script = "from shoal.kernels.caller import call; print(type(call).__name__, call(0))"
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"PYTHONPATH": str(kernels_in(tmp_path)), "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout == "function 2\n"
+
+
+@pytest.mark.parametrize("source", sorted(KERNELS.glob("*.py")), ids=lambda path: path.stem)
+def test_every_import_of_a_kernel_is_followed_and_kernels_import_nothing_else_of_ours(source):
+    """The digest reads import statements as text; the parser says what they are."""
+    names = set()
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "shoal.kernels":
+            names |= {f"shoal.kernels.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module)
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    ours = {name for name in names if name.startswith("shoal")}
+    assert ours == {f"shoal.kernels.{path.stem}" for path in imported_kernels(source)}

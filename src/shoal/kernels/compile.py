@@ -1,0 +1,93 @@
+"""How a kernel is compiled, and when its compiled code on disk is out of date.
+
+`outer` is for a kernel that Python calls, `inner` for one that only other kernels call. Half the compile time of a
+kernel goes into helpers, allocations and wrappers, so nothing gets a wrapper that it does not need.
+
+Numba marks compiled code on disk with a stamp of the one source file it comes from, and so keeps using a caller's
+old code after a helper in another file has changed. Here the stamp is a digest of the file and of every kernel file
+that it imports, directly or not. It is made of contents, never of times: touching a file, or installing the same
+version again, compiles nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
+
+from numba import njit
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+Kernel = TypeVar("Kernel", bound=Callable)
+
+KERNELS = Path(__file__).parent
+IMPORT = re.compile(r"^\s*(?:from|import)\s+shoal\.kernels\b([^\n(#]*(?:\([^)]*\))?)", re.MULTILINE)
+
+
+def outer(function: Kernel) -> Kernel:
+    """Compile a kernel that Python calls; it releases the interpreter lock, and its code is kept on disk."""
+    return _kept_on_disk(njit(nogil=True, no_cfunc_wrapper=True)(function))
+
+
+def inner(function: Kernel) -> Kernel:
+    """Compile a kernel that only kernels call; as `outer`, without the wrapper that a call from Python needs."""
+    return _kept_on_disk(njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+
+
+def digest(source: Path) -> str:
+    """Digest of a source file's contents and those of all kernel files that it imports, directly or not.
+
+    Raises OSError where there is no such file, as in an application frozen into one executable.
+    """
+    sources = {source}
+    waiting = [source]
+    while waiting:
+        new = imported_kernels(waiting.pop()) - sources
+        sources |= new
+        waiting.extend(new)
+    return sha256(b"".join(_contents(path)[0] for path in sorted(sources))).hexdigest()
+
+
+def imported_kernels(source: Path) -> frozenset[Path]:
+    """The kernel files that a source file imports itself."""
+    return _contents(source)[1]
+
+
+@cache
+def _contents(path: Path) -> tuple[bytes, frozenset[Path]]:
+    """A file's digest, and the kernel files whose names stand in its import statements."""
+    contents = path.read_bytes()
+    words = {
+        word for names in IMPORT.findall(contents.decode()) for word in re.findall(r"\w+", names)
+    }
+    return sha256(contents).digest(), frozenset(
+        KERNELS / f"{word}.py" for word in words & _kernel_names()
+    )
+
+
+@cache
+def _kernel_names() -> frozenset[str]:
+    return frozenset(path.stem for path in KERNELS.glob("*.py"))
+
+
+class _FollowingCache(FunctionCache):
+    """Numba's cache of a function's compiled code, with a stamp that follows imports."""
+
+    def __init__(self, function: Callable) -> None:
+        super().__init__(function)
+        try:
+            stamp = digest(Path(function.__code__.co_filename))
+        except OSError:
+            return  # frozen: Numba's own stamp is that of the executable, which holds all kernels
+        self._cache_file = IndexDataCacheFile(self._cache_path, self._impl.filename_base, stamp)
+
+
+def _kept_on_disk(dispatcher: Any) -> Any:
+    if hasattr(
+        dispatcher, "enable_caching"
+    ):  # not with NUMBA_DISABLE_JIT, where it is the plain function
+        dispatcher._cache = _FollowingCache(dispatcher.py_func)
+    return dispatcher
