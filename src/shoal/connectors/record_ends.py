@@ -3,22 +3,23 @@
 The grammar is RFC 4180's: a cell that begins with a quote ends with the next quote that is not
 doubled. A quote inside another cell is a character like any other. A record of several lines must
 be whole: every quoted cell ends before a separator or the end of a line, and there are as many
-cells as columns. Else a quote was left open, and its first line
-alone is the broken record: the next line begins another one.
+cells as columns. Else a quote was left open, and its first line alone is the broken record: the
+next line begins another one.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[call-overload]
+from shoal.kernels.compile import inner, outer
 
 WHOLE, ODD, BROKEN, BLANK, RAGGED = range(5)
-QUOTE, BREAK, RETURN = 34, 10, 13
+QUOTE = 34
+BREAK = 10
+RETURN = 13
 
 
-@njit(nogil=True, cache=True)
+@outer
 def ends_of(
     text: np.ndarray,
     separator: int,
@@ -35,12 +36,14 @@ def ends_of(
     text: (n,) uint8, beginning with a record. separator: its byte. most_lines: lines that a record
     may have.
     at_end: whether nothing follows, so that the last line needs no break. ends, cells: (m,) int64,
-    kinds: (m,)
-    int8, with room for every line. Kinds: WHOLE; ODD, whole but with a quote in a cell that does
-    not begin with one, or text after a closing quote; BROKEN; BLANK; RAGGED, a line of more or
-    fewer cells. Returns how many records were found; the text after the last end may still grow.
+    kinds: (m,) int8, with room for every line. Kinds: WHOLE; ODD, whole but with a quote in a cell
+    that does not begin with one, or text after a closing quote; BROKEN; BLANK; RAGGED, a line of
+    more or fewer cells.
+    Returns how many records were found; the text after the last end may still grow.
     """
-    n, count, at = len(text), 0, 0
+    n = len(text)
+    count = 0
+    at = 0
     while at < n:
         end, lines, found, is_odd, is_open = _one(text, at, separator, most_lines)
         if end < 0 and not is_open and at_end:
@@ -59,7 +62,8 @@ def ends_of(
             kinds[count] = RAGGED
         else:
             kinds[count] = ODD if is_odd else WHOLE
-        ends[count], cells[count] = end, found
+        ends[count] = end
+        cells[count] = found
         count += 1
         at = end
     return count
@@ -72,28 +76,36 @@ def _one(
     """A record: its end (-1 where the text ends before), its lines and cells, whether it is odd or
     still in quotes.
     """
-    n, i = len(text), start
-    lines, found = 1, 1
-    fresh, quoted, closed, is_odd = True, False, False, False
+    n = len(text)
+    i = start
+    lines = 1
+    found = 1
+    fresh = True
+    quoted = False
+    closed = False
+    is_odd = False
     while i < n:
         byte = text[i]
         if quoted:
             if byte == QUOTE:
-                if i + 1 < n and text[i + 1] == QUOTE:
+                if i + 1 < n and text[i + 1] == QUOTE:  # doubled: it stands for one
                     i += 1
                 else:
-                    quoted, closed = False, True
+                    quoted = False
+                    closed = True
             elif byte == BREAK:
                 lines += 1
                 if lines > most_lines:
                     return -1, lines, found, is_odd, True
         elif byte == separator:
             found += 1
-            fresh, closed = True, False
+            fresh = True
+            closed = False
         elif byte == BREAK:
             return i + 1, lines, found, is_odd, False
         elif byte == QUOTE and fresh:
-            quoted, fresh = True, False
+            quoted = True
+            fresh = False
         else:
             is_odd = is_odd or byte == QUOTE or (closed and byte != RETURN)
             fresh = False

@@ -1,25 +1,27 @@
 """Records around centres: k-means++ and fuzzy c-means.
 
-points: (coordinates, n) float64. Equal distances go to the lower centre, equal shares to the lower record.
+points: (coordinates, n) float64; centres and means: (coordinates, k) float64. Equal distances go to
+the lower centre, equal shares to the lower record.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[call-overload]
+from shoal.kernels.compile import inner, outer
 
 
-@njit(nogil=True, cache=True)
+@outer
 def k_means(points, k, uniform, rounds):
-    """Lloyd's k-means from centres drawn by k-means++ (Arthur, Vassilvitskii 2007); (n,) int32 centre of each.
+    """Lloyd's k-means from centres drawn by k-means++ (Arthur, Vassilvitskii 2007); (n,) int32
+    centre of each.
 
     uniform: (k,) in [0, 1). A centre without records stays where it is.
     """
     d, n = points.shape
     centres = _drawn_centres(points, k, uniform)
-    group, sizes = np.full(n, -1, np.int32), np.empty(k)
+    group = np.full(n, -1, np.int32)
+    sizes = np.empty(k)
     for _ in range(rounds):
         changed = False
         for i in range(n):
@@ -41,12 +43,15 @@ def k_means(points, k, uniform, rounds):
     return group
 
 
-@njit(nogil=True, cache=True)
+@outer
 def fuzzy_shares(points, k, uniform, fuzzifier, rounds):
-    """Fuzzy c-means from centres drawn by k-means++: the share of each record in each centre, (n, k)."""
+    """Fuzzy c-means from centres drawn by k-means++: the share of each record in each centre,
+    (n, k) float64.
+    """
     d, n = points.shape
     centres = _drawn_centres(points, k, uniform)
-    share, before = np.zeros((n, k)), np.empty(k)
+    share = np.zeros((n, k))
+    before = np.empty(k)
     for _ in range(rounds):
         moved = 0.0
         for i in range(n):
@@ -68,16 +73,18 @@ def fuzzy_shares(points, k, uniform, fuzzifier, rounds):
     return share
 
 
-@njit(nogil=True, cache=True)
+@outer
 def equal_groups(order, k, n):
     """Groups of floor(n / k) or one more records, filled in the given order; (n,) int32.
 
     order: record * k + centre of every pair, the greatest share first. A full group is closed.
     """
-    group, sizes = np.full(n, -1, np.int32), np.zeros(k, np.int64)
+    group = np.full(n, -1, np.int32)
+    sizes = np.zeros(k, np.int64)
     larger = n % k
     for at in range(len(order)):
-        i, g = order[at] // k, order[at] % k
+        i = order[at] // k
+        g = order[at] % k
         if group[i] >= 0 or sizes[g] > n // k or (sizes[g] == n // k and larger == 0):
             continue
         group[i] = g
@@ -87,18 +94,70 @@ def equal_groups(order, k, n):
     return group
 
 
+@outer
+def one_pass(points, order, k):
+    """One-pass k-means: the first floor(n / k) records of the order are seeds, the others join the
+    nearest mean in turn. Groups above k records give up their farthest, one by one; these join the
+    nearest group below k, then, when there is none, the nearest of all.
+
+    Returns the group of each record, (n,) int32, none below k records.
+    """
+    d, n = points.shape
+    groups = n // k
+    group = np.full(n, -1, np.int32)
+    sizes = np.zeros(groups, np.int64)
+    means = np.zeros((d, groups))
+    for at in range(n):
+        g = at if at < groups else _nearest(points, order[at], means)
+        group[order[at]] = g
+        sizes[g] += 1
+        _shift_mean(points, order[at], means, g, 1.0 / sizes[g])
+    # groups above k records give up their farthest
+    removed = 0
+    spare = np.empty(n, np.int64)
+    for g in range(groups):
+        while sizes[g] > k:
+            worst = _farthest_member(points, group, means, g)
+            sizes[g] -= 1
+            group[worst] = -1
+            _shift_mean(points, worst, means, g, -1.0 / sizes[g])
+            spare[removed] = worst
+            removed += 1
+    # these go where records are missing, then to the nearest
+    short = 0
+    for g in range(groups):
+        short += k - sizes[g]
+    for at in range(removed):
+        best = -1
+        least = np.inf
+        for g in range(groups):
+            if short > 0 and sizes[g] >= k:
+                continue
+            distance = _squared_distance(points, spare[at], means, g)
+            if best < 0 or distance < least:
+                best = g
+                least = distance
+        short -= 1 if short > 0 else 0
+        group[spare[at]] = best
+        sizes[best] += 1
+        _shift_mean(points, spare[at], means, best, 1.0 / sizes[best])
+    return group
+
+
 @inner
 def _drawn_centres(points, k, uniform):
-    """k-means++: each centre is a record, drawn by its squared distance to the nearest centre so far."""
+    """k-means++: each centre is a record, drawn by its squared distance to the nearest so far."""
     d, n = points.shape
-    centres, apart = np.empty((d, k)), np.ones(n)
+    centres = np.empty((d, k))
+    apart = np.ones(n)
     for g in range(k):
         whole = 0.0
         for i in range(n):
             whole += apart[i]
-        chosen = min(np.int64(uniform[g] * n), n - 1)  # where all records are centres already
+        chosen = min(np.int64(uniform[g] * n), n - 1)  # where each record is a centre already
         if whole > 0.0:
-            running, chosen = 0.0, n - 1
+            running = 0.0
+            chosen = n - 1
             for i in range(n):
                 running += apart[i]
                 if running > uniform[g] * whole and apart[i] > 0.0:
@@ -107,35 +166,43 @@ def _drawn_centres(points, k, uniform):
         for j in range(d):
             centres[j, g] = points[j, chosen]
         for i in range(n):
-            distance = 0.0
-            for j in range(d):
-                distance += (points[j, i] - centres[j, g]) * (points[j, i] - centres[j, g])
+            distance = _squared_distance(points, i, centres, g)
             apart[i] = distance if g == 0 else min(apart[i], distance)
     return centres
 
 
 @inner
+def _squared_distance(points, i, centres, g):
+    distance = 0.0
+    for j in range(points.shape[0]):
+        apart = points[j, i] - centres[j, g]
+        distance += apart * apart
+    return distance
+
+
+@inner
 def _nearest(points, i, centres):
-    best, least = 0, np.inf
+    best = 0
+    least = np.inf
     for g in range(centres.shape[1]):
-        distance = 0.0
-        for j in range(centres.shape[0]):
-            distance += (points[j, i] - centres[j, g]) * (points[j, i] - centres[j, g])
+        distance = _squared_distance(points, i, centres, g)
         if distance < least:
-            best, least = g, distance
+            best = g
+            least = distance
     return best
 
 
 @inner
 def _fill_shares(points, i, centres, fuzzifier, share, before):
-    """share[i, g] proportional to distance ** (-2 / (fuzzifier - 1)); all of it at centres that coincide."""
-    d, k = centres.shape
-    whole, at_centre = 0.0, 0
+    """share[i, g] proportional to distance ** (-2 / (fuzzifier - 1)); all of it at centres that
+    coincide with the record. before: what the shares were.
+    """
+    k = centres.shape[1]
+    whole = 0.0
+    at_centre = 0
     for g in range(k):
         before[g] = share[i, g]
-        distance = 0.0
-        for j in range(d):
-            distance += (points[j, i] - centres[j, g]) * (points[j, i] - centres[j, g])
+        distance = _squared_distance(points, i, centres, g)
         share[i, g] = distance
         if distance == 0.0:
             at_centre += 1
@@ -149,52 +216,6 @@ def _fill_shares(points, i, centres, fuzzifier, share, before):
         share[i, g] /= whole
 
 
-@njit(nogil=True, cache=True)
-def one_pass(points, order, k):
-    """One-pass k-means: the first floor(n / k) records of the order are seeds, the others join the
-    nearest mean in turn. Groups above k records give up their farthest, one by one; these join the
-    nearest group below k, then, when there is none, the nearest of all.
-
-    Returns the group of each record, (n,) int32, none below k records.
-    """
-    d, n = points.shape
-    groups = n // k
-    group, sizes, means = np.full(n, -1, np.int32), np.zeros(groups, np.int64), np.zeros((d, groups))
-    for at in range(n):
-        g = at if at < groups else _nearest(points, order[at], means)
-        group[order[at]] = g
-        sizes[g] += 1
-        _shift_mean(points, order[at], means, g, 1.0 / sizes[g])
-    removed = 0
-    spare = np.empty(n, np.int64)
-    for g in range(groups):
-        while sizes[g] > k:
-            worst = _farthest_member(points, group, means, g)
-            sizes[g] -= 1
-            group[worst] = -1
-            _shift_mean(points, worst, means, g, -1.0 / sizes[g])
-            spare[removed] = worst
-            removed += 1
-    short = 0
-    for g in range(groups):
-        short += k - sizes[g]
-    for at in range(removed):
-        best, least = -1, np.inf
-        for g in range(groups):
-            if short > 0 and sizes[g] >= k:
-                continue
-            distance = 0.0
-            for j in range(d):
-                distance += (points[j, spare[at]] - means[j, g]) * (points[j, spare[at]] - means[j, g])
-            if best < 0 or distance < least:
-                best, least = g, distance
-        short -= 1 if short > 0 else 0
-        group[spare[at]] = best
-        sizes[best] += 1
-        _shift_mean(points, spare[at], means, best, 1.0 / sizes[best])
-    return group
-
-
 @inner
 def _shift_mean(points, i, means, g, by):
     for j in range(points.shape[0]):
@@ -203,12 +224,12 @@ def _shift_mean(points, i, means, g, by):
 
 @inner
 def _farthest_member(points, group, means, g):
-    worst, most = -1, -1.0
+    worst = -1
+    most = -1.0
     for i in range(points.shape[1]):
         if group[i] == g:
-            distance = 0.0
-            for j in range(points.shape[0]):
-                distance += (points[j, i] - means[j, g]) * (points[j, i] - means[j, g])
+            distance = _squared_distance(points, i, means, g)
             if distance > most:
-                worst, most = i, distance
+                worst = i
+                most = distance
     return worst

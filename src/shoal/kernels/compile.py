@@ -1,12 +1,13 @@
 """How a kernel is compiled, and when its compiled code on disk is out of date.
 
-`outer` is for a kernel that Python calls, `inner` for one that only other kernels call. Half the compile time of a
-kernel goes into helpers, allocations and wrappers, so nothing gets a wrapper that it does not need.
+`outer` is for a kernel that Python calls, `inner` for one that only other kernels call. Half the
+compile time of a kernel goes into helpers, allocations and wrappers, so nothing gets a wrapper that
+it does not need.
 
-Numba marks compiled code on disk with a stamp of the one source file it comes from, and so keeps using a caller's
-old code after a helper in another file has changed. Here the stamp is a digest of the file and of every kernel file
-that it imports, directly or not. It is made of contents, never of times: touching a file, or installing the same
-version again, compiles nothing.
+Numba marks compiled code on disk with a stamp of the one source file it comes from, and so keeps
+using a caller's old code after a helper in another file has changed. Here the stamp is a digest of
+the file and of every kernel file that it imports, directly or not. It is made of contents, never of
+times: touching a file, or installing the same version again, compiles nothing.
 """
 
 from __future__ import annotations
@@ -28,17 +29,22 @@ IMPORT = re.compile(r"^\s*(?:from|import)\s+shoal\.kernels\b([^\n(#]*(?:\([^)]*\
 
 
 def outer(function: Kernel) -> Kernel:
-    """Compile a kernel that Python calls; it releases the interpreter lock, and its code is kept on disk."""
+    """Compile a kernel that Python calls; it runs without the interpreter lock, and its code is
+    kept on disk.
+    """
     return _kept_on_disk(njit(nogil=True, no_cfunc_wrapper=True)(function))
 
 
 def inner(function: Kernel) -> Kernel:
-    """Compile a kernel that only kernels call; as `outer`, without the wrapper that a call from Python needs."""
+    """Compile a kernel that only kernels call: as `outer`, without the wrapper that a call from
+    Python needs.
+    """
     return _kept_on_disk(njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
 def digest(source: Path) -> str:
-    """Digest of a source file's contents and those of all kernel files that it imports, directly or not.
+    """Digest of a source file's contents and those of all kernel files that it imports, directly
+    or not.
 
     Raises OSError where there is no such file, as in an application frozen into one executable.
     """

@@ -1,29 +1,33 @@
 """k-means over linear and tree attributes together.
 
-A centre is the mean on linear attributes and the most frequent leaf on trees; the squared distance adds the
-squared losses of the two records' smallest box, attribute by attribute.
+A centre is the mean on linear attributes and the most frequent leaf on trees; the squared distance
+adds the squared losses of the two records' smallest box, attribute by attribute.
+
+near: (linear, n) int32 positions, leaf: (trees, n) int32 leaves; base, parent, first, last, cost:
+the trees, as in `Space`. middle: (c, linear) float64 and mode: (c, trees) int32, the centres.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[call-overload]
+from shoal.kernels.compile import inner, outer
 
 
-@njit(nogil=True, cache=True)
+@outer
 def lloyd(near, leaf, starts, rounds, base, parent, first, last, cost):
-    """The centre of each record after at most so many rounds of Lloyd's steps, fewer where nothing changes.
+    """The centre of each record after at most so many rounds of Lloyd's steps, fewer where nothing
+    changes.
 
-    near (linear, n) int32, leaf (trees, n) int32 and the trees as in `condense`. starts: (c,) int64, the
-    records that are the first centres. A centre without records stays where it is; ties go to the
-    first centre. Returns (n,) int32.
+    starts: (c,) int64, the records that are the first centres. A centre without records stays where
+    it is; ties go to the first centre. Returns (n,) int32.
     """
-    linear, trees = near.shape[0], leaf.shape[0]
+    linear = near.shape[0]
+    trees = leaf.shape[0]
     n = near.shape[1] if linear > 0 else leaf.shape[1]
     c = len(starts)
-    middle, mode = np.empty((c, linear)), np.empty((c, trees), np.int32)
+    middle = np.empty((c, linear))
+    mode = np.empty((c, trees), np.int32)
     for m in range(c):
         for j in range(linear):
             middle[m, j] = near[j, starts[m]]
@@ -33,7 +37,8 @@ def lloyd(near, leaf, starts, rounds, base, parent, first, last, cost):
     for _ in range(rounds):
         changed = False
         for i in range(n):
-            best, least = 0, np.inf
+            best = 0
+            least = np.inf
             for m in range(c):
                 total = 0.0
                 for j in range(linear):
@@ -46,7 +51,8 @@ def lloyd(near, leaf, starts, rounds, base, parent, first, last, cost):
                             up = parent[up]
                         total += np.float64(cost[up]) * cost[up]
                 if total < least:
-                    best, least = m, total
+                    best = m
+                    least = total
             if labels[i] != best:
                 labels[i] = best
                 changed = True
@@ -59,7 +65,8 @@ def lloyd(near, leaf, starts, rounds, base, parent, first, last, cost):
 @inner
 def _move(near, leaf, labels, middle, mode):
     """Every centre to the mean and the most frequent leaves of its records."""
-    c, n = middle.shape[0], len(labels)
+    c = middle.shape[0]
+    n = len(labels)
     counts = np.zeros(c, np.int64)
     for i in range(n):
         counts[labels[i]] += 1

@@ -1,8 +1,8 @@
 """Groups of at least k people under one vector of generalization levels after another.
 
 Records come as *units*: equal records are one unit with an amount or, where people own several
-records, every record is a unit and the units stand person by person, so that a group counts a person
-once by remembering the last one it met.
+records, every record is a unit and the units stand person by person, so that a group counts a
+person once by remembering the last one it met.
 
 The group of a unit is a 64-bit key, the sum over its attributes of the parts of its codes. Whether
 two groups can share a key is up to whoever made the parts.
@@ -11,19 +11,20 @@ two groups can share a key is up to whoever made the parts.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: the high bits of a product with it vary
+from shoal.kernels.compile import outer
+from shoal.kernels.key_table import bits_for, place_of
 
 
-@njit(nogil=True, cache=True)
+@outer
 def peel(rows, amounts, people, parts, place, vectors, first, k, ask, group, count):
-    """Takes groups of k people away, vector by vector from `first` on; returns (next vector, groups).
+    """Takes groups of k people away, vector by vector from `first` on; returns (next vector,
+    groups).
 
-    rows: (left, d + 1) int32, code of each unit on each attribute, and the unit's number; units that
-        stay move to the front, in their order. amounts: (units,) int64 records of each unit.
-    people: (units,) int32 person of each unit, those of one person side by side in `rows`; empty where
-        every record is its own person.
+    rows: (left, d + 1) int32, code of each unit on each attribute, and the unit's number; units
+        that stay move to the front, in their order. amounts: (units,) int64 records of each unit.
+    people: (units,) int32 person of each unit, those of one person side by side in `rows`; empty
+        where every record is its own person.
     parts: uint64, the parts of the key: those of attribute j at a level start at place[j, level].
     vectors: (v, d) integers, a level for each attribute. group: (units,) int32, set for units that
         leave; groups are numbered from `count` on, in order of their first unit.
@@ -31,13 +32,11 @@ def peel(rows, amounts, people, parts, place, vectors, first, k, ask, group, cou
     """
     d = rows.shape[1] - 1
     left = rows.shape[0]
-    bits = 4
-    while (1 << bits) < 2 * left:
-        bits += 1
+    bits = bits_for(left)
     crowd = np.empty(1 << bits, dtype=np.int64)
     slot = np.empty(1 << bits, dtype=np.int32)
     keys = np.empty(left, dtype=np.uint64)
-    found = np.empty(left, dtype=np.int32)
+    group_of = np.empty(left, dtype=np.int32)
     key_of = np.empty(left, dtype=np.uint64)
     size = np.empty(left, dtype=np.int64)
     last = np.empty(left, dtype=np.int32)
@@ -45,12 +44,12 @@ def peel(rows, amounts, people, parts, place, vectors, first, k, ask, group, cou
     for v in range(first, vectors.shape[0]):
         if left == 0:
             break
-        while bits > 4 and (1 << (bits - 1)) >= 2 * left:
-            bits -= 1
+        bits = bits_for(left)  # fewer places as units leave: they stay in the cache
         shift = np.uint64(64 - bits)
         mask = (1 << bits) - 1
         for j in range(d):
             start[j] = place[j, vectors[v, j]]
+        # records by place of the table, a bound for the group of every key that begins there
         crowd[: mask + 1] = 0
         most = 0
         for i in range(left):
@@ -58,16 +57,17 @@ def peel(rows, amounts, people, parts, place, vectors, first, k, ask, group, cou
             for j in range(d):
                 key += parts[start[j] + rows[i, j]]
             keys[i] = key
-            at = np.int64((key * SPREAD) >> shift)
+            at = place_of(key, shift)
             crowd[at] += amounts[rows[i, d]]
             most = max(most, crowd[at])
         if most < k:  # most vectors end here
             continue
+        # groups by key, of units whose place holds enough
         slot[: mask + 1] = -1
         groups = 0
         for i in range(left):
-            at = np.int64((keys[i] * SPREAD) >> shift)
-            found[i] = -1
+            at = place_of(keys[i], shift)
+            group_of[i] = -1
             if crowd[at] < k:
                 continue
             while slot[at] >= 0 and key_of[slot[at]] != keys[i]:
@@ -80,13 +80,14 @@ def peel(rows, amounts, people, parts, place, vectors, first, k, ask, group, cou
                 size[g] = 0
                 last[g] = -1
                 groups += 1
-            found[i] = g
+            group_of[i] = g
             unit = rows[i, d]
             if people.shape[0] == 0:
                 size[g] += amounts[unit]
             elif people[unit] != last[g]:
                 last[g] = people[unit]
                 size[g] += 1
+        # those of k people get their numbers; `slot` now goes from a group to its number
         large = 0
         for g in range(groups):
             slot[g] = -1
@@ -96,9 +97,10 @@ def peel(rows, amounts, people, parts, place, vectors, first, k, ask, group, cou
         if large == 0:
             continue
         count += large
+        # their units leave, the others close up
         stay = 0
         for i in range(left):
-            g = found[i]
+            g = group_of[i]
             if g >= 0 and slot[g] >= 0:
                 group[rows[i, d]] = slot[g]
                 if not ask:

@@ -1,15 +1,20 @@
-"""One step of top-down specialization: which child each record under a node goes to, and what that does to the groups.
+"""One step of top-down specialization: which child each record under a node goes to, and what that
+does to the groups.
 
-All loops run over the records under the specialized node alone.
+All loops run over the records under the specialized node alone: rows, (m,) int32, their numbers.
+child: (m,) uint16, the child that each of them goes to. labels: (n,) int32, the group of each
+record. place: (groups,) int32, -1 everywhere, before and after each function. seen: room for the
+groups that occur, in that order; counts: (room, children) int32, by that order.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal.kernels.compile import outer
 
 
-@njit(cache=True, nogil=True)
+@outer
 def class_counts(codes, classes, cells, labels):
     """Records by cell and class; (cells, labels) int64."""
     counts = np.zeros((cells, labels), dtype=np.int64)
@@ -18,21 +23,19 @@ def class_counts(codes, classes, cells, labels):
     return counts
 
 
-@njit(cache=True, nogil=True)
+@outer
 def children_of(rows, codes, lo, child_of_cell):
-    """The child of every row, by its cell. child_of_cell: uint16, from cell `lo` on; (rows,) uint16."""
+    """The child of every row, by its cell. child_of_cell: uint16, from cell `lo` on."""
     child = np.empty(rows.shape[0], dtype=np.uint16)
     for i in range(rows.shape[0]):
         child[i] = child_of_cell[codes[rows[i]] - lo]
     return child
 
 
-@njit(cache=True, nogil=True)
+@outer
 def tally(rows, child, children, labels, place, seen, counts):
-    """Counts the rows by group and child; returns how many groups occur.
-
-    place: (groups,) int32, -1 everywhere, before and after. seen: room for the groups, in the order in which
-    they occur. counts: (room, children) int32, filled by that order.
+    """Counts the rows by group and child, into `seen` and `counts`; returns how many groups
+    occur.
     """
     found = 0
     for i in range(rows.shape[0]):
@@ -51,7 +54,7 @@ def tally(rows, child, children, labels, place, seen, counts):
     return found
 
 
-@njit(cache=True, nogil=True)
+@outer
 def least_count(counts, found):
     """The smallest part of a group that is not empty."""
     least = np.int64(2147483647)
@@ -62,11 +65,13 @@ def least_count(counts, found):
     return least
 
 
-@njit(cache=True, nogil=True)
+@outer
 def relabel(rows, child, labels, place, seen, found, counts, sizes, fresh):
-    """Every part of a group becomes a group: its first part keeps the number, others get `fresh` and on.
+    """Every part of a group becomes a group: its first part keeps the number, others get `fresh`
+    and on.
 
-    Writes `labels` and `sizes`; leaves in `counts` the number of each part; returns the next fresh number.
+    Writes `labels` and `sizes`; leaves in `counts` the number of each part; returns the next fresh
+    number.
     """
     for g in range(found):
         group = seen[g]
@@ -88,9 +93,11 @@ def relabel(rows, child, labels, place, seen, found, counts, sizes, fresh):
     return fresh
 
 
-@njit(cache=True, nogil=True)
+@outer
 def part(rows, child, children):
-    """The rows in the order of their children, and where each child's rows begin; (rows,) int32, (children + 1,)."""
+    """The rows in the order of their children, and where each child's rows begin: (m,) int32 and
+    (children + 1,) int64.
+    """
     starts = np.zeros(children + 1, dtype=np.int64)
     for i in range(rows.shape[0]):
         starts[child[i] + 1] += 1
