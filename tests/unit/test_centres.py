@@ -11,8 +11,8 @@ import naive_clustering
 from clustering_cases import cases, classes_of, in_order
 from naive_partition import box_loss
 from peer_cases import matrices
+from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.points import points_of
-from shoal.algorithms.steps.segments import costs_of
 from shoal.kernels import centres, greedy_clusters
 
 UNIFORM = st.floats(0, 0.99)
@@ -76,7 +76,7 @@ def test_k_member_is_that_of_the_plain_twin(matrix, k, data):
     who = np.zeros(0, dtype=np.int32) if matrix.subjects is None else matrix.subjects
     people = list(range(matrix.records)) if matrix.subjects is None else matrix.subjects.tolist()
     first = data.draw(st.integers(0, matrix.records - 1))
-    labels = greedy_clusters.k_member(matrix.codes, who, k, first, *costs_of(matrix))
+    labels = greedy_clusters.k_member(matrix.codes, who, k, first, costs_of(matrix))
     expected = naive_clustering.k_member(
         lambda m: box_loss(matrix, m), matrix.records, people, k, first
     )

@@ -54,10 +54,8 @@ def test_items_join_the_box_that_the_rule_names(seed, grows):
     scale = np.full(d, 0.125)  # sums are exact, so ties are
     wanted = plain_join(item[0], item[1], weight, box[0], box[1], sizes, grows, scale)
     lo, hi, grown = box[0].copy(), box[1].copy(), sizes.copy()
-    none, nothing = np.full(d, -1, np.int32), np.zeros(0, np.int32)
-    found = box_growth.join_boxes(
-        item[0], item[1], weight, lo, hi, grown, grows, scale, none, nothing, nothing, np.zeros(0)
-    )
+    costs = np.column_stack([scale, np.full(d, -1.0), np.zeros(d)])
+    found = box_growth.join_boxes(item[0], item[1], weight, lo, hi, grown, grows, costs)
     assert (found.tolist(), lo.tolist(), hi.tolist(), grown.tolist()) == wanted
 
 

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from naive_peers import DistinctValues, JustK, classes_of, greedy_sides, people
 from peer_cases import adult, gcp, matrices
+from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.repair import repair
-from shoal.algorithms.steps.segments import costs_of, marks_of, rows_of
+from shoal.algorithms.steps.segments import marks_of, rows_of
 from shoal.algorithms.table import top_down_greedy
 from shoal.algorithms.table.top_down_greedy import RULES, TopDownGreedy, _lopsided
 from shoal.data.matrix import Matrix
@@ -40,7 +41,7 @@ def one_split(matrix: Matrix, k: int, method: TopDownGreedy) -> tuple[set[int], 
         method.rounds,
         RULES[method.assignment],
         np.full(n, 1 - 1e-9),
-        *costs_of(matrix),
+        costs_of(matrix),
         marks_of(matrix),
         cut_at,
     )

@@ -1,19 +1,25 @@
 """Cutting runs of records in two or more, in place: the inner loop of every Mondrian.
 
-A record is a row of `rows`, (n, d + 1) or (n, d + 2) int32: its d codes, its number, and its person
-where people are counted. A segment is a run of rows. Whole rows move, as in quicksort, so that a
-segment stays one piece of memory; the number travels with its record.
-
-Throughout: scale, base, parent, last, width are the costs of a span of codes as in `Matrix`;
-`seen` is room to count people, (people + 1,) int64 zeros, or empty where every record is its own
-person; `k` is how many people every side needs; segments below 2 * `least` rows are not cut.
+rows: (n, d + 1) or (n, d + 2) int32, one record each: its d codes, its number, and its person where
+    people are counted. Whole rows move, as in quicksort, so that a segment, a run of rows, stays
+    one piece of memory; the number travels with its record.
+costs: as in `spans`.
+seen: room to count people, (people + 1,) int64 zeros, or empty where every record is its own
+    person: a mark for each person, and last the latest mark that was given.
+k is how many people every side needs; segments below 2 * `least` rows are not cut.
 An attempt is a number: 0 is the first cut to try on a segment (its widest attribute), 1 the next.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
+
+from shoal.kernels.compile import inner, outer
+from shoal.kernels.cut_sizes import SAME, lower_size
+from shoal.kernels.rows import swap_rows
+from shoal.kernels.spans import first_node, last_leaf, parent_of, span_loss
 
 MEDIAN = 0
 """Left are the codes up to the lower median: records of one code stay together."""
@@ -29,61 +35,85 @@ ROUNDED = 5
 """Left are ceil(a / 2) * least + ceil(b / 2) of m = a * least + b records, equal codes shared."""
 
 
-@njit(nogil=True, cache=True)
-def split_to_end(rows, d, rule, least, k, scale, base, parent, last, width, seen, history, ends):
+class Rule(NamedTuple):
+    """What was asked: one of the rules above, least rows and people of a side, attributes."""
+
+    rule: int
+    least: int
+    k: int
+    d: int
+
+
+class Scratch(NamedTuple):
+    """Work space for any segment, allocated once."""
+
+    bounds: np.ndarray  # (2, d + 1) least and greatest code of the segment; last: record number
+    order: np.ndarray  # (d,) attributes, the widest first
+    cost: np.ndarray  # (d,) what the segment's span costs on each attribute
+    key: (
+        np.ndarray
+    )  # (2, d + 1) columns by which rows are compared, and the values of the last left
+    values: np.ndarray  # (n,) codes of the segment on one column
+    spots: np.ndarray  # (n,) rows that are tied so far, or the child of each row
+    child: np.ndarray  # (2, d + nodes) rows of each node, then where its next row and its end are
+
+
+@outer
+def split_to_end(rows, d, rule, least, k, costs, seen, history, ends):
     """Cuts the whole of `rows` until no cut is left; returns how many segments there are.
 
     history: as in `propose`. ends: (n // least + 1,) int64, filled with the end of every segment.
     """
-    bounds, order, cost, key, values, spots, child = _room(rows, d, parent)
+    asked = Rule(rule, least, k, d)
+    scratch = _scratch(rows, d, costs)
     cuts = np.empty(rows.shape[0], np.int64)
-    stack = np.empty(len(ends) + 1, np.int64)  # ends of the segments still open, the nearest on top
+    # ends of the segments still open, the nearest on top; all of them begin where the last closed
+    stack = np.empty(len(ends) + 1, np.int64)
     stack[0] = rows.shape[0]
-    still_open, found = 1, 0
-    start, first_attempt = np.int64(0), np.int64(0)  # plain zeros would compile all below twice
+    still_open = 1
+    closed = 0
+    start = np.int64(0)  # a plain zero would compile all below twice
+    first_attempt = np.int64(0)
     while still_open > 0:
         end = stack[still_open - 1]
-        parts, _ = _cut(
-            rows, start, end, first_attempt, d, rule, least, k, scale, base, parent, last, width, seen,
-            history, cuts, bounds, order, cost, key, values, spots, child,
-        )  # fmt: skip
+        parts, _ = _cut(rows, start, end, first_attempt, asked, costs, seen, history, cuts, scratch)
         if parts == 0:
-            ends[found] = end
-            found += 1
+            ends[closed] = end
+            closed += 1
             still_open -= 1
             start = end
         else:
+            # the segment's place on the stack goes to its parts, the first of them on top
             for part in range(parts):
                 stack[still_open - 1 + part] = cuts[start + parts - 1 - part]
             still_open += parts - 1
-    return found
+    return closed
 
 
-@njit(nogil=True, cache=True)
-def propose(
-    rows, starts, ends, attempts, d, rule, least, k, scale, base, parent, last, width, seen, history, cuts
-):  # fmt: skip
-    """Makes the next cut of each segment that leaves k people on every side; returns the parts of each.
+@outer
+def propose(rows, starts, ends, attempts, d, rule, least, k, costs, seen, history, cuts):
+    """Makes the next cut of each segment that leaves k people on every side; returns the parts of
+    each.
 
     starts, ends: (s,) int64 segments. attempts: (s,) int64, the first attempt to make; set to the
         one after the attempt that was made.
     history: (n // least + 1, d) int32, -1 at first; at row start // least the attributes by which a
-        segment was ordered, the latest first: equal codes keep that order. Empty: they are ordered by
-        the other attributes, the widest first. Then by record number. Only for shared codes.
+        segment was ordered, the latest first: equal codes keep that order. Empty: they are ordered
+        by the other attributes, the widest first. Then by record number. Only for shared codes.
     cuts: (n,) int64; a segment's parts end at cuts[start], cuts[start + 1], ...
     Returns (s,) int64, 0 where no attempt is left.
     """
-    bounds, order, cost, key, values, spots, child = _room(rows, d, parent)
+    asked = Rule(rule, least, k, d)
+    scratch = _scratch(rows, d, costs)
     parts = np.zeros(len(starts), np.int64)
     for s in range(len(starts)):
         parts[s], attempts[s] = _cut(
-            rows, starts[s], ends[s], attempts[s], d, rule, least, k, scale, base, parent, last, width, seen,
-            history, cuts, bounds, order, cost, key, values, spots, child,
-        )  # fmt: skip
+            rows, starts[s], ends[s], attempts[s], asked, costs, seen, history, cuts, scratch
+        )
     return parts
 
 
-@njit(nogil=True, cache=True)
+@outer
 def number_segments(rows, d, starts, ends, labels):
     """Writes into labels[record] the number of the segment that holds the record."""
     for s in range(len(starts)):
@@ -91,63 +121,67 @@ def number_segments(rows, d, starts, ends, labels):
             labels[rows[i, d]] = s
 
 
-@njit(nogil=True, cache=True)
-def _room(rows, d, parent):
+@inner
+def _scratch(rows, d, costs):
     n = rows.shape[0]
-    bounds = np.empty((2, d + 1), np.int32)  # least and greatest code of the segment; last: record number
-    bounds[0, d], bounds[1, d] = 0, n - 1
-    order = np.empty(d, np.int32)
-    cost = np.empty(d, np.float64)
-    key = np.empty((2, d + 1), np.int64)
-    values = np.empty(n, np.int32)
-    spots = np.empty(n, np.int32)
-    child = np.zeros((2, len(parent)), np.int64)
-    return bounds, order, cost, key, values, spots, child
+    bounds = np.empty((2, d + 1), np.int32)
+    bounds[0, d] = 0
+    bounds[1, d] = n - 1
+    return Scratch(
+        bounds,
+        np.empty(d, np.int32),
+        np.empty(d, np.float64),
+        np.empty((2, d + 1), np.int64),
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+        np.zeros((2, len(costs)), np.int64),
+    )
 
 
-@njit(nogil=True, cache=True)
-def _cut(
-    rows, start, end, attempt, d, rule, least, k, scale, base, parent, last, width, seen, history, cuts,
-    bounds, order, cost, key, values, spots, child,
-):  # fmt: skip
-    """Makes the first cut from `attempt` on that leaves k people on every side: (parts, next attempt)."""
+@inner
+def _cut(rows, start, end, attempt, asked, costs, seen, history, cuts, scratch):
+    """Makes the first cut from `attempt` on that leaves k people on every side: (parts, next
+    attempt).
+    """
     m = end - start
-    if m < 2 * least:
+    if m < 2 * asked.least:
         return 0, attempt
-    _widest_first(rows, start, end, d, scale, base, parent, last, width, bounds, order, cost)
+    rule = asked.rule
+    bounds = scratch.bounds
+    _widest_first(rows, start, end, costs, scratch)
+    # attempts go through the attributes, with the rules that know a second cut twice on each
     choices = 2 if rule in (NEAREST, NEAREST_CHILDREN) else 1
-    while attempt < choices * d:
-        j = order[attempt // choices]
+    while attempt < choices * asked.d:
+        j = scratch.order[attempt // choices]
         choice = attempt % choices
         attempt += 1
         if bounds[0, j] == bounds[1, j] and (rule < HALVES or attempt > 1):
             continue  # nothing tells the records apart; sharing them by number is tried once
         if rule >= HALVES:
-            rank = m // 2 if rule == HALVES else _rounded(m, least)
-            settled_by = history[start // least] if len(history) > 0 else order
-            parts = _part_by_rank(rows, start, end, j, d, rank, settled_by, bounds, values, spots, key, cuts)
+            rank = m // 2 if rule == HALVES else lower_size(m, asked.least, SAME)
+            kept = start // asked.least
+            settled_by = history[kept] if len(history) > 0 else scratch.order
+            parts = _part_by_rank(rows, start, end, j, rank, settled_by, scratch, cuts)
             if len(history) > 0:
-                _remember(history, start // least, cuts[start] // least, j)
-        elif base[j] < 0 or rule < CHILDREN:
-            parts = _part_by_median(rows, start, end, j, k, bounds, choices + choice, values, key, cuts)
+                _remember(history, kept, cuts[start] // asked.least, j)
+        elif rule < CHILDREN or first_node(j, costs) < 0:
+            parts = _part_by_median(rows, start, end, j, asked.k, choices + choice, scratch, cuts)
         elif choice == 0:
-            parts = _part_by_child(rows, start, end, j, k, bounds, base[j], parent, last, child, spots, cuts)
+            parts = _part_by_child(rows, start, end, j, asked.k, costs, scratch, cuts)
         else:
             parts = 0
-        if parts > 0 and _people_everywhere(rows, start, parts, cuts, d, k, seen):
+        if parts > 0 and _people_everywhere(rows, start, parts, cuts, asked, seen):
             return parts, attempt
     return 0, attempt
 
 
-@njit(nogil=True, cache=True)
-def _rounded(m, k):
-    a, b = m // k, m % k
-    return (a + 1) // 2 * k + (b + 1) // 2
-
-
-@njit(nogil=True, cache=True)
-def _widest_first(rows, start, end, d, scale, base, parent, last, width, bounds, order, cost):
-    """Tight bounds of a segment, and its attributes by falling cost, ties by place, into `order`."""
+@inner
+def _widest_first(rows, start, end, costs, scratch):
+    """Tight bounds of a segment; its attributes by falling cost, ties by place, into `order`."""
+    bounds = scratch.bounds
+    order = scratch.order
+    cost = scratch.cost
+    d = len(order)
     for j in range(d):
         bounds[0, j] = rows[start, j]
         bounds[1, j] = rows[start, j]
@@ -159,7 +193,8 @@ def _widest_first(rows, start, end, d, scale, base, parent, last, width, bounds,
             if code > bounds[1, j]:
                 bounds[1, j] = code
     for j in range(d):
-        cost[j] = _cost(bounds[0, j], bounds[1, j], scale[j], base[j], parent, last, width)
+        cost[j] = span_loss(bounds[0, j], bounds[1, j], j, costs)
+        # insertion sort: d is small
         place = j
         while place > 0 and cost[order[place - 1]] < cost[j]:
             order[place] = order[place - 1]
@@ -167,41 +202,41 @@ def _widest_first(rows, start, end, d, scale, base, parent, last, width, bounds,
         order[place] = j
 
 
-@njit(nogil=True, cache=True)
-def _cost(lo, hi, scale, base, parent, last, width):
-    """What a span of codes costs: see shoal.data.matrix.Matrix."""
-    if base < 0:
-        return (np.int64(hi) - np.int64(lo)) * scale
-    node = base + lo
-    while last[node] < hi:
-        node = parent[node]
-    return width[node]
-
-
-@njit(nogil=True, cache=True)
-def _part_by_median(rows, start, end, j, k, bounds, choice, values, key, cuts):
+@inner
+def _part_by_median(rows, start, end, j, k, choice, scratch, cuts):
     """choice: 1 codes up to the median go left; 2 or 3 the nearer or the farther cut around it."""
     m = end - start
+    values = scratch.values
+    bounds = scratch.bounds
+    key = scratch.key
     for i in range(m):
         values[i] = rows[start + i, j]
     value, below, upto = _at_rank(values, m, bounds[0, j], bounds[1, j], (m + 1) // 2)
+    # the two cuts around the median leave `below` or `upto` rows on the left
     if choice > 1 and (abs(2 * below - m) < abs(2 * upto - m)) == (choice == 2):
-        value, upto = value - 1, below
+        value -= 1
+        upto = below
     if upto < k or m - upto < k:
         return 0
-    key[0, 0], key[1, 0] = j, value
+    key[0, 0] = j
+    key[1, 0] = value
     cuts[start] = _move_left(rows, start, end, key, np.int64(1))
     cuts[start + 1] = end
     return 2
 
 
-@njit(nogil=True, cache=True)
-def _part_by_rank(rows, start, end, j, d, rank, settled_by, bounds, values, spots, key, cuts):
+@inner
+def _part_by_rank(rows, start, end, j, rank, settled_by, scratch, cuts):
     """The `rank` first rows in the order of j, then of the attributes that settle ties, go left."""
-    columns = _columns_in_turn(j, d, settled_by, key)
+    values = scratch.values
+    spots = scratch.spots
+    bounds = scratch.bounds
+    key = scratch.key
+    columns = _columns_in_turn(j, settled_by, scratch)
     m = end - start
     for i in range(m):
         spots[i] = start + i
+    # column after column, the value of the row at that rank, among the rows that are tied so far
     for column in range(columns):
         c = key[0, column]
         for i in range(m):
@@ -209,7 +244,7 @@ def _part_by_rank(rows, start, end, j, d, rank, settled_by, bounds, values, spot
         value, below, upto = _at_rank(values, m, bounds[0, c], bounds[1, c], rank)
         key[1, column] = value
         rank -= below
-        if upto - below == rank:
+        if upto - below == rank:  # all that are tied go left: no further column is needed
             columns = column + 1
             break
         tied = 0
@@ -223,9 +258,13 @@ def _part_by_rank(rows, start, end, j, d, rank, settled_by, bounds, values, spot
     return 2
 
 
-@njit(nogil=True, cache=True)
-def _columns_in_turn(j, d, settled_by, key):
-    """Into key[0]: j, the attributes that settle ties, the record number; returns how many they are."""
+@inner
+def _columns_in_turn(j, settled_by, scratch):
+    """Into key[0]: j, the attributes that settle ties, the record number; returns how many they
+    are.
+    """
+    key = scratch.key
+    d = len(scratch.order)
     key[0, 0] = j
     columns = 1
     for place in range(d):
@@ -238,10 +277,11 @@ def _columns_in_turn(j, d, settled_by, key):
     return columns + 1
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _remember(history, left, right, j):
     """A segment was ordered by j: both its halves know."""
     d = history.shape[1]
+    # j moves to the front: those up to its old place, or the first free one, go one back
     place = 0
     while place < d - 1 and history[left, place] != j and history[left, place] >= 0:
         place += 1
@@ -253,30 +293,36 @@ def _remember(history, left, right, j):
         history[right, place] = history[left, place]
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _at_rank(values, m, low, high, rank):
-    """The smallest v in low..high with rank or more of values[:m] <= v, and how many are < v and <= v.
+    """The smallest v in low..high with rank or more of values[:m] <= v, and how many are < v and
+    <= v.
 
     Halves the range of values rather than the values: 32 plain passes at worst, whatever the data.
     """
-    low, high = np.int64(low), np.int64(high)
-    below, upto = 0, m
+    low = np.int64(low)
+    high = np.int64(high)
+    below = 0
+    upto = m
     while low < high:
         middle = low + (high - low) // 2
         count = 0
         for i in range(m):
             count += values[i] <= middle
         if count >= rank:
-            high, upto = middle, count
+            high = middle
+            upto = count
         else:
-            low, below = middle + 1, count
+            low = middle + 1
+            below = count
     return low, below, upto
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _move_left(rows, start, end, key, columns):
     """Moves the rows up to the key to the front of the segment; returns where they end."""
-    left, right = start, end - 1
+    left = start
+    right = end - 1
     while True:
         while left <= right and _is_upto(rows, left, key, columns):
             left += 1
@@ -284,12 +330,12 @@ def _move_left(rows, start, end, key, columns):
             right -= 1
         if left > right:
             return left
-        _swap(rows, left, right)
+        swap_rows(rows, left, right)
         left += 1
         right -= 1
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _is_upto(rows, i, key, columns):
     """Whether row i is at most key[1] on the columns key[0], the first that differs decides."""
     for place in range(columns):
@@ -299,33 +345,32 @@ def _is_upto(rows, i, key, columns):
     return True
 
 
-@njit(nogil=True, cache=True)
-def _swap(rows, a, b):
-    for c in range(rows.shape[1]):
-        rows[a, c], rows[b, c] = rows[b, c], rows[a, c]
+@inner
+def _part_by_child(rows, start, end, j, k, costs, scratch, cuts):
+    """Groups the rows by the child of their covering node, in order of first appearance; returns
+    how many children occur, 0 when one of them has fewer than k rows.
 
-
-@njit(nogil=True, cache=True)
-def _part_by_child(rows, start, end, j, k, bounds, base, parent, last, child, spots, cuts):
-    """Groups the rows by the child of their covering node, in order of first appearance; returns how
-    many children occur, 0 when one of them has fewer than k rows.
-
-    spots: room for the child of every row. child: (2, nodes) zeros: rows of it, then where its next
-        row and its end are; zeros again afterwards.
+    scratch.child: all zeros, and zeros again afterwards.
     """
+    bounds = scratch.bounds
+    child = scratch.child
+    spots = scratch.spots
+    base = first_node(j, costs)
     top = base + bounds[0, j]
-    while last[top] < bounds[1, j]:
-        top = parent[top]
+    while last_leaf(top, costs) < bounds[1, j]:
+        top = parent_of(top, costs)
+    # count the rows of each child; cuts[start:] lists the children meanwhile
     parts = 0
     for i in range(start, end):
         node = base + rows[i, j]
-        while parent[node] != top:
-            node = parent[node]
+        while parent_of(node, costs) != top:
+            node = parent_of(node, costs)
         spots[i] = node
         if child[0, node] == 0:
             cuts[start + parts] = node
             parts += 1
         child[0, node] += 1
+    # from counts to places: where each child's rows begin and end
     fewest = end - start
     place = start
     for part in range(parts):
@@ -336,7 +381,7 @@ def _part_by_child(rows, start, end, j, k, bounds, base, parent, last, child, sp
         place += size
         child[1, node] = place
     if fewest >= k:
-        _swap_into_place(rows, start, parts, child, spots, cuts)
+        _swap_into_place(rows, start, parts, scratch, cuts)
     for part in range(parts):
         node = cuts[start + part]
         cuts[start + part] = child[1, node]
@@ -345,9 +390,11 @@ def _part_by_child(rows, start, end, j, k, bounds, base, parent, last, child, sp
     return parts if fewest >= k else 0
 
 
-@njit(nogil=True, cache=True)
-def _swap_into_place(rows, start, parts, child, spots, cuts):
+@inner
+def _swap_into_place(rows, start, parts, scratch, cuts):
     """Sends every row to the next free place of its child (American flag sort)."""
+    child = scratch.child
+    spots = scratch.spots
     for part in range(parts):
         here = cuts[start + part]
         while child[0, here] < child[1, here]:
@@ -355,13 +402,13 @@ def _swap_into_place(rows, start, parts, child, spots, cuts):
             node = spots[i]
             to = child[0, node]
             if node != here:
-                _swap(rows, i, to)
+                swap_rows(rows, i, to)
                 spots[i], spots[to] = spots[to], spots[i]
             child[0, node] += 1
 
 
-@njit(nogil=True, cache=True)
-def _people_everywhere(rows, start, parts, cuts, d, k, seen):
+@inner
+def _people_everywhere(rows, start, parts, cuts, asked, seen):
     """Whether each part holds k distinct people (k rows, where every record is its own person)."""
     first = start
     for part in range(parts):
@@ -370,13 +417,13 @@ def _people_everywhere(rows, start, parts, cuts, d, k, seen):
             people = end - first
         else:
             people = 0
-            seen[-1] += 1
-            while first < end and people < k:
-                person = rows[first, d + 1]
+            seen[-1] += 1  # a fresh mark: nobody is counted yet
+            while first < end and people < asked.k:
+                person = rows[first, asked.d + 1]
                 people += seen[person] != seen[-1]
                 seen[person] = seen[-1]
                 first += 1
-        if people < k:
+        if people < asked.k:
             return False
         first = end
     return True

@@ -1,74 +1,88 @@
 """k-member: a class grows by the record that adds least loss to it.
 
-Throughout: scale, base, parent, last, width are the costs of a span of codes as in `Matrix`.
+codes: (n, d) int32. subject_ids: (n,) int32 people, empty where each record is its own person.
+ids: (n,) int64, of which the first `left` are the records in no class yet, in rising order.
+lo, hi: (classes, d) int32, bounds of the classes. costs: as in `spans`.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[call-overload]
+from shoal.kernels.compile import inner, outer
+from shoal.kernels.spans import box_loss, widen
 
 
-@njit(nogil=True, cache=True)
-def k_member(codes, who, k, first, scale, base, parent, last, width):
-    """Classes of k people: each begins with the record farthest from where the one before began, the
-    first with the one farthest from record `first`, and takes the record of least loss added until
-    it has k people; what is left below k people joins the class where it adds least, one by one.
+@outer
+def k_member(codes, subject_ids, k, first, costs):
+    """Classes of k people: each begins with the record farthest from where the one before began,
+    the first with the one farthest from record `first`, and takes the record of least loss added
+    until it has k people; what is left below k people joins the class where it adds least, one by
+    one.
 
-    codes: (n, d) int32. who: (n,) int32 people, empty where each record is its own. Farthest and least
-    are measured by the loss of the smallest box; the lower record or class of equals. A class of k
-    people that the rest can't fill is not begun.
+    Farthest and least are measured by the loss of the smallest box; the lower record or class of
+    equals. A class of k people that the rest can't fill is not begun.
     Returns the class of each record, (n,) int32.
     """
     n, d = codes.shape
     labels = np.full(n, -1, np.int32)
-    lo, hi = np.empty((n // k + 1, d), np.int32), np.empty((n // k + 1, d), np.int32)
-    sizes, cost = np.zeros(n // k + 1, np.int64), np.zeros(n // k + 1)
-    ids, seen = np.arange(n), np.zeros(max(len(who), 1), np.int64)
-    left, classes, seed = n, 0, first
-    while left > 0 and _people_left(ids, left, who, seen, classes) >= k:
-        seed = _farthest(codes, ids, left, seed, scale, base, parent, last, width)
+    lo = np.empty((n // k + 1, d), np.int32)
+    hi = np.empty((n // k + 1, d), np.int32)
+    sizes = np.zeros(n // k + 1, np.int64)
+    cost = np.zeros(n // k + 1)
+    ids = np.arange(n)
+    seen = np.zeros(max(len(subject_ids), 1), np.int64)  # the latest mark of each person
+    left = n
+    classes = 0
+    seed = first
+    while left > 0 and _people_left(ids, left, subject_ids, seen, classes) >= k:
+        seed = _farthest(codes, ids, left, seed, costs)
         for j in range(d):
-            lo[classes, j], hi[classes, j] = codes[seed, j], codes[seed, j]
-        following, people, mark = seed, 0, -classes - 1
+            lo[classes, j] = codes[seed, j]
+            hi[classes, j] = codes[seed, j]
+        following = seed
+        people = 0
+        mark = -classes - 1  # negative: `_people_left` marks with positive numbers
         while True:
             labels[following] = classes
             sizes[classes] += 1
             left = _without(ids, left, following)
-            _widen(codes, following, lo, hi, classes)
-            if len(who) == 0 or seen[who[following]] != mark:
+            widen(lo, hi, classes, codes, codes, following)
+            if len(subject_ids) == 0 or seen[subject_ids[following]] != mark:
                 people += 1
-            if len(who) > 0:
-                seen[who[following]] = mark
+            if len(subject_ids) > 0:
+                seen[subject_ids[following]] = mark
             if people == k:
                 break
-            following = _least_added(codes, ids, left, lo, hi, classes, scale, base, parent, last, width)
-        cost[classes] = _cost_with(codes, seed, lo, hi, classes, scale, base, parent, last, width)
+            following = _least_added(codes, ids, left, lo, hi, classes, costs)
+        cost[classes] = box_loss(codes, codes, seed, lo, hi, classes, costs)
         classes += 1
     for at in range(left):
-        best, least = 0, np.inf
+        i = ids[at]
+        best = 0
+        least = np.inf
         for c in range(classes):
-            grown = _cost_with(codes, ids[at], lo, hi, c, scale, base, parent, last, width)
+            grown = box_loss(codes, codes, i, lo, hi, c, costs)
             added = (sizes[c] + 1) * grown - sizes[c] * cost[c]
             if added < least:
-                best, least = c, added
-        labels[ids[at]] = best
+                best = c
+                least = added
+        labels[i] = best
         sizes[best] += 1
-        _widen(codes, ids[at], lo, hi, best)
-        cost[best] = _cost_with(codes, ids[at], lo, hi, best, scale, base, parent, last, width)
+        widen(lo, hi, best, codes, codes, i)
+        cost[best] = box_loss(codes, codes, i, lo, hi, best, costs)
     return labels
 
 
 @inner
-def _people_left(ids, left, who, seen, classes):
-    if len(who) == 0:
+def _people_left(ids, left, subject_ids, seen, classes):
+    """How many people own the records in no class yet."""
+    if len(subject_ids) == 0:
         return left
     people = 0
     for at in range(left):
-        if seen[who[ids[at]]] != classes + 1:
-            seen[who[ids[at]]] = classes + 1
+        if seen[subject_ids[ids[at]]] != classes + 1:
+            seen[subject_ids[ids[at]]] = classes + 1
             people += 1
     return people
 
@@ -85,46 +99,26 @@ def _without(ids, left, record):
 
 
 @inner
-def _widen(codes, i, lo, hi, c):
-    for j in range(codes.shape[1]):
-        lo[c, j] = min(lo[c, j], codes[i, j])
-        hi[c, j] = max(hi[c, j], codes[i, j])
-
-
-@inner
-def _cost_with(codes, i, lo, hi, c, scale, base, parent, last, width):
-    """Loss of the box of class c together with record i."""
-    total = 0.0
-    for j in range(codes.shape[1]):
-        low, high = min(lo[c, j], codes[i, j]), max(hi[c, j], codes[i, j])
-        if base[j] < 0:
-            total += (np.int64(high) - np.int64(low)) * scale[j]
-        else:
-            node = base[j] + low
-            while last[node] < high:
-                node = parent[node]
-            total += width[node]
-    return total
-
-
-@inner
-def _least_added(codes, ids, left, lo, hi, c, scale, base, parent, last, width):
-    best, least = ids[0], np.inf
+def _least_added(codes, ids, left, lo, hi, c, costs):
+    """The record left with which the box of class c costs least."""
+    best = ids[0]
+    least = np.inf
     for at in range(left):
-        grown = _cost_with(codes, ids[at], lo, hi, c, scale, base, parent, last, width)
+        grown = box_loss(codes, codes, ids[at], lo, hi, c, costs)
         if grown < least:
-            best, least = ids[at], grown
+            best = ids[at]
+            least = grown
     return best
 
 
 @inner
-def _farthest(codes, ids, left, seed, scale, base, parent, last, width):
-    box_lo, box_hi = np.empty((1, codes.shape[1]), np.int32), np.empty((1, codes.shape[1]), np.int32)
-    for j in range(codes.shape[1]):
-        box_lo[0, j], box_hi[0, j] = codes[seed, j], codes[seed, j]
-    best, most = ids[0], -1.0
+def _farthest(codes, ids, left, seed, costs):
+    """The record left whose smallest box with record `seed` costs most."""
+    best = ids[0]
+    most = -1.0
     for at in range(left):
-        apart = _cost_with(codes, ids[at], box_lo, box_hi, 0, scale, base, parent, last, width)
+        apart = box_loss(codes, codes, ids[at], codes, codes, seed, costs)
         if apart > most:
-            best, most = ids[at], apart
+            best = ids[at]
+            most = apart
     return best

@@ -30,9 +30,10 @@ import numpy as np
 
 from shoal.algorithms.republication.rebuild import TABLE_METHODS
 from shoal.algorithms.steps.blocks import BLOCK, rows_of_blocks
+from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.points import points_of
 from shoal.algorithms.steps.repair import repair
-from shoal.algorithms.steps.segments import costs_of, require_people
+from shoal.algorithms.steps.segments import require_people
 from shoal.algorithms.steps.targets import targets_for
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
@@ -152,7 +153,7 @@ def with_leftovers(
         lo, hi, sizes = nearest_class.boxes(block.codes, labels, count)
         room = people, is_in, 2 * k - 1
         box_growth.join_with_room(
-            block.codes, left, person, labels, lo, hi, sizes, *room, *costs_of(block)
+            block.codes, left, person, labels, lo, hi, sizes, *room, costs_of(block)
         )
     else:
         sizes = np.bincount(labels[kept], minlength=count)

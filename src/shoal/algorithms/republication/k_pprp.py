@@ -26,8 +26,9 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.algorithms.republication.rebuild import BY, rebuilt
+from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.repair import merge_failing
-from shoal.algorithms.steps.segments import costs_of, require_people
+from shoal.algorithms.steps.segments import require_people
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -77,12 +78,12 @@ class KPprp(Republisher):
         costs = costs_of(increment)
         boxes = view.lo.copy(), view.hi.copy(), view.people.astype(np.int64)
         if self.arrivals == "any":
-            labels = box_growth.join_boxes(codes, codes, ones, *boxes, True, *costs)
+            labels = box_growth.join_boxes(codes, codes, ones, *boxes, True, costs)
             return Placement(labels, view.classes)
         # groups of new records that are near the same box, merged until each keeps every promise
-        near = box_growth.join_boxes(codes, codes, ones, *boxes, False, *costs)
+        near = box_growth.join_boxes(codes, codes, ones, *boxes, False, costs)
         groups = merge_failing(increment, Partition.of(near), promises.holds)
         # each group joins one box as a whole, and the box grows before the next group chooses
         lo, hi, sizes = nearest_class.boxes(codes, groups.labels, groups.count)
-        chosen = box_growth.join_boxes(lo, hi, sizes, *boxes, True, *costs)
+        chosen = box_growth.join_boxes(lo, hi, sizes, *boxes, True, costs)
         return Placement(chosen[groups.labels], view.classes)

@@ -18,7 +18,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shoal.algorithms.steps.segments import costs_of, lowest_nodes
+from shoal.algorithms.steps.costs import costs_of
+from shoal.algorithms.steps.segments import lowest_nodes
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
@@ -83,7 +84,7 @@ def _merge_round(matrix: Matrix, labels: np.ndarray, count: int, failing: np.nda
     """One merge for every failing class that finds a partner: the new number of each class."""
     lo, hi, sizes = nearest_class.boxes(matrix.codes, labels, count)
     order, ends = _tiles(matrix, lo, hi)
-    partner = nearest_class.partners(lo, hi, sizes, failing, order, ends, *costs_of(matrix))
+    partner = nearest_class.partners(lo, hi, sizes, failing, order, ends, costs_of(matrix))
     chosen = np.flatnonzero(failing & (partner >= 0))
     joined = np.arange(count, dtype=np.int32)
     joined[chosen] = np.where(
@@ -103,7 +104,7 @@ def _tiles(matrix: Matrix, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, 
     ends = np.empty(count // TILE + 1, dtype=np.int64)
     nobody, no_history = np.zeros(0, dtype=np.int64), np.zeros((0, d), dtype=np.int32)
     tiles = cuts.split_to_end(
-        rows, d, cuts.HALVES, TILE, TILE, *costs_of(matrix), nobody, no_history, ends
+        rows, d, cuts.HALVES, TILE, TILE, costs_of(matrix), nobody, no_history, ends
     )
     return rows[:, d].copy(), ends[:tiles]
 

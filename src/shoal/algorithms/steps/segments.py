@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from shoal.algorithms.steps.costs import costs_of
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
@@ -20,10 +21,6 @@ from shoal.protocols import Promises
 Cutter = Callable[[np.ndarray, np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 """`cutter(starts, ends, attempts, depth) -> (parts, flat ends of the parts)`; see `split_by_level`.
 """
-
-
-Costs = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""scale, base, parent, last, width of a Matrix."""
 
 
 def require_people(matrix: Matrix, promises: Promises) -> None:
@@ -54,11 +51,6 @@ def marks_of(matrix: Matrix) -> np.ndarray:
     person.
     """
     return np.zeros(0 if matrix.subjects is None else matrix.people + 1, dtype=np.int64)
-
-
-def costs_of(matrix: Matrix) -> Costs:
-    """What a span of codes costs, in the order that every kernel takes it."""
-    return matrix.scale, matrix.base, matrix.parent, matrix.last, matrix.width
 
 
 def loss_of(matrix: Matrix, partition: Partition) -> float:
@@ -124,7 +116,7 @@ def cut_to_end(
         rule,
         least,
         people,
-        *costs_of(matrix),
+        costs_of(matrix),
         marks_of(matrix),
         history_of(matrix, least, in_table_order),
         ends,
@@ -143,6 +135,7 @@ def rule_cutter(
     """The next cut by a rule of `kernels.cuts` for each of many segments: the step of
     `split_by_level`.
     """
+    costs = costs_of(matrix)
     seen = marks_of(matrix)
     history = history_of(matrix, least, in_table_order)
     cut_at = np.empty(len(rows), dtype=np.int64)
@@ -159,7 +152,7 @@ def rule_cutter(
             rule,
             least,
             people,
-            *costs_of(matrix),
+            costs,
             seen,
             history,
             cut_at,

@@ -28,9 +28,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.repair import merge_failing
 from shoal.algorithms.steps.segments import (
-    costs_of,
     cut_to_end,
     require_people,
     rows_of,
@@ -123,7 +123,7 @@ def _merge_small(
         turns = turns[np.argsort(people[first:end][turns], kind="stable")]
         if len(turns):
             into[first:end] = first + agglomerate.merge_round(
-                lo[first:end], hi[first:end], sizes[first:end], turns, rule, *costs_of(matrix)
+                lo[first:end], hi[first:end], sizes[first:end], turns, rule, costs_of(matrix)
             )
     return into[labels]
 

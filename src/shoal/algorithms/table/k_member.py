@@ -16,8 +16,9 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.algorithms.steps.blocks import BLOCK, blocks_of
+from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.points import points_of
-from shoal.algorithms.steps.segments import costs_of, require_people
+from shoal.algorithms.steps.segments import require_people
 from shoal.algorithms.steps.targets import targets_of
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -49,7 +50,7 @@ class KMember(Partitioner):
                 who = np.unique(matrix.subjects[rows], return_inverse=True)[1].astype(np.int32)
             codes = np.ascontiguousarray(matrix.codes[rows])
             own = greedy_clusters.k_member(
-                codes, who, k, int(rng.integers(len(rows))), *costs_of(matrix)
+                codes, who, k, int(rng.integers(len(rows))), costs_of(matrix)
             )
             labels[rows] = np.maximum(own, 0) + count
             count = int(labels[rows].max()) + 1

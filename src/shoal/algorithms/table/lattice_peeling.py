@@ -34,14 +34,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.repair import repair
-from shoal.algorithms.steps.segments import (
-    costs_of,
-    require_people,
-    rows_of,
-    rule_cutter,
-    split_by_level,
-)
+from shoal.algorithms.steps.segments import require_people, rows_of, rule_cutter, split_by_level
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InputError
@@ -434,7 +429,7 @@ def _side_by_side(matrix: Matrix, partition: Partition) -> Partition:
         np.zeros(0, np.int64),
         np.zeros((0, d), np.int32),
     )
-    cuts.split_to_end(middles, d, cuts.HALVES, 1, 1, *costs_of(matrix), nobody, no_history, ends)
+    cuts.split_to_end(middles, d, cuts.HALVES, 1, 1, costs_of(matrix), nobody, no_history, ends)
     number = np.empty(count, dtype=np.int32)
     number[middles[:, d]] = np.arange(count, dtype=np.int32)
     return Partition(number[partition.labels], count)

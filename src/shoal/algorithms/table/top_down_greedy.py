@@ -27,9 +27,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.segments import (
     Cutter,
-    costs_of,
     flat_ends,
     history_of,
     marks_of,
@@ -105,7 +105,7 @@ class TopDownGreedy(Partitioner):
                 self.rounds,
                 RULES[self.assignment],
                 rng.random(int((ends - starts)[first].sum())),
-                *costs_of(matrix),
+                costs_of(matrix),
                 seen,
                 cut_at,
             )
@@ -123,7 +123,7 @@ class TopDownGreedy(Partitioner):
                 cuts.HALVES,
                 k,
                 k,
-                *costs_of(matrix),
+                costs_of(matrix),
                 seen,
                 no_history,
                 cut_at,
