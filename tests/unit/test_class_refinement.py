@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from naive_partition import total_loss
-from shoal.algorithms.table.rounded_partition import _costs
+from shoal.algorithms.steps.costs import costs_of
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.kernels.class_refinement import refine_classes
@@ -31,7 +31,7 @@ def table(n: int, seed: int) -> Matrix:
 
 def refined(matrix: Matrix, starts: np.ndarray, group: int = 2) -> tuple[np.ndarray, int]:
     rows = np.column_stack([matrix.codes, np.arange(matrix.records)]).astype(np.int32)
-    moves = refine_classes(rows, starts, 64, 4, group, 3, _costs(matrix))
+    moves = refine_classes(rows, starts, 64, 4, group, 3, costs_of(matrix))
     assert np.array_equal(rows[:, :-1], matrix.codes[rows[:, -1]])
     labels = np.empty(matrix.records, dtype=np.int32)
     labels[rows[:, -1]] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -59,7 +59,7 @@ def test_one_swap_that_makes_two_classes_pure_is_found():
 
 def test_span_loss_is_the_matrix_rule_on_lines_and_trees():
     matrix = table(5, 0)
-    costs = _costs(matrix)
+    costs = costs_of(matrix)
     assert span_loss(3, 20, 1, costs) == 17 * matrix.scale[1]
     assert span_loss(0, 1, 0, costs) == pytest.approx(1 / 7)
     assert span_loss(1, 2, 0, costs) == pytest.approx(3 / 7)

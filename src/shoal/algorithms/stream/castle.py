@@ -267,7 +267,9 @@ class CastlePublisher:
         parts = repaired(self._space, self._promises, records, labels, count)
         if not parts.count:  # the whole holds, though no way to part it was found that does
             parts = Partition(self._promises.capped(records, np.zeros(len(records), np.int32)), 1)
-        lo, hi, loss = self._space.published_bounds(*boxes(records.values, parts.labels, parts.count))
+        lo, hi, loss = self._space.published_bounds(
+            *boxes(records.values, parts.labels, parts.count)
+        )
         made = self._made + np.arange(parts.count, dtype=np.int64)
         self._made += parts.count
         for part in range(parts.count):

@@ -49,7 +49,6 @@ MOST_STEPS = 500_000_000  # units times vectors: up to ten seconds
 MOST_ASKED = 1_000_000_000  # records times vectors where more than k is promised: about as long
 EXACT_ROWS = 512  # classes up to here are cut by exact prices, as in the rounded partition
 RULES = (rounded_cut.SAME, True, True, rounded_cut.TIES_LEXICOGRAPHIC)
-LEAST_SHARE = 1 / 16
 
 FULL_RECORDS = 100_000  # refine=auto: full up to here,
 LIGHT_RECORDS = 1_000_000  # light up to here, none above
@@ -135,7 +134,7 @@ class LatticePeeling(Partitioner):
             return _cut_where_promises_hold(matrix, partition, promises)
         partition = _side_by_side(matrix, partition)
         rows = rows_of(matrix)[np.lexsort((units.of_record, partition.labels))]
-        costs = _costs(matrix)
+        costs = costs_of(matrix)
         starts = _cut(rows, partition, promises.k, costs)  # step 4
         self._refine(rows, starts, costs)  # step 5
         labels = np.empty(matrix.records, dtype=np.int32)
@@ -441,7 +440,7 @@ def _cut(rows: np.ndarray, partition: Partition, k: int, costs: np.ndarray) -> n
     """
     nodes = np.concatenate([[0], np.cumsum(partition.sizes())])
     columns = np.ascontiguousarray(rows.T)
-    starts = rounded_cut.cut(columns, nodes, k, RULES, EXACT_ROWS, LEAST_SHARE, costs)
+    starts = rounded_cut.cut(columns, nodes, k, RULES, EXACT_ROWS, costs)
     rows[:] = columns.T
     return starts
 
@@ -452,17 +451,3 @@ def _cut_where_promises_hold(matrix: Matrix, partition: Partition, promises: Pro
     ends = np.cumsum(partition.sizes())
     cutter = rule_cutter(matrix, rows, cuts.ROUNDED, promises.k, promises.k)
     return split_by_level(matrix, rows, promises, cutter, np.concatenate([[0], ends[:-1]]), ends)
-
-
-def _costs(matrix: Matrix) -> np.ndarray:
-    """What spans cost, as the one table that the rounded partition's kernels take: (d + nodes, 3)
-    float64.
-    """
-    d = matrix.attributes
-    costs = np.zeros((d + len(matrix.parent), 3))
-    costs[:d, 0] = matrix.scale
-    costs[:d, 1] = np.where(matrix.base < 0, -1, matrix.base + d)
-    costs[d:, 0] = np.where(matrix.parent < 0, -1, matrix.parent + d)
-    costs[d:, 1] = matrix.last
-    costs[d:, 2] = matrix.width
-    return costs

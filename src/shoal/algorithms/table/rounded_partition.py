@@ -36,6 +36,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.algorithms.steps.costs import costs_of
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError, InputError
@@ -59,14 +60,13 @@ OURS = {
     "refine": "auto",
 }
 SIZES = {
-    "same": rounded_cut.SAME,
-    "cross": rounded_cut.CROSS,
-    "proportional": rounded_cut.PROPORTIONAL,
+    "same": int(rounded_cut.SAME),
+    "cross": int(rounded_cut.CROSS),
+    "proportional": int(rounded_cut.PROPORTIONAL),
 }
 TIES = {"rows": rounded_cut.TIES_BY_ROW, "lexicographic": rounded_cut.TIES_LEXICOGRAPHIC}
 
 EXACT_ROWS = 512  # nodes up to here are priced exactly, larger ones on a sample
-LEAST_SHARE = 1 / 16  # of a node's records on either side of an admissible cut
 
 FULL_RECORDS = 100_000  # refine=auto: full up to here,
 LIGHT_RECORDS = 1_000_000  # light up to here, none above
@@ -189,7 +189,7 @@ class RoundedPartition(Partitioner):
             raise InputError(
                 f"method '{self.name}': the policy has no quasi-identifier to partition on"
             )
-        columns, costs = self._columns(matrix), _costs(matrix)
+        columns, costs = self._columns(matrix), costs_of(matrix)
         if self.rare == "apart" and (matrix.base >= 0).any():
             columns, costs = _with_oddity(columns, matrix)
         if matrix.subjects is None and not promises.needs_more_than_k:
@@ -219,7 +219,7 @@ class RoundedPartition(Partitioner):
         cuts_by_rule = self.dimension == "widest" and self.cut == "paper"
         sample = 0 if cuts_by_rule else EXACT_ROWS
         nodes = np.array([0, columns.shape[1]])
-        return rounded_cut.cut(columns, nodes, k, self._rules(), sample, LEAST_SHARE, costs)
+        return rounded_cut.cut(columns, nodes, k, self._rules(), sample, costs)
 
     def _refined(self, columns: np.ndarray, starts: np.ndarray, matrix: Matrix) -> np.ndarray:
         """Ours: local search over the finished classes; the records' numbers, class after class."""
@@ -229,7 +229,7 @@ class RoundedPartition(Partitioner):
             effort = "full" if n <= FULL_RECORDS else "light" if n <= LIGHT_RECORDS else "none"
         if effort == "none" or len(starts) < 3:
             return columns[-1]
-        search, costs = REFINEMENTS[effort], _costs(matrix)
+        search, costs = REFINEMENTS[effort], costs_of(matrix)
         # nodes of a hierarchy are coarse: a third class often holds the records that make two fit
         together = 3 if (matrix.base >= 0).any() else 2
         rows = np.vstack([columns[: matrix.attributes], columns[-1:]]).T.copy()  # without oddity
@@ -261,7 +261,6 @@ class RoundedPartition(Partitioner):
                 quota,
                 self._rules(),
                 EXACT_ROWS,
-                LEAST_SHARE,
                 costs,
             )
             final.append(begin[low == 0])
@@ -287,23 +286,6 @@ class RoundedPartition(Partitioner):
         )
 
 
-def _costs(matrix: Matrix, oddity: float | None = None) -> np.ndarray:
-    """What spans cost, as the one table that the kernels take: (d + nodes, 3) float64.
-
-    oddity: loss per unit of one more attribute, put after the matrix's own.
-    """
-    scale = matrix.scale if oddity is None else np.append(matrix.scale, oddity)
-    base = matrix.base if oddity is None else np.append(matrix.base, -1)
-    d = len(scale)
-    costs = np.zeros((d + len(matrix.parent), 3))
-    costs[:d, 0] = scale
-    costs[:d, 1] = np.where(base < 0, -1, base + d)
-    costs[d:, 0] = np.where(matrix.parent < 0, -1, matrix.parent + d)
-    costs[d:, 1] = matrix.last
-    costs[d:, 2] = matrix.width
-    return costs
-
-
 def _with_oddity(columns: np.ndarray, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
     """The columns and costs with one more attribute, oddity in hundredths, that costs as much as
     any other.
@@ -315,9 +297,8 @@ def _with_oddity(columns: np.ndarray, matrix: Matrix) -> tuple[np.ndarray, np.nd
         share = records[branch] / matrix.records
         oddity += np.rint(100 * (1 - share)).astype(np.int32)[columns[j]]
     oddity -= oddity.min()
-    return np.insert(columns, matrix.attributes, oddity, axis=0), _costs(
-        matrix, 1 / max(int(oddity.max()), 1)
-    )
+    costs = costs_of(matrix, 1 / max(int(oddity.max()), 1))
+    return np.insert(columns, matrix.attributes, oddity, axis=0), costs
 
 
 def _branches(matrix: Matrix, j: np.intp) -> np.ndarray:
