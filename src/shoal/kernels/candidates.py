@@ -1,146 +1,248 @@
-"""Candidate clusters of CASTLE: where each arriving record goes, until one has waited for its whole delay.
+"""Candidate clusters of CASTLE: where each arriving record goes, until one has waited for its whole
+delay.
 
-Slots hold the records, `seq % slots`. slot_codes (slots, d) int32: positions of linear attributes in units
-of loss, leaves of trees. slot_who, slot_seq (slots,) int64: person and number. member (slots,) int32, the
-cluster of each, -1 where the slot is free. lo, hi (g, d) int32: bounds of the members; node (g, d) int32, on
-trees the lowest node over them. cost, people, born (g,) int64: loss of the box, distinct people, and the
-number under which the cluster was begun, -1 where there is none.
-names (2**m,) int64, latest (2**m,) int32: a hash table from a person to the slot of the latest record, -1 for
-free places; before (slots,) int32 leads from there to earlier ones of the same person.
-base (d,) int32, -1 for linear attributes; parent, first, last, price (nodes,) int32 are the trees.
+What Python passes, a few arrays of one type each, and how the functions below name their parts:
+
+slot_codes: (slots, d) int32, and slot_ids: (2, slots) int64, and slot_links: (2, slots) int32: the
+    records that are held, in slot `seq % slots`; see `Slots`.
+names: (2**m,) int64, latest: (2**m,) int32: a hash table of people; see `People`.
+boxes: (3, g, d) int32, and counts: (3, g) int64: the candidate clusters; see `Clusters`.
+trees: (nodes + d, 4) int32. A row for each node: parent, first and last leaf, price. Then one for
+    each attribute: the row of its first node, or -1 for linear ones, and nothing else.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import NamedTuple
 
-inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[call-overload]
+import numpy as np
+
+from shoal.kernels.compile import inner, outer
 
 NONE = -1
 FAR = np.int64(2**62)
 
+PARENT, FIRST, LAST, PRICE = range(4)  # columns of `trees`
+SUBJECT, SEQ, LACKING = range(3)  # rows of `arrivals`
+BEGUN, BETA, FULL, LIMIT = range(4)  # places of `rules`
 
-@njit(nogil=True, cache=True)
+
+class Slots(NamedTuple):
+    """The records that are held."""
+
+    codes: np.ndarray  # (slots, d): positions of linear attributes in units of loss, tree leaves
+    subject_ids: np.ndarray  # (slots,) the person of each
+    seq: np.ndarray  # (slots,) its number
+    member: np.ndarray  # (slots,) its cluster, -1 where the slot is free
+    before: np.ndarray  # (slots,) the slot of an earlier record of the same person
+
+
+class People(NamedTuple):
+    """A hash table from a person to the slot of the latest record; `Slots.before` leads on."""
+
+    names: np.ndarray  # (places,) the person; last: how many places were ever taken
+    latest: np.ndarray  # (places,) the slot, -1 for free places
+
+
+class Clusters(NamedTuple):
+    """The candidates."""
+
+    lo: np.ndarray  # (g, d) bounds of the members
+    hi: np.ndarray
+    node: np.ndarray  # (g, d) on trees the lowest node over them
+    cost: np.ndarray  # (g,) loss of the box
+    people: np.ndarray  # (g,) distinct people
+    born: np.ndarray  # (g,) the number under which it was begun, -1 where there is none
+
+
+@outer
 def arrive(
-    at, begun, beta, full, limit, codes, who, lacking, seq, names, latest, before, slot_codes, slot_who, slot_seq,
-    member, lo, hi, node, cost, people, born, base, parent, first, last, price,
+    at, rules, codes, arrivals, names, latest, slot_codes, slot_ids, slot_links, boxes, counts,
+    trees,
 ):  # fmt: skip
     """Puts records `at`, `at + 1`, ... into clusters while none of them is lacking a value.
 
-    codes (n, d), who, seq (n,) int64, lacking (n,) bool: the records. It stops behind the first record whose
-    slot is followed by a held one: the delay of that is over.
-    begun: number of the next cluster. limit: greatest cost of a cluster that takes a record when there
-    is room for a new one. full: people from which on a cluster takes no more, 0 for no end.
+    codes: (n, d) int32, arrivals: (3, n) int64, person, number, whether a value is lacking: the
+    records. It stops after the first record whose slot is followed by a held one: the delay of
+    that is over.
+    rules: (4,) int64: number of the next cluster; most clusters at once; people from which on a
+    cluster takes no more, 0 for no end; greatest cost of a cluster that takes a record when there
+    is room for a new one.
     Returns the next record, and the number of the next cluster.
     """
-    slots = len(member)
-    while at < len(who):
-        if lacking[at]:
+    slots = Slots(slot_codes, slot_ids[0], slot_ids[1], slot_links[0], slot_links[1])
+    people = People(names, latest)
+    clusters = Clusters(boxes[0], boxes[1], boxes[2], counts[0], counts[1], counts[2])
+    begun = rules[BEGUN]
+    count = len(slots.member)
+    while at < codes.shape[0]:
+        if arrivals[LACKING, at] != 0:
             return at, begun
-        c = _best(codes[at], beta, full, limit, lo, hi, node, cost, people, born, base, parent, first, last, price)
+        c = _best(codes[at], rules, clusters, trees)
         if c < 0:
             c = -c - 1
-            for j in range(len(base)):
-                lo[c, j], hi[c, j], node[c, j] = codes[at, j], codes[at, j], max(base[j], 0) + codes[at, j]
-            cost[c], people[c], born[c] = 0, 0, begun
+            _begin(c, codes[at], begun, clusters, trees)
             begun += 1
-        slot = seq[at] % slots
-        known = _enter(slot, c, who[at], seq[at], names, latest, before, slot_who, slot_seq, member)
-        people[c] += 0 if known else 1
-        cost[c] += _added(c, codes[at], lo, hi, node, base, parent, first, last, price)
-        for j in range(len(base)):
-            x = codes[at, j]
-            slot_codes[slot, j] = x
-            lo[c, j], hi[c, j] = min(lo[c, j], x), max(hi[c, j], x)
-            while base[j] >= 0 and (last[node[c, j]] < x or first[node[c, j]] > x):
-                node[c, j] = parent[node[c, j]]
+        slot = arrivals[SEQ, at] % count
+        known = _enter(slot, c, arrivals[SUBJECT, at], arrivals[SEQ, at], people, slots)
+        clusters.people[c] += 0 if known else 1
+        clusters.cost[c] += _added(c, codes[at], clusters, trees)
+        _widen(c, codes[at], clusters, trees)
+        for j in range(codes.shape[1]):
+            slots.codes[slot, j] = codes[at, j]
         at += 1
-        if member[(slot + 1) % slots] != NONE:
+        if slots.member[(slot + 1) % count] != NONE:
             return at, begun
     return at, begun
 
 
 @inner
-def _best(code, beta, full, limit, lo, hi, node, cost, people, born, base, parent, first, last, price):
+def _best(code, rules, clusters, trees):
     """The cluster for a record; -1 - place of a free one where it begins a new one."""
-    least, count, free = FAR, 0, -1
+    people = clusters.people
+    born = clusters.born
+    full = rules[FULL]
+    least = FAR
+    alive = 0
+    free = -1
     added = np.empty(len(born), np.int64)
     for c in range(len(born)):
         if born[c] < 0:
             free = c if free < 0 else free
             continue
-        count += 1
-        added[c] = _added(c, code, lo, hi, node, base, parent, first, last, price)
+        alive += 1
+        added[c] = _added(c, code, clusters, trees)
         if full == 0 or people[c] < full:
             least = min(least, added[c])
     if least == FAR:  # no cluster yet, or all full
-        if count < beta:
+        if alive < rules[BETA]:
             return -1 - free
         full = 0
         for c in range(len(born)):
             if born[c] >= 0:
                 least = min(least, added[c])
-    fits = _smallest(added, least, full, limit, cost, people, born)
+    fits = _smallest(added, least, full, rules[LIMIT], clusters)
     if fits >= 0:
         return fits
-    if count < beta:
+    if alive < rules[BETA]:
         return -1 - free
-    return _smallest(added, least, full, FAR, cost, people, born)
+    return _smallest(added, least, full, FAR, clusters)
 
 
 @inner
-def _smallest(added, least, full, limit, cost, people, born):
-    """Of the clusters to which the record adds `least` and that then cost no more than `limit`, the smallest."""
+def _smallest(added, least, full, limit, clusters):
+    """Of the clusters to which the record adds `least` and that then cost no more than `limit`, the
+    one of fewest people, then the oldest; -1 where there is none.
+    """
+    people = clusters.people
+    born = clusters.born
     best = -1
     for c in range(len(born)):
-        if born[c] < 0 or added[c] != least or (full > 0 and people[c] >= full) or cost[c] + added[c] > limit:
+        if born[c] < 0 or added[c] != least:
             continue
-        if best < 0 or people[c] < people[best] or (people[c] == people[best] and born[c] < born[best]):
+        if (full > 0 and people[c] >= full) or clusters.cost[c] + added[c] > limit:
+            continue
+        if (
+            best < 0
+            or people[c] < people[best]
+            or (people[c] == people[best] and born[c] < born[best])
+        ):
             best = c
     return best
 
 
 @inner
-def _added(c, code, lo, hi, node, base, parent, first, last, price):
+def _begin(c, code, begun, clusters, trees):
+    """A new cluster around one record, which is not a member yet."""
+    d = len(code)
+    for j in range(d):
+        clusters.lo[c, j] = code[j]
+        clusters.hi[c, j] = code[j]
+        clusters.node[c, j] = max(_base(j, d, trees), 0) + code[j]
+    clusters.cost[c] = 0
+    clusters.people[c] = 0
+    clusters.born[c] = begun
+
+
+@inner
+def _base(j, d, trees):
+    """The row of attribute j's first node, -1 for a linear attribute."""
+    return trees[len(trees) - d + j, PARENT]
+
+
+@inner
+def _added(c, code, clusters, trees):
+    """What the loss of cluster c's box grows by when a record joins."""
+    lo = clusters.lo
+    hi = clusters.hi
+    d = len(code)
     total = np.int64(0)
-    for j in range(len(base)):
+    for j in range(d):
         x = code[j]
-        if base[j] < 0:
+        if _base(j, d, trees) < 0:
             if x < lo[c, j]:
                 total += np.int64(lo[c, j]) - x
             elif x > hi[c, j]:
                 total += np.int64(x) - hi[c, j]
         else:
-            up = node[c, j]
-            while last[up] < x or first[up] > x:
-                up = parent[up]
-            total += np.int64(price[up]) - price[node[c, j]]
+            node = clusters.node[c, j]
+            up = _over(node, x, trees)
+            total += np.int64(trees[up, PRICE]) - trees[node, PRICE]
     return total
 
 
 @inner
-def _enter(slot, c, person, number, names, latest, before, slot_who, slot_seq, member):
-    """Puts a record into a slot; whether an earlier record of the same person is in the same cluster."""
-    slot_who[slot], slot_seq[slot], member[slot] = person, number, c
-    place = _place_of(person, names, latest)
-    if latest[place] == NONE and _too_full(names, latest):
-        _rebuild(names, latest, before, slot_who, slot_seq, member, slot)
-        place = _place_of(person, names, latest)
-    before[slot] = latest[place]
-    names[place], latest[place] = person, slot
-    known, at, since = False, before[slot], number
-    # what is older than the whole delay has been overwritten, by a later number
-    while at != NONE and slot_who[at] == person and slot_seq[at] < since and not known:
-        known = member[at] == c
-        since = slot_seq[at]
-        at = before[at]
+def _over(node, leaf, trees):
+    """The lowest node over both a node and a leaf of the same tree."""
+    while trees[node, LAST] < leaf or trees[node, FIRST] > leaf:
+        node = trees[node, PARENT]
+    return node
+
+
+@inner
+def _widen(c, code, clusters, trees):
+    """The box of cluster c grows to hold a record."""
+    d = len(code)
+    for j in range(d):
+        x = code[j]
+        clusters.lo[c, j] = min(clusters.lo[c, j], x)
+        clusters.hi[c, j] = max(clusters.hi[c, j], x)
+        if _base(j, d, trees) >= 0:
+            clusters.node[c, j] = _over(clusters.node[c, j], x, trees)
+
+
+@inner
+def _enter(slot, c, person, number, people, slots):
+    """Puts a record into a slot; whether an earlier record of the same person is in the same
+    cluster.
+    """
+    slots.subject_ids[slot] = person
+    slots.seq[slot] = number
+    slots.member[slot] = c
+    place = _place_of(person, people)
+    if people.latest[place] == NONE and _too_full(people):
+        _rebuild(people, slots, slot)
+        place = _place_of(person, people)
+    slots.before[slot] = people.latest[place]
+    people.names[place] = person
+    people.latest[place] = slot
+    # back through the person's records; what is older than the whole delay has been overwritten,
+    # by a later number or another person
+    known = False
+    at = slots.before[slot]
+    since = number
+    while at != NONE and slots.subject_ids[at] == person and slots.seq[at] < since and not known:
+        known = slots.member[at] == c
+        since = slots.seq[at]
+        at = slots.before[at]
     return known
 
 
 @inner
-def _place_of(person, names, latest):
+def _place_of(person, people):
     """Where the person stands in the table, or could."""
+    names = people.names
+    latest = people.latest
     mask = len(names) - 2  # the last place counts those that are taken
     place = (person ^ (person >> 29)) * -7046029254386353131
     place = (place ^ (place >> 32)) & (mask >> 1)
@@ -150,23 +252,28 @@ def _place_of(person, names, latest):
 
 
 @inner
-def _too_full(names, latest):
+def _too_full(people):
     """Counts a new name; whether the table has to be made anew."""
-    names[-1] += 1
-    return names[-1] > len(names) // 4
+    people.names[-1] += 1
+    return people.names[-1] > len(people.names) // 4
 
 
 @inner
-def _rebuild(names, latest, before, slot_who, slot_seq, member, beginning):
-    """The table of those who are held alone, in order of arrival; the slot after `beginning` is the oldest."""
+def _rebuild(people, slots, beginning):
+    """The table of those who are held alone, in order of arrival; the slot after `beginning` is the
+    oldest.
+    """
+    names = people.names
+    latest = people.latest
     latest[:] = NONE
     names[-1] = 0
-    slots = len(member)
-    for step in range(1, slots):
-        slot = (beginning + step) % slots
-        if member[slot] != NONE:
-            place = _place_of(slot_who[slot], names, latest)
+    count = len(slots.member)
+    for step in range(1, count):
+        slot = (beginning + step) % count
+        if slots.member[slot] != NONE:
+            place = _place_of(slots.subject_ids[slot], people)
             names[-1] += latest[place] == NONE
-            before[slot] = latest[place]
-            names[place], latest[place] = slot_who[slot], slot
+            slots.before[slot] = latest[place]
+            names[place] = slots.subject_ids[slot]
+            latest[place] = slot
     names[-1] += 1

@@ -96,22 +96,32 @@ class CastlePublisher:
         base = np.full(d, -1, np.int32)
         base[is_tree] = space.base
         self._trees = (base, space.parent, space.first, space.last, space.cost)
-        self._held: dict[str, np.ndarray] = {
-            "codes": np.zeros((slots, d), np.int32),
-            "people": np.zeros(slots, np.int64),
-            "seq": np.full(slots, -1, np.int64),
-            "member": np.full(slots, -1, np.int32),
-            "lo": np.zeros((beta, d), np.int32),
-            "hi": np.zeros((beta, d), np.int32),
-            "node": np.zeros((beta, d), np.int32),
-            "cost": np.zeros(beta, np.int64),
-            "size": np.zeros(beta, np.int64),
-            "born": np.full(beta, -1, np.int64),
-        }
         places = 8 << int(slots).bit_length()
-        self._names, self._latest = np.zeros(places, np.int64), np.full(places, -1, np.int32)
+        self._names = np.zeros(places, np.int64)
         self._names[-1] = places  # so that the table is made anew before it is used
-        self._before = np.full(slots, -1, np.int32)
+        self._latest = np.full(places, -1, np.int32)
+        # a few arrays, as the kernel takes them, and the names of their parts
+        codes = np.zeros((slots, d), np.int32)
+        ids = np.stack([np.zeros(slots, np.int64), np.full(slots, -1, np.int64)])
+        links = np.full((2, slots), -1, np.int32)
+        boxes = np.zeros((3, beta, d), np.int32)
+        counts = np.zeros((3, beta), np.int64)
+        counts[2] = -1
+        self._state = (
+            self._names, self._latest, codes, ids, links, boxes, counts, _tree_table(self._trees),
+        )  # fmt: skip
+        self._held: dict[str, np.ndarray] = {
+            "codes": codes,
+            "people": ids[0],
+            "seq": ids[1],
+            "member": links[0],
+            "lo": boxes[0],
+            "hi": boxes[1],
+            "node": boxes[2],
+            "cost": counts[0],
+            "size": counts[1],
+            "born": counts[2],
+        }
         self._values = np.zeros((slots, d))
         self._reusable = ReusableClusters(d)
         self._losses = np.zeros(0)
@@ -123,23 +133,15 @@ class CastlePublisher:
         """Puts each record into its cluster; records that waited for the whole delay leave."""
         codes = self._codes(arrivals.values)
         lacking = np.isnan(arrivals.values).any(axis=1)
-        slots, at = len(self._before), 0
+        slots, at = len(self._values), 0
         slot = arrivals.seq % slots
+        records = np.stack([arrivals.people, arrivals.seq, lacking.astype(np.int64)])
         out: list[Emissions] = []
         while at < len(arrivals):
             begin = at
-            state = (self._names, self._latest, self._before, *self._held.values(), *self._trees)
+            rules = [self._begun, self._parameters.beta, self.full, int(self._tau * UNIT)]
             at, self._begun = candidates.arrive(
-                at,
-                self._begun,
-                self._parameters.beta,
-                self.full,
-                int(self._tau * UNIT),
-                codes,
-                arrivals.people,
-                lacking,
-                arrivals.seq,
-                *state,
+                at, np.array(rules, np.int64), codes, records, *self._state
             )
             self._values[slot[begin:at]] = arrivals.values[begin:at]
             if (
@@ -387,7 +389,8 @@ class CastlePublisher:
 
     def restore(self, state: State) -> None:
         """All of it as it was."""
-        self._held = {name: state[f"held.{name}"].copy() for name in self._held}
+        for name, array in self._held.items():
+            array[:] = state[f"held.{name}"]
         self._values = state["values"].copy()
         self._latest[:], self._names[-1] = -1, len(self._names)
         self._losses = state["losses"]
@@ -397,3 +400,12 @@ class CastlePublisher:
 
 MANY = 4096
 """Emissions that are joined before they go on."""
+
+
+def _tree_table(trees: tuple[np.ndarray, ...]) -> np.ndarray:
+    """The trees as `candidates.arrive` takes them: (nodes + d, 4) int32."""
+    base, parent, first, last, price = trees
+    table = np.zeros((len(parent) + len(base), 4), np.int32)
+    table[: len(parent)] = np.column_stack([parent, first, last, price])
+    table[len(parent) :, 0] = base
+    return table
