@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-Kernel = TypeVar("Kernel", bound=Callable)
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 KERNELS = Path(__file__).parent
 IMPORT = re.compile(r"^\s*(?:from|import)\s+shoal\.kernels\b([^\n(#]*(?:\([^)]*\))?)", re.MULTILINE)
@@ -82,7 +82,7 @@ def _kernel_names() -> frozenset[str]:
 class _FollowingCache(FunctionCache):
     """Numba's cache of a function's compiled code, with a stamp that follows imports."""
 
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         try:
             stamp = digest(Path(function.__code__.co_filename))
