@@ -16,8 +16,9 @@ from clustering_cases import Case, asked_of, cases, classes_of, in_order
 from naive_clustering import Asked
 from shoal.algorithms.steps.targets import least_size
 from shoal.algorithms.table.tcloseness_t_first import _in_runs, subsets
-from shoal.kernels import close_classes
-from shoal.kernels.exchange import _excess_if, _load, _settle, _turns
+from shoal.kernels import around_extremes, from_subsets, merge_far, value_chains
+from shoal.kernels.closeness import TargetArrays, count_members, runs_of
+from shoal.kernels.exchange import Aim, _excess_if, _membership, _refresh
 
 EVERYBODY = 10**6
 NOBODY = np.zeros(0, dtype=np.int32)
@@ -31,7 +32,7 @@ def test_excess_of_classes_is_the_cheapest_transport_beyond_t(case, data):
         np.int32,
     )
     labels = np.unique(labels, return_inverse=True)[1].astype(np.int32)
-    found = close_classes.excesses(labels, int(labels.max()) + 1, *case.targets.arrays)
+    found = value_chains.excesses(labels, int(labels.max()) + 1, *case.targets.arrays)
     for c, members in enumerate(classes_of(labels)):
         assert found[c] == naive_clustering.excess(case.asked, members)
     for column, asked in zip(case.columns, case.asked, strict=True):
@@ -61,7 +62,7 @@ def test_k_first_and_mdav_are_those_of_the_plain_twin(case, k, repeated, data):
         people = np.unique(drawn, return_inverse=True)[1].tolist()
     assume(len(set(people)) >= k)
     who = np.array(people, dtype=np.int32) if repeated else NOBODY
-    labels = close_classes.around_extremes(case.points, who, k, EVERYBODY, *case.targets.arrays)
+    labels = around_extremes.around_extremes(case.points, who, k, EVERYBODY, *case.targets.arrays)
     assert classes_of(labels) == in_order(
         naive_clustering.around_extremes(case.plain, people, k, case.asked)
     )
@@ -74,12 +75,13 @@ def test_classes_from_groups_are_those_of_the_plain_twin(case, k, follow, data):
     uniform = data.draw(
         st.lists(st.floats(0, 0.99), min_size=case.records // k, max_size=case.records // k)
     )
-    labels = close_classes.from_groups(
+    most = EVERYBODY if follow else 0
+    labels = from_subsets.from_groups(
         case.points,
         NOBODY,
         np.array(group, np.int32),
         k,
-        EVERYBODY if follow else 0,
+        most,
         follow,
         np.array(uniform),
         *case.targets.arrays,
@@ -93,9 +95,7 @@ def test_classes_from_groups_are_those_of_the_plain_twin(case, k, follow, data):
 @settings(max_examples=200, deadline=None)
 def test_merging_is_that_of_the_plain_twin_and_ends_close_enough(case, k, data):
     labels = np.array(data.draw(st.permutations(range(case.records))), dtype=np.int32) // k
-    merged = close_classes.merge_far(
-        case.points, labels, int(labels.max()) + 1, *case.targets.arrays
-    )
+    merged = merge_far.merge_far(case.points, labels, int(labels.max()) + 1, *case.targets.arrays)
     expected = naive_clustering.merged(case.plain, classes_of(labels), case.asked)
     assert classes_of(merged) == in_order(expected)
     assert all(naive_clustering.excess(case.asked, members) <= 1e-12 for members in expected)
@@ -121,7 +121,7 @@ def test_one_record_of_each_run_is_that_of_the_plain_twin(case, k):
     runs = naive_clustering.in_runs(case.columns[0].codes.tolist(), count)
     run_of = _in_runs(case.columns[0].codes, count)
     assert [np.flatnonzero(run_of == run).tolist() for run in range(count)] == in_order(runs)
-    labels = close_classes.from_subsets(case.points, run_of, count, count // 2)
+    labels = from_subsets.from_subsets(case.points, run_of, count, count // 2)
     assert classes_of(labels) == in_order(naive_clustering.one_from_each(case.plain, runs))
 
 
@@ -132,7 +132,7 @@ def test_the_swap_formula_is_the_distance_measured_anew(case, data):
     size = data.draw(st.integers(1, case.records - 1))
     members, others = np.arange(size), np.arange(size, case.records)
     labels = np.where(np.arange(case.records) < size, 0, 1).astype(np.int32)
-    unit = close_classes.excesses(labels, 2, *case.targets.arrays)
+    unit = value_chains.excesses(labels, 2, *case.targets.arrays)
     assert unit[0] == naive_clustering.excess(case.asked, members.tolist())
     found = _exchanged(case, labels)
     for r, s in product(members, others):
@@ -144,63 +144,26 @@ def test_the_swap_formula_is_the_distance_measured_anew(case, data):
 
 def _exchanged(case: Case, labels: np.ndarray) -> dict:
     """The excess of class 0 after each exchange, as the kernel of exchanges computes it."""
-    members = np.concatenate([np.flatnonzero(labels == 0), np.flatnonzero(labels == 1)])
-    start = np.array([0, int((labels == 0).sum()), len(labels)])
-    found = _excesses_after(members, start, *case.targets.arrays)
-    return {
-        (members[r], members[s]): found[r, s]
-        for r in range(start[1])
-        for s in range(start[1], len(labels))
-    }
+    size = int((labels == 0).sum())
+    found = _excesses_after(labels, *case.targets.arrays)
+    return {(r, s): found[r, s] for r in range(size) for s in range(size, len(labels))}
 
 
 @njit
-def _excesses_after(members, start, place, shape, table, step, limit):
-    several, n = len(limit), len(members)
-    values, sums = np.zeros((several, n + 4), np.int64), np.zeros((several, 3, n + 4), np.int64)
-    rank, cost = np.zeros((several, n), np.int64), np.zeros((several, 2), np.int64)
-    counts = np.zeros((2, len(table)), np.int64)
-    turns, turn_at = _turns(start, 2, shape, step)
-    _settle(
-        members,
-        start,
-        0,
-        values,
-        sums,
-        rank,
-        cost,
-        turns,
-        turn_at,
-        counts,
-        place,
-        shape,
-        table,
-        step,
-        limit,
-    )
-    _load(members, start, 0, counts[0], place, shape, step, 1)
+def _excesses_after(labels, codes, layout, prefix_sums, lookup, limit):
+    """The records of class 0 come first."""
+    targets = TargetArrays(codes, layout, prefix_sums, lookup, limit)
+    n = len(labels)
+    aim = Aim(np.zeros((n, 1)), np.zeros(0, np.int32), np.int64(1), np.float64(1.0))
+    own = _membership(labels, 2, 1)
+    runs = runs_of(own.start, 2, targets)
+    counts = np.zeros((2, len(prefix_sums)), np.int64)
+    _refresh(0, aim, own, runs, counts, targets)
+    count_members(1, own.members, own.start, 0, counts[0], targets)
     found = np.zeros((n, n))
-    for r in range(start[1]):
-        for s in range(start[1], n):
-            found[r, s] = _excess_if(
-                members,
-                start,
-                0,
-                members[r],
-                members[s],
-                values,
-                sums,
-                rank,
-                cost,
-                turns,
-                turn_at,
-                counts[0],
-                place,
-                shape,
-                table,
-                step,
-                limit,
-            )
+    for r in range(own.start[1]):
+        for s in range(own.start[1], n):
+            found[r, s] = _excess_if(0, r, s, own, runs, counts[0], targets)
     return found
 
 

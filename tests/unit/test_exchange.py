@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive_clustering
 from clustering_cases import cases, classes_of
-from shoal.kernels import exchange
+from shoal.kernels import assign_leftovers, exchange
 
 NOBODY = np.zeros(0, dtype=np.int32)
 
@@ -32,7 +32,7 @@ def test_exchanges_keep_sizes_and_end_where_no_exchange_gains(case, k, weight, d
     before, sizes = energy(case, labels, weight), np.bincount(labels)
     rows, classes = np.ascontiguousarray(case.points.T), len(sizes)
     excess, moved = exchange.exchange(
-        rows, NOBODY, 1, labels, classes, all_pairs(classes), weight, 1000, *case.targets.arrays
+        rows, NOBODY, 1, labels, all_pairs(classes), weight, 1000, *case.targets.arrays
     )
     after = energy(case, labels, weight)
     assert np.bincount(labels).tolist() == sizes.tolist()
@@ -61,7 +61,7 @@ def test_exchanges_give_every_class_its_people(case, k, data):
     lacking = sum(max(0, k - len(set(who[members]))) for members in classes_of(labels))
     rows, classes = np.ascontiguousarray(case.points.T), int(labels.max()) + 1
     excess, _ = exchange.exchange(
-        rows, who, k, labels, classes, all_pairs(classes), 1e6, 1000, *case.targets.arrays
+        rows, who, k, labels, all_pairs(classes), 1e6, 1000, *case.targets.arrays
     )
     after = [max(0, k - len(set(who[members]))) for members in classes_of(labels)]
     beyond = [naive_clustering.total_excess(case.asked, members) for members in classes_of(labels)]
@@ -82,7 +82,7 @@ def test_a_record_handed_out_joins_the_class_where_it_costs_least(case, classes,
         joined = labels.copy()
         joined[leftover] = c
         costs.append(energy(case, joined, weight))
-    exchange.hand_out(
+    assign_leftovers.assign_leftovers(
         np.ascontiguousarray(case.points.T), labels, classes, weight, *case.targets.arrays
     )
     assert costs[labels[leftover]] <= min(costs) + 1e-9 * (1 + weight)

@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal.algorithms.steps.targets import Targets
 from shoal.data.matrix import Matrix
-from shoal.kernels import close_classes
+from shoal.kernels import value_chains
 
 Cluster = Callable[[np.ndarray, np.ndarray, Targets], np.ndarray]
 """`cluster(points, who, targets)`: the class of each record of a block, numbered from 0."""
@@ -80,9 +80,9 @@ def _half(points: np.ndarray, targets: Targets, half: int) -> np.ndarray:
         chosen[np.argsort(points[j], kind="stable")[:half]] = True
         if not len(targets.limit):
             return chosen
-        excess = close_classes.excesses(chosen.astype(np.int32), 2, *targets.arrays)
+        excess = value_chains.excesses(chosen.astype(np.int32), 2, *targets.arrays)
         if (excess <= 0).all():
             return chosen
     chosen = np.zeros(records, dtype=bool)
-    chosen[np.lexsort((points[0], *targets.place.T))[np.arange(half) * records // half]] = True
+    chosen[np.lexsort((points[0], *targets.codes.T))[np.arange(half) * records // half]] = True
     return chosen

@@ -73,22 +73,22 @@ def principal(points: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.round(axes[:, ::-1][:, :kept].T @ centred, 9))
 
 
-def sensitive_points(columns: tuple[SensitiveColumn, ...], place: np.ndarray) -> np.ndarray:
+def sensitive_points(columns: tuple[SensitiveColumn, ...], codes: np.ndarray) -> np.ndarray:
     """The sensitive attributes as points, (coordinates, n) float64; each has variance 1 in all.
 
-    place: (n, attributes), the value of each record. Numbers are themselves, ordinals their places;
+    codes: (n, attributes), the value of each record. Numbers are themselves, ordinals their places;
     hierarchies and plain categories as trees.
     """
-    blocks = [np.zeros((1, len(place)))]
+    blocks = [np.zeros((1, len(codes)))]
     for s, column in enumerate(columns):
         if column.distance == "ordered":
-            block = _numbers_of(column)[place[:, s]][None, :]
+            block = _numbers_of(column)[codes[:, s]][None, :]
         elif column.distance == "hierarchical" and column.hierarchy is not None:
             tree = column.hierarchy
-            block = tree_coordinates(place[:, s], tree.parent, tree.levels / max(tree.height, 1))
+            block = tree_coordinates(codes[:, s], tree.parent, tree.levels / max(tree.height, 1))
         else:
             parent = np.append(np.full(column.values, column.values), -1)
-            block = tree_coordinates(place[:, s], parent, np.append(np.zeros(column.values), 1.0))
+            block = tree_coordinates(codes[:, s], parent, np.append(np.zeros(column.values), 1.0))
         blocks.append(_standardised(block))
     return np.ascontiguousarray(np.concatenate(blocks[1:] or blocks))
 

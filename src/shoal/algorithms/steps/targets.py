@@ -21,30 +21,31 @@ from shoal.protocols import Promises
 class Targets:
     """Distances to the whole table on S sensitive attributes, and how far is allowed.
 
-    place: (n, S) int32, value of each record.
-    shape: (S, 6) int64: 1 for a tree, 0 for ordered values; where the attribute starts in `table`;
-        its values or nodes; where it starts in `step`; pairs in the whole table; greatest distance.
-    table: int64. Ordered: m + 1 prefix sums of the cumulative counts of the table. Tree: records
-        below each node, then the length of the edge above each node.
-    step: int32. Ordered: value of the i-th pair in ascending order. Tree: parent of each node.
+    codes: (n, S) int32, value of each record, or its leaf.
+    layout: (S, 6) int64: 1 for a tree, 0 for ordered values; where the attribute starts in
+        `prefix_sums`; its values or nodes; where it starts in `lookup`; pairs in the whole table;
+        greatest distance.
+    prefix_sums: int64. Ordered: m + 1 prefix sums of the cumulative counts of the table. Tree:
+        records below each node, then the length of the edge above each node.
+    lookup: int32. Ordered: value of the i-th pair in ascending order. Tree: parent of each node.
     limit: (S,) float64, the greatest distance allowed, each t.
     """
 
     columns: tuple[SensitiveColumn, ...]
-    place: np.ndarray
-    shape: np.ndarray
-    table: np.ndarray
-    step: np.ndarray
+    codes: np.ndarray
+    layout: np.ndarray
+    prefix_sums: np.ndarray
+    lookup: np.ndarray
     limit: np.ndarray
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
         """As every kernel takes them."""
-        return self.place, self.shape, self.table, self.step, self.limit
+        return self.codes, self.layout, self.prefix_sums, self.lookup, self.limit
 
     def at(self, rows: np.ndarray) -> Targets:
         """The same for some of the records."""
-        return replace(self, place=np.ascontiguousarray(self.place[rows]))
+        return replace(self, codes=np.ascontiguousarray(self.codes[rows]))
 
 
 def targets_of(promises: Promises, records: int) -> Targets:
@@ -54,29 +55,33 @@ def targets_of(promises: Promises, records: int) -> Targets:
 
 def targets_for(asked: tuple[Closeness, ...], records: int) -> Targets:
     """The arrays for these attributes; for none, nothing is ever too far."""
-    shapes, tables, steps = [], [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int32)]
-    at_table = at_step = 0
+    layout = []
+    prefix_sums = [np.zeros(0, dtype=np.int64)]
+    lookup = [np.zeros(0, dtype=np.int32)]
+    first_sum = first_lookup = 0
     for target in asked:
-        tree, values, table, step, span = _arrays_of(target)
-        shapes.append([tree, at_table, values, at_step, int(target.frequencies.sum()), span])
-        tables.append(table.astype(np.int64))
-        steps.append(step.astype(np.int32))
-        at_table, at_step = at_table + len(table), at_step + len(step)
-    place = np.zeros((records, len(asked)), dtype=np.int32)
+        tree, values, sums, own, span = _arrays_of(target)
+        pairs = int(target.frequencies.sum())
+        layout.append([tree, first_sum, values, first_lookup, pairs, span])
+        prefix_sums.append(sums.astype(np.int64))
+        lookup.append(own.astype(np.int32))
+        first_sum += len(sums)
+        first_lookup += len(own)
+    codes = np.zeros((records, len(asked)), dtype=np.int32)
     for s, target in enumerate(asked):
-        place[:, s] = target.column.codes
+        codes[:, s] = target.column.codes
     return Targets(
         tuple(target.column for target in asked),
-        place,
-        np.array(shapes, dtype=np.int64).reshape(len(asked), 6),
-        np.concatenate(tables),
-        np.concatenate(steps),
+        codes,
+        np.array(layout, dtype=np.int64).reshape(len(asked), 6),
+        np.concatenate(prefix_sums),
+        np.concatenate(lookup),
         np.array([target.t for target in asked], dtype=np.float64),
     )
 
 
 def _arrays_of(target: Closeness) -> tuple[int, int, np.ndarray, np.ndarray, int]:
-    """Whether a tree, values or nodes, `table`, `step` and the greatest distance."""
+    """Whether a tree, values or nodes, `prefix_sums`, `lookup` and the greatest distance."""
     frequencies, column = target.frequencies, target.column
     values = len(frequencies)
     if column.distance == "ordered":
@@ -118,13 +123,12 @@ def least_size(targets: Targets, k: int, records: int) -> int:
 
 
 def _least_distance(targets: Targets, s: int, size: int) -> float:
-    tree, first, values, _, pairs, span = targets.shape[s].tolist()
+    tree, first, values, _, pairs, span = targets.layout[s].tolist()
+    sums = targets.prefix_sums
     if tree:
-        share = targets.table[first : first + values] * size / pairs
-        apart = (
-            np.abs(share - np.rint(share)) * targets.table[first + values : first + 2 * values] / 2
-        )
+        share = sums[first : first + values] * size / pairs
+        apart = np.abs(share - np.rint(share)) * sums[first + values : first + 2 * values] / 2
     else:
-        share = np.diff(targets.table[first : first + values + 1]) * size / pairs
+        share = np.diff(sums[first : first + values + 1]) * size / pairs
         apart = np.abs(share - np.rint(share))
     return max(float(apart.sum()) / (size * span) - 1e-9, 0.0)

@@ -21,7 +21,7 @@ from shoal.algorithms.steps.segments import require_people
 from shoal.algorithms.steps.targets import Targets, targets_for
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.kernels import close_classes
+from shoal.kernels import around_extremes
 from shoal.protocols import Partitioner, Promises
 
 
@@ -53,6 +53,6 @@ def microaggregation(k: int) -> Cluster:
 
     def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
         nothing = targets_for((), points.shape[1])
-        return close_classes.around_extremes(points, who, k, 0, *nothing.arrays)
+        return around_extremes.around_extremes(points, who, k, 0, *nothing.arrays)
 
     return cluster

@@ -41,7 +41,7 @@ from shoal.algorithms.table.rounded_partition import RoundedPartition
 from shoal.algorithms.table.tcloseness_merge import merged
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.kernels import close_classes, exchange
+from shoal.kernels import around_extremes, assign_leftovers, exchange
 from shoal.protocols import Partitioner, Promises
 
 TRADE_OFF, MUST = 5e3, 5e7
@@ -155,7 +155,7 @@ class _ExchangeSearch:
         """The class of each record, numbered from 0; some may still be too far."""
         records = self.points.shape[1]
         if not len(self.targets.limit):
-            labels = close_classes.around_extremes(
+            labels = around_extremes.around_extremes(
                 self.points, self.who, self.k, 0, *self.targets.arrays
             )
             self._exchange(labels, MUST)
@@ -195,7 +195,7 @@ class _ExchangeSearch:
         labels = np.empty(self.points.shape[1], dtype=np.int32)
         count = 0
         for rows in blocks_of(self.points, self.targets, 8 * size, size):
-            own = _dealt(self.targets.place[rows, 0], max(len(rows) // size, 1), self.rng)
+            own = _dealt(self.targets.codes[rows, 0], max(len(rows) // size, 1), self.rng)
             labels[rows] = own + count
             count += int(own.max()) + 1
         return labels
@@ -225,7 +225,6 @@ class _ExchangeSearch:
                 self.who,
                 self.k,
                 labels,
-                classes,
                 near,
                 weight * self.unit,
                 2,
@@ -240,21 +239,21 @@ class _ExchangeSearch:
         kept[failing] = False
         number = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
         labels = number[labels]
-        exchange.hand_out(
+        assign_leftovers.assign_leftovers(
             self.rows, labels, int(kept.sum()), MUST * self.unit, *self.targets.arrays
         )
         return labels
 
 
-def _dealt(place: np.ndarray, classes: int, rng: np.random.Generator) -> np.ndarray:
+def _dealt(codes: np.ndarray, classes: int, rng: np.random.Generator) -> np.ndarray:
     """Deals the records in order of their values: a class gets one of each run of `classes`, drawn
     at random.
 
     The run in the middle takes what the division leaves, so that it moves no class far.
     """
-    records = len(place)
+    records = len(codes)
     each, spare = divmod(records, classes)
-    order = np.argsort(place, kind="stable")
+    order = np.argsort(codes, kind="stable")
     labels = np.empty(records, dtype=np.int32)
     ends = np.cumsum([classes + (spare if run == each // 2 else 0) for run in range(each)])
     for begin, end in zip(np.concatenate(([0], ends[:-1])), ends, strict=True):

@@ -26,7 +26,7 @@ from shoal.algorithms.table.tcloseness_kmeanspp import with_last_class
 from shoal.algorithms.table.tcloseness_merge import clustered
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.kernels import centres, close_classes
+from shoal.kernels import centres, from_subsets
 from shoal.protocols import Partitioner, Promises
 
 ROUNDS = 100
@@ -60,10 +60,10 @@ class TClosenessFcm(Partitioner):
 
         def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
             records = points.shape[1]
-            sensitive = sensitive_points(targets.columns, targets.place)
+            sensitive = sensitive_points(targets.columns, targets.codes)
             share = centres.fuzzy_shares(sensitive, k, rng.random(k), self.fuzzifier, ROUNDS)
             group = centres.equal_groups(np.argsort(-share.ravel(), kind="stable"), k, records)
-            labels = close_classes.from_groups(
+            labels = from_subsets.from_groups(
                 points, who, group, k, 0, False, rng.random(records // k), *targets.arrays
             )
             return with_last_class(labels) if (labels < 0).any() else labels

@@ -24,7 +24,7 @@ from shoal.algorithms.steps.targets import Targets
 from shoal.algorithms.table.tcloseness_merge import clustered
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.kernels import close_classes
+from shoal.kernels import around_extremes
 from shoal.protocols import Partitioner, Promises
 
 CANDIDATES = {
@@ -54,6 +54,6 @@ class TClosenessKFirst(Partitioner):
         k, most = promises.k, self.candidates or matrix.records
 
         def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
-            return close_classes.around_extremes(points, who, k, most, *targets.arrays)
+            return around_extremes.around_extremes(points, who, k, most, *targets.arrays)
 
         return clustered(matrix, promises, self.scale, self.block, cluster)

@@ -41,7 +41,7 @@ from shoal.algorithms.table.tcloseness_k_first import CANDIDATES
 from shoal.algorithms.table.tcloseness_merge import merged
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.kernels import centres, close_classes, exchange
+from shoal.kernels import assign_leftovers, centres, from_subsets
 from shoal.protocols import Partitioner, Promises
 
 ROUNDS = 100
@@ -102,9 +102,9 @@ class TClosenessKMeansPP(Partitioner):
     ) -> Partition:
         def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
             records = points.shape[1]
-            sensitive = sensitive_points(targets.columns, targets.place)
+            sensitive = sensitive_points(targets.columns, targets.codes)
             group = centres.k_means(sensitive, k, rng.random(k), ROUNDS)  # line 1
-            labels = close_classes.from_groups(  # lines 2 to 23
+            labels = from_subsets.from_groups(  # lines 2 to 23
                 points,
                 who,
                 group,
@@ -127,7 +127,7 @@ class TClosenessKMeansPP(Partitioner):
         classes = int(labels.max()) + 1
         if self.leftovers == "spread" and self.preset != "paper" and classes:
             rows = np.ascontiguousarray(points.T)
-            exchange.hand_out(rows, labels, classes, AN_EXCESS, *targets.arrays)
+            assign_leftovers.assign_leftovers(rows, labels, classes, AN_EXCESS, *targets.arrays)
             return labels
         return with_last_class(labels)
 

@@ -23,7 +23,7 @@ from shoal.algorithms.steps.targets import Targets, targets_of
 from shoal.algorithms.table.mdav import microaggregation
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.kernels import close_classes
+from shoal.kernels import merge_far
 from shoal.protocols import Partitioner, Promises
 
 
@@ -57,4 +57,4 @@ def clustered(
 def merged(points: np.ndarray, labels: np.ndarray, targets: Targets) -> Partition:
     """The classes after merging the farthest with its nearest until all are close enough."""
     classes = int(labels.max()) + 1
-    return Partition.of(close_classes.merge_far(points, labels, classes, *targets.arrays))
+    return Partition.of(merge_far.merge_far(points, labels, classes, *targets.arrays))

@@ -27,7 +27,7 @@ from shoal.algorithms.steps.targets import Targets
 from shoal.algorithms.table.tcloseness_merge import clustered
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.kernels import close_classes
+from shoal.kernels import from_subsets
 from shoal.protocols import Partitioner, Promises
 
 
@@ -52,9 +52,9 @@ class TClosenessTFirst(Partitioner):
 
         def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
             records = points.shape[1]
-            place, t = _ordering(targets)
+            codes, t = _ordering(targets)
             count = subsets(records, k, t)
-            return close_classes.from_subsets(points, _in_runs(place, count), count, count // 2)
+            return from_subsets.from_subsets(points, _in_runs(codes, count), count, count // 2)
 
         return clustered(matrix, promises, self.scale, self.block, cluster)
 
@@ -64,9 +64,9 @@ def _ordering(targets: Targets) -> tuple[np.ndarray, float]:
     does.
     """
     for s in range(len(targets.limit)):
-        if np.ptp(targets.place[:, s]) > 0:
-            return targets.place[:, s], float(targets.limit[s])
-    return np.zeros(len(targets.place), dtype=np.int32), 1.0
+        if np.ptp(targets.codes[:, s]) > 0:
+            return targets.codes[:, s], float(targets.limit[s])
+    return np.zeros(len(targets.codes), dtype=np.int32), 1.0
 
 
 def subsets(records: int, k: int, t: float) -> int:
@@ -80,13 +80,13 @@ def subsets(records: int, k: int, t: float) -> int:
     return count
 
 
-def _in_runs(place: np.ndarray, count: int) -> np.ndarray:
+def _in_runs(codes: np.ndarray, count: int) -> np.ndarray:
     """The run of each record, (n,) int32: equally long in the order of the values, the middle one
     longer.
     """
-    each, spare = divmod(len(place), count)
+    each, spare = divmod(len(codes), count)
     lengths = np.full(count, each)
     lengths[count // 2] += spare
-    runs = np.empty(len(place), dtype=np.int32)
-    runs[np.argsort(place, kind="stable")] = np.repeat(np.arange(count, dtype=np.int32), lengths)
+    runs = np.empty(len(codes), dtype=np.int32)
+    runs[np.argsort(codes, kind="stable")] = np.repeat(np.arange(count, dtype=np.int32), lengths)
     return runs
