@@ -199,14 +199,14 @@ def _arrivals(values: np.ndarray, piece: int = 50_000) -> Iterator[Any]:
 
 def _floor(space: Any, values: np.ndarray, k: int) -> float:
     """Every record against as many boxes as FADS keeps clusters; none of them covers it."""
-    from shoal.kernels import condense
+    from shoal.kernels import covering
 
     boxes = DELTA // k
     lo, hi = np.full((space.attributes, boxes), np.inf), np.full((space.attributes, boxes), -np.inf)
     draws = np.zeros(len(values))
-    condense.covering(values[:10], lo, hi, np.zeros(boxes), draws[:10])
+    covering.covering(values[:10], lo, hi, np.zeros(boxes), draws[:10])
     begun = time.process_time()
-    condense.covering(values, lo, hi, np.zeros(boxes), draws)
+    covering.covering(values, lo, hi, np.zeros(boxes), draws)
     return time.process_time() - begun
 
 

@@ -12,7 +12,7 @@ from shoal.algorithms.stream.fads import NEIGHBOURS, PROBES, REACH, ROUNDS, TRIE
 from shoal.binding.stream import bind_stream
 from shoal.data.space import Space
 from shoal.data.stream import Arrivals
-from shoal.kernels import condense
+from shoal.kernels import covering, grown_clusters, join_clusters, nearest_clusters, regroup
 from stream_cases import broken_rules, policy_of, run, stream_of
 
 
@@ -56,27 +56,29 @@ def buffers(draw):
 @given(case=buffers())
 def test_condensing_is_what_plain_python_finds(rule, case):
     values, people, picks, k = case
-    rules = {"knn": condense.BY_NEAREST, "paper": condense.OWN_ONLY}
+    rules = {"knn": nearest_clusters.BY_NEAREST, "paper": nearest_clusters.OWN_ONLY}
     own = space()
     near, leaf = own.scaled_positions(values), own.leaf(values)
     costs = naive_streams.Costs(near, leaf, *own.costs)
     if rule == "grow":
-        labels, count = condense.grown(near, leaf, people, picks, k, *own.costs)
+        labels, count = grown_clusters.grown(near, leaf, people, picks, k, *own.costs)
         plain, made = naive_streams.condensed(costs, people.tolist(), picks.tolist(), k, "grow")
     elif rule == "near":
-        labels, count = condense.grown_near(near, leaf, people, picks, k, 2, *own.costs)
+        labels, count = grown_clusters.grown_near(near, leaf, people, picks, k, 2, *own.costs)
         plain, made = naive_streams.condensed(
             costs, people.tolist(), picks.tolist(), k, "near", reach=2
         )
     else:
-        labels, count = condense.nearest(near, leaf, people, picks, k, rules[rule], *own.costs)
+        labels, count = nearest_clusters.nearest(
+            near, leaf, people, picks, k, rules[rule], *own.costs
+        )
         plain, made = naive_streams.condensed(
             costs, people.tolist(), picks.tolist(), k, "knn", rule == "paper"
         )
     assert count == made
     assert [None if c < 0 else c for c in labels.tolist()] == plain
     if count:
-        condense.join(near, leaf, np.zeros(0, np.int32), labels, count, *own.costs)
+        join_clusters.join(near, leaf, np.zeros(0, np.int32), labels, count, *own.costs)
         assert labels.tolist() == naive_streams.joined(costs, plain, made)
 
 
@@ -87,10 +89,12 @@ def test_regrouping_is_what_plain_python_finds_and_loses_no_more(case, tries, ro
     own = space()
     near, leaf = own.scaled_positions(values), own.leaf(values)
     costs = naive_streams.Costs(near, leaf, *own.costs)
-    labels, count = condense.nearest(near, leaf, people, picks, k, condense.BY_NEAREST, *own.costs)
+    labels, count = nearest_clusters.nearest(
+        near, leaf, people, picks, k, nearest_clusters.BY_NEAREST, *own.costs
+    )
     plain = [None if c < 0 else c for c in labels.tolist()]
     before = labels.copy()
-    condense.regrouped(near, leaf, people, labels, count, k, tries, rounds, *own.costs)
+    regroup.regrouped(near, leaf, people, labels, k, tries, rounds, *own.costs)
     wanted = naive_streams.regrouped(costs, people.tolist(), plain, count, k, tries, rounds)
     assert [None if c < 0 else c for c in labels.tolist()] == wanted
     loss = [
@@ -136,7 +140,7 @@ def test_covering_is_what_plain_python_finds(seed, boxes, n):
     ends = np.sort(rng.integers(0, 7, (boxes, 3, 2)), axis=2).astype(float)
     loss, draws = np.sort(rng.integers(0, 3, boxes)).astype(float), rng.random(n)
     lo, hi = (np.ascontiguousarray(ends[:, :, end].T) for end in (0, 1))
-    found = condense.covering(values, lo, hi, loss, draws)
+    found = covering.covering(values, lo, hi, loss, draws)
     assert found.tolist() == naive_streams.covering(
         values.tolist(), ends.tolist(), loss.tolist(), draws.tolist()
     )
@@ -144,7 +148,7 @@ def test_covering_is_what_plain_python_finds(seed, boxes, n):
 
 def test_a_missing_number_that_suppresses_is_covered_by_nothing():
     lo, hi = np.full((1, 1), -np.inf), np.full((1, 1), np.inf)
-    assert condense.covering(np.array([[np.nan]]), lo, hi, np.zeros(1), np.zeros(1)).tolist() == [
+    assert covering.covering(np.array([[np.nan]]), lo, hi, np.zeros(1), np.zeros(1)).tolist() == [
         -1
     ]
 

@@ -38,7 +38,8 @@ class Space:
     of the
     loss, adding up to 1. trees: the hierarchy of each attribute, a missing leaf included; None
     where linear.
-    base: (t,) int32 and parent, first, last, cost: the trees' nodes, see `kernels.condense`.
+    base: (t,) int32 and parent, first, last, cost: the trees' nodes, as in
+        `kernels.stream_distances`.
     grid: (d,) float64, published bounds of linear attributes are widened to multiples of it; 0 for
     none.
     """

@@ -437,7 +437,12 @@ PAPER = Paper(
     ),
     code=(
         "shoal.algorithms.stream",
-        "shoal.kernels.condense",
+        "shoal.kernels.nearest_clusters",
+        "shoal.kernels.grown_clusters",
+        "shoal.kernels.regroup",
+        "shoal.kernels.join_clusters",
+        "shoal.kernels.covering",
+        "shoal.kernels.stream_distances",
         "shoal.kernels.candidates",
         "shoal.kernels.mixed_means",
         "shoal.data.space",

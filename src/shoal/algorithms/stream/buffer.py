@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.data.stream import Arrivals, State
-from shoal.kernels import condense
+from shoal.kernels import covering
 
 NONE = np.zeros(0, dtype=np.int64)
 
@@ -95,7 +95,7 @@ class ReusableClusters:
             return np.full(len(values), -1, dtype=np.int64)
         order = np.argsort(self.loss, kind="stable")
         lo, hi = (np.ascontiguousarray(bound[order].T) for bound in (self.lo, self.hi))
-        found = condense.covering(np.ascontiguousarray(values), lo, hi, self.loss[order], draws)
+        found = covering.covering(np.ascontiguousarray(values), lo, hi, self.loss[order], draws)
         return np.where(found >= 0, order[found], -1)
 
     def snapshot(self) -> State:

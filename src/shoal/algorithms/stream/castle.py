@@ -40,7 +40,7 @@ from shoal.algorithms.stream.emission import (
 from shoal.data.partition import Partition
 from shoal.data.space import UNIT, Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
-from shoal.kernels import candidates, condense
+from shoal.kernels import candidates, join_clusters, nearest_clusters
 from shoal.protocols import StreamMethod, StreamPromises
 
 DELTA = {"help": "further records that may arrive before one leaves", "low": 2}
@@ -299,8 +299,10 @@ class CastlePublisher:
             return np.zeros(len(records), np.int32), 1
         near, leaf = self._space.scaled_positions(records.values), self._space.leaf(records.values)
         picks = self._rng(4, self._made).permutation(len(records))
-        labels, count = condense.nearest(near, leaf, people, picks, k, condense.BY_DRAW, *costs)
-        condense.join(near, leaf, people, labels, count, *costs)
+        labels, count = nearest_clusters.nearest(
+            near, leaf, people, picks, k, nearest_clusters.BY_DRAW, *costs
+        )
+        join_clusters.join(near, leaf, people, labels, count, *costs)
         return labels, count
 
     def _costs(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:

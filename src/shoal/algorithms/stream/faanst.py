@@ -48,7 +48,7 @@ from shoal.data.partition import Partition
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
 from shoal.errors import InfeasibleError
-from shoal.kernels import condense, mixed_means
+from shoal.kernels import join_clusters, mixed_means
 from shoal.protocols import StreamMethod, StreamPromises
 
 DELAYS = ("none", "passive", "proactive")
@@ -148,7 +148,9 @@ class FaanstPublisher:
         partition = self._cluster(part, must_leave, rng)
         made = self._made + np.arange(partition.count, dtype=np.int64)
         self._made += partition.count
-        lo, hi, loss = self._space.published_bounds(*boxes(part.values, partition.labels, partition.count))
+        lo, hi, loss = self._space.published_bounds(
+            *boxes(part.values, partition.labels, partition.count)
+        )
         in_one = partition.labels >= 0
         kind[rest[in_one]], cluster[rest[in_one]] = NEW, made[partition.labels[in_one]]
         kind[rest[~in_one & must_leave]] = SUPPRESS
@@ -218,7 +220,7 @@ class FaanstPublisher:
         chosen = np.flatnonzero((kept.labels >= 0) | (waiting & must_leave))
         own = kept.labels[chosen].copy()
         nobody = np.zeros(0, np.int32)
-        condense.join(
+        join_clusters.join(
             np.ascontiguousarray(near[:, chosen]),
             np.ascontiguousarray(leaf[:, chosen]),
             nobody,

@@ -50,7 +50,7 @@ from shoal.algorithms.stream.emission import (
 from shoal.data.space import Space
 from shoal.data.stream import DROP, HOLD, NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
 from shoal.errors import InputError
-from shoal.kernels import condense
+from shoal.kernels import grown_clusters, join_clusters, nearest_clusters, regroup, stream_distances
 from shoal.protocols import StreamMethod, StreamPromises
 
 NEIGHBOURS = ("near", "knn", "grow")
@@ -240,7 +240,9 @@ class FadsPublisher:
             self._space, self._promises, records, *self._greedy_condense(records, rng)
         )
         made = self._made + np.arange(partition.count, dtype=np.int64)
-        lo, hi, loss = self._space.published_bounds(*boxes(records.values, partition.labels, partition.count))
+        lo, hi, loss = self._space.published_bounds(
+            *boxes(records.values, partition.labels, partition.count)
+        )
         self._made += partition.count
         again = loss < self._parameters.tau
         self._reusable.add(made[again], lo[again], hi[again], loss[again])
@@ -261,12 +263,16 @@ class FadsPublisher:
         )
         k, nobody = self._promises.k, np.zeros(0, np.int32)
         if self._parameters.neighbour == "knn":
-            rule = condense.BY_NEAREST if self._parameters.strict else condense.OWN_ONLY
-            labels, count = condense.nearest(near, leaf, people, picks, k, rule, *costs)
+            rule = (
+                nearest_clusters.BY_NEAREST
+                if self._parameters.strict
+                else nearest_clusters.OWN_ONLY
+            )
+            labels, count = nearest_clusters.nearest(near, leaf, people, picks, k, rule, *costs)
         else:
             labels, count = self._grown(near, leaf, people, picks)
         if count:
-            condense.join(near, leaf, nobody, labels, count, *costs)
+            join_clusters.join(near, leaf, nobody, labels, count, *costs)
         return labels, count
 
     def _grown(
@@ -276,16 +282,18 @@ class FadsPublisher:
         comes first.
         """
         k, costs = self._promises.k, self._space.costs
-        order = np.argsort(-condense.rarity(near, leaf, picks[:PROBES], *costs), kind="stable")
+        order = np.argsort(
+            -stream_distances.rarity(near, leaf, picks[:PROBES], *costs), kind="stable"
+        )
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         near, leaf = np.ascontiguousarray(near[:, order]), np.ascontiguousarray(leaf[:, order])
         people, picks = people[order] if len(people) else people, place[picks]
         if self._parameters.neighbour == "grow":
-            labels, count = condense.grown(near, leaf, people, picks, k, *costs)
+            labels, count = grown_clusters.grown(near, leaf, people, picks, k, *costs)
         else:
-            labels, count = condense.grown_near(near, leaf, people, picks, k, REACH, *costs)
-            condense.regrouped(near, leaf, people, labels, count, k, TRIES, ROUNDS, *costs)
+            labels, count = grown_clusters.grown_near(near, leaf, people, picks, k, REACH, *costs)
+            regroup.regrouped(near, leaf, people, labels, k, TRIES, ROUNDS, *costs)
         return labels[place], count
 
     def snapshot(self) -> State:

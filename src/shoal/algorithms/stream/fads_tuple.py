@@ -37,7 +37,7 @@ from shoal.algorithms.stream.emission import (
 )
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
-from shoal.kernels import condense
+from shoal.kernels import nearest_clusters
 from shoal.protocols import StreamMethod, StreamPromises
 
 
@@ -154,7 +154,7 @@ class FadsTuplePublisher:
         have = people.max() + 1 if len(people) else len(part)
         k = self._promises.k
         while k <= have:
-            member = condense.around(near, leaf, people, 0, k, *self._space.costs)
+            member = nearest_clusters.around(near, leaf, people, 0, k, *self._space.costs)
             if (
                 not self._promises.needs_more_than_k
                 or self._promises.holds(part, np.where(member, 0, -1).astype(np.int32), 1)[0]
