@@ -123,7 +123,9 @@ def _baselines(asked: Asked, given: Given) -> Iterator[Figure]:
             f"Adult, no suppression: {method.name}", "CPU s", (time.process_time() - started,)
         )
         yield Figure(
-            f"Adult, no suppression: {method.name}'s score", "share", (cut.search_statistics["score"],)
+            f"Adult, no suppression: {method.name}'s score",
+            "share",
+            (cut.search_statistics["score"],),
         )
 
 

@@ -83,7 +83,8 @@ def test_a_column_that_is_nearly_named_like_one_of_the_policy_is_asked_about(ref
         "did you mean 'age' for 'aeg', 'charge' for 'chrage'? name them",
     )
     assert (
-        "'age', 'charge': in the policy, not in the data; take them out or correct the name" in message
+        "'age', 'charge': in the policy, not in the data; take them out or correct the name"
+        in message
     )
 
 
@@ -597,7 +598,10 @@ def test_what_an_audit_would_not_look_at_is_refused(workplace, shoal, command, s
     ("command", "says"),
     [
         (("publish", "--k", "ten"), "--k: is not a whole number; write for instance --k 10"),
-        (("sample", "patients", "-n", "ten"), "-n: is not a whole number; write for instance -n 10"),
+        (
+            ("sample", "patients", "-n", "ten"),
+            "-n: is not a whole number; write for instance -n 10",
+        ),
         (
             ("stream", "--deadline", "soon"),
             "--deadline: is not a number; write for instance --deadline 1.5",

@@ -1,4 +1,4 @@
-"""Compiled code finds a place, or gets one; and it is compiled again when a kernel that it uses has changed."""
+"""Compiled code finds a place or gets one, and its cache follows the code that it imports."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_progress_tells_that_a_function_is_compiled_and_nothing_when_it_is_calle
 
 
 def kernels_in(folder):
-    """A copy of the package in `folder` with a kernel `caller` that reaches `helper` through `between`."""
+    """A copy of the package with a kernel `caller` that reaches `helper` through `between`."""
     package = folder / "shoal"
     (package / "kernels").mkdir(parents=True)
     (package / "__init__.py").touch()

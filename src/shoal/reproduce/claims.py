@@ -22,7 +22,7 @@ def lies_above(curve: str, y: str, x: str) -> Judge:
 
 
 def rises(y: str, x: str) -> Judge:
-    """No curve falls at any step of x, and all end higher than they began; level steps are reported."""
+    """No curve falls at any step of x, and all end higher; level steps are reported."""
 
     def judge(view: View) -> ClaimFinding:
         curves = {curve: view.points(curve, y, x) for curve in view.curves}

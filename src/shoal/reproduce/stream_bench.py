@@ -109,7 +109,11 @@ class StreamBench:
         kinds, loss, longest = np.zeros(len(KINDS), np.int64), 0.0, 0
         for one in released:
             loss_of.update(
-                zip(one.made.tolist(), space.published_bounds(one.lo, one.hi)[2].tolist(), strict=True)
+                zip(
+                    one.made.tolist(),
+                    space.published_bounds(one.lo, one.hi)[2].tolist(),
+                    strict=True,
+                )
             )
             loss += sum(loss_of[number] for number in one.cluster.tolist())
             kinds += np.bincount(one.kind, minlength=len(KINDS))
