@@ -10,7 +10,7 @@ from test_full_domain import SHARES, bound, tables
 
 import naive_lattice
 import shoal
-from shoal.algorithms.steps.lattice import METRICS
+from shoal.algorithms.steps.lattice_costs import METRICS
 from shoal.algorithms.table.datafly import Datafly
 from shoal.algorithms.table.full_domain import FullDomain
 from shoal.algorithms.table.incognito import Incognito

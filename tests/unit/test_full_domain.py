@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_lattice
-from shoal.algorithms.steps.lattice import METRICS, Lattice
+from shoal.algorithms.steps.lattice import Lattice
+from shoal.algorithms.steps.lattice_costs import METRICS
 from shoal.algorithms.table.full_domain import FullDomain
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Hierarchy

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from shoal.data.hierarchies import Hierarchy
 from shoal.data.hierarchies.bins import Bins
 from shoal.data.hierarchies.dates import Dates
-from shoal.data.hierarchies.diagnostics import refuse_misfits
+from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.order import Order
 from shoal.data.hierarchies.prefix import Prefix
@@ -294,6 +294,6 @@ def test_a_value_that_is_its_own_root_is_still_a_leaf():
     "maker", [Order(("a", "b")), Tree.from_spec(["a", "b"])], ids=["order", "tree"]
 )
 def test_values_that_are_not_listed_are_refused(maker):
-    refuse_misfits(maker, texts("a"))
+    refuse_values_without_leaf(maker, texts("a"))
     with pytest.raises(InputError, match=r"^2 distinct values of 3 \(number 1, 3\)"):
         maker.make(texts("<odd>", "a", "<even>"))

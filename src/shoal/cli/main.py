@@ -32,7 +32,7 @@ from shoal.errors import InputError, ShoalError
 from shoal.version import VERSION
 
 INTERRUPTED = 130
-OUR_BUG = 70
+INTERNAL_ERROR = 70
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 YOUNG_OBJECTS = 100_000
 SOON = 0.05  # seconds until a stop is tried again
@@ -87,7 +87,7 @@ def run() -> NoReturn:
     gc.set_threshold(
         YOUNG_OBJECTS
     )  # most of a short command is imports, which leave no garbage to look for
-    status = OUR_BUG
+    status = INTERNAL_ERROR
 
     def leave() -> None:
         """Ends at once: taking every library apart costs more than publishing a small table."""
@@ -136,7 +136,7 @@ def status_of(arguments: list[str]) -> int:
         ):  # but not this one, which is Typer's way to stop
             _say("standard output: was closed before all was shown; keep its reader open", ())
             return InputError.exit_status
-        return stop.code if isinstance(stop.code, int) else OUR_BUG
+        return stop.code if isinstance(stop.code, int) else INTERNAL_ERROR
     except typer.TyperException as usage:
         if not usage.format_message():  # the help was shown instead
             return 2
@@ -158,11 +158,11 @@ def status_of(arguments: list[str]) -> int:
             raise
         # an exception's own text may hold cell values, so only its kind is shown
         _say(
-            f"our own bug ({type(bug).__name__}); run again with SHOAL_DEBUG=1 and report the"
+            f"internal error ({type(bug).__name__}); run again with SHOAL_DEBUG=1 and report the"
             " trace",
             (),
         )
-        return OUR_BUG
+        return INTERNAL_ERROR
 
 
 def _in_our_words(usage: str) -> str:

@@ -8,49 +8,27 @@ shown as its author wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from shoal.data.certificate import Certificate
-from shoal.data.release import PublishedColumn, Release
-from shoal.data.schema import Attribute, Kind, Missing, Role, Schema, Shown
-from shoal.data.truth import Truth
+from shoal.data.release import PublishedColumn
+from shoal.data.schema import Attribute, Kind, Role, Shown
 from shoal.jobs.audit.audit import AuditResult
 from shoal.jobs.publish.publish import Outcome
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports import charts
 from shoal.reports.distributions import Distribution, distributions, least_shown
+from shoal.reports.limits import limits
+from shoal.reports.measured import Measured, number_text, percent_text, policy_text
 from shoal.reports.pages import render_template, write_page
 from shoal.reports.text import downstream_sentences, explanation_sentences
 from shoal.utility.class_sizes import class_sizes
 from shoal.utility.generalized_loss import GeneralizedLoss
-
-
-@dataclass(frozen=True)
-class Measured:
-    """All that a report says: one release under one policy. truth: None where the original is not
-    at hand.
-
-    reasons: why records are suppressed, with how many.
-    """
-
-    certificate: Certificate
-    release: Release
-    schema: Schema
-    policy: Policy
-    truth: Truth | None
-    reasons: dict[str, int]
-
-    @property
-    def unit(self) -> str:
-        """What classes are counted in."""
-        return "people" if self.certificate["counted"] == "subjects" else "records"
 
 
 def write_report(outcome: Outcome, policy: Policy, path: Path) -> None:
@@ -126,7 +104,7 @@ def _content(measured: Measured) -> dict[str, Any]:
             if "explanation" in certificate
             else []
         ),
-        "limits": list(_limits(measured)),
+        "limits": list(limits(measured)),
         "command": _command(measured),
         "policy": policy_text(measured.policy),
         "method": _method(certificate),
@@ -359,128 +337,6 @@ def _suppressions(measured: Measured) -> list[dict[str, Any]]:
 # What it does not promise
 
 
-ORDERS = {
-    "input": (
-        "Rows stand in the order of the input. Anyone who knows that order, such as an alphabetical"
-        " list, can tell who is who; 'render: {order: shuffled}' in the policy mixes them."
-    ),
-    "shuffled": (
-        "Rows were mixed. Their order follows from what they show and the seed alone, so it tells"
-        " nothing about the order of the input, even to those who have the seed."
-    ),
-}
-
-
-def _limits(measured: Measured) -> Iterator[dict[str, str]]:
-    schema, certificate = measured.schema, measured.certificate
-    if certificate["counted"] == "rows":
-        yield {
-            "what": "Rows were counted, not people.",
-            "why": (
-                "The file does not say who a record belongs to. A person with several records hides"
-                " among fewer others than the figures say."
-            ),
-        }
-    yield from _sensitive_limits(measured)
-    yield {
-        "what": "Several releases.",
-        "why": (
-            "Anyone with another release about the same people can intersect the two. This report"
-            " looks at this one alone."
-        ),
-    }
-    yield {
-        "what": "Other knowledge.",
-        "why": (
-            "The promises hold against somebody who knows"
-            f" {', '.join(a.name for a in schema.quasi)}. They say nothing about an attacker who"
-            " knows more: a sensitive value of somebody, or one that somebody can't have."
-        ),
-    }
-    means = [a.name for a in schema.quasi if a.shown is not Shown.RANGE]
-    if means:
-        yield {
-            "what": f"Means of {', '.join(means)}.",
-            "why": (
-                "Anyone who knows all values of a class but one can compute that one. Without a"
-                " range beside it, a mean does not tell how far values lie from it."
-            ),
-        }
-    plain = [a.name for a in schema.with_role(Role.PLAIN)]
-    if plain:
-        yield {
-            "what": "Columns that pass through.",
-            "why": (
-                f"{', '.join(plain)}: published as they are, on the word of the policy that nobody"
-                " can be recognised by them."
-            ),
-        }
-    if schema.with_role(Role.IDENTIFIER) and any(a.pseudonym for a in schema.attributes):
-        yield {
-            "what": "Pseudonyms.",
-            "why": "Records of one person carry one pseudonym and can be put side by side.",
-        }
-    yield {"what": "The order of the rows.", "why": ORDERS[schema.render.order]}
-    if schema.missing is Missing.SUPPRESS and certificate["records"]["suppressed"]:
-        yield {
-            "what": "Suppressed records.",
-            "why": (
-                "They are in no class and count in no promise; their other columns are still"
-                " published where the policy allows it."
-            ),
-        }
-    yield {
-        "what": "Statistics about groups.",
-        "why": (
-            "The release is meant to be learned from. What is true of most people of an age or a"
-            " place is true of those who are not in it, too; this is not differential privacy."
-        ),
-    }
-
-
-def _sensitive_limits(measured: Measured) -> Iterator[dict[str, str]]:
-    """How far sensitive values are protected, attribute by attribute."""
-    sensitive = {p: set(p.sensitive) for p in measured.policy.build_promises()}
-    agreed = _agreeing_classes(measured.release)
-    classes = measured.release.classes.count
-    for attribute in measured.schema.sensitive:
-        models = sorted({p.model for p, names in sensitive.items() if attribute.name in names})
-        found = (
-            f"In {agreed[attribute.name]:,} of {classes:,} classes all records agree on it, so"
-            " everyone who is known to be in such a class has that value."
-        )
-        if not models:
-            yield {
-                "what": f"Sensitive values of {attribute.name}.",
-                "why": (
-                    "No promise was asked for it, so a class hides who has which value, but not"
-                    f" which values there are. {found}"
-                ),
-            }
-        elif "t-closeness" not in models:
-            yield {
-                "what": f"Good guesses about {attribute.name}.",
-                "why": (
-                    f"{' and '.join(models)} keeps several values possible, but some may be far"
-                    " likelier in a class than in the whole table; t-closeness bounds that."
-                ),
-            }
-
-
-def _agreeing_classes(release: Release) -> dict[str, int]:
-    """Classes in which every record has the same value, by sensitive attribute."""
-    kept = np.flatnonzero(release.classes.labels >= 0)
-    labels = release.classes.labels[kept]
-    found = {}
-    for name, column in release.classes.sensitive.items():
-        codes = column.codes[kept]
-        one = np.zeros(release.classes.count, dtype=np.int64)
-        one[labels] = codes
-        differ = np.bincount(labels[codes != one[labels]], minlength=release.classes.count)
-        found[name] = int((differ == 0).sum())
-    return found
-
-
 # How to repeat it
 
 
@@ -517,32 +373,4 @@ def _command(measured: Measured) -> str:
     )
 
 
-def policy_text(policy: Policy) -> str:
-    """The policy as YAML that can be used again, overrides of the command line included."""
-    content = policy.model.model_dump(mode="json", exclude_unset=True)
-    return yaml.safe_dump(
-        content, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100
-    )
-
-
 # Figures in words
-
-
-def number_text(value: object) -> str:
-    """A figure with separators and at most six digits behind what matters; other things as they
-    are.
-    """
-    if value is None:
-        return "none"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return str(value)
-    if isinstance(value, int) or value.is_integer():
-        return f"{int(value):,}"
-    return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
-
-
-def percent_text(share: float | None) -> str:
-    """A share in percent with one digit, two below one percent."""
-    if share is None:
-        return "not known"
-    return f"{100 * share:.1f} %" if share == 0 or abs(share) >= 0.01 else f"{100 * share:.2g} %"

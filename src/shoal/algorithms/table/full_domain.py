@@ -32,28 +32,22 @@ whole table being who is left, until none does.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.lattice import (
-    METRICS,
-    Lattice,
-    Node,
-    NodeGroups,
-    NodeScore,
-    account,
-    levels_given,
-)
+from shoal.algorithms.steps.lattice import Lattice, NodeScore, account, levels_given
+from shoal.algorithms.steps.lattice_costs import METRICS
+from shoal.algorithms.steps.levels import Node, NodeGroups
+from shoal.algorithms.steps.part_promises import PartPromises
 from shoal.algorithms.steps.segments import require_people
-from shoal.data.classes import Population, SensitiveColumn
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
-from shoal.protocols import AnonymityRequirement, Promises, PromiseTerms, Recoder
+from shoal.protocols import Promises, Recoder
 
 LARGEST = 2_000_000  # nodes that are searched one and all
 SEARCHES = ("auto", "optimal", "bottom-up", "top-down")
@@ -167,7 +161,7 @@ class FullDomain(Recoder):
     ) -> Cut | None:
         """The same search among the suppressed records; None where it would save nobody."""
         rest = np.flatnonzero(suppressed)
-        part, asked = matrix.take(rest), _Part(promises, rest, len(suppressed))
+        part, asked = matrix.take(rest), PartPromises(promises, rest, len(suppressed))
         if part.people < promises.k:
             return None
         try:
@@ -482,47 +476,3 @@ class _ClassCache:
             self._places.append(place)
             self._classes.append(classes)
         return classes
-
-
-class _Part(Promises):
-    """Promises asked about some of the records of a table."""
-
-    def __init__(self, promises: Promises, rows: np.ndarray, records: int) -> None:
-        self.k = promises.k
-        self.needs_more_than_k = promises.needs_more_than_k
-        self._promises = promises
-        self._rows = rows
-        self._records = records
-
-    @property
-    def terms(self) -> tuple[PromiseTerms, ...]:
-        return self._promises.terms
-
-    @property
-    def sensitive(self) -> Mapping[str, SensitiveColumn]:
-        """The sensitive columns of these records."""
-        whole = self._promises.sensitive.items()
-        return {name: replace(column, codes=column.codes[self._rows]) for name, column in whole}
-
-    @property
-    def qids(self) -> tuple[AnonymityRequirement, ...]:
-        return self._promises.qids
-
-    def holds(
-        self,
-        labels: np.ndarray,
-        count: int,
-        quasi: Mapping[str, np.ndarray] | None = None,
-        population: Mapping[str, Population] | None = None,
-    ) -> np.ndarray:
-        return self._promises.holds(
-            self._whole(labels, -1),
-            count,
-            {name: self._whole(codes, 0) for name, codes in (quasi or {}).items()},
-        )
-
-    def _whole(self, values: np.ndarray, rest: int) -> np.ndarray:
-        """The values carried to all records."""
-        whole = np.full(self._records, rest, dtype=values.dtype)
-        whole[self._rows] = values
-        return whole

@@ -27,7 +27,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.lattice import METRICS, Lattice, Node, NodeScore, account
+from shoal.algorithms.steps.lattice import Lattice, NodeScore, account
+from shoal.algorithms.steps.lattice_costs import METRICS
+from shoal.algorithms.steps.levels import Node
 from shoal.algorithms.steps.segments import require_people
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.hierarchies.diagnostics import refuse_misfits
+from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.errors import InputError
 
@@ -67,7 +67,7 @@ class Bins:
 
     def make(self, values: np.ndarray) -> Hierarchy:
         """Every distinct value under its intervals, by number; without values the root alone."""
-        refuse_misfits(self, values)
+        refuse_values_without_leaf(self, values)
         if not len(values):
             return Hierarchy.from_paths([["*"]])
         numbers = sorted((Decimal(value), value) for value in set(values))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.hierarchies.diagnostics import refuse_misfits
+from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.errors import InputError
 
@@ -61,7 +61,7 @@ class Dates:
 
     def make(self, values: np.ndarray) -> Hierarchy:
         """Every distinct value under its periods, by time; without values the root alone."""
-        refuse_misfits(self, values)
+        refuse_values_without_leaf(self, values)
         if not len(values):
             return Hierarchy.from_paths([["*"]])
         times = sorted((time, value) for value in set(values) if (time := _time(value)) is not None)

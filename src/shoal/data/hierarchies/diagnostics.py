@@ -76,7 +76,7 @@ def values_without_leaf(
     ]
 
 
-def refuse_misfits(rule: Rule, values: np.ndarray) -> None:
+def refuse_values_without_leaf(rule: Rule, values: np.ndarray) -> None:
     """Raises InputError where a maker has no place for some of the values."""
     findings = values_without_leaf(rule, "", values)
     if findings:

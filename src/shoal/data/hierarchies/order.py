@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.hierarchies.diagnostics import refuse_misfits
+from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.labels import as_label
 from shoal.errors import InputError
@@ -55,7 +55,7 @@ class Order:
 
     def make(self, values: np.ndarray) -> Hierarchy:
         """All listed values; raises InputError where one of these isn't among them."""
-        refuse_misfits(self, values)
+        refuse_values_without_leaf(self, values)
         paths = [[value] for value in self.values]
         spans = [
             (i, i) for i in range(len(paths))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.hierarchies.diagnostics import refuse_misfits
+from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.labels import as_label
 from shoal.errors import InputError
@@ -51,7 +51,7 @@ class Tree:
 
     def make(self, values: np.ndarray) -> Hierarchy:
         """The whole tree; raises InputError where one of the values is no leaf."""
-        refuse_misfits(self, values)
+        refuse_values_without_leaf(self, values)
         return Hierarchy.from_paths(self.paths)
 
 

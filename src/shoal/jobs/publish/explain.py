@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.algorithms.steps.lattice import Lattice, Node
+from shoal.algorithms.steps.lattice import Lattice
+from shoal.algorithms.steps.levels import Node
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix

@@ -1,0 +1,145 @@
+"""What a node of the lattice costs, by each metric, and its floor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.algorithms.steps.levels import Levels, Node, NodeGroups
+from shoal.data.matrix import Matrix
+from shoal.errors import InputError
+from shoal.kernels import lattice as kernel
+
+METRICS = (
+    "loss",
+    "discernibility",
+    "discernibility-star",
+    "average-class-size",
+    "height",
+    "precision",
+    "entropy",
+    "ambiguity",
+)
+
+
+_EXACT = 1 << 63
+
+
+class LatticeCosts:
+    """A metric, made ready for the nodes of one lattice.
+
+    means: for each attribute, the part of a node's floor that its level alone tells; (levels,).
+    """
+
+    def __init__(self, matrix: Matrix, levels: Levels, metric: str, k: int) -> None:
+        if metric not in METRICS:
+            raise InputError(f"metric must be one of {', '.join(METRICS)}")
+        self.metric, self.levels, self.records, self.k = metric, levels, max(matrix.records, 1), k
+        self.means: list[np.ndarray] = []
+        self.values = np.zeros(0)
+        tables, tops = [], []
+        for j in range(matrix.attributes):
+            table = _TABLES[metric](matrix, levels, j) if metric in _TABLES else None
+            if table is None:
+                self.means.append(
+                    np.arange(len(levels.place[j]), dtype=np.float64) * (metric == "height")
+                )
+                continue
+            tables.append(table)
+            tops.append(table[-1, levels.present[j] > 0].max(initial=0.0))
+        if metric == "ambiguity":
+            self.values, self.top = (
+                np.concatenate([t.ravel() for t in tables]),
+                float(np.prod(tops)),
+            )
+            self.means = [np.zeros(len(place)) for place in levels.place]
+        elif tables:
+            self._additive(matrix, tables)
+
+    def _additive(self, matrix: Matrix, tables: list[np.ndarray]) -> None:
+        """Costs that add up over the cells: each level has a mean, a suppressed cell costs what the
+        root would.
+        """
+        weights = [count / self.records for count in self.levels.present]
+        whole = (
+            sum(float(table[-1] @ weight) for table, weight in zip(tables, weights, strict=True))
+            or 1.0
+        )
+        self.means = [table @ weight / whole for table, weight in zip(tables, weights, strict=True)]
+        drops = [(table[-1] - table).ravel() for table in tables]
+        self.values = np.concatenate(drops) / whole / self.records
+
+    def of(
+        self, classes: NodeGroups, node: Node, failing: np.ndarray, suppressed: int
+    ) -> tuple[float, float]:
+        """Floor and penalty of a node."""
+        levels, n = self.levels, self.records
+        size = classes.size.astype(np.float64)
+        if self.metric == "average-class-size":
+            kept = len(size) - int(failing.sum()) + (suppressed > 0)
+            floor = n / len(size) / self.k
+            return floor, n / max(kept, 1) / self.k - floor
+        if self.metric.startswith("discernibility"):
+            penalty = float((size[failing] * (n - size[failing])).sum())
+            return float(size @ size), penalty if self.metric == "discernibility" else 0.0
+        place = np.array([levels.place[j][level] for j, level in enumerate(node)], dtype=np.int64)
+        if self.metric == "ambiguity":
+            total, failed = kernel.multiplied(levels.codes, *classes, failing, self.values, place)
+            return total / n, (suppressed * self.top - failed) / n
+        floor = sum(float(means[level]) for means, level in zip(self.means, node, strict=True))
+        if self.metric == "height" or not suppressed:
+            return floor, 0.0
+        return floor, float(kernel.summed(levels.codes, *classes, failing, self.values, place))
+
+
+def _weight(matrix: Matrix, j: int) -> float:
+    """The weight of an attribute; 0 where there is nothing to lose."""
+    if not matrix.is_tree(j):
+        return float(matrix.scale[j] * matrix.reach[j])
+    return float(matrix.width[matrix.nodes_at(j, int(matrix.heights[j]))[0]])
+
+
+def _losses(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
+    """Normalised width of every code's span, (levels, codes)."""
+    if not matrix.is_tree(j):
+        return np.array([[0.0], [_weight(matrix, j)]]) * np.ones(len(levels.present[j]))
+    return matrix.width[_nodes(matrix, levels, j)]
+
+
+def _precision(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
+    """Level over height (Sweeney 2002), (levels, codes)."""
+    height = int(matrix.heights[j])
+    steps = np.arange(height + 1) / max(height, 1) * _weight(matrix, j)
+    return steps[:, None] * np.ones(len(levels.present[j]))
+
+
+def _entropies(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
+    """Bits lost by telling only the span (Gionis, Tassa 2009), by how often values occur in the
+    column.
+    """
+    present = levels.present[j].astype(np.float64)
+    counts = []
+    for level in range(int(matrix.heights[j]) + 1):
+        group = levels.at(j, level)
+        counts.append(np.bincount(group, weights=present)[group])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bits = np.log2(np.array(counts)) - np.log2(present)
+    return np.where(present > 0, bits, 0.0) * _weight(matrix, j)
+
+
+def _breadths(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
+    """Values that a cell may stand for (Goldberger, Tassa 2010), (levels, codes)."""
+    if not matrix.is_tree(j):
+        whole = max(matrix.reach[j] + 1, len(np.unique(matrix.codes[:, j])))
+        return np.array([[1.0], [whole]]) * np.ones(len(levels.present[j]))
+    nodes = _nodes(matrix, levels, j)
+    return matrix.last[nodes] - matrix.first[nodes] + 1.0
+
+
+def _nodes(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
+    """The node of every code of a tree at every level, (levels, codes)."""
+    return np.array(
+        [matrix.nodes_at(j, level)[levels.values[j]] for level in range(int(matrix.heights[j]) + 1)]
+    )
+
+
+_TABLES = {"loss": _losses, "precision": _precision, "entropy": _entropies, "ambiguity": _breadths}

@@ -1,0 +1,62 @@
+"""What a report of a release is drawn from, and how its figures read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import yaml
+
+from shoal.data.certificate import Certificate
+from shoal.data.release import Release
+from shoal.data.schema import Schema
+from shoal.data.truth import Truth
+from shoal.policy.policy import Policy
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All that a report says: one release under one policy. truth: None where the original is not
+    at hand.
+
+    reasons: why records are suppressed, with how many.
+    """
+
+    certificate: Certificate
+    release: Release
+    schema: Schema
+    policy: Policy
+    truth: Truth | None
+    reasons: dict[str, int]
+
+    @property
+    def unit(self) -> str:
+        """What classes are counted in."""
+        return "people" if self.certificate["counted"] == "subjects" else "records"
+
+
+def policy_text(policy: Policy) -> str:
+    """The policy as YAML that can be used again, overrides of the command line included."""
+    content = policy.model.model_dump(mode="json", exclude_unset=True)
+    return yaml.safe_dump(
+        content, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100
+    )
+
+
+def number_text(value: object) -> str:
+    """A figure with separators and at most six digits behind what matters; other things as they
+    are.
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, int) or value.is_integer():
+        return f"{int(value):,}"
+    return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
+
+
+def percent_text(share: float | None) -> str:
+    """A share in percent with one digit, two below one percent."""
+    if share is None:
+        return "not known"
+    return f"{100 * share:.1f} %" if share == 0 or abs(share) >= 0.01 else f"{100 * share:.2g} %"
