@@ -1,13 +1,14 @@
-# Every target sets up what it needs in .venv (bench: .venv-bench), works twice in a row, and offline after the first time.
+# Every target sets up what it needs in .venv (bench and mutants: .venv-bench, .venv-mutants), works twice in a row, and offline after the first time.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench/bin
+MUTANTS := .venv-mutants/bin
 READY := $(VENV)/.ready
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs man wheel services clean
+.PHONY: help demo test check bench mutants docs man wheel services clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
@@ -50,6 +51,11 @@ bench: ## the figures that the docs claim, side by side with a floor or a peer
 	$(BENCH)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuse]'
 	$(BENCH)/python benchmarks/run.py
 
+mutants: ## changes in the auditor's code that no test notices: all of them (hours), or SAMPLE=100 of each part
+	@test -x $(MUTANTS)/mutmut || $(PYTHON) -m venv .venv-mutants
+	$(MUTANTS)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' mutmut
+	$(MUTANTS)/python benchmarks/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
+
 services: ## a Kafka broker for the tests that want one (needs Maven and Java 17)
 	mvn -q -B -f tests/services/kafka/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(abspath .services/kafka)
 
@@ -70,4 +76,4 @@ wheel: $(READY) ## wheel and source archive in dist/, built twice to see that bo
 		[print(hashlib.sha256(p.read_bytes()).hexdigest(), p, sep='  ') for p in sorted(pathlib.Path().iterdir())]"
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) .venv-bench .services demo build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-bench .venv-mutants mutants .services demo build dist docs/_build .pytest_cache .mypy_cache .ruff_cache

@@ -13,12 +13,18 @@ from hypothesis import HealthCheck, settings
 from shoal.cli.main import status_of
 from shoal.samples import patients
 
-# how long an example takes says nothing: machines are shared, and kernels compile on their first
-# call new examples at every run, but for what decides whether a change lands: that must not fail
-# for what it did not change
+# How long an example takes says nothing: machines are shared, and kernels compile on their first
+# call. Every run draws new examples, except the one that decides whether a change lands: that must
+# not fail for what the change did not touch. `make mutants` runs the tests thousands of times: it
+# asks for few examples, always the same.
 SAME_EXAMPLES = os.environ.get("SHOAL_SAME_EXAMPLES") == "1"
+EXAMPLES = int(os.environ.get("SHOAL_EXAMPLES", settings.default.max_examples))
 settings.register_profile(
-    "shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=SAME_EXAMPLES
+    "shoal",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=SAME_EXAMPLES,
+    max_examples=EXAMPLES,
 )
 settings.load_profile("shoal")
 
