@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.data.cut import Cut
+from shoal.data.matrix import Matrix
 from shoal.policy import registry
 from strategies import policies_with_tables, without_means
 
@@ -159,6 +160,66 @@ def test_a_quasi_identifier_in_no_promise_is_refused(publish_cut):
     asked = [{"model": "k-anonymity", "attributes": ["at"], "k": 2}]
     with pytest.raises(shoal.InputError, match=r"'sex'.*no k-anonymity promise"):
         publish_cut(frame, policy(attributes) | {"promises": asked}, levels(1, 0))
+
+
+def matrix_of(codes):
+    """A matrix of linear attributes; only its codes and heights matter."""
+    codes = np.array(codes, dtype=np.int32)
+    d = codes.shape[1]
+    empty = np.zeros(0, dtype=np.int32)
+    return Matrix(
+        codes,
+        scale=np.ones(d),
+        base=np.full(d, -1, dtype=np.int32),
+        parent=empty,
+        last=empty,
+        width=np.zeros(0),
+        heights=np.ones(d, dtype=np.int32),
+    )
+
+
+def test_a_cut_at_levels_suppresses_nobody_unless_it_says_whom():
+    matrix = matrix_of([[3, 0], [1, 2], [0, 1]])
+    made = Cut.at_levels(matrix, (1, 0), search_statistics={"searched": 4})
+    assert made.suppressed.dtype == bool
+    assert made.suppressed.tolist() == [False] * 3
+    assert made.levels == (1, 0)
+    assert made.search_statistics == {"searched": 4}
+    assert [starts.tolist() for starts in made.starts] == [
+        matrix.starts_at(0, 1).tolist(),
+        matrix.starts_at(1, 0).tolist(),
+    ]
+    some = np.array([False, True, False])
+    assert Cut.at_levels(matrix, (1, 0), some).suppressed.tolist() == some.tolist()
+
+
+def test_a_code_lies_in_the_last_span_that_starts_at_or_before_it():
+    cut = Cut((np.array([0]), np.array([0, 3, 4, 9])), np.zeros(1, dtype=bool))
+    codes = np.arange(11)
+    spans = cut.spans(1, codes)
+    assert spans.dtype == np.int32
+    assert spans.tolist() == [sum(start <= code for start in (3, 4, 9)) for code in codes]
+    assert cut.spans(0, codes).tolist() == [0] * 11
+
+
+@given(st.data())
+def test_every_record_shows_the_first_cut_that_does_not_suppress_it(data):
+    rounds = data.draw(st.integers(1, 4))
+    waiting = list(range(data.draw(st.integers(0, 8))))
+    expected = dict.fromkeys(waiting, -1)
+    marks = []
+    for which in range(rounds):
+        marked = data.draw(st.lists(st.booleans(), min_size=len(waiting), max_size=len(waiting)))
+        marks.append(np.array(marked, dtype=bool))
+        expected |= {i: which for i, later in zip(waiting, marked, strict=True) if not later}
+        waiting = [i for i, later in zip(waiting, marked, strict=True) if later]
+    cut = None
+    for suppressed in reversed(marks):
+        cut = Cut((), suppressed, next_round=cut)
+    assert [made.suppressed.tolist() for made in cut.rounds] == [m.tolist() for m in marks]
+    shown = cut.round_of_record()
+    assert shown.dtype == np.int32
+    assert shown.tolist() == list(expected.values())
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -48,6 +48,18 @@ def test_some_quasi_identifiers_are_measured_on_their_equal_cells(classes, data)
     assert KAnonymity(2, ("a", "b")).measure(shown).tolist() == expected
 
 
+def test_cells_of_many_wide_attributes_are_told_apart():
+    """Five times 16 bits do not fit one 64-bit key: the first attribute would be lost."""
+    labels = np.array([0, 1, 0, -1, 2, 2, 2], dtype=np.int32)
+    wide = 2**16 - 1
+    first = np.array([0, 1, 0, 0, wide, wide, wide], dtype=np.int32)
+    rest = np.array([5, 5, 5, 5, wide, wide, 0], dtype=np.int32)
+    quasi = {"a": first} | dict.fromkeys("bcde", rest)
+    shown = Classes(labels, 4, quasi=quasi)
+    assert KAnonymity(2, tuple("abcde")).measure(shown).tolist() == [2, 1, 1, 0]
+    assert KAnonymity(2, ("e", "d", "c", "b", "a")).measure(shown).tolist() == [2, 1, 1, 0]
+
+
 @given(published.classes())
 def test_unknown_cells_make_the_classes_stand_in(classes):
     assert (KAnonymity(3, ("a",)).holds(classes) == KAnonymity(3).holds(classes)).all()
