@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import polars as pl
 import pytest
@@ -85,6 +88,43 @@ def test_people_who_fit_no_class_break_a_least_chance():
     assert DeltaPresence(0.5, "p").holds(classes).all()
     assert not DeltaPresence(0.5, "p", 0.1).holds(classes).any()
     assert DeltaPresence(0.5, "p", 0.1).report(classes)["measured_min"] == 0.0
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), min_size=1, max_size=6),
+    st.sampled_from([(0.0, 0.5), (0.2, 0.6), (0.25, 0.75), (0.1, 1.0)]),
+    st.integers(0, 1),
+)
+def test_chances_are_people_of_the_class_by_people_who_fit(pairs, bounds, outside):
+    sizes, fits = zip(*((size, max(size, fit)) for size, fit in pairs), strict=True)
+    labels = np.repeat(np.arange(len(sizes)), sizes).astype(np.int32)
+    population = {"p": Population(np.array(fits), outside)}
+    classes = Classes(labels, len(sizes), population=population)
+    least, most = (Fraction(str(bound)) for bound in bounds)
+    promise = DeltaPresence(bounds[1], "p", bounds[0])
+    shares = [Fraction(size, fit) if size else None for size, fit in zip(sizes, fits, strict=True)]
+    assert promise.holds(classes).tolist() == [
+        share is not None and least <= share <= most and not (outside and least) for share in shares
+    ]
+    known = [float(share) for share in shares if share is not None]
+    expected = [math.nan if share is None else float(share) for share in shares]
+    assert promise.measure(classes) == pytest.approx(expected, nan_ok=True)
+    if known:
+        assert promise.report(classes)["measured_min"] == (0.0 if outside else min(known))
+    for k in (2, 4):
+        assert KMap(k, "p").holds(classes).tolist() == [
+            size > 0 and fit >= k for size, fit in zip(sizes, fits, strict=True)
+        ]
+        assert KMap(k, "p").measure(classes).tolist() == list(fits)
+
+
+@pytest.mark.parametrize(
+    ("people", "nearest"), [(9, None), (5, None), (4, "k = 4"), (2, "k = 2"), (1, "no k")]
+)
+def test_the_nearest_k_map_is_as_many_people_as_there_are(people, nearest):
+    found = KMap(5, "p").nearest_among(people)
+    assert len(found) == (nearest is not None)
+    assert all(nearest in finding.rsplit(";", 1)[1] for finding in found)
 
 
 @given(

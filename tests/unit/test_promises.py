@@ -16,14 +16,17 @@ from shoal.data.classes import Classes, SensitiveColumn
 from shoal.privacy import (
     MODELS,
     AlphaKAnonymity,
+    AverageRisk,
     BetaLikeness,
     BoundPromises,
     DeltaDisclosure,
     KAnonymity,
     KLDiversity,
     LDiversity,
+    PopulationUniqueness,
     Promise,
     PSensitiveKAnonymity,
+    SampleUniqueness,
     TCloseness,
     nearest_feasible,
 )
@@ -136,6 +139,68 @@ def test_an_empty_class_holds_nothing():
         False,
         True,
     ]
+
+
+@given(published.classes(), st.data())
+def test_promises_restricted_to_some_records_take_these_for_the_whole_table(classes, data):
+    n = len(classes.labels)
+    kept = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), dtype=bool)
+    template = Classes(np.zeros(n, np.int32), 1, classes.subjects, classes.sensitive)
+    labels = np.where(kept, classes.labels, -1)
+    some = Classes(labels, classes.count, classes.subjects, classes.sensitive)
+    everybody = Classes(np.where(kept, 0, -1), 1, classes.subjects, classes.sensitive)
+    for model in (TCloseness("s", 0.2), BetaLikeness("s", 0.5), KAnonymity(2)):
+        bound = BoundPromises([model], template).restricted_to(kept)
+        expected = model.against(everybody)(some) & (some.sizes > 0)
+        assert bound.holds(labels, classes.count).tolist() == expected.tolist()
+
+
+def test_a_promise_about_the_release_is_asked_of_all_classes_together():
+    models = [KAnonymity(2), SampleUniqueness(0.2), AverageRisk(0.5)]
+    bound = BoundPromises(models, table([0, 1, 1, 0, 1, 2]))
+    assert bound.about_release
+    assert bound.release_checks_are_monotone
+    alone_in_six = np.array([0, 0, 0, 1, 1, 2])
+    assert bound.release_holds(alone_in_six, 3)
+    assert bound.holds(alone_in_six, 3).tolist() == [True, True, False]
+    assert not bound.release_holds(np.array([0, 0, 0, 1, 2, 3]), 4)  # two of six are alone
+    assert not bound.release_holds(np.array([0, 0, -1, -1, -1, 1]), 2)  # one of three
+
+
+def test_only_what_is_about_the_release_is():
+    bound = BoundPromises([KAnonymity(2), TCloseness("s", 0.1)], table([0, 1, 1]))
+    assert not bound.about_release
+    assert bound.relative
+    assert bound.release_holds(np.array([0, 1, 2]), 3)
+    assert not BoundPromises([KAnonymity(2), LDiversity("s", 2)], table([0, 1])).relative
+    estimated = BoundPromises([PopulationUniqueness(0.1, 0.5, "snb")], table([0, 1]))
+    assert estimated.about_release
+    assert not estimated.release_checks_are_monotone
+
+
+@pytest.mark.parametrize(
+    ("models", "counted"),
+    [
+        ([], [((), 1)]),
+        ([KAnonymity(3)], [((), 3)]),
+        ([KAnonymity(3, ("age",)), KAnonymity(2, ("sex",))], [(("age",), 3), (("sex",), 2)]),
+        ([KAnonymity(3, ("age",)), LDiversity("s", 2)], [(("age",), 3), ((), 2)]),
+        ([LDiversity("s", 2), PSensitiveKAnonymity("s", 2, 4)], [((), 4)]),
+    ],
+)
+def test_counts_of_people_are_listed_with_what_every_class_needs_last(models, counted):
+    found = BoundPromises(models, table([0, 1, 2])).qids
+    assert [(tuple(asked.attributes), asked.k) for asked in found] == counted
+
+
+@pytest.mark.parametrize("subjects", [None, [0, 0, 1, 2, 2, 3]])
+def test_what_methods_aim_at_is_the_table_that_the_promise_compares_with(subjects):
+    bound = BoundPromises(
+        [KAnonymity(2), TCloseness("s", 0.25)], table([0, 1, 1, 0, 0, 2], subjects)
+    )
+    (asked,) = bound.closeness
+    assert (asked.column.name, asked.t) == ("s", 0.25)
+    assert asked.frequencies.tolist() == ([3, 2, 1] if subjects is None else [2, 2, 1])
 
 
 def test_a_plain_plug_in_is_asked_and_one_that_merging_breaks_is_not():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +16,7 @@ import published
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy import BetaLikeness, DeltaDisclosure
+from shoal.privacy.shares import precise_logarithm
 
 BETAS = st.sampled_from([0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
 DELTAS = st.sampled_from([0.1, 0.25, 0.5, 0.7, 1.0, 1.5, 2.0])
@@ -139,6 +141,13 @@ def test_delta_disclosure_bounds_basic_beta_likeness(classes, delta):
     """q / p < exp(delta), so that no gain reaches exp(delta) - 1."""
     beta = BetaLikeness("s", math.expm1(delta), "basic")
     assert (beta.holds(classes) | ~DeltaDisclosure("s", delta).holds(classes)).all()
+
+
+def test_logarithms_at_a_threshold_are_good_to_sixty_digits():
+    ln2 = Decimal("0.693147180559945309417232121458176568075500134360255254120680009")
+    with localcontext(prec=70):
+        assert abs(precise_logarithm(2, 1) - ln2) < Decimal("1e-58")
+        assert abs(precise_logarithm(3, 12) + 2 * ln2) < Decimal("1e-58")
 
 
 @pytest.mark.parametrize("bad", [0, -1.0, float("nan"), "1", True, None])
