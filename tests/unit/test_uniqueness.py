@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import optimize, special
 
 from shoal.data.classes import Classes
 from shoal.privacy import AverageRisk, PopulationUniqueness, SampleUniqueness
@@ -52,6 +53,42 @@ def test_merging_classes_never_breaks_what_is_declared_monotone(promise, sizes, 
     i, j = data.draw(st.permutations(range(len(sizes))))[:2]
     merged = [s for at, s in enumerate(sizes) if at not in (i, j)] + [sizes[i] + sizes[j]]
     assert promise.holds(classes_of(merged)).all()
+
+
+@pytest.mark.parametrize("threshold", [1.0, 0.5, 0.3, 0.15])
+def test_enough_subjects_in_every_class_keep_a_low_risk_and_one_fewer_need_not(threshold):
+    promise = AverageRisk(threshold)
+    enough = promise.enough_subjects(False)
+    assert promise.holds(classes_of([enough] * 3)).all()
+    assert enough == 1 or not promise.holds(classes_of([enough - 1] * 3)).any()
+
+
+@pytest.mark.parametrize(
+    "promise_of",
+    [SampleUniqueness, lambda threshold: PopulationUniqueness(threshold, 0.1, "snb")],
+    ids=["sample", "population"],
+)
+def test_two_subjects_are_enough_where_nobody_may_be_alone(promise_of):
+    assert [promise_of(t).enough_subjects(False) for t in (0.0, 0.9, 1.0)] == [2, 2, 1]
+
+
+def test_the_average_risk_named_as_nearest_holds():
+    everybody = classes_of([7])
+    (finding,) = AverageRisk(0.1).nearest(everybody)
+    named = float(finding.rsplit("= ", 1)[1])
+    assert named == pytest.approx(1 / 7, abs=1e-6)
+    assert AverageRisk(named).holds(everybody).all()
+
+
+def test_a_single_subject_is_alone_whatever_is_asked():
+    assert len(SampleUniqueness(0.5).nearest(classes_of([1]))) == 1
+
+
+def test_an_estimate_of_exactly_the_threshold_holds():
+    share = PopulationUniqueness(1.0, 0.5, "zayatz").measure(classes_of([1, 2, 2, 2]))[0]
+    assert PopulationUniqueness(share, 0.5, "zayatz").holds(classes_of([1, 2, 2, 2])).all()
+    below = math.nextafter(share, 0)
+    assert not PopulationUniqueness(below, 0.5, "zayatz").holds(classes_of([1, 2, 2, 2])).any()
 
 
 def test_merging_may_break_population_uniqueness_so_it_is_not_monotone():
@@ -125,6 +162,87 @@ def test_pitman_takes_the_most_likely_parameters(sizes):
     likeliest = max(grid, key=lambda at: likelihood(*at))
     near = [unique(*at) for at in grid if likelihood(*at) > likelihood(*likeliest) - 0.05]
     assert min(near) * 0.8 <= found <= max(near) * 1.25 + 1e-3
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [1, 1, 1, 1, 2, 2, 3, 5],
+        [1] * 12 + [2] * 5 + [3, 3, 4, 9],
+        [1] * 3 + [4] * 6 + [7, 11, 30],
+        [1] * 6 + [2, 2, 2, 20],
+        [1] * 40 + [2] * 9 + [3] * 4 + [25],
+    ],
+)
+@pytest.mark.parametrize("fraction", [0.02, 0.5])
+def test_pitman_equals_a_general_search_for_the_most_likely_parameters(sizes, fraction):
+    n, u = sum(sizes), len(sizes)
+
+    def parameters(at):
+        alpha = 1 / (1 + math.exp(-at[0]))
+        return alpha, math.exp(at[1]) - alpha
+
+    def unlikelihood(at):
+        alpha, theta = parameters(at)
+        seats = sum(math.log(theta + i * alpha) for i in range(1, u))
+        people = sum(math.log(theta + i) for i in range(1, n))
+        return people - seats - sum(math.log(i - alpha) for s in sizes for i in range(1, s))
+
+    best = optimize.minimize(
+        unlikelihood,
+        [0.0, 1.0],
+        method="Nelder-Mead",
+        options={"xatol": 1e-9, "fatol": 1e-13, "maxiter": 4000},
+    )
+    alpha, theta = parameters(best.x)
+    if alpha < 1e-3:  # the likelihood still rises at the edge of the domain
+        assert math.isnan(pitman(*sample(sizes), fraction))
+        return
+    unique = math.gamma(theta + 1) / math.gamma(theta + alpha) * (n / fraction) ** (alpha - 1)
+    assert pitman(*sample(sizes), fraction) == pytest.approx(unique, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("r", "p", "fraction"), [(1.0, 0.25, 0.5), (0.6, 0.1, 0.05), (2.5, 0.5, 0.2), (3.0, 0.7, 0.9)]
+)
+def test_snb_finds_the_model_whose_expected_sample_it_is_given(r, p, fraction):
+    """Classes and uniques of the sample are summed over all sizes, not taken in closed form."""
+    people = 10**9
+    further = np.arange(1500)  # members beyond the first
+    chance = np.exp(
+        special.gammaln(further + r) - special.gammaln(r) - special.gammaln(further + 1)
+    ) * (p**r * (1 - p) ** further)
+    classes = people / (chance @ (1 + further))
+    missed = 1 - fraction
+    seen = round(classes * (chance @ (1 - missed ** (1 + further))))
+    alone = round(classes * (chance @ ((1 + further) * fraction * missed**further)))
+    others, rest = seen - alone, round(people * fraction) - alone
+    size = rest // others
+    sizes = np.array([1, size, size + 1])
+    counts = np.array([alone, others - rest % others, rest % others])
+    truth = classes * chance[0] / people
+    assert snb(sizes, counts, fraction) == pytest.approx(truth, rel=1e-4)
+
+
+def test_zayatz_stays_finite_where_the_ways_to_draw_a_sample_are_not():
+    sizes = [1] * 500 + [2] * 300 + [5] * 380
+    n, population = sum(sizes), 10 * sum(sizes)
+
+    def one_of(j):
+        return Fraction(j * math.comb(population - j, n - 1), math.comb(population, n))
+
+    total = sum(count * one_of(j) for j, count in Counter(sizes).items())
+    assert zayatz(*sample(sizes), 0.1) == pytest.approx(float(500 * 500 * one_of(1) / total / n))
+
+
+@pytest.mark.parametrize("estimator", [zayatz, snb])
+def test_of_a_whole_population_the_uniques_are_counted(estimator):
+    assert estimator(*sample([1, 1, 1, 2, 5]), 1.0) == pytest.approx(3 / 10)
+
+
+@pytest.mark.parametrize("sizes", [[4], [1], [1, 1, 1]])
+def test_pitman_has_no_fit_for_one_class_or_for_everybody_alone(sizes):
+    assert math.isnan(pitman(*sample(sizes), 0.1))
 
 
 @pytest.mark.parametrize("fraction", [0.05, 0.3])
