@@ -5,12 +5,15 @@ ranges.
 from __future__ import annotations
 
 import json
+import math
+import statistics
 import sys
 
 import numpy as np
 import polars as pl
 import pytest
 
+import published
 import shoal
 from shoal.cli.main import status_of
 from shoal.data.schema import Attribute, Kind, Role
@@ -92,6 +95,120 @@ def test_counts_take_values_as_spread_evenly_over_their_cell():
     # range [2, 6] holds both, estimated 0.4 of 2; range [2, 2] or [6, 6] holds one, estimated none
     assert errors["median"] in (0.6, 1.0)
     assert 0.6 < errors["mean"] < 1.0
+
+
+def plain_query_error(columns, seed, queries):
+    """`query_error` record by record, with the same random numbers."""
+    rng = np.random.default_rng([seed, 3])
+    records, errors = len(columns[0].true), []
+    for _ in range(queries):
+        chosen = rng.permutation(len(columns))[: rng.integers(1, min(3, len(columns)) + 1)]
+        ranges = []
+        for j in chosen:
+            known = [value for value in columns[j].true.tolist() if not math.isnan(value)]
+            ranges.append(sorted(known[i] for i in rng.integers(0, len(known), 2)))
+        truth = estimate = 0.0
+        for i in range(records):
+            inside, share = True, 1.0
+            for j, (low, high) in zip(chosen, ranges, strict=True):
+                inside &= low <= columns[j].true[i] <= high
+                share *= plain_share(columns[j], i, low, high)
+            truth += inside
+            estimate += share
+        errors.append(abs(estimate - truth) / max(truth, 0.001 * records))
+    return {"mean": statistics.mean(errors), "median": statistics.median(errors)}
+
+
+def plain_share(column, i, low, high):
+    least, greatest = ENDS[column.attribute.name]
+    lo, hi = max(column.lo[i], least), min(column.hi[i], greatest)
+    if math.isnan(column.lo[i]):
+        return 0.0
+    if column.attribute.kind is not Kind.NUMBER:  # places: every one of them is as likely
+        return sum(low <= place <= high for place in range(int(lo), int(hi) + 1)) / (hi - lo + 1)
+    if lo == hi:
+        return float(low <= lo <= high)
+    return max(min(hi, high) - max(lo, low), 0.0) / (hi - lo)
+
+
+ENDS = {"declared": (-2.0, 20.0), "open": (0.0, 9.0), "grade": (0.0, 3.0), "at": (0.0, 4.0)}
+ATTRIBUTES = [
+    Attribute("declared", Role.QUASI, Kind.NUMBER, (-2.0, 20.0)),
+    Attribute("open", Role.QUASI, Kind.NUMBER),
+    Attribute("grade", Role.QUASI, Kind.ORDINAL, order=("a", "b", "c", "d")),
+    Attribute("at", Role.QUASI, hierarchy=published.hierarchy_of([[0, 0], [0, 0, 0]])),
+]
+
+
+def spans_of(attribute, rng, records=40):
+    least, greatest = ENDS[attribute.name]
+    true = rng.integers(max(least, 0), min(greatest, 9) + 1, records).astype(float)
+    true[:2] = least, greatest
+    lo = np.maximum(true - rng.integers(0, 4, records), least)
+    hi = np.minimum(true + rng.integers(0, 4, records), greatest)
+    lo[5:8], hi[5:8] = -np.inf, np.inf
+    for column in (lo, hi, true):
+        column[9] = np.nan
+    return Spans(attribute, lo, hi, true)
+
+
+@pytest.mark.parametrize("which", [[0], [1], [2], [3], [0, 3], [0, 1, 2, 3]])
+def test_errors_of_counts_are_those_of_counting_record_by_record(which):
+    columns = [spans_of(ATTRIBUTES[j], np.random.default_rng(j)) for j in which]
+    expected = plain_query_error(columns, 5, 60)
+    assert query_error(columns, 5, 60) == pytest.approx(expected)
+
+
+def test_numbers_are_learned_from_by_the_middle_of_their_cell():
+    """Cells [0, 10] of one label and [4, 20] of the other: the middles 5 and 12 are told apart by
+    8.5, so of the true values only 9 is taken for the other.
+    """
+    n = 300
+    label = np.arange(n) % 2
+    lo, hi = np.where(label == 0, 0.0, 4.0), np.where(label == 0, 10.0, 20.0)
+    for true, wrong in ((8.0, 0.0), (9.0, 1.0)):
+        column = Spans(ATTRIBUTES[0], lo, hi, np.where(label == 0, true, 12.0))
+        told = prediction_errors([column], label, np.ones(n, dtype=bool), 0)
+        zeros = (label[held_out(n, 0)] == 0).mean()
+        assert told["models"]["tree"]["released"] == pytest.approx(wrong * zeros)
+        assert told["models"]["tree"]["original"] == 0.0
+
+
+def test_a_third_is_tested_and_the_most_frequent_label_of_the_rest_is_the_floor():
+    n = 100
+    label = np.where(np.arange(n) < 60, 2, 5)
+    column = Spans(ATTRIBUTES[0], np.zeros(n), np.zeros(n), np.zeros(n))
+    told = prediction_errors([column], label, np.ones(n, dtype=bool), 3)
+    tested = held_out(n, 3)
+    assert told["tested"] == 33
+    assert told["majority"] == (label[tested] != 2).mean()
+    assert told["models"]["tree"] == {"original": told["majority"], "released": told["majority"]}
+
+
+def held_out(records, seed):
+    return np.random.default_rng([seed, 2]).permutation(records)[: records // 3]
+
+
+def test_no_value_is_learned_from_as_one_of_its_own():
+    n = 200
+    label = np.arange(n) % 2
+    values = np.where(label == 0, np.nan, -2.0)  # the least of the domain, and no value
+    column = Spans(ATTRIBUTES[0], values, values, values)
+    told = prediction_errors([column], label, np.ones(n, dtype=bool), 0)
+    assert told["models"]["tree"] == {"original": 0.0, "released": 0.0}
+
+
+def test_categories_are_learned_from_by_the_nodes_that_they_lie_under():
+    """The two leaves of the first branch have one label, the three of the second the other."""
+    n = 200
+    true = np.arange(n) % 5.0
+    label = (true >= 2).astype(int)
+    branch = Spans(ATTRIBUTES[3], np.where(true < 2, 0.0, 2.0), np.where(true < 2, 1.0, 4.0), true)
+    told = prediction_errors([branch], label, np.ones(n, dtype=bool), 0)
+    assert told["models"]["tree"] == {"original": 0.0, "released": 0.0}
+    mark = Spans(ATTRIBUTES[3], np.full(n, -np.inf), np.full(n, np.inf), true)
+    told = prediction_errors([mark], label, np.ones(n, dtype=bool), 0)
+    assert told["models"]["tree"]["released"] == told["majority"]
 
 
 def test_missing_values_lie_in_no_range():
