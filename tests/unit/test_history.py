@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -9,13 +11,15 @@ from hypothesis import strategies as st
 
 from naive_republication import backward, cells, forward_and_cross, mappings
 from shoal.jobs.republish.history import returning_people_of
+from shoal.privacy.history import correspondence
 from shoal.privacy.history.cells import narrower, unnested
 from shoal.privacy.history.comparison import compare
 from shoal.privacy.history.correspondence import backward as backward_by_counts
-from shoal.privacy.history.correspondence import overlapping, shared_values
+from shoal.privacy.history.correspondence import compare_boxes, overlapping, shared_values
 from shoal.privacy.history.mappings import Mappings
+from shoal.privacy.history.numbering import numbered
 from shoal.privacy.history.people import KnownPeople
-from shoal.privacy.history.release_view import CELLS, RecordHistory, ReleaseView
+from shoal.privacy.history.release_view import CELLS, SIGNATURES, RecordHistory, ReleaseView
 from shoal.privacy.history.signatures import too_frequent, values_shown
 
 MOST = 8  # records of the second release: every mapping is enumerated
@@ -265,3 +269,155 @@ def test_boxes_that_meet_are_those_that_a_double_loop_finds(seed):
 def test_people_who_returned_are_read_under_the_former_name_too(key):
     assert returning_people_of({"ledger": {key: 2}}) == 2
     assert returning_people_of({}) == 0
+
+
+@st.composite
+def described(draw):
+    """Three tables of people who come, stay, leave and return: for each release, its records with
+    person, class and value, and the boxes of its classes. A person may have several records.
+    """
+    n = draw(st.integers(2, 9))
+    person = draw(st.lists(st.integers(10, 14), min_size=n, max_size=n))
+    tables = []
+    for _ in range(3):
+        present = [i for i in range(n) if draw(st.integers(0, 3))]
+        assume(present)
+        classes = draw(st.lists(st.integers(0, 2), min_size=len(present), max_size=len(present)))
+        values = draw(st.lists(st.integers(0, 2), min_size=len(present), max_size=len(present)))
+        dense = {c: place for place, c in enumerate(sorted(set(classes)))}
+        ends = st.tuples(st.integers(0, 3), st.integers(4, 7))
+        boxes = [draw(st.tuples(ends, ends)) for _ in dense]
+        tables.append((present, [dense[c] for c in classes], values, boxes))
+    return person, tables
+
+
+@pytest.mark.parametrize("guards", [CELLS, SIGNATURES])
+@given(described(), st.integers(1, 3), st.booleans())
+def test_every_check_counts_people_as_plain_loops_over_records_do(guards, drawn, k, shared):
+    person, tables = drawn
+    who = (lambda i: person[i]) if shared else (lambda i: i)
+    past, in_common, last = RecordHistory(), {}, {}
+    for release, (records, labels, values, boxes) in enumerate(tables, start=1):
+        subjects = np.array([person[i] for i in records], dtype=np.uint64) if shared else None
+        made = view(release, records, labels, boxes, values, subjects)
+        now = dict(zip(records, zip(labels, values, strict=True), strict=True))
+        shown = [{v for c, v in now.values() if c == which} for which in range(len(boxes))]
+        for i, (c, _) in now.items():
+            in_common[i] = in_common.get(i, {0, 1, 2}) & shown[c]
+        before = last
+        last = {i: (boxes[c], c, v) for i, (c, v) in now.items()}
+        if release == 1:
+            past.append(made)
+            continue
+        found = {f.check: f for f in compare(past, made, at_least(k), k, guards, least=2)}
+
+        bare = {i for i in now if len(in_common[i]) < 2}
+        assert found["signatures"].people == len({who(i) for i in bare})
+        assert found["signatures"].is_violation == (bool(bare) and guards == SIGNATURES)
+        assert found["signatures"].releases == (1, release)
+
+        gone: dict[int, set[int]] = {}
+        for i in before.keys() - now.keys():
+            gone.setdefault(before[i][1], set()).add(who(i))
+        few = [people for people in gone.values() if len(people) < k]
+        assert found["departures"].people == len(set().union(*few))
+        assert found["departures"].more["cells"] == len(few)
+        assert found["departures"].is_violation == (bool(few) and guards == CELLS)
+        assert found["departures"].releases == (release - 1, release)
+
+        stayed = now.keys() & before.keys()
+        narrowed = {
+            (i, d)
+            for i in stayed
+            for d in range(2)
+            if before[i][0][d] != last[i][0][d]
+            and before[i][0][d][0] <= last[i][0][d][0]
+            and last[i][0][d][1] <= before[i][0][d][1]
+        }
+        leaking = {i for i, _ in narrowed}
+        assert found["specificity"].people == len({who(i) for i in leaking})
+        assert found["specificity"].more == {"cells": len(narrowed), "records": len(leaking)}
+        assert found["specificity"].is_violation == (bool(leaking) and guards == CELLS)
+
+        altered = {i for i in stayed if before[i][2] != now[i][1]}
+        assert found["unchanged"].people == len({who(i) for i in altered})
+        assert found["unchanged"].is_violation == bool(altered)
+
+        origins = [{before[i][1] for i in stayed if now[i][0] == c} for c in range(len(boxes))]
+        assert found["nestedness"].more == {"classes": sum(len(o) > 1 for o in origins)}
+        assert not found["nestedness"].is_violation
+
+
+@given(two_releases(), st.integers(1, 3), st.booleans())
+def test_what_releases_correspond_in_is_counted_exactly_while_everybody_stays(drawn, k, is_exact):
+    """Counts, as of large releases, never report more than the exact figure of small ones."""
+    rest, ((labels1, boxes1), (labels2, boxes2)) = drawn
+    first, second = rows(labels1, boxes1, rest), rows(labels2, boxes2, rest)
+    past = RecordHistory()
+    past.append(view(1, range(len(labels1)), labels1, boxes1, rest[: len(labels1)]))
+    made = view(2, range(len(labels2)), labels2, boxes2, rest)
+    with pytest.MonkeyPatch.context() as patch:
+        if not is_exact:
+            patch.setattr(correspondence, "MOST_EXACT", 0)
+        found = {f.check: f for f in compare(past, made, at_least(k), k, CELLS)}
+    shared = [
+        forward_and_cross(first, second, a, b) for a, b in zip(labels1, labels2, strict=False)
+    ]
+    cracked = [
+        sum(c == label for c in labels2) - backward(first, second, label)
+        for label in labels2[len(labels1) :]
+    ]
+    for check, exactly in (
+        ("forward and cross", sum(number < k for number in shared)),
+        ("backward", sum(number < k for number in cracked)),
+    ):
+        assert found[check].more["exact"] == is_exact
+        assert found[check].people == exactly or (not is_exact and found[check].people < exactly)
+        assert found[check].is_violation == (found[check].people > 0)
+        assert found[check].releases == (1, 2)
+
+
+def test_updates_may_change_what_they_show_and_are_no_mapping():
+    past = RecordHistory()
+    past.append(view(1, range(4), [0] * 4, [((0, 9),)], [1, 1, 2, 2]))
+    second = view(2, range(4), [0] * 4, [((0, 9),)], [1, 3, 2, 2])
+    second = replace(second, changed=np.array([False, True, False, False]))
+    found = {f.check: f for f in compare(past, second, at_least(2), 2, CELLS)}
+    assert (found["unchanged"].people, found["unchanged"].is_violation) == (0, False)
+    assert not found["backward"].more["exact"]
+
+
+@given(two_releases(), st.integers(1, 3))
+def test_boxes_that_share_few_rows_are_found_without_knowing_who_is_who(drawn, k):
+    rest, ((labels1, boxes1), (labels2, boxes2)) = drawn
+    past = RecordHistory()
+    past.append(view(1, range(len(labels1)), labels1, boxes1, rest[: len(labels1)]))
+    start = len(labels1)
+    made = view(2, range(start, start + len(labels2)), labels2, boxes2, rest)
+    (finding,) = compare_boxes(past, made, k)
+    shared = [
+        sum(
+            min(
+                sum(c == a and v == value for c, v in zip(labels1, rest, strict=False)),
+                sum(c == b and v == value for c, v in zip(labels2, rest, strict=True)),
+            )
+            for value in set(rest)
+        )
+        for a, (old,) in enumerate(boxes1)
+        for b, (new,) in enumerate(boxes2)
+        if old[0] <= new[1] and new[0] <= old[1]
+    ]
+    few = [number for number in shared if 0 < number < k]
+    assert (finding.people, finding.more) == (sum(few), {"pairs": len(few)})
+    assert finding.is_violation == bool(few)
+    assert finding.releases == (1, 2)
+
+
+@given(st.lists(st.tuples(st.integers(-1, 2), st.integers(-1, 2)), min_size=1, max_size=12))
+def test_groups_of_equal_keys_get_numbers_of_their_own(pairs):
+    """Three keys of 31 bits do not fit one of 64: numbers are made dense on the way."""
+    wide = np.array(pairs, dtype=np.int64) * (2**30)
+    keys = (wide[:, 0], wide[:, 1], wide[:, 0])
+    number, count = numbered(*keys)
+    assert count == len(set(pairs)) == len(np.unique(number))
+    assert len(set(zip(pairs, number.tolist(), strict=True))) == count
