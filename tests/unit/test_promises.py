@@ -20,13 +20,16 @@ from shoal.privacy import (
     BetaLikeness,
     BoundPromises,
     DeltaDisclosure,
+    DeltaPresence,
     KAnonymity,
     KLDiversity,
+    KMap,
     LDiversity,
     PopulationUniqueness,
     Promise,
     PSensitiveKAnonymity,
     SampleUniqueness,
+    SubjectShare,
     TCloseness,
     nearest_feasible,
 )
@@ -201,6 +204,37 @@ def test_what_methods_aim_at_is_the_table_that_the_promise_compares_with(subject
     (asked,) = bound.closeness
     assert (asked.column.name, asked.t) == ("s", 0.25)
     assert asked.frequencies.tolist() == ([3, 2, 1] if subjects is None else [2, 2, 1])
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (KAnonymity(np.int64(3)), {"k": 3}),
+        (LDiversity("s", np.int64(2), "recursive", np.float64(3)), {"l": 2, "c": 3.0}),
+        (TCloseness("s", 1), {"t": 1.0}),
+        (AlphaKAnonymity("s", 1, np.int64(2)), {"alpha": 1.0, "k": 2}),
+        (PSensitiveKAnonymity("s", np.int64(3), np.int64(4)), {"p": 3, "k": 4}),
+        (KLDiversity("s", np.int64(3), np.int64(2)), {"k": 3, "l": 2}),
+        (BetaLikeness("s", 2), {"beta": 2.0}),
+        (DeltaDisclosure("s", 2), {"delta": 2.0}),
+        (KMap(np.int64(5), "people"), {"k": 5}),
+        (DeltaPresence(1, "people", 0), {"delta_max": 1.0, "delta_min": 0.0}),
+        (AverageRisk(1), {"threshold": 1.0}),
+        (SampleUniqueness(0), {"threshold": 0.0}),
+        (PopulationUniqueness(0, 1), {"threshold": 0.0, "fraction": 1.0}),
+        (SubjectShare(1), {"share": 1.0}),
+    ],
+    ids=lambda case: getattr(case, "model", ""),
+)
+def test_numbers_are_kept_as_a_certificate_writes_them(given, kept):
+    """Whole numbers as int, others as float, whatever kind of number was given."""
+    found = {name: getattr(given, name) for name in kept}
+    assert repr(found) == repr(kept)
+
+
+def test_one_attribute_may_stand_without_a_list():
+    for model in (TCloseness("s", 0.1), BetaLikeness("s", 1.0), KLDiversity("s", 2, 2)):
+        assert model.attributes == ("s",)
 
 
 def test_a_plain_plug_in_is_asked_and_one_that_merging_breaks_is_not():

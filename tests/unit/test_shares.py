@@ -143,6 +143,17 @@ def test_delta_disclosure_bounds_basic_beta_likeness(classes, delta):
     assert (beta.holds(classes) | ~DeltaDisclosure("s", delta).holds(classes)).all()
 
 
+@pytest.mark.parametrize(("having", "size", "holds"), [(39717, 46915, False), (62213, 73488, True)])
+def test_a_gain_next_to_the_logarithm_is_told_apart(having, size, holds):
+    """A value of half of the table may gain ln 2: one class lies 5e-10 above, the other 7e-11
+    below, both continued fractions of (1 + ln 2) / 2.
+    """
+    lacking = size - having
+    classes = one_class((having, lacking), (0, having - lacking))
+    assert BetaLikeness("s", 1.0).holds(classes)[0] == holds
+    assert BetaLikeness("s", 1.0, "basic").holds(classes)[0]
+
+
 def test_logarithms_at_a_threshold_are_good_to_sixty_digits():
     ln2 = Decimal("0.693147180559945309417232121458176568075500134360255254120680009")
     with localcontext(prec=70):

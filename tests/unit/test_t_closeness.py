@@ -146,3 +146,18 @@ def test_t_is_a_number_from_zero_to_one(t):
 def test_attributes_are_names_each_once(attributes):
     with pytest.raises(InputError, match="attributes"):
         TCloseness(attributes, 0.2)
+
+
+@given(published.classes(), LIMITS)
+def test_classes_of_a_part_are_judged_against_the_table_they_are_part_of(classes, t):
+    """Alone, against the whole table, a class is where it is beside all other classes."""
+    promise = TCloseness("s", t)
+    measured, holds = promise.judge(classes)
+    for which in range(classes.count):
+        alone = Classes(
+            np.where(classes.labels == which, 0, -1), 1, classes.subjects, classes.sensitive
+        )
+        found, kept = promise.judge_against(classes, alone)
+        assert found == pytest.approx(measured[[which]], nan_ok=True)
+        assert kept.tolist() == [holds[which]]
+        assert promise.against(classes)(alone).tolist() == [holds[which]]
