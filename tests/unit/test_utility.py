@@ -140,6 +140,15 @@ def test_classification_counts_everybody_outside_the_majority(labels, data):
     assert Classification().score(table) == naive.classification(labels, of_interest)
 
 
+@given(labellings, st.data())
+def test_classification_counts_labels_that_lie_far_apart(labels, data):
+    """Such labels are sorted, as a table of all counts would be larger than the release."""
+    values = st.lists(st.sampled_from([-7, 90, 250]), min_size=len(labels), max_size=len(labels))
+    of_interest = data.draw(values)
+    table = release(labels, label=np.array(of_interest, dtype=np.int16))
+    assert Classification().score(table) == naive.classification(labels, of_interest)
+
+
 def test_classification_needs_a_label():
     assert Classification().score(release([0, 0])) is None
 
