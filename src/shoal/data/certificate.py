@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from shoal.errors import InputError
+
 SCHEMA = "shoal.certificate/1"
+READABLE = (SCHEMA, "shoal.certificate/2")
 
 
 class Certificate(Mapping[str, Any]):
@@ -15,6 +19,28 @@ class Certificate(Mapping[str, Any]):
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self._content = {"schema": SCHEMA, **_plain(content)}
+
+    @classmethod
+    def load(cls, path: str | Path) -> Certificate:
+        """The certificate in a file, of this schema or the next; raises InputError."""
+        try:
+            content = json.loads(Path(path).read_text("utf-8"))
+        except OSError as failed:
+            raise InputError(
+                f"certificate '{path}': can't be read ({failed.strerror}); check its name and"
+                " permissions"
+            ) from None
+        except (ValueError, RecursionError):
+            content = None
+        schema = content.get("schema") if isinstance(content, dict) else None
+        if not isinstance(schema, str) or not schema.startswith("shoal.certificate/"):
+            raise InputError(f"certificate '{path}': is not a certificate of Shoal; fetch it again")
+        if schema not in READABLE:
+            raise InputError(
+                f"certificate '{path}': is of a schema that this version can't read; use a newer"
+                " version of Shoal"
+            )
+        return cls(content)
 
     def __getitem__(self, key: str) -> Any:
         return self._content[key]
