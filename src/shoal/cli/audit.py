@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
 from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
@@ -82,6 +83,7 @@ def audit(
             help="Prove that a fusion's messages say no more than its table.",
         ),
     ] = None,
+    sign: Sign = None,
     as_json: options.Json = False,
     report: options.Report = None,
     quiet: options.Quiet = False,
@@ -89,6 +91,8 @@ def audit(
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
     from shoal.jobs.audit.audit import audit_file
 
+    if sign is not None and output is None:
+        raise InputError("audit --sign: signs the certificate; name a file for it with --output")
     one_table = {
         "RELEASED": released,
         "--policy": policy,
@@ -97,6 +101,7 @@ def audit(
         "--trace": trace,
         "--record-lines": record_lines,
         "--downstream": downstream or None,
+        "--sign": sign,
     }
     if ledger is not None:
         _refuse_beside("--ledger", one_table | {"--transcript": transcript})
@@ -111,6 +116,7 @@ def audit(
             "audit: needs RELEASED and --policy, or --ledger or --transcript; see 'shoal audit"
             " --help'"
         )
+    signer = opened(sign)
     asked = options.policy_with(policy, k, None, None, None, None if trace is None else "fads")
     asked = asked.with_reference(reference)
     if downstream and (original is None or trace is not None):
@@ -135,6 +141,8 @@ def audit(
             result = audit_file(
                 released, asked, original, output, downstream=downstream, progress=progress
             )
+        if signer is not None and output is not None:
+            signer.sign(output)
         if report is not None:
             from shoal.reports.release import write_audit_report
 

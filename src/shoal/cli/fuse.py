@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
 from shoal.errors import InputError
 from shoal.reports.text import fusion_summary
@@ -28,6 +29,7 @@ def fuse(
     method: options.Method = None,
     settings: options.Settings = None,
     seed: options.Seed = None,
+    sign: Sign = None,
     as_json: options.Json = False,
     report: options.Report = None,
     quiet: options.Quiet = False,
@@ -38,6 +40,7 @@ def fuse(
 
     if output == "-":
         raise InputError("-o -: each party writes a file of its own; name a file")
+    signer = opened(sign)
     options.check_outputs(report=report, inputs=[parties, output])
     agreement = Agreement.load(parties).with_overrides(
         method, options.parsed(settings or []), k, seed
@@ -64,6 +67,8 @@ def fuse(
             err=True,
         )
         raise SystemExit(130) from None
+    if signer is not None:
+        signer.sign(f"{output}.certificate.json")
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
 from shoal.errors import InputError
 from shoal.reports.text import summary
@@ -40,6 +41,7 @@ def publish(
             help="Says why records and columns were given up, and what would be cheaper.",
         ),
     ] = False,
+    sign: Sign = None,
     as_json: options.Json = False,
     report: options.Report = None,
     quiet: options.Quiet = False,
@@ -52,6 +54,9 @@ def publish(
 
     if output == "-" and as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")
+    if output == "-" and sign is not None:
+        raise InputError("--sign and -o -: there is no certificate file; write the release to one")
+    signer = opened(sign)
     asked = options.policy_with(policy, k, method, settings, seed)
     others = [input_path, output, certificate_path(output), str(policy), *asked.files]
     options.check_outputs(report=report, inputs=[*others, plan])
@@ -60,6 +65,7 @@ def publish(
         outcome = publish_file(
             input_path, asked, output, plan=plan, explain=explain, progress=progress
         )
+        signed = [] if signer is None else [signer.sign(certificate_path(output))]
         if report is not None:
             from shoal.reports.release import write_report
 
@@ -69,7 +75,8 @@ def publish(
         typer.echo(outcome.certificate.to_json(), nl=False)
     elif not quiet and output != "-":
         saved = [plan] if plan and outcome.draft.plan is not None else []
-        written = [output, certificate_path(output), *saved, *([str(report)] if report else [])]
+        drawn = [str(report)] if report else []
+        written = [output, certificate_path(output), *signed, *saved, *drawn]
         typer.echo(
             summary(outcome.certificate, f"{', '.join(written[:-1])} and {written[-1]}"), err=True
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
 from shoal.reports.text import prospect_text, summary
 
@@ -41,6 +42,7 @@ def republish(
     method: options.Method = None,
     settings: options.Settings = None,
     seed: options.Seed = None,
+    sign: Sign = None,
     as_json: options.Json = False,
     report: Annotated[
         Path | None,
@@ -58,6 +60,7 @@ def republish(
     from shoal.jobs.republish.republish import republish_file
 
     check_outside(ledger, report)
+    signer = opened(sign)
     asked = options.policy_with(policy, k, method, settings, seed, "crp")
     options.check_outputs(report=report, inputs=[increment, str(policy), *asked.files])
     if what_if:
@@ -65,6 +68,9 @@ def republish(
         return
     with shown(quiet) as progress:
         done = republish_file(increment, asked, ledger, allow_leaks=allow_leaks, progress=progress)
+        if signer is not None and done.release is not None:
+            # an increment that was published before, too: the signature may have been interrupted
+            signer.sign(ledger / f"{done.release:04d}" / "certificate.json")
         if report is not None:
             from shoal.jobs.republish.history import audit_ledger
             from shoal.reports.history import write_history_report

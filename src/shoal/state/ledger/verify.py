@@ -19,6 +19,7 @@ from shoal.state.ledger.layout import (
     RELEASE_NAME,
     RUN,
     SCHEMA,
+    SIGNATURE,
     STEP_NAME,
     LedgerStep,
     mapping_in,
@@ -191,7 +192,7 @@ def _data_findings(chain: Chain, release: int) -> list[str]:
         if sha256_of(chain.folder(release) / name) != digest
     ]
     there = {path.name for path in chain.folder(release).iterdir()}
-    added = sorted(there - {*stated, CERTIFICATE})
+    added = sorted(there - {*stated, CERTIFICATE, SIGNATURE})
     return findings + [f"release {release:04d}: {name} is not part of it" for name in added]
 
 

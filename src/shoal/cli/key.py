@@ -1,0 +1,94 @@
+"""shoal key, shoal sign"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.connectors.signatures import Signer
+
+PASSPHRASE = "SHOAL_KEY_PASSPHRASE"
+
+Sign = Annotated[
+    Path | None,
+    typer.Option(
+        "--sign", metavar="KEY", help="Sign the certificate with this private key. Extra: sign."
+    ),
+]
+
+app = typer.Typer(help="Make keys to sign certificates with.", no_args_is_help=True)
+
+
+@app.command("new")
+def new(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Writes NAME.pem, private, and NAME.pub.pem.")
+    ],
+    unprotected: Annotated[
+        bool, typer.Option("--unprotected", help="No passphrase: whoever has the file can sign.")
+    ] = False,
+) -> None:
+    """Make an Ed25519 key pair and print its fingerprint. The passphrase is asked for twice, or
+    read from SHOAL_KEY_PASSPHRASE.
+    """
+    from shoal.connectors.signatures import check_new, new_key
+
+    check_new(name)
+    typer.echo(new_key(name, None if unprotected else _new_passphrase(name)))
+
+
+def sign(
+    released: Annotated[
+        str, typer.Argument(metavar="FILE", help="The release; signs FILE.certificate.json.")
+    ],
+    key: Annotated[
+        Path, typer.Option("--key", metavar="KEY", help="The private key, in PEM. Extra: sign.")
+    ],
+) -> None:
+    """Sign the certificate of a release: writes FILE.certificate.json.sig, 64 bytes."""
+    from shoal.connectors.signatures import open_key
+    from shoal.jobs.audit.sign import sign_file
+
+    signer = open_key(key, passphrase_of)
+    typer.echo(f"wrote {sign_file(released, signer)}, by {signer.fingerprint}", err=True)
+
+
+def opened(key: Path | None) -> Signer | None:
+    """The private key of `--sign`, if it is given; opened before any work is done."""
+    if key is None:
+        return None
+    from shoal.connectors.signatures import open_key
+
+    return open_key(key, passphrase_of)
+
+
+def passphrase_of(name: str) -> str | None:
+    """The passphrase of a key, from the environment or the terminal; None without either."""
+    known = os.environ.get(PASSPHRASE)
+    if known is not None:
+        return known
+    return getpass.getpass(f"passphrase of {name}: ") if sys.stdin.isatty() else None
+
+
+def _new_passphrase(name: str) -> str:
+    known = os.environ.get(PASSPHRASE)
+    if known is None:
+        if not sys.stdin.isatty():
+            raise InputError(
+                f"key '{name}': nobody can be asked for a passphrase; set {PASSPHRASE}, or say"
+                " --unprotected"
+            )
+        known = getpass.getpass(f"new passphrase of {name}.pem: ")
+        if known != getpass.getpass("the same again: "):
+            raise InputError(f"key '{name}': the two passphrases differ; type the same twice")
+    if not known:
+        raise InputError(f"key '{name}': the passphrase is empty; type one, or say --unprotected")
+    return known

@@ -1,0 +1,242 @@
+"""Signatures of certificates: plain Ed25519 over the bytes of the file, keys in PEM.
+
+    FILE.certificate.json       names the hash of FILE, so signing it signs the release too
+    FILE.certificate.json.sig   64 raw bytes; OpenSSL and every other tool can check them
+    NAME.pem, NAME.pub.pem      the private key (PKCS#8, its owner's alone) and the public key
+
+Needs the extra `sign`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.connectors import files
+from shoal.errors import InputError, MissingExtraError
+
+SIGNATURE_BYTES = 64
+OTHERS = 0o077  # rights that nobody but the owner of a private key may have
+
+Ask = Callable[[str], str | None]
+"""Asks for the passphrase of a key, by its name; None where nobody can be asked."""
+
+
+@dataclass(frozen=True)
+class PublicKey:
+    """A key that signatures are checked with, and the name of the file that it was read from."""
+
+    name: str
+    key: Any
+
+    @property
+    def fingerprint(self) -> str:
+        return _fingerprint(self.key)
+
+    def accepts(self, signature: bytes, content: bytes) -> bool:
+        from cryptography.exceptions import InvalidSignature
+
+        try:
+            self.key.verify(signature, content)
+        except InvalidSignature:
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class Signer:
+    """An opened private key."""
+
+    key: Any
+
+    @property
+    def fingerprint(self) -> str:
+        return _fingerprint(self.key.public_key())
+
+    def sign(self, path: str | Path) -> str:
+        """Signs the bytes of a file; returns the path of the signature beside it."""
+        try:
+            content = Path(path).read_bytes()
+        except OSError as failed:
+            raise InputError(
+                f"certificate '{path}': can't be read ({failed.strerror}); check its name and"
+                " permissions"
+            ) from None
+        signature = signature_path(path)
+        with files.atomic_write(signature) as draft:
+            draft.write_bytes(self.key.sign(content))
+        return signature
+
+
+def signature_path(certificate: str | Path) -> str:
+    return f"{certificate}.sig"
+
+
+def check_new(name: str) -> None:
+    """Raises InputError where a key of this name exists, before anybody types a passphrase."""
+    _library()
+    for path in _paths(name):
+        if path.exists() or path.is_symlink():
+            raise InputError(
+                f"key '{path}': exists already; name another one, a key is never overwritten"
+            )
+
+
+def new_key(name: str, passphrase: str | None) -> str:
+    """Writes NAME.pem and NAME.pub.pem, never over an existing file; returns the fingerprint.
+
+    passphrase: None for a key without one.
+    """
+    check_new(name)
+    library = _library()
+    serialization = library.serialization
+    private_path, public_path = _paths(name)
+    key = library.ed25519.Ed25519PrivateKey.generate()
+    protection = (
+        serialization.NoEncryption()
+        if passphrase is None
+        else serialization.BestAvailableEncryption(passphrase.encode())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, protection
+    )
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    _create(private_path, private, 0o600)
+    try:
+        _create(public_path, public, 0o644)
+    except InputError:
+        private_path.unlink()
+        raise
+    return _fingerprint(key.public_key())
+
+
+def open_key(path: str | Path, ask: Ask) -> Signer:
+    """The private key in a file; raises InputError where it can't be used or isn't kept private."""
+    library = _library()
+    try:
+        with open(path, "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode & 0o777
+            content = file.read()
+    except OSError as failed:
+        raise InputError(
+            f"key '{path}': can't be read ({failed.strerror}); check its name and permissions"
+        ) from None
+    if os.name == "posix" and mode & OTHERS:
+        raise InputError(
+            f"key '{path}': can be read by others (mode {mode:04o}); run 'chmod 600 {path}'"
+        )
+    load = library.serialization.load_pem_private_key
+    try:
+        key = load(content, None)
+    except TypeError:  # it has a passphrase
+        passphrase = ask(str(path))
+        if passphrase is None:
+            raise InputError(
+                f"key '{path}': has a passphrase, and nobody can be asked for it; set"
+                " SHOAL_KEY_PASSPHRASE"
+            ) from None
+        try:
+            key = load(content, passphrase.encode())
+        except (ValueError, TypeError):
+            raise InputError(f"key '{path}': the passphrase is wrong; type it again") from None
+    except (ValueError, library.unsupported):
+        key = None
+    if not isinstance(key, library.ed25519.Ed25519PrivateKey):
+        raise InputError(
+            f"key '{path}': is not an Ed25519 private key in PEM; make one with 'shoal key new"
+            " NAME'"
+        )
+    return Signer(key)
+
+
+def read_trusted(paths: Sequence[str | Path]) -> list[PublicKey]:
+    """The public keys in files and in folders of *.pub.pem; raises InputError where one is not a
+    key.
+    """
+    library = _library()
+    found: list[Path] = []
+    for path in map(Path, paths):
+        inside = sorted(path.glob("*.pub.pem")) if path.is_dir() else [path]
+        if not inside:
+            raise InputError(f"--trust '{path}': holds no *.pub.pem; name a public key")
+        found += inside
+    keys = []
+    for path in found:
+        try:
+            key = library.serialization.load_pem_public_key(path.read_bytes())
+        except OSError as failed:
+            raise InputError(
+                f"key '{path}': can't be read ({failed.strerror}); check its name and permissions"
+            ) from None
+        except (ValueError, library.unsupported):
+            key = None
+        if not isinstance(key, library.ed25519.Ed25519PublicKey):
+            raise InputError(
+                f"key '{path}': is not an Ed25519 public key in PEM; 'shoal key new NAME' writes"
+                " one to NAME.pub.pem"
+            )
+        keys.append(PublicKey(str(path), key))
+    return keys
+
+
+def _paths(name: str) -> tuple[Path, Path]:
+    return Path(f"{name}.pem"), Path(f"{name}.pub.pem")
+
+
+def _create(path: Path, content: bytes, mode: int) -> None:
+    """Writes a file that must not exist, whole or not at all."""
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+    except OSError as failed:
+        raise InputError(
+            f"key '{path}': can't be written ({failed.strerror}); name a file in a folder that"
+            " exists and is writable"
+        ) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(handle)
+    except OSError as failed:
+        with suppress(FileNotFoundError):
+            path.unlink()
+        raise InputError(
+            f"key '{path}': writing failed ({failed.strerror}); free some space or name another"
+            " place"
+        ) from None
+
+
+def _fingerprint(key: Any) -> str:
+    """As `openssl pkey -pubin -outform DER | openssl dgst -sha256 -binary | base64` prints it."""
+    serialization = _library().serialization
+    der = key.public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return f"SHA256:{base64.b64encode(hashlib.sha256(der).digest()).decode()}"
+
+
+@dataclass(frozen=True)
+class _Library:
+    """The parts of `cryptography` that are used here."""
+
+    ed25519: Any
+    serialization: Any
+    unsupported: type[Exception]
+
+
+def _library() -> _Library:
+    try:
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        raise MissingExtraError.of("signing needs cryptography", "sign") from None
+    return _Library(ed25519, serialization, UnsupportedAlgorithm)
