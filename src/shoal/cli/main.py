@@ -18,6 +18,7 @@ from shoal.cli import (
     audit,
     compare,
     fuse,
+    key,
     ledger,
     methods,
     party,
@@ -27,6 +28,7 @@ from shoal.cli import (
     republish,
     sample,
     stream,
+    verify,
 )
 from shoal.errors import InputError, ShoalError
 from shoal.version import VERSION
@@ -52,6 +54,8 @@ app.command("publish")(publish.publish)
 app.command("republish")(republish.republish)
 app.command("stream")(stream.stream)
 app.command("audit")(audit.audit)
+app.command("verify")(verify.verify)
+app.command("sign")(key.sign)
 app.command("compare")(compare.compare)
 app.command("fuse")(fuse.fuse)
 app.command("methods")(methods.methods)
@@ -60,6 +64,7 @@ app.command("sample")(sample.sample)
 app.add_typer(party.app, name="party")
 app.add_typer(policy.app, name="policy")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(key.app, name="key")
 
 
 def _version(asked: bool) -> None:

@@ -1,0 +1,57 @@
+"""shoal verify"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.progress import shown
+
+
+def verify(
+    released: Annotated[str, typer.Argument(metavar="FILE", help="The released table.")],
+    certificate: Annotated[
+        Path | None,
+        typer.Argument(metavar="[CERT]", help="Its certificate; else FILE.certificate.json."),
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option("-p", "--policy", help="The policy: measures the promises again."),
+    ] = None,
+    original: Annotated[
+        str | None,
+        typer.Option("--original", help="The table it was made of: compares its hash."),
+    ] = None,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trust",
+            metavar="PUB.pem",
+            help="A public key, or a folder of *.pub.pem: one of them must have signed;"
+            " repeatable. Extra: sign.",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the checks as JSON instead of lines.")
+    ] = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Check a released file against its certificate, one line per check; exit status 1 if one
+    fails.
+    """
+    from shoal.jobs.audit.verify import verify as run
+
+    with shown(quiet) as progress:
+        checks = run(
+            released, certificate, policy, original=original, trust=trust or (), progress=progress
+        )
+    if as_json:
+        typer.echo(json.dumps([vars(check) for check in checks], indent=2))
+    elif not quiet:
+        for check in checks:
+            typer.echo(str(check))
+    raise typer.Exit(1 if any(check.ok is False for check in checks) else 0)

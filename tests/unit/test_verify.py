@@ -1,0 +1,468 @@
+"""Verify and sign: what a reader with two files finds out, and what a forger can't hide."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.cli.main import status_of
+from shoal.errors import InputError
+from shoal.policy.digest import policy_sha256
+from shoal.policy.policy import Policy
+
+OPENSSL = shutil.which("openssl")
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory) -> Path:
+    """A folder with patients, their policy, a release and its certificate."""
+    folder = tmp_path_factory.mktemp("released")
+    assert status_of(["sample", "patients", "-n", "300", "-o", str(folder / "in.csv"), "-q"]) == 0
+    assert _publish(folder, "out.csv") == 0
+    return folder
+
+
+def _publish(folder: Path, name: str, *more: str) -> int:
+    arguments = ["publish", folder / "in.csv", "-p", folder / "in.policy.yaml"]
+    arguments += ["-o", folder / name, "--method", "mondrian", "-q", *more]
+    return status_of([str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def folder(released, tmp_path) -> Path:
+    """A copy of it, to be changed."""
+    shutil.copytree(released, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def by_name(checks: list[shoal.Check]) -> dict[str, bool | None]:
+    return {check.name: check.ok for check in checks}
+
+
+def everything(folder: Path) -> list[shoal.Check]:
+    return shoal.verify(
+        folder / "out.csv", policy=folder / "in.policy.yaml", original=folder / "in.csv"
+    )
+
+
+def change_certificate(folder: Path, change) -> None:
+    path = folder / "out.csv.certificate.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+# What is true
+
+
+def test_a_release_passes_with_nothing_but_its_certificate(released):
+    checks = shoal.verify(released / "out.csv")
+    assert [str(check).split(":")[0] for check in checks] == [
+        "ok   file",
+        "--   columns",
+        "ok   rows",
+        "ok   promises",
+        "--   policy",
+        "--   measured again",
+        "--   input",
+        "--   signature",
+    ]
+
+
+def test_policy_and_original_let_it_check_more(released):
+    found = by_name(everything(released))
+    assert found["measured again"] is True
+    assert found["input"] is True
+
+
+def test_a_certificate_of_schema_1_is_named_where_it_says_less(released):
+    (policy,) = [check for check in shoal.verify(released / "out.csv") if check.name == "policy"]
+    assert str(policy) == "--   policy: a certificate of schema 1 names none"
+
+
+def test_without_the_original_people_are_not_taken_for_counted(released):
+    checks = shoal.verify(released / "out.csv", policy=released / "in.policy.yaml")
+    assert by_name(checks)["measured again"] is None
+
+
+def test_a_certificate_may_lie_elsewhere(folder):
+    elsewhere = (folder / "out.csv.certificate.json").rename(folder / "proof.json")
+    assert by_name(shoal.verify(folder / "out.csv", elsewhere))["file"] is True
+
+
+# What was changed
+
+
+def test_every_kind_of_changed_byte_is_found(folder):
+    whole = (folder / "out.csv").read_bytes()
+    for at in (0, len(whole) // 2, len(whole) - 2):
+        (folder / "out.csv").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert by_name(shoal.verify(folder / "out.csv"))["file"] is False
+
+
+def test_a_missing_row_is_found_even_with_a_new_hash(folder):
+    rows = (folder / "out.csv").read_bytes().splitlines(keepends=True)
+    (folder / "out.csv").write_bytes(b"".join(rows[:-1]))
+    digest = hashlib.sha256((folder / "out.csv").read_bytes()).hexdigest()
+    change_certificate(folder, lambda c: c["output"].update(sha256=digest))
+    assert by_name(shoal.verify(folder / "out.csv"))["rows"] is False
+
+
+@pytest.mark.parametrize("measured", [2, 99])
+def test_another_measured_value_is_found_by_measuring_again(folder, measured):
+    change_certificate(folder, lambda c: c["promises"][0].update(measured=measured))
+    assert by_name(everything(folder))["measured again"] is False
+
+
+def test_a_promise_that_did_not_hold_is_no_success(folder):
+    change_certificate(folder, lambda c: c["promises"][0].update(holds=False))
+    assert by_name(shoal.verify(folder / "out.csv"))["promises"] is False
+
+
+def test_faults_are_no_success(folder):
+    change_certificate(folder, lambda c: c["faults"].update(uncovered=1))
+    assert by_name(shoal.verify(folder / "out.csv"))["promises"] is False
+
+
+def test_a_certificate_without_promises_or_hash_is_no_success(folder):
+    change_certificate(folder, lambda c: c.update(promises=[], output=None))
+    found = by_name(shoal.verify(folder / "out.csv"))
+    assert found["promises"] is False
+    assert found["file"] is False
+
+
+def test_another_policy_is_found(folder):
+    other = Policy.load(folder / "in.policy.yaml").with_k(7)
+    checks = shoal.verify(folder / "out.csv", policy=other, original=folder / "in.csv")
+    assert by_name(checks)["measured again"] is False
+
+
+def test_another_original_is_found(folder):
+    with open(folder / "in.csv", "a") as table:
+        table.write((folder / "in.csv").read_text().splitlines()[1] + "\n")
+    found = by_name(everything(folder))
+    assert found["input"] is False
+    assert found["measured again"] is False
+
+
+def test_a_file_that_can_no_longer_be_parsed_fails_and_does_not_end_the_checks(folder):
+    (folder / "out.csv").write_bytes(b'age,sex\n"open')
+    found = by_name(everything(folder))
+    assert [found[name] for name in ("file", "rows", "measured again")] == [False, False, False]
+    assert found["input"] is True
+
+
+# A certificate that says more
+
+
+def test_a_certificate_of_schema_2_is_checked_by_columns_and_policy(folder):
+    policy = Policy.load(folder / "in.policy.yaml")
+    names = (folder / "out.csv").read_text().splitlines()[0].split(",")
+
+    def to_schema_2(content):
+        content["schema"] = "shoal.certificate/2"
+        content["policy"] = {"sha256": policy_sha256(policy)}
+        content["columns"] = [{"name": name, "technique": "as-is"} for name in names]
+        content["columns"].append({"name": "name", "technique": "removed"})
+
+    change_certificate(folder, to_schema_2)
+    found = by_name(everything(folder))
+    assert found["columns"] is True
+    assert found["policy"] is True
+    other = shoal.verify(folder / "out.csv", policy=policy.with_k(7))
+    assert by_name(other)["policy"] is False
+    change_certificate(folder, lambda c: c["columns"].pop(0))
+    assert by_name(everything(folder))["columns"] is False
+
+
+def test_the_hash_of_a_policy_is_that_of_what_it_says_not_of_how_or_where(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a" / "tree.csv").write_text("x;*\ny;*\n")
+    (tmp_path / "b" / "other.csv").write_text("x;*\ny;*\n")
+
+    def content(name):
+        attributes = {"c": {"role": "quasi", "hierarchy": name}}
+        promises = [{"model": "k-anonymity", "k": 2}]
+        return {"version": 1, "attributes": attributes, "promises": promises}
+
+    one = Policy.from_dict(content("tree.csv"), base=tmp_path / "a")
+    reordered = dict(reversed(content("other.csv").items()))
+    assert policy_sha256(one) == policy_sha256(Policy.from_dict(reordered, base=tmp_path / "b"))
+    (tmp_path / "b" / "other.csv").write_text("x;*\nz;*\n")
+    assert policy_sha256(one) != policy_sha256(Policy.from_dict(reordered, base=tmp_path / "b"))
+
+
+# What can't be read
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.csv.certificate.json"])
+def test_a_missing_file_ends_with_2(folder, name):
+    (folder / name).unlink()
+    assert status_of(["verify", str(folder / "out.csv")]) == 2
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": 1}', '{"schema": "shoal.plan/1"}'])
+def test_what_is_not_a_certificate_is_refused(folder, content):
+    (folder / "out.csv.certificate.json").write_text(content)
+    with pytest.raises(InputError, match="is not a certificate of Shoal"):
+        shoal.verify(folder / "out.csv")
+
+
+def test_a_later_schema_is_refused(folder):
+    change_certificate(folder, lambda c: c.update(schema="shoal.certificate/99"))
+    with pytest.raises(InputError, match="use a newer version of Shoal"):
+        shoal.verify(folder / "out.csv")
+
+
+@pytest.mark.parametrize("strange", [None, 1, "x", [], {}])
+@pytest.mark.parametrize(
+    "key", ["output", "records", "promises", "faults", "policy", "columns", "input", "counted"]
+)
+def test_a_certificate_of_strange_types_never_breaks_it(folder, key, strange):
+    change_certificate(folder, lambda c: c.update({key: strange}))
+    everything(folder)
+
+
+# The command
+
+
+def test_the_command_ends_with_1_where_a_check_fails(folder, capsys):
+    assert status_of(["verify", str(folder / "out.csv")]) == 0
+    with open(folder / "out.csv", "a") as file:
+        file.write("\n")
+    assert status_of(["verify", str(folder / "out.csv")]) == 1
+    assert "FAIL file: is not the one certified" in capsys.readouterr().out
+
+
+def test_the_command_prints_json(released, capsys):
+    assert status_of(["verify", str(released / "out.csv"), "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)[0]
+    assert (first["name"], first["ok"]) == ("file", True)
+
+
+# Signatures
+
+
+@pytest.fixture
+def key(folder, monkeypatch) -> Path:
+    monkeypatch.delenv("SHOAL_KEY_PASSPHRASE", raising=False)
+    assert status_of(["key", "new", str(folder / "k"), "--unprotected"]) == 0
+    return folder / "k.pem"
+
+
+def signature(folder: Path, *trust: Path) -> str:
+    return str(shoal.verify(folder / "out.csv", trust=trust)[-1])
+
+
+def sign(folder: Path, key: Path) -> int:
+    return status_of(["sign", str(folder / "out.csv"), "--key", str(key)])
+
+
+def test_a_signature_is_64_bytes_and_verifies(folder, key):
+    assert sign(folder, key) == 0
+    assert len((folder / "out.csv.certificate.json.sig").read_bytes()) == 64
+    assert signature(folder, folder / "k.pub.pem").startswith("ok   signature: by the key in")
+    assert signature(folder, folder).startswith("ok")
+    assert signature(folder) == "--   signature: not checked; name a key with --trust"
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="needs OpenSSL")
+def test_openssl_accepts_our_signature_and_prints_our_fingerprint(folder, capsys, key):
+    assert sign(folder, key) == 0
+    printed = capsys.readouterr().out.strip()
+    certificate = folder / "out.csv.certificate.json"
+    command = [OPENSSL, "pkeyutl", "-verify", "-pubin", "-inkey", folder / "k.pub.pem", "-rawin"]
+    command += ["-in", certificate, "-sigfile", f"{certificate}.sig"]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    certificate.write_bytes(certificate.read_bytes() + b" ")
+    assert subprocess.run(command, capture_output=True).returncode != 0
+    command = [OPENSSL, "pkey", "-pubin", "-in", folder / "k.pub.pem", "-outform", "DER"]
+    der = subprocess.run(command, capture_output=True, check=True).stdout
+    digest = base64.b64encode(hashlib.sha256(der).digest()).decode()
+    assert printed == f"SHA256:{digest}"
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="needs OpenSSL")
+def test_a_key_made_by_openssl_signs(folder):
+    made = folder / "o.pem"
+    subprocess.run([OPENSSL, "genpkey", "-algorithm", "ed25519", "-out", made], check=True)
+    made.chmod(0o600)
+    public = folder / "o.pub.pem"
+    subprocess.run([OPENSSL, "pkey", "-in", made, "-pubout", "-out", public], check=True)
+    assert sign(folder, made) == 0
+    assert signature(folder, public).startswith("ok")
+
+
+def test_a_changed_certificate_no_longer_verifies(folder, key):
+    assert sign(folder, key) == 0
+    change_certificate(folder, lambda c: c["promises"][0].update(measured=12))
+    assert signature(folder, folder / "k.pub.pem").startswith("FAIL signature")
+
+
+@pytest.mark.parametrize("damage", [b"", b"x" * 64, b"x" * 65])
+def test_a_damaged_signature_does_not_verify(folder, key, damage):
+    (folder / "out.csv.certificate.json.sig").write_bytes(damage)
+    assert signature(folder, folder / "k.pub.pem").startswith("FAIL signature")
+
+
+def test_trust_asks_for_a_signature(folder, key, capsys):
+    command = ["verify", str(folder / "out.csv"), "--trust", str(folder / "k.pub.pem")]
+    assert status_of(command) == 1
+    assert "FAIL signature: --trust asks for one, there is none" in capsys.readouterr().out
+
+
+def test_another_key_is_not_trusted(folder, key):
+    assert status_of(["key", "new", str(folder / "other"), "--unprotected"]) == 0
+    assert sign(folder, key) == 0
+    assert signature(folder, folder / "other.pub.pem").startswith("FAIL signature")
+    assert signature(folder, folder / "other.pub.pem", folder / "k.pub.pem").startswith("ok")
+
+
+def test_what_is_signed_is_the_certificate_of_that_file(folder, key, capsys):
+    with open(folder / "out.csv", "a") as file:
+        file.write("\n")
+    assert sign(folder, key) == 2
+    assert "is not the one that its certificate names" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
+def test_a_key_that_others_can_read_is_refused(folder, key, mode, capsys):
+    key.chmod(mode)
+    assert sign(folder, key) == 2
+    expected = f"can be read by others (mode {mode:04o}); run 'chmod 600 {key}'"
+    assert expected in capsys.readouterr().err
+
+
+def test_a_key_is_never_overwritten(folder, key, capsys):
+    before = key.read_bytes()
+    assert status_of(["key", "new", str(folder / "k"), "--unprotected"]) == 2
+    key.unlink()
+    assert status_of(["key", "new", str(folder / "k"), "--unprotected"]) == 2
+    assert not key.exists()
+    assert before
+    assert "a key is never overwritten" in capsys.readouterr().err
+
+
+def test_the_private_key_is_its_owners_alone(folder, key):
+    assert key.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_is_not_a_private_key_is_refused(folder, key, capsys):
+    for content in (b"", b"x", (folder / "k.pub.pem").read_bytes()):
+        key.write_bytes(content)
+        assert sign(folder, key) == 2
+        assert "is not an Ed25519 private key in PEM; make one with" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="needs OpenSSL")
+def test_a_key_of_another_kind_is_refused(folder, capsys):
+    made = folder / "ec.pem"
+    command = [OPENSSL, "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    subprocess.run([*command, "-out", made], check=True, capture_output=True)
+    made.chmod(0o600)
+    assert sign(folder, made) == 2
+    assert "is not an Ed25519 private key in PEM" in capsys.readouterr().err
+
+
+def test_what_is_not_a_public_key_is_refused(folder, key, tmp_path, capsys):
+    verify = ["verify", str(folder / "out.csv"), "--trust"]
+    assert status_of([*verify, str(key)]) == 2
+    assert "is not an Ed25519 public key in PEM" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert status_of([*verify, str(tmp_path / "empty")]) == 2
+    assert "holds no *.pub.pem" in capsys.readouterr().err
+    assert status_of([*verify, str(tmp_path / "none.pub.pem")]) == 2
+
+
+def test_a_passphrase_protects_the_key(folder, monkeypatch, capsys):
+    monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "horse battery")
+    assert status_of(["key", "new", str(folder / "safe")]) == 0
+    assert b"ENCRYPTED" in (folder / "safe.pem").read_bytes()
+    assert sign(folder, folder / "safe.pem") == 0
+    monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "wrong")
+    assert sign(folder, folder / "safe.pem") == 2
+    assert "the passphrase is wrong; type it again" in capsys.readouterr().err
+    monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "")
+    assert status_of(["key", "new", str(folder / "empty")]) == 2
+    assert not (folder / "empty.pem").exists()
+
+
+def test_nobody_is_asked_where_there_is_no_terminal(folder, key, monkeypatch):
+    environment = {k: v for k, v in os.environ.items() if k != "SHOAL_KEY_PASSPHRASE"}
+    command = [sys.executable, "-m", "shoal", "key", "new", str(folder / "safe")]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 2
+    assert "nobody can be asked for a passphrase" in done.stderr
+
+
+def test_the_extra_is_named_where_it_is_missing(folder, key, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives", None)
+    assert sign(folder, key) == 4
+    assert status_of(["key", "new", str(folder / "new")]) == 4
+    trusting = ["verify", str(folder / "out.csv"), "--trust", str(folder / "k.pub.pem")]
+    assert status_of(trusting) == 4
+    assert status_of(["verify", str(folder / "out.csv")]) == 0
+    assert "[sign]" in capsys.readouterr().err
+
+
+# --sign
+
+
+def test_publish_signs_what_it_publishes(folder, key):
+    assert _publish(folder, "signed.csv", "--sign", str(key)) == 0
+    checks = shoal.verify(folder / "signed.csv", trust=[folder / "k.pub.pem"])
+    assert by_name(checks)["signature"] is True
+
+
+def test_a_key_that_can_not_be_opened_ends_a_command_before_any_work(folder):
+    assert _publish(folder, "never.csv", "--sign", str(folder / "none.pem")) == 2
+    assert not (folder / "never.csv").exists()
+    assert not (folder / "never.csv.certificate.json").exists()
+
+
+def test_an_audit_signs_the_certificate_that_it_writes(folder, key, capsys):
+    audit = ["audit", str(folder / "out.csv"), "-p", str(folder / "in.policy.yaml"), "-q"]
+    assert status_of([*audit, "--sign", str(key)]) == 2
+    assert "name a file for it with --output" in capsys.readouterr().err
+    proof = folder / "again.json"
+    assert status_of([*audit, "--sign", str(key), "-o", str(proof)]) == 0
+    checks = shoal.verify(folder / "out.csv", proof, trust=[folder / "k.pub.pem"])
+    assert by_name(checks)["signature"] is True
+
+
+def test_a_signed_release_of_a_ledger_stays_part_of_it(folder, key):
+    wearers, ledger = folder / "w.csv", folder / "ledger"
+    for seed in ("1", "2"):
+        sample = ["sample", "wearables", "-n", "100", "--seed", seed, "-o", str(wearers), "-q"]
+        assert status_of(sample) == 0
+        republish = ["republish", str(wearers), "-p", str(folder / "w.policy.yaml"), "-q"]
+        assert status_of([*republish, "--ledger", str(ledger), "--sign", str(key)]) == 0
+    for release in ("0001", "0002"):
+        proof = ledger / release / "certificate.json"
+        checks = shoal.verify(ledger / release / "data.csv", proof, trust=[folder / "k.pub.pem"])
+        assert by_name(checks)["signature"] is True
+    assert shoal.verify_ledger(ledger)[0] == 2
+    (ledger / "0001" / "other.sig").write_bytes(b"x")
+    with pytest.raises(shoal.LedgerError):
+        shoal.verify_ledger(ledger)
+
+
+def test_a_signature_that_was_interrupted_is_made_up_for(folder, key):
+    assert status_of(["sample", "wearables", "-n", "100", "-o", str(folder / "w.csv"), "-q"]) == 0
+    republish = ["republish", str(folder / "w.csv"), "-p", str(folder / "w.policy.yaml"), "-q"]
+    republish += ["--ledger", str(folder / "ledger")]
+    assert status_of(republish) == 0
+    assert status_of([*republish, "--sign", str(key)]) == 0
+    assert (folder / "ledger" / "0001" / "certificate.json.sig").exists()
