@@ -8,8 +8,10 @@ that putting it twice changes nothing.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import sys
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,15 +26,21 @@ from shoal.jobs.stream.options import StreamOptions
 from shoal.state.checkpoint import Checkpoint
 
 PRIVATE = ("people", "trace")  # outputs that show more than the release: their owner's alone
+PIECE = 1 << 20  # bytes of a file that are read at once
 
 
 @dataclass
 class Output:
-    """A file that only ever grows, how much of it is committed, and what comes next."""
+    """A file that only ever grows, how much of it is committed, and what comes next.
+
+    crc: of what is committed, if the output is private; readers of the others compare the hash in
+    the certificate.
+    """
 
     path: Path
     is_private: bool = False
     length: int = 0
+    crc: int = 0
     pending: bytes = b""
 
 
@@ -159,22 +167,27 @@ class Outputs:
                     " or the checkpoint that it belongs to"
                 )
 
-    @property
-    def state(self) -> dict[str, dict[str, int]]:
-        """What a snapshot has to hold to put the pending step again."""
-        return {
-            "lengths": {name: output.length for name, output in self.by_name.items()},
-            "sizes": {name: len(output.pending) for name, output in self.by_name.items()},
-        }
+    def write_segment(self, step: int) -> dict[str, dict[str, Any]]:
+        """Keeps what the step adds in a hidden file, so that it can be put after a crash.
 
-    def restore_lengths(self, lengths: Mapping[str, Any]) -> None:
-        for name, length in lengths.items():
-            self[name].length = int(length)
-
-    def write_segment(self, step: int) -> None:
-        """Keeps what the step adds in a hidden file, so that it can be put after a crash."""
+        Returns what a snapshot has to hold for that.
+        """
         pending = b"".join(output.pending for output in self.by_name.values())
         self._checkpoint.write(self._segment(step), pending)
+        outputs = self.by_name.items()
+        return {
+            "lengths": {name: output.length for name, output in outputs},
+            "crcs": {name: output.crc for name, output in outputs if output.is_private},
+            "sizes": {name: len(output.pending) for name, output in outputs},
+            "segment": {"size": len(pending), "sha256": hashlib.sha256(pending).hexdigest()},
+        }
+
+    def restore_lengths(self, state: Mapping[str, Any]) -> None:
+        """Goes back to what a snapshot has committed."""
+        for name, length in state["lengths"].items():
+            self[name].length = int(length)
+        for name, crc in state["crcs"].items():
+            self[name].crc = int(crc)
 
     def remove_segment(self, step: int) -> None:
         self._segment(step).unlink(missing_ok=True)
@@ -182,8 +195,11 @@ class Outputs:
     def _segment(self, step: int) -> Path:
         return self._checkpoint.folder / f"segment-{step}"
 
-    def put_segment(self, step: int, sizes: Mapping[str, int]) -> None:
-        """Puts what a snapshot has committed where it belongs, whether it stood there or not."""
+    def put_segment(self, step: int, state: Mapping[str, Any]) -> None:
+        """Puts what a snapshot has committed where it belongs, whether it stood there or not.
+
+        Raises CheckpointError where the segment or a private file is not as it was written.
+        """
         try:
             content = self._segment(step).read_bytes()
         except FileNotFoundError:
@@ -191,13 +207,43 @@ class Outputs:
                 f"checkpoint '{self._checkpoint.folder}': lacks a file that it had written; begin a"
                 " new one"
             ) from None
+        self._require_whole_segment(step, content, state["segment"])
+        for output in self.by_name.values():
+            if output.is_private:
+                self._require_undamaged(output)
         start = 0
-        for name, size in sizes.items():
+        for name, size in state["sizes"].items():
             output = self[name]
             self._require_as_left(name, output, size)
             output.pending = content[start : start + size]
             start += size
             self._put(name, step)
+
+    def _require_whole_segment(self, step: int, content: bytes, known: Mapping[str, Any]) -> None:
+        digest = hashlib.sha256(content).hexdigest()
+        if len(content) != known["size"] or digest != known["sha256"]:
+            raise self._damaged(self._segment(step).name)
+
+    def _require_undamaged(self, output: Output) -> None:
+        """Raises CheckpointError where a private file is not what was committed. What stands behind
+        that may be half a step, and is written again.
+        """
+        length = 0
+        crc = 0
+        if output.path.exists():
+            with open(output.path, "rb") as file:
+                while piece := file.read(min(PIECE, output.length - length)):
+                    length += len(piece)
+                    crc = zlib.crc32(piece, crc)
+        if length != output.length or crc != output.crc:
+            is_inside = output.path.parent == self._checkpoint.folder
+            raise self._damaged(output.path.name if is_inside else str(output.path))
+
+    def _damaged(self, name: str) -> CheckpointError:
+        return CheckpointError(
+            f"checkpoint '{self._checkpoint.folder}': its file '{name}' is damaged; begin a new one"
+            " in another folder"
+        )
 
     def _require_as_left(self, name: str, output: Output, size: int) -> None:
         """Raises CheckpointError where an output is neither as before the step nor as after it."""
@@ -229,4 +275,6 @@ class Outputs:
         elif output.pending or output.path.exists():
             self._checkpoint.put(output.path, output.length, output.pending, output.is_private)
         output.length += len(output.pending)
+        if output.is_private:
+            output.crc = zlib.crc32(output.pending, output.crc)
         output.pending = b""

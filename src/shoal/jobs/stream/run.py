@@ -211,7 +211,7 @@ class Run:
         self._identity = str(state["identity"])
         self.outputs.connect(self._identity)
         self._restore(state)
-        self.outputs.put_segment(self._step, state["sizes"])
+        self.outputs.put_segment(self._step, state)
         now = self._clock()
         away = max(0.0, time.time() - float(state["at"]))
         self._arrival_times = [(now - away - float(age), int(seq)) for age, seq in state["came"]]
@@ -227,7 +227,7 @@ class Run:
         self._counters = StreamCounters(**state["tally"])
         self._step = int(state["step"])
         self._read_before = self._counters.read
-        self.outputs.restore_lengths(state["lengths"])
+        self.outputs.restore_lengths(state)
 
     def _hash_of_what_stays(self) -> str:
         """What may not change between two runs of one stream."""
@@ -361,12 +361,11 @@ class Run:
             "place": self._feed.place,
             "came": [(now - at, seq) for at, seq in self._arrival_times],
             "at": time.time(),
-            **self.outputs.state,
+            **self.outputs.write_segment(self._step),
             "tally": asdict(self._counters),
             **{f"core/{name}": value for name, value in self.core.snapshot().items()},
             **{f"gate/{name}": value for name, value in self._gate.snapshot().items()},
         }
-        self.outputs.write_segment(self._step)
         self._checkpoint.commit(state)
         self.outputs.put(self._step)
         self.outputs.remove_segment(self._step - 1)
@@ -403,7 +402,7 @@ class Run:
         self._restore(state)
         self._input = state["place"].get("sha256")
         if not self._options.to_topic:
-            self.outputs.put_segment(self._step, state["sizes"])
+            self.outputs.put_segment(self._step, state)
             if not self._published.exists():
                 return
         self._certify(self.so_far())

@@ -1,0 +1,153 @@
+"""A damaged checkpoint is refused, whichever of its bytes is wrong."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from shoal.connectors.feeds import feed_of
+from shoal.errors import CheckpointError
+from shoal.jobs.stream.options import StreamOptions
+from shoal.jobs.stream.run import Run
+from shoal.policy.policy import Policy
+from shoal.samples import purchases
+from shoal.state.checkpoint import Checkpoint
+
+STREAM = "stream p.parquet -p policy.yaml -o out.csv --checkpoint state -q".split()
+
+
+@pytest.fixture
+def stopped(tmp_path, monkeypatch, shoal) -> Path:
+    """A folder with a stream that was stopped in its third step, and the shell standing in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("shoal.connectors.feeds.SLICE", 20)
+    purchases.generate(60, 1).write_parquet("p.parquet")
+    Path("policy.yaml").write_text(
+        purchases.POLICY.replace("delta: 1000", "delta: 15").replace("k: 10", "k: 3")
+    )
+    stop_at(monkeypatch, 3)
+    assert shoal(*STREAM, "--trace", "t.jsonl").status == 130
+    return tmp_path
+
+
+def stop_at(monkeypatch, *steps: int) -> None:
+    """Stops a run at these commits, counted over all runs."""
+    commit = Checkpoint.commit
+    count = 0
+
+    def counted(self, state):
+        nonlocal count
+        count += 1
+        if count in steps:
+            raise KeyboardInterrupt
+        commit(self, state)
+
+    monkeypatch.setattr(Checkpoint, "commit", counted)
+
+
+@pytest.fixture
+def resume(stopped):
+    """Puts what the snapshot has committed where it belongs, as the resume of a stream begins."""
+    options = StreamOptions("p.parquet", "out.csv", checkpoint=Path("state"), trace="t.jsonl")
+    feed = feed_of("p.parquet", False, options.record_lines)
+    checkpoint = Checkpoint(Path("state"), durable=False)
+    run = Run(options, Policy.load("policy.yaml"), feed, checkpoint, float)
+    state = checkpoint.load()
+
+    def put() -> None:
+        run.outputs.restore_lengths(state)
+        run.outputs.put_segment(state["step"], state)
+
+    yield put
+    feed.close()
+
+
+def flips(path: Path):
+    """Flips every byte of a file in turn, in its place, and puts it back."""
+    whole = path.read_bytes()
+    handle = os.open(path, os.O_WRONLY)
+    for at, byte in enumerate(whole):
+        os.pwrite(handle, bytes([byte ^ 0x10]), at)
+        yield at
+        os.pwrite(handle, bytes([byte]), at)
+    os.close(handle)
+
+
+def test_a_whole_checkpoint_is_resumed(resume):
+    before = {path: path.read_bytes() for path in map(Path, ("out.csv", "state/people", "t.jsonl"))}
+    resume()
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_every_byte_of_the_segment_is_checked(resume):
+    segment = Path("state/segment-2")
+    assert segment.stat().st_size
+    for _ in flips(segment):
+        with pytest.raises(CheckpointError, match=f"its file '{segment.name}' is damaged"):
+            resume()
+
+
+def test_every_byte_of_the_snapshot_is_checked(stopped):
+    for _ in flips(Path("state/CURRENT")):
+        with pytest.raises(CheckpointError, match="is damaged"):
+            Checkpoint(Path("state")).load()
+
+
+@pytest.mark.parametrize("name", ["state/people", "t.jsonl"])
+def test_every_committed_byte_of_a_private_file_is_checked(resume, name):
+    """What stands behind the committed bytes is the last step, which is put again."""
+    path = Path(name)
+    whole = path.read_bytes()
+    committed = Checkpoint(Path("state")).load()["lengths"][
+        "people" if path.name == "people" else "trace"
+    ]
+    assert 0 < committed < len(whole)
+    for at in flips(path):
+        if at < committed:
+            with pytest.raises(CheckpointError, match=f"its file '{path.name}' is damaged"):
+                resume()
+        elif at % 50 == 0:
+            resume()
+            assert path.read_bytes() == whole
+
+
+def test_a_private_file_that_is_shorter_or_gone_is_refused(resume):
+    people = Path("state/people")
+    people.write_bytes(people.read_bytes()[:8])
+    with pytest.raises(CheckpointError, match="its file 'people' is damaged"):
+        resume()
+    people.unlink()
+    with pytest.raises(CheckpointError, match="its file 'people' is damaged"):
+        resume()
+
+
+def test_the_command_says_it_in_one_line(stopped, shoal):
+    people = Path("state/people")
+    people.write_bytes(b"x" + people.read_bytes()[1:])
+    before = Path("out.csv").read_bytes()
+    done = shoal(*STREAM, "--trace", "t.jsonl")
+    assert done.status == 2
+    expected = "checkpoint 'state': its file 'people' is damaged; begin a new one in another folder"
+    assert expected in done.err
+    assert Path("out.csv").read_bytes() == before
+
+
+def test_a_stream_that_was_stopped_and_resumed_checks_what_both_runs_wrote(
+    tmp_path, monkeypatch, shoal
+):
+    """The checksum runs on over a resume, or the second resume would refuse a whole file."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("shoal.connectors.feeds.SLICE", 20)
+    table = purchases.generate(300, 1)
+    Path("policy.yaml").write_text(purchases.POLICY.replace("delta: 1000", "delta: 30"))
+    table.write_parquet("p.parquet")
+    stop_at(monkeypatch, 4, 9)
+    assert [shoal(*STREAM).status for _ in range(3)] == [130, 130, 0]
+    whole = Path("out.csv").read_bytes()
+    shutil.rmtree("state")
+    Path("out.csv").unlink()
+    assert shoal(*STREAM).status == 0
+    assert Path("out.csv").read_bytes() == whole
