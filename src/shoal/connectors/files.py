@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import io
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -24,11 +25,18 @@ from typing import BinaryIO
 import numpy as np
 import polars as pl
 
+from shoal.data.regular_files import is_pipe, require_regular
 from shoal.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where drafts of killed runs stay
+    fcntl = None  # type: ignore[assignment]
 
 FORMATS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".arrow", ".jsonl", ".jsonl.gz")
 STANDARD = "-"
 _MOST_NAMED = 5
+DRAFT_BYTES = 8  # of a random name
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,12 @@ def read(path: str, categorical: Collection[str] = (), *, allow_empty: bool = Fa
 
 def read_as(path: str | Path, kind: str, categorical: Collection[str] = ()) -> Source:
     """A table in a file of the given format, whatever its name."""
+    require_regular(path, "file", or_pipe=kind not in (".parquet", ".arrow"))
     try:
+        if is_pipe(path):  # can be read only once
+            piped = Path(path).read_bytes()
+            digest = hashlib.sha256(piped).hexdigest()
+            return Source(_parsed(piped, str(path), kind, categorical), digest)
         digest = file_sha256(path)
         if kind in (".parquet", ".arrow"):
             return Source(_typed(str(path), kind), digest)
@@ -95,6 +108,7 @@ def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
     """A path beside `path` to write to, moved into place if the block succeeds, else removed.
 
     For `-` the content goes to standard output at the end. is_private: it stays its owner's alone.
+    What a killed run left behind of the same target is removed first.
     """
     target = Path(tempfile.gettempdir()) / "standard-output" if path == STANDARD else Path(path)
     if target.is_dir() or not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
@@ -102,16 +116,56 @@ def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
             f"output '{path}': can't be written; name a file in a folder that exists and is"
             " writable"
         )
-    # a fresh name that nobody could have prepared, and readable by its owner alone until it is let
-    # out
-    draft = target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
+    _sweep_drafts(target)
+    draft, lock = _locked_draft(target, path)
     try:
-        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield draft
         _take_place(draft, target, path, is_private)
     finally:
         with suppress(FileNotFoundError):
             draft.unlink()
+        os.close(lock)
+
+
+def _locked_draft(target: Path, path: str) -> tuple[Path, int]:
+    """A new draft and the descriptor whose lock says that its writer lives."""
+    while True:
+        # a fresh name that nobody could have prepared, and readable by its owner alone until it is
+        # let out
+        draft = target.parent / f".{target.name}.{secrets.token_hex(DRAFT_BYTES)}.part"
+        try:
+            lock = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except OSError as failed:
+            raise InputError(
+                f"output '{path}': writing failed ({failed.strerror or 'no room or no right'})"
+            ) from None
+        if fcntl is None:
+            return draft, lock
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(lock).st_nlink:
+            return draft, lock
+        os.close(lock)  # swept away by another run between its making and its lock
+
+
+def _sweep_drafts(target: Path) -> None:
+    """Removes the drafts of this target whose writers died: the system has freed their locks."""
+    if fcntl is None:
+        return
+    form = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{{2 * DRAFT_BYTES}}}\.part")
+    try:
+        names = [name for name in os.listdir(target.parent) if form.fullmatch(name)]
+    except OSError:
+        return  # a folder that may be written to, but not listed
+    for name in names:
+        draft = target.parent / name
+        with suppress(OSError):  # another's, or one that is locked
+            handle = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                draft.unlink()
+            finally:
+                os.close(handle)
 
 
 def _take_place(draft: Path, target: Path, path: str, is_private: bool) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.connectors import files
+from shoal.data.regular_files import require_regular
 from shoal.errors import InputError, MissingExtraError
 
 SIGNATURE_BYTES = 64
@@ -121,6 +122,7 @@ def new_key(name: str, passphrase: str | None) -> str:
 def open_key(path: str | Path, ask: Ask) -> Signer:
     """The private key in a file; raises InputError where it can't be used or isn't kept private."""
     library = _library()
+    require_regular(path, "key")
     try:
         with open(path, "rb") as file:
             mode = os.fstat(file.fileno()).st_mode & 0o777
@@ -170,6 +172,7 @@ def read_trusted(paths: Sequence[str | Path]) -> list[PublicKey]:
         found += inside
     keys = []
     for path in found:
+        require_regular(path, "key")
         try:
             key = library.serialization.load_pem_public_key(path.read_bytes())
         except OSError as failed:

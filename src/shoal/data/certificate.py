@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from shoal.data.regular_files import require_regular
 from shoal.errors import InputError
 
 SCHEMA = "shoal.certificate/1"
@@ -23,6 +24,7 @@ class Certificate(Mapping[str, Any]):
     @classmethod
     def load(cls, path: str | Path) -> Certificate:
         """The certificate in a file, of this schema or the next; raises InputError."""
+        require_regular(path, "certificate")
         try:
             content = json.loads(Path(path).read_text("utf-8"))
         except OSError as failed:

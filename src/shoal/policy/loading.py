@@ -11,6 +11,7 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel
 
+from shoal.data.regular_files import require_regular
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.model import PolicyModel
@@ -91,6 +92,7 @@ _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _map
 
 
 def _read(path: Path) -> dict[str, Any]:
+    require_regular(path, "policy")
     try:
         text = path.read_text("utf-8-sig")
     except OSError as failed:

@@ -22,6 +22,7 @@ import polars as pl
 from shoal.data.hierarchies.diagnostics import about, diagnose
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.paths import Paths
+from shoal.data.regular_files import require_regular
 from shoal.errors import InputError
 
 SEPARATORS = (";", "\t", "|", ",")  # in order of preference
@@ -40,6 +41,7 @@ def read_hierarchy(path: str | Path, attribute: str = "") -> Hierarchy:
 def read_paths(path: str | Path, attribute: str = "") -> Paths:
     """The rows of a table as they stand, for `diagnose`; raises InputError if it can't be read."""
     path = Path(path)
+    require_regular(path, f"{about(attribute)}hierarchy")
     text = _text(path, attribute)
     try:
         cells, lengths = _quoted_cells(text) if '"' in text else _plain_cells(text)

@@ -22,6 +22,7 @@ from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute, span_ends
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.recoding import GlobalRecoding, code_texts
+from shoal.data.regular_files import require_regular
 from shoal.data.schema import Kind, Render
 from shoal.errors import InputError, PromiseError
 from shoal.privacy.promises import BoundPromises
@@ -97,6 +98,7 @@ class Plan:
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """The plan in a file; raises InputError where it holds none."""
+        require_regular(path, "plan")
         try:
             content = json.loads(Path(path).read_text("utf-8"))
             if content["schema"] != SCHEMA:

@@ -161,5 +161,5 @@ def _measured(
 def _save_plan(draft: RecodedDraft, path: str | Path | None) -> None:
     """Writes the plan that was found for a release, whole; one that was applied stays as it is."""
     if path is not None and draft.plan is not None:
-        with files.atomic_write(str(path)) as unfinished:
+        with files.atomic_write(str(path), is_private=True) as unfinished:
             unfinished.write_text(draft.plan.to_json(), encoding="utf-8")

@@ -1,0 +1,30 @@
+"""What is read is a file: not a device or a pipe, which may never end or can be read only once."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from shoal.errors import InputError
+
+
+def require_regular(path: str | Path, what: str, or_pipe: bool = False) -> None:
+    """Raises InputError where a path is a device, a socket or, unless `or_pipe`, a pipe.
+
+    What does not exist, and folders, are left to whoever opens them: they know what to say.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or (or_pipe and stat.S_ISFIFO(mode)):
+        return
+    raise InputError(f"{what} '{path}': is not a regular file; name a file")
+
+
+def is_pipe(path: str | Path) -> bool:
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,143 @@
+"""Drafts of killed runs are swept, private files are their owner's alone, devices are refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from shoal.cli.main import status_of
+from shoal.connectors import files
+from shoal.connectors.files import atomic_write
+from shoal.data.hierarchies.table import read_hierarchy
+from shoal.errors import InputError
+
+WRITER = """
+import sys, time
+from shoal.connectors.files import atomic_write
+with atomic_write(sys.argv[1]) as draft:
+    draft.write_text("half")
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+def writer(target: Path) -> subprocess.Popen:
+    """Another process in the middle of writing."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(target)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def drafts(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name.endswith(".part"))
+
+
+def test_the_next_write_sweeps_the_draft_of_a_killed_run(tmp_path):
+    target = tmp_path / "out.csv"
+    killed = writer(target)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert len(drafts(tmp_path)) == 1
+    with atomic_write(str(target)) as draft:
+        draft.write_text("whole")
+        assert drafts(tmp_path) == [draft.name]
+    assert drafts(tmp_path) == []
+    assert target.read_text() == "whole"
+
+
+def test_the_draft_of_a_living_run_stays(tmp_path):
+    target = tmp_path / "out.csv"
+    living = writer(target)
+    try:
+        (theirs,) = drafts(tmp_path)
+        with atomic_write(str(target)) as draft:
+            draft.write_text("ours")
+        assert drafts(tmp_path) == [theirs]
+    finally:
+        living.kill()
+        living.wait()
+
+
+def test_what_is_not_a_draft_of_this_target_stays(tmp_path):
+    strange = (".out.csv.part", ".out.csv.0123.part", ".other.csv." + "0" * 16 + ".part")
+    for name in strange:
+        (tmp_path / name).write_text("mine")
+    with atomic_write(str(tmp_path / "out.csv")) as draft:
+        draft.write_text("x")
+    assert {path.name for path in tmp_path.iterdir()} == {"out.csv", *strange}
+
+
+def test_a_link_in_the_place_of_a_draft_leads_nowhere(tmp_path):
+    (tmp_path / "precious").write_text("mine")
+    link = tmp_path / f".out.csv.{'0' * 16}.part"
+    link.symlink_to(tmp_path / "precious")
+    with atomic_write(str(tmp_path / "out.csv")) as draft:
+        draft.write_text("x")
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+def test_a_draft_that_was_swept_before_its_lock_is_made_again(tmp_path, monkeypatch):
+    opened = os.open
+    swept = []
+
+    def open_and_lose(path, flags, *mode):
+        handle = opened(path, flags, *mode)
+        if flags & os.O_CREAT and not swept:
+            swept.append(path)
+            Path(path).unlink()
+        return handle
+
+    monkeypatch.setattr(os, "open", open_and_lose)
+    with atomic_write(str(tmp_path / "out.csv")) as draft:
+        draft.write_text("x")
+    assert swept
+    assert (tmp_path / "out.csv").read_text() == "x"
+
+
+def test_a_plan_is_its_owners_alone(tmp_path):
+    sample = ["sample", "patients", "-n", "200", "-o", str(tmp_path / "p.csv"), "-q"]
+    assert status_of(sample) == 0
+    publish = ["publish", str(tmp_path / "p.csv"), "-p", str(tmp_path / "p.policy.yaml"), "-q"]
+    publish += ["-o", str(tmp_path / "out.csv"), "--method", "datafly"]
+    assert status_of([*publish, "--plan", str(tmp_path / "plan.json")]) == 0
+    assert (tmp_path / "plan.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_devices_are_refused():
+    expected = "hierarchy '/dev/zero': is not a regular file; name a file"
+    with pytest.raises(InputError) as refused:
+        read_hierarchy("/dev/zero")
+    assert refused.value.args[0] == expected
+
+
+@pytest.mark.parametrize("arguments", ["publish x.csv -p /dev/zero -o y.csv", "verify /dev/zero"])
+def test_no_command_reads_a_device(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert status_of(arguments.split()) == 2
+
+
+def test_a_table_may_be_a_pipe_and_is_read_once(tmp_path):
+    pipe = tmp_path / "table.csv"
+    os.mkfifo(pipe)
+    content = b"age,sex\n1,f\n2,m\n"
+    feeder = threading.Thread(target=pipe.write_bytes, args=(content,))
+    feeder.start()
+    source = files.read(str(pipe))
+    feeder.join()
+    assert source.frame.rows() == [("1", "f"), ("2", "m")]
+    (tmp_path / "plain.csv").write_bytes(content)
+    assert source.sha256 == files.file_sha256(tmp_path / "plain.csv")
+
+
+def test_a_table_that_is_a_device_is_refused(tmp_path):
+    (tmp_path / "zero.csv").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="is not a regular file; name a file"):
+        files.read(str(tmp_path / "zero.csv"))
