@@ -1,0 +1,164 @@
+"""Columns that number people, found by their cells: records of one person agree on the person.
+
+pair        two neighbours with equal numbers, the records sorted by number
+chance      how often two records agree on another column anyway: the sum of its squared shares
+steady      a column on which pairs agree far more often than by chance
+cross       two steady columns of which neither is nested in the other, as sex and birth year are;
+            city and state behind a postcode nest, so a postcode numbers nobody
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+
+from shoal.data.table import Column, Table, as_text, encode_text
+
+MOST_RECORDS = 200_000  # of more, those are looked at whose number hashes to 0
+FEWEST_REPEATS = 10
+FEWEST_DISTINCT = 20  # at most this many records to a number, on average
+COMMON = 0.9  # chance above which agreeing says nothing
+STEADY = 0.9  # share of the way from chance to certainty
+CROSSING = 1.2  # times as many pairs of values as the richer of two columns has
+
+PERSON = frozenset(
+    "patient person subject customer client member user student participant pid mrn".split()
+)
+NUMBER = frozenset("id no nr nbr num number key".split())
+NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_DATE = r"^(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})"
+_FRACTION = r"^[+-]?\d*[.,]\d+([eE][+-]?\d+)?$"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Why a column seems to number people.
+
+    values: distinct ones among `records` records that have one. agreeing: the columns on which
+    records with one number agree, steadiest first. is_named: whether its name says so, too.
+    """
+
+    column: str
+    values: int
+    records: int
+    agreeing: tuple[str, ...]
+    is_named: bool
+
+    def __str__(self) -> str:
+        return (
+            f"column '{self.column}': {self.records} records carry {self.values} different values,"
+            f" and records that share one agree on {', '.join(self.agreeing[:3])}; if it numbers"
+            " people, give it the role 'subject'"
+        )
+
+
+def person_numbers(table: Table) -> list[Evidence]:
+    """Every column that seems to number people; the clearest first. Reads cells, not roles."""
+    found = []
+    for name in table.names:
+        if _may_number(table.frame[name]):
+            evidence = _evidence(table.column(name), table)
+            if evidence is not None:
+                found.append(evidence)
+    return sorted(found, key=lambda e: (not e.is_named, -len(e.agreeing)))
+
+
+def is_named_as_number(name: str) -> bool:
+    """Whether a column's name has a word for a person or for a number."""
+    words = {word.casefold() for word in _WORDS.findall(name)}
+    return bool(words & (PERSON | NUMBER))
+
+
+def _has_value(column: Column) -> np.ndarray:
+    """(cells,) bool."""
+    return np.array([cell.strip() not in NO_VALUE for cell in column.cells], dtype=bool)
+
+
+def _may_number(series: pl.Series) -> bool:
+    """Whether values repeat as numbers of people do, and are neither dates nor fractions."""
+    if series.dtype.is_float() or series.dtype.is_temporal() or series.dtype == pl.Boolean:
+        return False
+    counts = as_text(series).value_counts()
+    counts = counts.filter(~counts[series.name].str.strip_chars().is_in(NO_VALUE))
+    records = int(counts["count"].sum())
+    distinct = counts.height
+    if not records / FEWEST_DISTINCT < distinct < records:
+        return False
+    if records - distinct < FEWEST_REPEATS:
+        return False
+    cells = counts[series.name]
+    return not cells.str.contains(_DATE).all() and not cells.str.contains(_FRACTION).any()
+
+
+def _evidence(column: Column, table: Table) -> Evidence | None:
+    """What pairs agree on; None where no two steady columns cross."""
+    is_value = _has_value(column)
+    chosen = np.flatnonzero(is_value[column.codes])
+    records = len(chosen)
+    if records > MOST_RECORDS:
+        chosen = chosen[_sampled(column, records)[column.codes[chosen]]]
+    number = column.codes[chosen].astype(np.int64)
+    order = np.argsort(number, kind="stable")
+    chosen = chosen[order]
+    number = number[order]
+    is_pair = number[1:] == number[:-1]
+    if is_pair.sum() < FEWEST_REPEATS:
+        return None
+    steady: dict[str, tuple[float, np.ndarray, int]] = {}
+    for name in table.names:
+        if name == column.name:
+            continue
+        # of a large table only the chosen records: encoding all of them would take longest
+        codes = encode_text(table.frame[name].gather(chosen)).codes.astype(np.int64)
+        steadiness = _steadiness(number, codes, is_pair)
+        if steadiness >= STEADY:
+            steady[name] = (steadiness, codes, _distinct(codes))
+    crossing = _crossing(steady)
+    if not crossing:
+        return None
+    agreeing = sorted(filter(crossing.__contains__, steady), key=lambda name: -steady[name][0])
+    values = int((column.counts()[is_value] > 0).sum())
+    return Evidence(column.name, values, records, tuple(agreeing), is_named_as_number(column.name))
+
+
+def _sampled(column: Column, records: int) -> np.ndarray:
+    """The values whose hash is 0, so that all records of a value stay or go; (cells,) bool."""
+    share = -(-records // MOST_RECORDS)
+    hashes = np.arange(len(column.cells), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return (hashes >> np.uint64(32)) % np.uint64(share) == 0
+
+
+def _steadiness(number: np.ndarray, codes: np.ndarray, is_pair: np.ndarray) -> float:
+    """How far pairs agree beyond chance, 1 if always; -1 where the column can't tell."""
+    shares = np.bincount(codes) / len(codes)
+    chance = float((shares**2).sum())
+    distinct = int((shares > 0).sum())
+    if distinct < 2 or chance > COMMON:
+        return -1.0
+    agree = float((codes[1:] == codes[:-1])[is_pair].mean())
+    if (agree - chance) / (1 - chance) < STEADY:
+        return -1.0
+    if _distinct(codes, number) <= distinct:  # it determines the number: another name of the same
+        return -1.0
+    return (agree - chance) / (1 - chance)
+
+
+def _distinct(codes: np.ndarray, other: np.ndarray | None = None) -> int:
+    """Distinct values, or pairs of values."""
+    key = codes if other is None else codes * (int(other.max()) + 1) + other
+    return len(np.unique(key))
+
+
+def _crossing(steady: dict[str, tuple[float, np.ndarray, int]]) -> set[str]:
+    """The steady columns that are not nested in another one of them."""
+    found: set[str] = set()
+    for (one, (_, codes, most)), (two, (_, others, more)) in combinations(steady.items(), 2):
+        if _distinct(codes, others) >= CROSSING * max(most, more):
+            found |= {one, two}
+    return found
