@@ -58,7 +58,7 @@ def check(
     """Validate a policy and, with its data, every hierarchy: lists all findings; exit status 2 if
     there are any.
     """
-    from shoal.jobs.advise.check import check_files
+    from shoal.jobs.advise.check import check_files, unnumbered_people
 
     findings = check_files(policy, data)
     for finding in findings:
@@ -68,6 +68,9 @@ def check(
                 typer.echo(f"    {value!r}")
     if findings:
         raise typer.Exit(2)
+    # standard input was read already
+    for evidence in [] if data in (None, "-") else unnumbered_people(policy, str(data)):
+        typer.echo(f"shoal: {evidence}", err=True)
     typer.echo("the policy is sound" + ("" if data is None else " and fits the data"), err=True)
 
 

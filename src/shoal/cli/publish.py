@@ -71,6 +71,8 @@ def publish(
 
             progress("drawing the report")
             write_report(outcome, asked, report)
+    for evidence in outcome.unnumbered:
+        print(f"shoal: {evidence}", file=sys.stderr)
     if as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)
     elif not quiet and output != "-":

@@ -14,6 +14,7 @@ from shoal.connectors.frames import table_of
 from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.hierarchies.diagnostics import diagnose, values_without_leaf
 from shoal.data.hierarchies.table import read_paths
+from shoal.data.person_numbers import Evidence, person_numbers
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.jobs.republish import terms
@@ -37,6 +38,14 @@ def check_files(policy_path: Path, data_path: str | None) -> list[AttributeFindi
         except InputError as unfit:
             return _plain([str(unfit.args[0]), *unfit.findings])
     return _findings(policy, table)
+
+
+def unnumbered_people(policy_path: Path, data_path: str) -> list[Evidence]:
+    """Columns that may number people, where a policy that is sound has no subject."""
+    policy = Policy.load(policy_path)
+    if policy.subject is not None:
+        return []
+    return person_numbers(Table(files.read(data_path).frame))
 
 
 def check(

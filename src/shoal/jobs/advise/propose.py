@@ -16,6 +16,7 @@ import yaml
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
 from shoal.data.numbers import looks_like_data, parse_numbers
+from shoal.data.person_numbers import person_numbers
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy import registry
@@ -61,6 +62,7 @@ def propose(frame: Any, k: int = 10) -> str:
             "put a line that names the columns on top"
         )
     proposals = {name: _proposal(table.column(name), table.records) for name in table.names}
+    _number_people(proposals, table)
     _only_one_subject(proposals, table)
     _at_least_one_quasi(proposals)
     lines = [
@@ -156,6 +158,22 @@ def _proposal(column: Column, records: int) -> _Proposal:
 
 def _short(value: float) -> int | float:
     return int(value) if float(value).is_integer() else float(value)
+
+
+def _number_people(proposals: dict[str, _Proposal], table: Table) -> None:
+    """Where no column is by its name a number of people that repeats, the one whose cells are."""
+    if any(
+        proposal.settings["role"] == "subject" and _repeats(table.column(name))
+        for name, proposal in proposals.items()
+    ):
+        return
+    for evidence in person_numbers(table)[:1]:
+        agreed = ", ".join(evidence.agreeing[:3])
+        sure = "" if evidence.is_named else "; does it number people?"
+        proposals[evidence.column] = _Proposal(
+            {"role": "subject"},
+            f"records that share one agree on {agreed}: the people that k counts, removed{sure}",
+        )
 
 
 def _only_one_subject(proposals: dict[str, _Proposal], table: Table) -> None:

@@ -21,6 +21,7 @@ from shoal.connectors.outputs import (
     remove_uncommitted_certificate,
 )
 from shoal.data.certificate import Certificate
+from shoal.data.person_numbers import Evidence, person_numbers
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table
@@ -54,6 +55,8 @@ class Outcome:
     certificate: Certificate
     release: Release
     draft: RecodedDraft
+    # columns that may number people, where the policy has no subject
+    unnumbered: tuple[Evidence, ...] = ()
 
 
 def publish(
@@ -102,6 +105,7 @@ def publish_file(
     source = files.read(input_path, policy.audited_columns)
     table, digest = Table(source.frame), source.sha256
     del source
+    unnumbered = tuple(person_numbers(table)) if policy.subject is None else ()
     draft = prepare(table, policy, progress, known, explain)
     del table  # the quasi-identifiers' cells are no longer needed
     with remove_uncommitted_certificate(output_path), files.atomic_write(output_path) as path:
@@ -118,7 +122,7 @@ def publish_file(
         if output_path != files.STANDARD:
             with files.atomic_write(certificate_path(output_path)) as proof:
                 proof.write_text(certificate.to_json())
-    return Outcome(certificate, release, draft)
+    return Outcome(certificate, release, draft, unnumbered)
 
 
 def _existing(path: str | Path | None, policy: Policy, explain: bool) -> Plan | None:
