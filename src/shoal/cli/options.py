@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,6 +67,42 @@ def check_outputs(
             raise InputError(
                 f"output '{path}': is also another file of this command; name a file of its own"
             )
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What a command changes in a policy."""
+
+    k: K = None
+    method: Method = None
+    settings: Settings = None
+    seed: Seed = None
+
+    def policy(self, path: Path, default_method: str | None = None) -> Policy:
+        """The policy in the file with these changes; raises InputError."""
+        return policy_with(path, self.k, self.method, self.settings, self.seed, default_method)
+
+
+NO_OVERRIDES = Overrides()
+
+
+def with_overrides(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with --k, --method, --set and --seed in place of its parameter `overrides`."""
+    names = [field.name for field in fields(Overrides)]
+    signature = inspect.signature(command, eval_str=True)
+    options = inspect.signature(Overrides, eval_str=True).parameters.values()
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        parameters += options if parameter.name == "overrides" else [parameter]
+
+    @wraps(command)
+    def taken(**given: object) -> None:
+        overrides = Overrides(**{name: given.pop(name) for name in names})  # type: ignore[arg-type]
+        command(**given, overrides=overrides)
+
+    taken.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    taken.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return taken
 
 
 def policy_with(

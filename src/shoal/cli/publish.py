@@ -14,6 +14,7 @@ from shoal.errors import InputError
 from shoal.reports.text import summary
 
 
+@options.with_overrides
 def publish(
     input_path: Annotated[
         str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
@@ -22,10 +23,7 @@ def publish(
     output: Annotated[
         str, typer.Option("-o", "--output", help="The release; '-' writes CSV to standard output.")
     ],
-    k: options.K = None,
-    method: options.Method = None,
-    settings: options.Settings = None,
-    seed: options.Seed = None,
+    overrides: options.Overrides = options.NO_OVERRIDES,
     plan: Annotated[
         str | None,
         typer.Option(
@@ -57,7 +55,7 @@ def publish(
     if output == "-" and sign is not None:
         raise InputError("--sign and -o -: there is no certificate file; write the release to one")
     signer = opened(sign)
-    asked = options.policy_with(policy, k, method, settings, seed)
+    asked = overrides.policy(policy)
     others = [input_path, output, certificate_path(output), str(policy), *asked.files]
     options.check_outputs(report=report, inputs=[*others, plan])
     options.check_outputs(plan, inputs=others)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
 
+@options.with_overrides
 def republish(
     increment: Annotated[
         str,
@@ -38,10 +39,7 @@ def republish(
         bool,
         typer.Option("--what-if", help="Show what each method would do with it; publish nothing."),
     ] = False,
-    k: options.K = None,
-    method: options.Method = None,
-    settings: options.Settings = None,
-    seed: options.Seed = None,
+    overrides: options.Overrides = options.NO_OVERRIDES,
     sign: Sign = None,
     as_json: options.Json = False,
     report: Annotated[
@@ -61,7 +59,7 @@ def republish(
 
     check_outside(ledger, report)
     signer = opened(sign)
-    asked = options.policy_with(policy, k, method, settings, seed, "crp")
+    asked = overrides.policy(policy, default_method="crp")
     options.check_outputs(report=report, inputs=[increment, str(policy), *asked.files])
     if what_if:
         _show_prospects(increment, asked, ledger, as_json, quiet)

@@ -13,6 +13,7 @@ from shoal.errors import InputError
 from shoal.reports.text import summary
 
 
+@options.with_overrides
 def stream(
     source: Annotated[
         str,
@@ -78,10 +79,7 @@ def stream(
             "--measure", help="The certificate: of the whole file, or by release in flat memory."
         ),
     ] = "whole",
-    k: options.K = None,
-    method: options.Method = None,
-    settings: options.Settings = None,
-    seed: options.Seed = None,
+    overrides: options.Overrides = options.NO_OVERRIDES,
     as_json: options.Json = False,
     report: options.Report = None,
     quiet: options.Quiet = False,
@@ -99,7 +97,7 @@ def stream(
     ):
         if value not in known:
             raise InputError(f"{name} '{value}': is unknown; choose one of {', '.join(known)}")
-    asked = options.policy_with(policy, k, method, settings, seed, default_method="fads")
+    asked = overrides.policy(policy, default_method="fads")
 
     options.check_outputs(
         report=report, inputs=[source, output, trace, dead_letters, str(policy), *asked.files]
