@@ -20,7 +20,7 @@ from shoal.algorithms.steps.repair import repair
 from shoal.algorithms.steps.segments import loss_of
 from shoal.algorithms.table.mdav import Mdav
 from shoal.algorithms.table.rounded_partition import RoundedPartition
-from shoal.algorithms.table.tcloseness import TCloseness
+from shoal.algorithms.table.tcloseness import TClosenessByExchange
 from shoal.algorithms.table.tcloseness_fcm import TClosenessFcm
 from shoal.algorithms.table.tcloseness_k_first import TClosenessKFirst
 from shoal.algorithms.table.tcloseness_kmeanspp import TClosenessKMeansPP, squared_error
@@ -39,9 +39,9 @@ METHODS = [
     TClosenessKMeansPP(),
     TClosenessKMeansPP(leftovers="spread"),
     TClosenessFcm(),
-    TCloseness(),
-    TCloseness(scale="range"),
-    TCloseness(aim="spans"),
+    TClosenessByExchange(),
+    TClosenessByExchange(scale="range"),
+    TClosenessByExchange(aim="spans"),
 ]
 every_method = pytest.mark.parametrize("method", METHODS, ids=str)
 
@@ -115,7 +115,7 @@ def test_t_of_0_ends_in_one_class_where_no_part_is_a_replica(method):
 
 def test_t_of_0_finds_replicas_where_exchange_can_reach_them():
     case = case_of([[0, 1] * 20], 0.0)
-    assert run(TCloseness(), case, 2).count > 1
+    assert run(TClosenessByExchange(), case, 2).count > 1
 
 
 @every_method
@@ -202,7 +202,9 @@ def test_without_t_closeness_exchange_improves_mdav():
     rng = np.random.default_rng(4)
     matrix = Matrix.from_columns(rng.integers(0, 1000, (300, 3)), [999.0] * 3)
     points = points_of(matrix, "deviation")
-    ours, theirs = (m.partition(matrix, OnlyK(matrix, 4), rng) for m in (TCloseness(), Mdav()))
+    ours, theirs = (
+        m.partition(matrix, OnlyK(matrix, 4), rng) for m in (TClosenessByExchange(), Mdav())
+    )
     assert ours.sizes().tolist() == theirs.sizes().tolist()
     assert squared_error(points, ours) < squared_error(points, theirs)
 
@@ -211,7 +213,7 @@ def test_without_t_closeness_exchange_improves_mdav():
 @settings(max_examples=25, deadline=None)
 def test_aimed_at_spans_it_loses_no_more_than_cutting_or_exchanging_alone(case, k):
     promises = case.promises(k)
-    methods = [TCloseness(aim="spans"), TCloseness(), RoundedPartition()]
+    methods = [TClosenessByExchange(aim="spans"), TClosenessByExchange(), RoundedPartition()]
     ours, *alone = (repair(case.matrix, run(method, case, k), promises) for method in methods)
     assert loss_of(case.matrix, ours) <= min(loss_of(case.matrix, other) for other in alone) + 1e-9
 
@@ -268,7 +270,11 @@ def test_on_census_ours_has_smaller_classes_and_loses_less_than_either_paper(cen
     points = points_of(case.matrix, "deviation")
     ours, kmeanspp, k_first = (
         run(method, case, k)
-        for method in (TCloseness(), TClosenessKMeansPP(preset="paper"), TClosenessKFirst())
+        for method in (
+            TClosenessByExchange(),
+            TClosenessKMeansPP(preset="paper"),
+            TClosenessKFirst(),
+        )
     )
     assert case.promises(k).holds(ours.labels, ours.count).all()
     assert ours.count >= max(kmeanspp.count, k_first.count)
@@ -283,4 +289,4 @@ def test_on_census_with_one_sensitive_attribute_classes_are_no_larger_than_those
     census, sensitive, t
 ):
     case = census_case(census, t, (sensitive,))
-    assert run(TCloseness(), case, 5).count >= run(TClosenessTFirst(), case, 5).count
+    assert run(TClosenessByExchange(), case, 5).count >= run(TClosenessTFirst(), case, 5).count

@@ -40,7 +40,7 @@ DRAFT_BYTES = 8  # of a random name
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """A table as it was read, with the hash of its bytes."""
 
     frame: pl.DataFrame
@@ -58,7 +58,7 @@ def format_of(path: str) -> str:
     raise InputError(f"file '{path}': unknown format; use one of {', '.join(FORMATS)}")
 
 
-def read(path: str, categorical: Collection[str] = (), *, allow_empty: bool = False) -> Source:
+def read(path: str, categorical: Collection[str] = (), *, allow_empty: bool = False) -> SourceFile:
     """The table in a file, or on standard input for `-`; raises InputError where it is wrong.
 
     categorical: columns of few distinct values, of which text is then held once per value.
@@ -67,7 +67,7 @@ def read(path: str, categorical: Collection[str] = (), *, allow_empty: bool = Fa
     kind = format_of(path)
     if path == STANDARD:
         content = sys.stdin.buffer.read()
-        source = Source(
+        source = SourceFile(
             _parsed(content, path, kind, categorical), hashlib.sha256(content).hexdigest()
         )
     else:
@@ -77,17 +77,17 @@ def read(path: str, categorical: Collection[str] = (), *, allow_empty: bool = Fa
     return source
 
 
-def read_as(path: str | Path, kind: str, categorical: Collection[str] = ()) -> Source:
+def read_as(path: str | Path, kind: str, categorical: Collection[str] = ()) -> SourceFile:
     """A table in a file of the given format, whatever its name."""
     require_regular(path, "file", or_pipe=kind not in (".parquet", ".arrow"))
     try:
         if is_pipe(path):  # can be read only once
             piped = Path(path).read_bytes()
             digest = hashlib.sha256(piped).hexdigest()
-            return Source(_parsed(piped, str(path), kind, categorical), digest)
+            return SourceFile(_parsed(piped, str(path), kind, categorical), digest)
         digest = file_sha256(path)
         if kind in (".parquet", ".arrow"):
-            return Source(_typed(str(path), kind), digest)
+            return SourceFile(_typed(str(path), kind), digest)
         with open(path, "rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
         content = Path(path).read_bytes() if packed or kind == ".jsonl" else Path(path)
@@ -95,7 +95,7 @@ def read_as(path: str | Path, kind: str, categorical: Collection[str] = ()) -> S
         raise InputError(
             f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
         ) from None
-    return Source(_parsed(content, str(path), kind, categorical), digest)
+    return SourceFile(_parsed(content, str(path), kind, categorical), digest)
 
 
 def file_sha256(path: str | Path) -> str:

@@ -30,7 +30,7 @@ GAIN = 1e-9  # less is rounding
 LEAST, GREATEST, SECOND_LEAST, SECOND_GREATEST = range(4)
 
 
-class Classes(NamedTuple):
+class RefinedClasses(NamedTuple):
     """The classes as they are now."""
 
     starts: np.ndarray  # (classes + 1,) int64
@@ -84,7 +84,7 @@ def _refine_classes(
     """near, known: the arrays of `Nearest`, two in each. pools: room for the pooled members, and
     for the same grown anew. chosen: room for the classes to regroup, and their sizes.
     """
-    classes = Classes(starts, boxes, loss, changed)
+    classes = RefinedClasses(starts, boxes, loss, changed)
     nearest = Nearest(near[0], near[1], known[0], known[1], distance)
     bounds = np.empty((2, boxes.shape[2]), np.int32)
     pool = pools[0]

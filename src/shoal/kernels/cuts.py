@@ -35,7 +35,7 @@ ROUNDED = 5
 """Left are ceil(a / 2) * least + ceil(b / 2) of m = a * least + b records, equal codes shared."""
 
 
-class Rule(NamedTuple):
+class CutRule(NamedTuple):
     """What was asked: one of the rules above, least rows and people of a side, attributes."""
 
     rule: int
@@ -64,7 +64,7 @@ def split_to_end(rows, d, rule, least, k, costs, seen, history, ends):
 
     history: as in `propose`. ends: (n // least + 1,) int64, filled with the end of every segment.
     """
-    asked = Rule(rule, least, k, d)
+    asked = CutRule(rule, least, k, d)
     scratch = _scratch(rows, d, costs)
     cuts = np.empty(rows.shape[0], np.int64)
     # ends of the segments still open, the nearest on top; all of them begin where the last closed
@@ -103,7 +103,7 @@ def propose(rows, starts, ends, attempts, d, rule, least, k, costs, seen, histor
     cuts: (n,) int64; a segment's parts end at cuts[start], cuts[start + 1], ...
     Returns (s,) int64, 0 where no attempt is left.
     """
-    asked = Rule(rule, least, k, d)
+    asked = CutRule(rule, least, k, d)
     scratch = _scratch(rows, d, costs)
     parts = np.zeros(len(starts), np.int64)
     for s in range(len(starts)):

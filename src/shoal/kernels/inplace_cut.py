@@ -20,7 +20,7 @@ from shoal.kernels.sorted_cut import (
     PRICE,
     ROWS,
     TIES,
-    Run,
+    RowRun,
     Sizes,
     cheapest_cuts,
     rules_of,
@@ -75,7 +75,7 @@ def cut_large(
                     low = max(c * size // m, 1)
                     sizes = Sizes(np.int64(1), np.int64(0), low, low)
                 one = -1 if asked.best else dim
-                whole = Run(np.int64(0), size, np.int64(1))
+                whole = RowRun(np.int64(0), size, np.int64(1))
                 dim = cheapest_cuts(whole, sizes, one, space, costs)
                 if asked.admissible:
                     c = int(attributes[dim, ROWS])
@@ -130,7 +130,7 @@ def cut_once(
         for j in range(d):
             attributes[j, PRICE] = np.inf
         if attributes[dim, LOSS] > 0.0:
-            whole = Run(np.int64(0), size, np.int64(1))
+            whole = RowRun(np.int64(0), size, np.int64(1))
             cheapest_cuts(whole, Sizes(step, m % step, low, high), np.int64(-1), space, costs)
         for j in range(d):
             if not asked.best and attributes[j, PRICE] < np.inf:

@@ -39,7 +39,7 @@ class Tiles(NamedTuple):
     ends: np.ndarray  # (tiles,) int64
 
 
-class Tree(NamedTuple):
+class TileTree(NamedTuple):
     """A binary tree over the tiles: node i has children 2i and 2i + 1, tiles start at node `first`.
 
     Every class in a node reaches down to `lo` and up to `hi` at least, has at least `smallest`
@@ -184,7 +184,7 @@ def _tree(classes, tiles):
     first = 1
     while first < count:
         first *= 2
-    tree = Tree(
+    tree = TileTree(
         first,
         np.empty((2 * first, d), np.int32),
         np.empty((2 * first, d), np.int32),

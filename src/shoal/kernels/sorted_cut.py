@@ -45,7 +45,7 @@ class Rules(NamedTuple):
     limit: int  # rows up to which a node is left to sorted lists, or rows that count as one class
 
 
-class Space(NamedTuple):
+class CutSpace(NamedTuple):
     """Work space for nodes of up to `size` rows of d attributes."""
 
     codes: np.ndarray  # (d + 1, size) int32, the node's columns
@@ -58,7 +58,7 @@ class Space(NamedTuple):
     bounds: np.ndarray  # (2, d) int32, least and greatest code on each active attribute
 
 
-class Run(NamedTuple):
+class RowRun(NamedTuple):
     """Some rows of a list: `rows` of them from place `start` on, each `stride` after the last."""
 
     start: int
@@ -92,7 +92,7 @@ def rules_of(numbers):
 @inner
 def space_of(codes, counts, prices, attributes, order, bounds):
     """codes: (3, d + 1, size) int32: the codes, the lists, and room for one more list."""
-    return Space(codes[0], codes[1], codes[2, 0], counts, prices, attributes, order, bounds)
+    return CutSpace(codes[0], codes[1], codes[2, 0], counts, prices, attributes, order, bounds)
 
 
 @outer
@@ -154,7 +154,7 @@ def cut_listed(
                         low = max(c // stride, 1)
                         sizes = Sizes(unit, unit - 1, low, low)
                     one = -1 if asked.best else dim
-                    dim = cheapest_cuts(Run(s, priced, stride), sizes, one, space, costs)
+                    dim = cheapest_cuts(RowRun(s, priced, stride), sizes, one, space, costs)
                     if asked.admissible:
                         c = int(attributes[dim, ROWS]) * stride
                         if not exact:

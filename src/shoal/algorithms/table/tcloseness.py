@@ -54,7 +54,7 @@ SETTLED = 500
 
 
 @dataclass(frozen=True)
-class TCloseness(Partitioner):
+class TClosenessByExchange(Partitioner):
     """t-closeness by exchange between classes."""
 
     name: ClassVar[str] = "tcloseness"
@@ -133,7 +133,7 @@ class _ExchangeSearch:
 
     def __init__(
         self,
-        method: TCloseness,
+        method: TClosenessByExchange,
         points: np.ndarray,
         who: np.ndarray,
         k: int,

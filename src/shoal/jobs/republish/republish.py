@@ -99,7 +99,7 @@ def republish_file(
 
 
 def republish_source(
-    source: files.Source,
+    source: files.SourceFile,
     policy: Policy,
     ledger_path: Path,
     allow_leaks: bool,
@@ -156,19 +156,19 @@ def with_defaults(policy: Policy) -> Policy:
     return named.with_shuffled_rows()
 
 
-def read_increment(path: str, policy: Policy) -> files.Source:
+def read_increment(path: str, policy: Policy) -> files.SourceFile:
     """The increment in a file; it may be empty."""
     return files.read(path, policy.audited_columns, allow_empty=True)
 
 
-def increment_of(frame: Any) -> files.Source:
+def increment_of(frame: Any) -> files.SourceFile:
     """The increment in a frame of any kind, recognized by the text of its cells; may be empty."""
     records = table_of(frame, allow_empty=True).frame
     text = identities.as_text(records).write_csv()
-    return files.Source(records, hashlib.sha256(text.encode()).hexdigest())
+    return files.SourceFile(records, hashlib.sha256(text.encode()).hexdigest())
 
 
-def check_increment(source: files.Source, policy: Policy) -> None:
+def check_increment(source: files.SourceFile, policy: Policy) -> None:
     """Raises InputError where columns are not the policy's, or people can't be recognized later."""
     findings = check_columns(source.frame.columns, policy) + check_people(source.frame, policy)
     if findings:

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from shoal.connectors.files import Source
+from shoal.connectors.files import SourceFile
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import ShoalError
 from shoal.jobs.republish import terms
@@ -103,7 +103,7 @@ def what_if_file(
 
 
 def _prospects(
-    source: Source, policy: Policy, ledger_path: Path, progress: Progress
+    source: SourceFile, policy: Policy, ledger_path: Path, progress: Progress
 ) -> list[Prospect]:
     policy = with_defaults(policy)
     check_increment(source, policy)
@@ -119,7 +119,7 @@ def _prospects(
             return [_prospect(name, source, policy, ledger, progress) for name in names]
 
 
-def _warm_up(source: Source, policy: Policy, folder: Path) -> None:
+def _warm_up(source: SourceFile, policy: Policy, folder: Path) -> None:
     """Publish some of the records twice, the second time as other people.
 
     So kernels are compiled before anything is timed.
@@ -137,7 +137,7 @@ def _warm_up(source: Source, policy: Policy, folder: Path) -> None:
     )
     with suppress(ShoalError):
         for turn, frame in enumerate((some, others)):
-            republish_source(Source(frame, f"{turn}"), policy, folder, allow_leaks=True)
+            republish_source(SourceFile(frame, f"{turn}"), policy, folder, allow_leaks=True)
 
 
 def _prospect(
