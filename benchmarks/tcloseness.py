@@ -24,7 +24,7 @@ import shoal
 from shoal.algorithms.steps.points import points_of
 from shoal.algorithms.steps.repair import repair
 from shoal.algorithms.table.mdav import Mdav
-from shoal.algorithms.table.tcloseness import TClosenessByExchange
+from shoal.algorithms.table.tcloseness import TClosenessByExchange as Ours
 from shoal.algorithms.table.tcloseness_k_first import TClosenessKFirst
 from shoal.algorithms.table.tcloseness_kmeanspp import TClosenessKMeansPP
 from shoal.algorithms.table.tcloseness_t_first import TClosenessTFirst
@@ -107,7 +107,7 @@ def _cells(asked: Asked) -> Iterator[Figure]:
             found = [measured(TClosenessKMeansPP(), table, k, t, seed) for seed in range(runs)]
             k_first, ours = (
                 measured(TClosenessKFirst(), table, k, t),
-                measured(TClosenessByExchange(), table, k, t),
+                measured(Ours(), table, k, t),
             )
             size = min(k_first.size, *(run.size for run in found))
             error = min(k_first.error, *(run.error for run in found))
@@ -137,7 +137,7 @@ def _single(asked: Asked) -> Iterator[Figure]:
         table = census(name, rows=asked.rows)
         pairs = [
             (
-                measured(TClosenessByExchange(), table, k, t),
+                measured(Ours(), table, k, t),
                 measured(TClosenessTFirst(), table, k, t),
             )
             for k in KS
@@ -156,10 +156,10 @@ def _jointly(asked: Asked) -> Iterator[Figure]:
     """What it costs to ask t of combinations of both attributes, k = 10."""
     table = census("FEDTAX", "FICA", rows=asked.rows)
     for t in JOINT_TS:
-        run = measured(TClosenessByExchange(), table, 10, t, joint=True)
+        run = measured(Ours(), table, 10, t, joint=True)
         yield Figure(f"mean class size within t = {t:g} jointly, k = 10", "records", (run.size,))
     promises = table.promises(10, 0.1)
-    apart = TClosenessByExchange().partition(table.matrix, promises, np.random.default_rng(0))
+    apart = Ours().partition(table.matrix, promises, np.random.default_rng(0))
     together = Promise(("FEDTAX", "FICA"), 1.0, joint=True).measure(table.classes(apart))
     yield Figure(
         "joint distance of a release within t = 0.1 on each alone, k = 10",
@@ -194,13 +194,11 @@ def _loss(frame: pl.DataFrame, values: str, k: int, t: float, method: str | None
 def _large(asked: Asked) -> Iterator[Figure]:
     records = asked.rows or LARGE
     four, thirteen, small = invented(records, 4), invented(records, 13), invented(2_000, 4)
-    measured(TClosenessByExchange(), small, 10, 0.1)
+    measured(Ours(), small, 10, 0.1)
     measured(Mdav(), small, 10, None)
     asked.say(f"t-closeness: {records:,} records")
     mdav = measured(Mdav(block=0), thirteen, 10, None)
-    exact, blocks = (
-        measured(TClosenessByExchange(block=block), four, 10, 0.1) for block in (0, 4096)
-    )
+    exact, blocks = (measured(Ours(block=block), four, 10, 0.1) for block in (0, 4096))
     yield Figure(f"mdav, {records:,} records x 13, exact", "CPU s", (mdav.seconds,), MDAV_SECONDS)
     yield Figure(
         f"tcloseness, {records:,} records x 4, exact", "CPU s", (exact.seconds,), EXACT_SECONDS
@@ -323,8 +321,8 @@ def invented(records: int, attributes: int) -> Table:
 
 def one_run(records: str, block: str) -> dict[str, Any]:
     table = invented(int(records), 4)
-    measured(TClosenessByExchange(), invented(2_000, 4), 10, 0.1)
-    return vars(measured(TClosenessByExchange(block=int(block)), table, 10, 0.1))
+    measured(Ours(), invented(2_000, 4), 10, 0.1)
+    return vars(measured(Ours(block=int(block)), table, 10, 0.1))
 
 
 if __name__ == "__main__":
