@@ -284,10 +284,10 @@ class StreamPublisher(Protocol):
     """
 
     def push(self, arrivals: Arrivals) -> Iterator[Emissions]:
-        """Takes records in and lets out what is due, release by release."""
+        """Takes records in and emits what is due, release by release."""
 
     def expire(self, seq: int) -> Iterator[Emissions]:
-        """Lets out all records up to this number by the rules of a delay that has run out."""
+        """Emits all records up to this number by the rules of a delay that has run out."""
 
     def flush(self) -> Iterator[Emissions]:
         """The end of the stream: decides about everything that is held."""

@@ -130,8 +130,8 @@ def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
 def _locked_draft(target: Path, path: str) -> tuple[Path, int]:
     """A new draft and the descriptor whose lock says that its writer lives."""
     while True:
-        # a fresh name that nobody could have prepared, and readable by its owner alone until it is
-        # let out
+        # a fresh name that nobody could have prepared, and readable by its owner alone until it
+        # takes its place
         draft = target.parent / f".{target.name}.{secrets.token_hex(DRAFT_BYTES)}.part"
         try:
             lock = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)

@@ -27,7 +27,7 @@ class BoundPromises(Promises):
     What refers to the whole table (the distribution that t-closeness compares with) is taken from
     the records that are in a class of the template, whichever of them are labelled later. Promises
     that merging can break, or that are about the release as a whole, are not asked of classes but
-    by `release_holds`; those that compare with a population only where it is told what fits a
+    by `release_holds`; those that compare with a population only where the caller says what fits a
     class.
     """
 

@@ -131,6 +131,7 @@ class CastlePublisher:
 
     def push(self, arrivals: Arrivals) -> Iterator[Emissions]:
         """Puts each record into its cluster; records that waited for the whole delay leave."""
+        # compiled code takes records in until one has to leave, or lacks a value
         codes = self._codes(arrivals.values)
         lacking = np.isnan(arrivals.values).any(axis=1)
         slots, at = len(self._values), 0
@@ -192,20 +193,23 @@ class CastlePublisher:
         """What a good cluster loses at most: the mean of the last published ones."""
         return float(self._losses.mean()) if len(self._losses) else 0.0
 
-    # letting out
+    # releasing
 
     def _delay_constraint(self, slot: int) -> list[Emissions]:
         """The record in this slot has to leave, if it is still there."""
         if not self._is_held(slot):
             return []
         cluster = int(self._held["member"][slot])
+        # its own cluster can leave
         if self._is_enough(self._members(cluster)):
             return self._output_cluster(cluster)
+        # or a good published cluster covers it
         one = self._records(np.array([slot]))
         used = self._covering(one)
         if used >= 0:
             self._leave(np.array([slot]))
             return [self._emitted(one, REUSE, int(self._reusable.number[used]))]
+        # an outlier if most clusters are larger; and nothing helps if all together are too few
         size, alive = self._held["size"], self._held["born"] >= 0
         larger = int((size[alive] > size[cluster]).sum())
         if larger > alive.sum() / 2 or not self._is_enough(
@@ -213,14 +217,14 @@ class CastlePublisher:
         ):
             self._leave(np.array([slot]))
             return [self._emitted(one, self._leftover, -1)]
+        # else its cluster takes in others until it can leave
         self._merge_clusters(cluster)
         return self._output_cluster(cluster)
 
     def _is_enough(self, slots: np.ndarray) -> bool:
         """Whether these records could leave together: k people, and every promise."""
-        slots = slots[
-            np.argsort(self._held["seq"][slots])
-        ]  # a cap keeps the earliest, as it will when they leave
+        # a cap keeps the earliest, as it will when they leave
+        slots = slots[np.argsort(self._held["seq"][slots])]
         people = self._held["people"][slots]
         if len(np.unique(people)) < self._promises.k:
             return False
@@ -281,12 +285,13 @@ class CastlePublisher:
                 self._reusable.add(made[one], lo[one], hi[one], loss[one])
         if self._parameters.keep:
             self._reusable.newest(self._parameters.keep)
-        leaves = (
-            parts.labels >= 0
-        )  # whom a cap keeps back stays in the cluster, with all of his delay
+        # a record that a cap keeps back stays in the cluster, with all of its delay
+        leaves = parts.labels >= 0
         self._leave(slots[leaves])
         kind = np.full(int(leaves.sum()), NEW)
-        return [self._let_out(records.part(leaves), kind, made[parts.labels[leaves]], made, lo, hi)]
+        return [
+            self._emissions(records.part(leaves), kind, made[parts.labels[leaves]], made, lo, hi)
+        ]
 
     def _split(self, records: Arrivals) -> tuple[np.ndarray, int]:
         """Parts of a random record and the k - 1 nearest of one random record of every other
@@ -365,9 +370,9 @@ class CastlePublisher:
         """A record that leaves alone."""
         nothing = np.zeros((0, self._space.attributes))
         made = np.zeros(0, np.int64)
-        return self._let_out(one, np.array([kind]), np.array([cluster]), made, nothing, nothing)
+        return self._emissions(one, np.array([kind]), np.array([cluster]), made, nothing, nothing)
 
-    def _let_out(
+    def _emissions(
         self,
         records: Arrivals,
         kind: np.ndarray,

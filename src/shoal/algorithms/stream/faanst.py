@@ -135,6 +135,7 @@ class FaanstPublisher:
         lacking = np.isnan(records.values).any(axis=1)
         kind[lacking] = SUPPRESS
 
+        # step 1: records that a good published cluster covers, and may join, leave under it
         used = self._reusable.covering(records.values, rng.random(count))
         asks = np.flatnonzero(used >= 0)
         if len(asks):
@@ -142,6 +143,7 @@ class FaanstPublisher:
             fits = self._promises.may_join(records.part(asks), numbers)
             kind[asks[fits]], cluster[asks[fits]] = REUSE, numbers[fits]
 
+        # step 2: the others are clustered
         rest = np.flatnonzero(kind < 0)
         part = records.part(rest)
         must_leave = part.seq <= (self._now if at_end else max(forced, self._latest_to_force()))
@@ -153,6 +155,7 @@ class FaanstPublisher:
         )
         in_one = partition.labels >= 0
         kind[rest[in_one]], cluster[rest[in_one]] = NEW, made[partition.labels[in_one]]
+        # step 3: records that may not wait longer are suppressed, and so are the oldest of too many
         kind[rest[~in_one & must_leave]] = SUPPRESS
         crowd = np.flatnonzero(kind < 0)[
             : max(0, int((kind < 0).sum()) - self._parameters.delta // 2)
@@ -205,6 +208,7 @@ class FaanstPublisher:
             self._space.leaf(records.values),
             self._space.costs,
         )
+        # k-means from as many random records as there could be clusters of k
         starts = np.sort(rng.permutation(n)[: n // k])
         labels = mixed_means.lloyd(near, leaf, starts, self._parameters.rounds, *costs)
         found = Partition.of(labels)
@@ -212,6 +216,7 @@ class FaanstPublisher:
         waiting = ~good[found.labels]
         if waiting.sum() > self._parameters.delta // 2 or not good.any():
             return self._merged(records, found)
+        # clusters that hold leave; of the others, only records that must leave are joined to them
         labels = np.where(waiting, -1, found.labels).astype(np.int32)
         forced = np.flatnonzero(waiting & must_leave)
         kept = Partition.of(labels)

@@ -173,16 +173,19 @@ class FadsPublisher:
         kind = np.where(lacking, SUPPRESS, KIND_OF_LEFTOVER[self._parameters.leftovers])
         cluster = np.full(len(records), -1, np.int64)
 
+        # first, records that a published cluster covers leave under it
         used = self._output_with_work_cluster(records, rng.random(len(records)))
         kind[used >= 0], cluster[used >= 0] = REUSE, self._reusable.number[used[used >= 0]]
 
+        # the others form new clusters
         rest = np.flatnonzero((used < 0) & ~lacking)
         labels, made, lo, hi = self._output_with_condensation(records.part(rest), rng)
         new = rest[labels >= 0]
         kind[new], cluster[new] = NEW, made[labels[labels >= 0]]
 
+        # what is held for later may fill half of the buffer; beyond that the oldest are dropped
         waits = (kind == HOLD) & (not at_end)
-        if waits.sum() > self._parameters.delta // 2:  # so that the buffer keeps room
+        if waits.sum() > self._parameters.delta // 2:
             old = np.flatnonzero(waits)[: int(waits.sum()) - self._parameters.delta // 2]
             kind[old], waits[old] = DROP, False
         out = ~waits
@@ -271,6 +274,7 @@ class FadsPublisher:
             labels, count = nearest_clusters.nearest(near, leaf, people, picks, k, rule, *costs)
         else:
             labels, count = self._grown(near, leaf, people, picks)
+        # records that are left over join the cluster whose loss grows least
         if count:
             join_clusters.join(near, leaf, nobody, labels, count, *costs)
         return labels, count

@@ -130,9 +130,11 @@ class LatticePeeling(Partitioner):
         vectors = vectors_of(levels, units, self._most_vectors(matrix, units, promises))
         group = _peel(units, levels, vectors, promises)  # step 2
         partition = _with_leftovers(matrix, units, group, promises)  # step 3
+        # with more to ask than k records, every cut is put to the promises
         if matrix.subjects is not None or promises.needs_more_than_k:
             return _cut_where_promises_hold(matrix, partition, promises)
         partition = _side_by_side(matrix, partition)
+        # class after class, equal records next to each other: cuts then keep them together
         rows = rows_of(matrix)[np.lexsort((units.of_record, partition.labels))]
         costs = costs_of(matrix)
         starts = _cut(rows, partition, promises.k, costs)  # step 4
@@ -178,9 +180,11 @@ def units_of(matrix: Matrix) -> Units:
         present, ranks[:, j] = _ranked(matrix.codes[:, j])
         values.append(present)
     if matrix.subjects is None:
+        # nobody owns two records: equal records are one unit with an amount
         first, of_record, amounts = _distinct(ranks, [len(present) for present in values])
         people = np.zeros(0, dtype=np.int32)
     else:
+        # a unit is a record; those of a person follow each other, so that people can be counted
         first = np.lexsort((*ranks.T[::-1], matrix.subjects))
         of_record = np.empty(n, dtype=np.int64)
         of_record[first] = np.arange(n)
@@ -217,14 +221,14 @@ def vectors_of(levels: list[list[Level]], units: Units, most: int) -> np.ndarray
         for j, of_attribute in enumerate(levels)
     ]
     kept = thinned(means, LARGEST_LATTICE)
+    # the mean loss of every vector: sums over the product of all levels
     loss = np.zeros(1)
     for mean, chosen in zip(means, kept, strict=True):
         loss = np.add.outer(loss, mean[chosen]).ravel()
     order = np.argsort(loss, kind="stable")
     if len(order) > most:
-        ranks = (len(order) - 1) * np.linspace(
-            1, 0, most
-        ) ** 2  # from the last one, so that it is among them
+        # denser among the cheap ones; from the last one, so that it is among them
+        ranks = (len(order) - 1) * np.linspace(1, 0, most) ** 2
         order = order[np.unique(ranks.astype(np.int64))]
     places = np.unravel_index(order, [len(chosen) for chosen in kept])
     return np.stack(
@@ -279,6 +283,7 @@ def _peel(
         )
         if not ask or found == count:
             return group
+        # groups that break a promise are taken apart again, the others numbered without gaps
         proposed = group >= count
         number = np.where(proposed, group - count, -1).astype(np.int32)
         holds = promises.holds(number[units.of_record], found - count)
@@ -294,6 +299,7 @@ def _with_leftovers(
     """Every unit without a group in its nearest class; classes are numbered in order of their first
     unit.
     """
+    # each unit alone is a class of its own, which the repair merges with its nearest
     alone = group < 0
     group[alone] = group.max(initial=-1) + 1 + np.arange(alone.sum(), dtype=np.int32)
     partition = repair(matrix, Partition(group[units.of_record], int(group.max()) + 1), promises)

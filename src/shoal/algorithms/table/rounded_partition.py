@@ -192,6 +192,7 @@ class RoundedPartition(Partitioner):
         columns, costs = self._columns(matrix), costs_of(matrix)
         if self.rare == "apart" and (matrix.base >= 0).any():
             columns, costs = _with_oddity(columns, matrix)
+        # k alone is a matter of sizes; anything else is asked of each cut
         if matrix.subjects is None and not promises.needs_more_than_k:
             starts = self._cut_all(columns, promises.k, costs)
             numbers = self._refined(columns, starts, matrix)
@@ -245,9 +246,8 @@ class RoundedPartition(Partitioner):
         attribute.
         """
         k = promises.k
-        quota = max(
-            k, k * matrix.records // matrix.people
-        )  # records that k subjects own on average
+        # records that k subjects own on average
+        quota = max(k, k * matrix.records // matrix.people)
         begin, end = np.array([0]), np.array([matrix.records])
         attempt = np.zeros(1, dtype=np.int32)
         final: list[np.ndarray] = []
@@ -263,10 +263,12 @@ class RoundedPartition(Partitioner):
                 EXACT_ROWS,
                 costs,
             )
+            # nodes that no attribute can cut are classes
             final.append(begin[low == 0])
             begin, end, attempt, low = (a[low > 0] for a in (begin, end, attempt, low))
             accepted = _both_hold(columns[-1], begin, end, low, promises)
             middle = begin + low
+            # accepted cuts give two nodes; a refused node tries its next best attribute
             begin, end, attempt = (
                 np.concatenate(parts)
                 for parts in (

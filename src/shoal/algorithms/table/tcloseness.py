@@ -140,20 +140,19 @@ class _ExchangeSearch:
         targets: Targets,
         rng: np.random.Generator,
     ) -> None:
-        self.method, self.points, self.who, self.k, self.targets, self.rng = (
-            method,
-            points,
-            who,
-            k,
-            targets,
-            rng,
-        )
+        self.method = method
+        self.points = points
+        self.who = who
+        self.k = k
+        self.targets = targets
+        self.rng = rng
         self.rows = np.ascontiguousarray(points.T)
         self.unit = max(float(points.var(axis=1).sum()), 1e-300)
 
     def classes(self) -> np.ndarray:
         """The class of each record, numbered from 0; some may still be too far."""
         records = self.points.shape[1]
+        # without t there is nothing to spread: microaggregation, then exchange for smaller classes
         if not len(self.targets.limit):
             labels = around_extremes.around_extremes(
                 self.points, self.who, self.k, 0, *self.targets.arrays
@@ -161,6 +160,7 @@ class _ExchangeSearch:
             self._exchange(labels, MUST)
             return labels
         size = least_size(self.targets, self.k, records)
+        # step 1: the smallest size whose classes come near enough; try ever larger ones
         failed, step, labels = size, max(1, size // 16), None
         while 2 * size <= records:
             labels = self._of_size(size)
@@ -169,16 +169,15 @@ class _ExchangeSearch:
             failed, size, step = size, min(size + step, max(records // 2, size + 1)), 2 * step
         if labels is None:
             return np.zeros(records, dtype=np.int32)
-        while size - failed > max(
-            1, failed // 16
-        ):  # the steps grew: look for a smaller size between the last two
+        # the steps grew: look for a smaller size between the last two
+        while size - failed > max(1, failed // 16):
             middle = (failed + size) // 2
             smaller = self._of_size(middle)
             if smaller is None:
                 failed = middle
             else:
                 size, labels = middle, smaller
-        return self._mended(labels)
+        return self._repaired(labels)
 
     def _of_size(self, size: int) -> np.ndarray | None:
         """Classes of this size after a few rounds; None where more than a quarter of them is too
@@ -200,13 +199,14 @@ class _ExchangeSearch:
             count += int(own.max()) + 1
         return labels
 
-    def _mended(self, labels: np.ndarray) -> np.ndarray:
+    def _repaired(self, labels: np.ndarray) -> np.ndarray:
         """Steps 3 and 4: exchange until nothing is gained, dissolving the worst classes while any
         fails.
         """
         self._exchange(labels, TRADE_OFF)
         while True:
             excess = self._exchange(labels, MUST)
+            # the worse half of those that fail, so that their records help the other half
             failing = np.argsort(-excess, kind="stable")[: (int((excess > 0).sum()) + 1) // 2]
             if not len(failing) or len(excess) == 1:
                 return labels
@@ -230,11 +230,13 @@ class _ExchangeSearch:
                 2,
                 *self.targets.arrays,
             )
+            # few exchanges in a round: the rest would gain little
             if moved * SETTLED <= self.points.shape[1]:
                 break
         return excess
 
     def _dissolved(self, labels: np.ndarray, failing: np.ndarray) -> np.ndarray:
+        # classes keep their order and are numbered anew; -1 marks records to be assigned
         kept = np.ones(int(labels.max()) + 1, dtype=bool)
         kept[failing] = False
         number = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
@@ -257,6 +259,7 @@ def _dealt(codes: np.ndarray, classes: int, rng: np.random.Generator) -> np.ndar
     labels = np.empty(records, dtype=np.int32)
     ends = np.cumsum([classes + (spare if run == each // 2 else 0) for run in range(each)])
     for begin, end in zip(np.concatenate(([0], ends[:-1])), ends, strict=True):
+        # one record of the run to each class; what the division leaves goes to a few more
         deal = np.concatenate(
             (rng.permutation(classes), rng.permutation(classes)[: end - begin - classes])
         )

@@ -45,7 +45,7 @@ class Tree:
         return cls(tuple(_leaves(argument, above)))
 
     def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
-        """Which values are no leaves; (n,) bool."""
+        """Which values are not leaves; (n,) bool."""
         known = {path[0] for path in self.paths}
         return np.array([value not in known for value in values], dtype=bool)
 

@@ -160,7 +160,7 @@ def compare(
     *,
     progress: Progress = no_progress,
 ) -> Comparison:
-    """Every method at every k, each release measured as `publish` measures it; none is let out.
+    """Every method at every k, each release measured as `publish` measures it; none is published.
 
     methods: `name` or `name:parameter=value`, several parameters parted by colons; all methods that
     publish a table when left out. The policy's own method keeps the policy's parameters. A promise
