@@ -117,6 +117,22 @@ def test_an_edited_helper_is_a_miss_and_a_touched_one_a_hit(tmp_path, place):
     assert run_caller(folder, **environment) == (10, "hit")
 
 
+def test_a_class_that_an_old_index_names_may_be_gone(tmp_path):
+    """After an upgrade, signatures on disk can name a class that no file defines any more."""
+    folder = kernels_in(tmp_path)
+    between = folder / "shoal" / "kernels" / "between.py"
+    between.write_text(
+        "from typing import NamedTuple\nfrom shoal.kernels.compile import inner\n\n"
+        "class Old(NamedTuple):\n    value: int\n\n"
+        "@inner\ndef bare(pair):\n    return pair.value + 2\n\n"
+        "@inner\ndef twice(value):\n    return bare(Old(value))\n"
+    )
+    assert run_caller(folder) == (2, "miss")
+    between.write_text(between.read_text().replace("Old", "New"))
+    assert run_caller(folder) == (2, "miss")
+    assert run_caller(folder) == (2, "hit")
+
+
 def test_without_the_compiler_kernels_are_plain_functions(tmp_path):
     script = "from shoal.kernels.caller import call; print(type(call).__name__, call(0))"
     run = subprocess.run(

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import shoal
 from shoal.cli.main import status_of
 from shoal.errors import InputError
 from shoal.policy import registry
@@ -141,3 +142,36 @@ def test_the_command_line_shows_one_line_and_no_traceback(install, capsys):
     told = capsys.readouterr().err
     assert "of 'their-package 1.2': can't be loaded" in told.replace("\n", " ")
     assert "Traceback" not in told
+
+
+FAILING = """
+from dataclasses import dataclass
+from typing import ClassVar
+from shoal.extend import Partitioner
+
+@dataclass(frozen=True)
+class Thing(Partitioner):
+    name: ClassVar[str] = "failing"
+    paper: ClassVar[str] = "none"
+"""
+RAISES = """
+    def partition(self, matrix, promises, rng):
+        raise ValueError("a cell of the data")
+"""
+
+
+def test_a_method_that_only_inherits_its_main_part_is_refused(install):
+    install("shoal.algorithms", FAILING)
+    with pytest.raises(InputError, match="lacks partition of Partitioner"):
+        registry.methods()
+
+
+def test_an_error_inside_a_plug_in_names_its_package_and_no_value(
+    install, sample_table, sample_policy, monkeypatch
+):
+    monkeypatch.delenv("SHOAL_DEBUG", raising=False)
+    install("shoal.algorithms", FAILING + RAISES)
+    policy = shoal.Policy.from_dict(sample_policy).with_method("failing")
+    with pytest.raises(InputError, match=r"method 'failing' of 'their-package 1\.2'") as refused:
+        shoal.publish(sample_table, policy)
+    assert "a cell of the data" not in str(refused.value)

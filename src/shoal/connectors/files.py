@@ -310,14 +310,22 @@ def check_plain(frame: pl.DataFrame, where: str) -> None:
         )
 
 
+def _places(header: list[str], name: str) -> str:
+    """The numbers of the columns with this name, from 1, as text."""
+    *others, last = (number for number, text in enumerate(header, 1) if text == name)
+    return f"{', '.join(map(str, others))} and {last}"
+
+
 def _delimited(
     content: bytes | Path, path: str, kind: str, categorical: Collection[str]
 ) -> pl.DataFrame:
     header, separator = _header(content, path, kind)
     repeated = sorted({name for name in header if header.count(name) > 1})
+    # the first line may be a record, so its cells are not shown
     findings = [
-        f"file '{path}': column name '{n}' occurs {header.count(n)} times; rename one"
-        for n in repeated
+        f"file '{path}': columns {_places(header, name)} have the same name; rename all but one, or"
+        " give the file a first line with names"
+        for name in repeated
     ]
     if "" in header:
         number = header.index("") + 1

@@ -131,6 +131,8 @@ def open_key(path: str | Path, ask: Ask) -> Signer:
         raise InputError(
             f"key '{path}': can't be read ({failed.strerror}); check its name and permissions"
         ) from None
+    if b"PUBLIC KEY-----" in content:
+        raise InputError(f"key '{path}': is a public key; give the private one that it belongs to")
     if os.name == "posix" and mode & OTHERS:
         raise InputError(
             f"key '{path}': can be read by others (mode {mode:04o}); run 'chmod 600 {path}'"
@@ -142,13 +144,15 @@ def open_key(path: str | Path, ask: Ask) -> Signer:
         passphrase = ask(str(path))
         if passphrase is None:
             raise InputError(
-                f"key '{path}': has a passphrase, and nobody can be asked for it; set"
+                f"key '{path}': has a passphrase, and there is no terminal to ask for it; set"
                 " SHOAL_KEY_PASSPHRASE"
             ) from None
         try:
             key = load(content, passphrase.encode())
         except (ValueError, TypeError):
-            raise InputError(f"key '{path}': the passphrase is wrong; type it again") from None
+            given = "SHOAL_KEY_PASSPHRASE" in os.environ
+            again = "correct SHOAL_KEY_PASSPHRASE" if given else "type it again"
+            raise InputError(f"key '{path}': the passphrase is wrong; {again}") from None
     except (ValueError, library.unsupported):
         key = None
     if not isinstance(key, library.ed25519.Ed25519PrivateKey):

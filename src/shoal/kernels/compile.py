@@ -79,6 +79,20 @@ def _kernel_names() -> frozenset[str]:
     return frozenset(path.stem for path in KERNELS.glob("*.py"))
 
 
+class _Index(IndexDataCacheFile):
+    """The index of a function's compiled code; empty where it can't be read.
+
+    Numba unpickles an index before it compares the stamp, and the signatures in it name classes of
+    kernel files: after an upgrade one of these may be gone.
+    """
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except Exception:
+            return {}
+
+
 class _FollowingCache(FunctionCache):
     """Numba's cache of a function's compiled code, with a stamp that follows imports."""
 
@@ -88,7 +102,7 @@ class _FollowingCache(FunctionCache):
             stamp = digest(Path(function.__code__.co_filename))
         except OSError:
             return  # frozen: Numba's own stamp is that of the executable, which holds all kernels
-        self._cache_file = IndexDataCacheFile(self._cache_path, self._impl.filename_base, stamp)
+        self._cache_file = _Index(self._cache_path, self._impl.filename_base, stamp)
 
 
 def _kept_on_disk(dispatcher: Any) -> Any:

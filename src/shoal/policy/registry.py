@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import inspect
+import os
 import pkgutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -22,7 +25,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, cast
 
-from shoal.errors import InputError
+from shoal.errors import InputError, ShoalError
 from shoal.policy.parameters import Parameter, parameters_of, suggestion
 from shoal.protocols import (
     FusionMethod,
@@ -53,6 +56,8 @@ class Method:
     verb: str
     paper: str
     implementation: type[NamedMethod]
+    package: str = ""
+    """The package that brought it, with its version; empty for Shoal's own."""
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -77,7 +82,7 @@ def methods() -> dict[str, Method]:
         if verb not in SOCKETS:
             plug_in.refuse(f"names no verb; it must be one of {', '.join(SOCKETS)}")
         plug_in.require(socket_of(plug_in.thing, verb))
-        found[name] = Method(name, verb, plug_in.thing.paper, plug_in.thing)
+        found[name] = Method(name, verb, plug_in.thing.paper, plug_in.thing, plug_in.package)
     return dict(sorted(found.items()))
 
 
@@ -112,6 +117,27 @@ def method(name: str, verb: str) -> Method:
             f"method '{name}': not a method of '{verb}'; {hint}choose one of {', '.join(fitting)}"
         )
     return known[name]
+
+
+@contextmanager
+def blaming_plug_in(name: str, verb: str) -> Iterator[None]:
+    """Converts what a method of another package raises into an InputError that names the package.
+
+    Shoal's own methods raise as they do. SHOAL_DEBUG=1 in the environment keeps the trace.
+    """
+    package = method(name, verb).package
+    try:
+        yield
+    except ShoalError:
+        raise
+    except (Exception, SystemExit) as broken:
+        if not package or os.environ.get("SHOAL_DEBUG") == "1":
+            raise
+        # the error's own text may hold cell values
+        raise InputError(
+            f"method '{name}' of '{package}': failed ({type(broken).__name__}); report it to its"
+            " author, with the trace that SHOAL_DEBUG=1 shows, or choose another method"
+        ) from None
 
 
 def socket_of(implementation: type, verb: str) -> type:
@@ -198,10 +224,26 @@ class PlugIn:
     def require(self, socket: type) -> None:
         """Raises InputError unless the class has every part that the protocol names."""
         fields = {field.name for field in dataclasses.fields(self.thing)}
-        lacking = [n for n in _parts_of(socket) if n not in fields and not hasattr(self.thing, n)]
+        lacking = [n for n in _parts_of(socket) if n not in fields and not self._has(n)]
         if lacking:
             more = f" and {len(lacking) - MOST_NAMED} more" if len(lacking) > MOST_NAMED else ""
             self.refuse(f"lacks {', '.join(lacking[:MOST_NAMED])}{more} of {socket.__name__}")
+
+    def _has(self, name: str) -> bool:
+        """Whether the class has this part itself, not only as a protocol declares it."""
+        part = getattr(self.thing, name, None)
+        return hasattr(self.thing, name) and not _is_only_declared(part)
+
+
+def _is_only_declared(part: Any) -> bool:
+    """Whether a function has no body but its docstring, as protocols declare their parts."""
+    if not inspect.isfunction(part) or part.__code__.co_code != _declared.__code__.co_code:
+        return False
+    return part.__code__.co_consts == (part.__doc__, None)
+
+
+def _declared() -> None:
+    """Declared, not defined."""
 
 
 def _plug_ins(group: str, mark: str, taken: set[str]) -> Iterator[tuple[str, PlugIn]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from shoal.connectors import files
@@ -23,7 +24,8 @@ def sign_file(path: str, signer: Signer) -> str:
         raise InputError(
             f"file '{path}': can't be read ({failed.strerror}); check its name and permissions"
         ) from None
-    if digest != (certificate.get("output") or {}).get("sha256"):
+    output = certificate.get("output")
+    if not isinstance(output, Mapping) or digest != output.get("sha256"):
         raise InputError(
             f"file '{path}': is not the one that its certificate names; fetch both again, or audit"
             " the file"

@@ -207,9 +207,13 @@ def _measured_again(
     if table is None:
         return Check(name, False, unreadable)
     verb = stated.at("verb")
+    # the certificate may be forged, so whoever asks for a comparison does not get less for its words
+    unmeasured = None if original is None else False
     if verb == "republish":
         return Check(
-            name, None, "a ledger's releases are measured together; run 'shoal audit --ledger'"
+            name,
+            unmeasured,
+            "a ledger's releases are measured together; run 'shoal audit --ledger'",
         )
     matched = original is not None and verb not in RELEASED_IN_PARTS
     try:
@@ -223,7 +227,10 @@ def _measured_again(
 def _compared(stated: _Stated, found: Certificate, has_original: bool) -> Check:
     """Compares two lists of promises, by what each asks."""
     name = "measured again"
+    unmeasured = False if has_original else None
     before = {_asked(promise): promise for promise in stated.promises}
+    if len(before) < len(stated.promises):
+        return Check(name, False, "the certificate states a promise twice")
     again = {_asked(promise): promise for promise in found["promises"]}
     if set(before) != set(again):
         return Check(name, False, "the policy asks for other promises than the certificate states")
@@ -233,10 +240,12 @@ def _compared(stated: _Stated, found: Certificate, has_original: bool) -> Check:
             if has_original
             else "name the original with --original"
         )
-        return Check(name, None, f"people can't be counted; {remedy}")
+        return Check(name, unmeasured, f"people can't be counted; {remedy}")
     if any(before[key].get("to") != again[key].get("to") for key in before):
         return Check(
-            name, None, "was measured to a reference; name it in the policy, under 'reference'"
+            name,
+            unmeasured,
+            "was measured to a reference; name it in the policy, under 'reference'",
         )
     other = [key for key in before if not _same(before[key], again[key])]
     if other:
@@ -270,7 +279,10 @@ def _close(one: Any, other: Any) -> bool:
     numbers = (int, float)
     if isinstance(one, bool) or not isinstance(one, numbers) or not isinstance(other, numbers):
         return bool(one == other)
-    return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)
+    try:
+        return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def _input(stated: _Stated, original: str | Path | None) -> Check:

@@ -22,6 +22,7 @@ from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError
 from shoal.jobs.publish.pseudonyms import pseudonyms
+from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises, nearest_feasible
 
@@ -55,10 +56,14 @@ def find_classes(
     rng = np.random.default_rng(policy.model.seed)
     started = time.process_time()
     classes: Partition | Cut
-    if recodes_globally:
-        classes = method.cut(matrix, bound, rng, progress)
-    else:
-        classes = repair(matrix, method.partition(matrix, bound, rng), bound)
+    with registry.blaming_plug_in(policy.method_name, "publish"):
+        if recodes_globally:
+            classes = method.cut(matrix, bound, rng, progress)
+        else:
+            partition = method.partition(matrix, bound, rng)
+            if len(partition.labels) != matrix.records:
+                raise ValueError("a label for each record")
+            classes = repair(matrix, partition, bound)
     return classes, time.process_time() - started
 
 
