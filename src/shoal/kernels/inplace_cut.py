@@ -177,12 +177,13 @@ def _part(columns, a, b, rank, dim, used, sides, scratch, space):
     order.
     """
     m = b - a
+    order = space.order[TIES]
     for i in range(m):
         sides[i] = TIED
     # column after column settles the records that are still tied around the rank
     need = rank
     for t in range(-1, used):
-        j = dim if t < 0 else space.order[TIES, t]
+        j = dim if t < 0 else order[t]
         if (t >= 0 and j == dim) or need == 0:
             continue
         run = columns[j, a:b]

@@ -319,21 +319,24 @@ def _prices(j, run, sizes, backward, active, space, costs):
     lists = space.lists
     prices = space.prices
     bounds = space.bounds
-    attributes = space.order
+    rem = sizes.rem
+    low = sizes.low
+    high = sizes.high
+    attributes = space.order[ACTIVE]
     m = run.rows
     k = sizes.unit
     step = run.stride
     at = run.start
     over = 0  # c modulo k, kept up to date without dividing
-    stop = sizes.high
+    stop = high
     if backward:
         step = -step
         at = run.start + (m - 1) * run.stride
         over = m % k
-        stop = m - sizes.low
+        stop = m - low
     r = lists[j, at]
     for t in range(active):
-        v = codes[attributes[ACTIVE, t], r]
+        v = codes[attributes[t], r]
         bounds[0, t] = v
         bounds[1, t] = v
     loss = 0.0
@@ -343,7 +346,7 @@ def _prices(j, run, sizes, backward, active, space, costs):
         r = lists[j, at]
         at += step
         for t in range(active):
-            v = codes[attributes[ACTIVE, t], r]
+            v = codes[attributes[t], r]
             if v < bounds[0, t]:
                 bounds[0, t] = v
                 changed = True
@@ -360,11 +363,11 @@ def _prices(j, run, sizes, backward, active, space, costs):
         elif over < 0:
             over = k - 1
         # the loss is only asked for where a cut is admissible, and only when the box has grown
-        if over <= sizes.rem and sizes.low <= c <= sizes.high:
+        if over <= rem and low <= c <= high:
             if changed:
                 loss = 0.0
                 for t in range(active):
-                    loss += span_loss(bounds[0, t], bounds[1, t], attributes[ACTIVE, t], costs)
+                    loss += span_loss(bounds[0, t], bounds[1, t], attributes[t], costs)
                 changed = False
             if backward:
                 prices[c] += loss * i
