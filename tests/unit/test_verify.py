@@ -358,10 +358,27 @@ def test_the_private_key_is_its_owners_alone(folder, key):
 
 
 def test_what_is_not_a_private_key_is_refused(folder, key, capsys):
-    for content in (b"", b"x", (folder / "k.pub.pem").read_bytes()):
+    for content in (b"", b"x"):
         key.write_bytes(content)
         assert sign(folder, key) == 2
         assert "is not an Ed25519 private key in PEM; make one with" in capsys.readouterr().err
+    assert sign(folder, folder / "k.pub.pem") == 2
+    assert "is a public key" in capsys.readouterr().err
+
+
+FORGED = [
+    {"counted": "rows"},
+    {"counted": "xyz"},
+    {"verb": "republish"},
+    {"verb": "stream"},
+]
+
+
+@pytest.mark.parametrize("edit", FORGED, ids=str)
+def test_the_words_of_a_forged_certificate_do_not_switch_measuring_off(folder, edit):
+    """The owner of the original asks for a comparison; a certificate can't talk them out of it."""
+    change_certificate(folder, lambda certificate: certificate.update(edit))
+    assert any(check.ok is False for check in everything(folder))
 
 
 @pytest.mark.skipif(OPENSSL is None, reason="needs OpenSSL")
@@ -391,7 +408,7 @@ def test_a_passphrase_protects_the_key(folder, monkeypatch, capsys):
     assert sign(folder, folder / "safe.pem") == 0
     monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "wrong")
     assert sign(folder, folder / "safe.pem") == 2
-    assert "the passphrase is wrong; type it again" in capsys.readouterr().err
+    assert "the passphrase is wrong; correct SHOAL_KEY_PASSPHRASE" in capsys.readouterr().err
     monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "")
     assert status_of(["key", "new", str(folder / "empty")]) == 2
     assert not (folder / "empty.pem").exists()

@@ -207,7 +207,7 @@ def _measured_again(
     if table is None:
         return Check(name, False, unreadable)
     verb = stated.at("verb")
-    # the certificate may be forged, so whoever asks for a comparison does not get less for its words
+    # a forged certificate must not talk anyone out of the comparison that they ask for
     unmeasured = None if original is None else False
     if verb == "republish":
         return Check(
