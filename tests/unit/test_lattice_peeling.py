@@ -143,7 +143,7 @@ def test_a_group_leaves_only_where_every_promise_holds(matrix, k, least, data):
         cells,
         vectors.tolist(),
         k,
-        lambda groups: [promises.holds(members) for members in groups],
+        lambda groups: [promises.keeps(members) for members in groups],
     )
     assert sorted(classes_of(group)) == sorted(taken)
     assert np.flatnonzero(group < 0).tolist() == left

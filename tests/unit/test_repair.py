@@ -43,9 +43,9 @@ def test_classes_are_those_of_the_plain_twin(case, k, least):
 def test_every_class_holds_and_no_class_is_ever_parted(case, k, least):
     matrix, partition, values = case
     promise = DistinctValues(matrix, k, values, least)
-    assume(promise.holds(list(range(matrix.records))))
+    assume(promise.keeps(list(range(matrix.records))))
     after = repair(matrix, partition, promise)
-    assert all(promise.holds(members) for members in classes_of(after.labels))
+    assert all(promise.keeps(members) for members in classes_of(after.labels))
     assert all(
         len(set(after.labels[members].tolist())) == 1 for members in classes_of(partition.labels)
     )
