@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.compile import inner, outer
-from shoal.kernels.rows import copy_row, swap_rows
+from shoal.kernels.rows import copy_row
 from shoal.kernels.spans import span_loss
 
 GAIN = 1e-9  # less is rounding
@@ -151,7 +151,8 @@ def _refine_classes(
                         continue
                     moves += 1
                     clock += 1
-                    swap_rows(rows, p, i - 1)
+                    for j in range(rows.shape[1]):
+                        rows[p, j], rows[i - 1, j] = rows[i - 1, j], rows[p, j]
                     for c in (a, b):
                         _measure(rows, c, classes, costs)
                         changed[c] = clock

@@ -42,6 +42,7 @@ def inner(function: Kernel) -> Kernel:
     return _kept_on_disk(njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
+@cache
 def digest(source: Path) -> str:
     """Digest of a source file's contents and those of all kernel files that it imports, directly
     or not.

@@ -14,7 +14,7 @@ import numpy as np
 from shoal.kernels.cut_sizes import CROSS, PROPORTIONAL, SAME
 from shoal.kernels.inplace_cut import cut_large
 from shoal.kernels.inplace_cut import cut_once as propose_cuts
-from shoal.kernels.sorted_cut import TIES_BY_ROW, TIES_LEXICOGRAPHIC, cut_listed
+from shoal.kernels.sorted_cut import DEEPEST, TIES_BY_ROW, TIES_LEXICOGRAPHIC, cut_listed
 
 __all__ = [
     "CROSS",
@@ -54,7 +54,8 @@ def cut(columns, nodes, k, rules, sample, costs):
         return nodes
     is_high = np.empty(largest, dtype=np.bool_)
     space = _work_space(d, largest)
-    count = cut_listed(columns, nodes, asked, costs, starts, is_high, *space)
+    stack = np.empty((DEEPEST, 2), dtype=np.int64)
+    count = cut_listed(columns, nodes, asked, costs, starts, stack, is_high, *space)
     return starts[: count + 1]
 
 

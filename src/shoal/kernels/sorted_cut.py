@@ -97,13 +97,25 @@ def space_of(codes, counts, prices, attributes, order, bounds):
 
 @outer
 def cut_listed(
-    columns, nodes, rules, costs, starts, is_high, codes, counts, prices, attributes, order
+    columns,
+    nodes,
+    rules,
+    costs,
+    starts,
+    stack,
+    is_high,
+    codes,
+    counts,
+    prices,
+    attributes,
+    order,
 ):
     """Cuts nodes into classes by sorted lists, and fills in where these start; how many classes
     there are.
 
     nodes: (nodes + 1,) int64, where each starts, and n. rules: (7,) int64, see `Rules`.
-    is_high: (rows of the largest node,) bool, room for the side of each row.
+    stack: (DEEPEST, 2) int64, room for the nodes still to cut: where they start and end. is_high:
+    (rows of the largest node,) bool, room for the side of each row.
     The lists of a node of at most `sample` rows serve all its parts; a larger node's parts are
     sorted anew, tied rows in the order that fits them.
     """
@@ -112,7 +124,6 @@ def cut_listed(
     space = space_of(codes, counts, prices, attributes, order, bounds)
     k = asked.k
     sample = asked.sample
-    stack = np.empty((DEEPEST, 2), np.int64)  # nodes still to cut: where they start and end
     classes = np.int64(0)
     for node in range(nodes.shape[0] - 1):
         stack[0, 0] = nodes[node]
@@ -158,7 +169,14 @@ def cut_listed(
                     if asked.admissible:
                         c = int(attributes[dim, ROWS]) * stride
                         if not exact:
-                            c = _up_to_next_value(s, c, stride, dim, space)
+                            at = s + c - stride
+                            below = space.codes[dim, space.lists[dim, at]]
+                            # between two values, if the sample is cut there: c grows by the other
+                            # rows of the lower one
+                            if below < space.codes[dim, space.lists[dim, s + c]]:
+                                while space.codes[dim, space.lists[dim, at]] == below:
+                                    at += 1
+                                c = at - s
                             c = nearest_admissible(c, m, k)
                 _divide(s, s + m, dim, c, is_high, space)
                 # the low part is the next to be cut, so classes come out from low to high
@@ -373,20 +391,6 @@ def _prices(j, run, sizes, backward, active, space, costs):
                 prices[c] += loss * i
             else:
                 prices[c] = loss * i
-
-
-@inner
-def _up_to_next_value(s, c, stride, dim, space):
-    """Where a sample was cut between two values, c grows by the other rows of the lower one."""
-    codes = space.codes
-    lists = space.lists
-    at = s + c - stride
-    below = codes[dim, lists[dim, at]]
-    if below < codes[dim, lists[dim, s + c]]:
-        while codes[dim, lists[dim, at]] == below:
-            at += 1
-        c = at - s
-    return c
 
 
 @inner
