@@ -53,16 +53,16 @@ def grown(near, leaf, subject_ids, picks, k, base, parent, first, last, cost):
     losses = leaf_losses(trees)
     pool, people = unassigned(near, leaf, subject_ids)
     ids = pool.ids
-    boxes = empty_boxes(1, pool.points)
+    boxes = empty_boxes(np.int64(1), pool.points)
     total = np.empty(len(ids), np.int32)
     chosen = np.empty(k, np.int64)
     remaining = len(ids)
-    clusters = 0
-    at = 0
+    clusters = np.int64(0)
+    at = np.int64(0)
     while people >= k:
         at = next_pick(picks, at, pool)
         row = pool.row_of[picks[at]]
-        set_box_to(row, 0, pool.points, boxes, trees)
+        set_box_to(row, np.int64(0), pool.points, boxes, trees)
         distances_from(row, pool.points, remaining, losses, trees, total)
         taken = ids[row]
         for grown_by in range(k):
@@ -100,7 +100,7 @@ def grown_near(near, leaf, subject_ids, picks, k, reach, base, parent, first, la
     losses = leaf_losses(trees)
     pool, people = unassigned(near, leaf, subject_ids)
     n = len(pool.ids)
-    boxes = empty_boxes(1, pool.points)
+    boxes = empty_boxes(np.int64(1), pool.points)
     chosen = np.empty(k, np.int64)
     heap = np.empty(reach * k, np.int64)
     best = np.empty(len(pool.records_of), np.int64)
@@ -110,8 +110,8 @@ def grown_near(near, leaf, subject_ids, picks, k, reach, base, parent, first, la
     some_ids = np.empty(reach * k, np.int64)
     some = GrowthPool(StreamPoints(some_near, some_leaf), some_ids, np.empty(reach * k, np.int32))
     remaining = n
-    clusters = 0
-    at = 0
+    clusters = np.int64(0)
+    at = np.int64(0)
     while people >= k:
         at = next_pick(picks, at, pool)
         picked = picks[at]
@@ -122,11 +122,8 @@ def grown_near(near, leaf, subject_ids, picks, k, reach, base, parent, first, la
             size = nearest_people(row, remaining, pool.ids, subject_ids, found, most)
         else:
             size = nearest_records(row, remaining, pool.ids, subject_ids, found, most)
-        for h in range(size):
-            _copy_row(pool.row_of[record_of(heap[h])], pool.points, h, some.points)
-            some.ids[h] = record_of(heap[h])
-            some.total[h] = np.int32(heap[h] >> 32)
-        set_box_to(row, 0, pool.points, boxes, trees)
+        _copy_found(heap, size, pool, some)
+        set_box_to(row, np.int64(0), pool.points, boxes, trees)
         grow(some, size, k - 1, np.int64(0), boxes, losses, trees)
         chosen[0] = picked
         for h in range(k - 1):
@@ -138,12 +135,20 @@ def grown_near(near, leaf, subject_ids, picks, k, reach, base, parent, first, la
 
 
 @inner
-def _copy_row(row, points, to, copies):
-    """Copies one point."""
-    for j in range(points.near.shape[0]):
-        copies.near[j, to] = points.near[j, row]
-    for j in range(points.leaf.shape[0]):
-        copies.leaf[j, to] = points.leaf[j, row]
+def _copy_found(heap, size, pool, some):
+    """Fills a growth pool with the records whose keys are in the heap, and their distances."""
+    near, leaf = pool.points.near, pool.points.leaf
+    some_near, some_leaf = some.points.near, some.points.leaf
+    ids, total, row_of = some.ids, some.total, pool.row_of
+    for h in range(size):
+        record = record_of(heap[h])
+        row = row_of[record]
+        ids[h] = record
+        total[h] = np.int32(heap[h] >> 32)
+        for j in range(near.shape[0]):
+            some_near[j, h] = near[j, row]
+        for j in range(leaf.shape[0]):
+            some_leaf[j, h] = leaf[j, row]
 
 
 @inner
@@ -166,7 +171,7 @@ def grow(pool, size, steps, c, boxes, losses, trees):
             covered += total[i] == loss
         if covered > steps:
             continue
-        i = 0
+        i = np.int64(0)
         while covered > 0:  # all who add nothing, at once
             if total[i] == loss:
                 size -= 1
@@ -198,7 +203,7 @@ def swap_rows(a, b, pool):
 @inner
 def _least(total, ids, count):
     """The row of the least total; of equals the earlier record."""
-    best = 0
+    best = np.int64(0)
     for begin in range(0, count, STEP):
         end = min(begin + STEP, count)
         least = FAR
@@ -234,7 +239,7 @@ def _grow_to(row, points, total, count, c, boxes, losses, trees):
         for i in range(count):
             if total[i] != FAR:
                 total[i] -= losses.losses[start + leaf[j, i]]
-        fill_losses(j, up, losses, trees)
+        fill_losses(j, np.int64(up), losses, trees)
         for i in range(count):
             if total[i] != FAR:
                 total[i] += losses.losses[start + leaf[j, i]]

@@ -13,7 +13,6 @@ from shoal.kernels.stream_distances import (
     StreamTrees,
     empty_box,
     empty_boxes,
-    node_over,
     widen,
 )
 
@@ -42,13 +41,7 @@ def join(near, leaf, subject_ids, labels, clusters, base, parent, first, last, c
         for other in range(i, end):
             if other == i or (labels[other] < 0 and subject_ids[other] == subject_ids[i]):
                 widen(other, own, points, boxes, trees)
-        best = np.int64(0)
-        least = np.int64(2**62)
-        for c in range(clusters):
-            added = _added_by(own, c, boxes, trees)
-            if added < least:
-                best = c
-                least = added
+        best = _cheapest(own, boxes, trees)
         for other in range(i, end):
             if other == i or (labels[other] < 0 and subject_ids[other] == subject_ids[i]):
                 labels[other] = best
@@ -56,14 +49,23 @@ def join(near, leaf, subject_ids, labels, clusters, base, parent, first, last, c
 
 
 @inner
-def _added_by(own, c, boxes, trees):
-    """What it adds to the loss of box c to take in box `own`."""
+def _cheapest(own, boxes, trees):
+    """Of the boxes before box `own`, the first whose loss grows least if it takes that one in."""
     lo, hi, node = boxes.lo, boxes.hi, boxes.node
-    added = np.int64(0)
-    for j in range(lo.shape[1]):
-        added += max(np.int64(lo[c, j]) - lo[own, j], 0) + max(np.int64(hi[own, j]) - hi[c, j], 0)
-    for j in range(node.shape[1]):
-        joining = node[own, j]
-        up = node_over(node[c, j], trees.first[joining], trees.last[joining], trees)
-        added += trees.cost[up] - trees.cost[node[c, j]]
-    return added
+    parent, first, last, cost = trees.parent, trees.first, trees.last, trees.cost
+    best = np.int64(0)
+    least = np.int64(2**62)
+    for c in range(own):
+        added = np.int64(0)
+        for j in range(lo.shape[1]):
+            added += max(np.int64(lo[c, j]) - lo[own, j], 0)
+            added += max(np.int64(hi[own, j]) - hi[c, j], 0)
+        for j in range(node.shape[1]):
+            up = node[c, j]
+            while last[up] < last[node[own, j]] or first[up] > first[node[own, j]]:
+                up = parent[up]
+            added += cost[up] - cost[node[c, j]]
+        if added < least:
+            best = c
+            least = added
+    return best

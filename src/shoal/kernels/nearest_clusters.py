@@ -86,8 +86,8 @@ def nearest(near, leaf, subject_ids, picks, k, rule, base, parent, first, last, 
     best = np.empty(len(pool.records_of), np.int64)
     found = Neighbours(np.empty(n, np.int32), rank, best, heap)
     remaining = n
-    clusters = 0
-    at = 0
+    clusters = np.int64(0)
+    at = np.int64(0)
     while (remaining if own_only else people) >= k:
         at = next_pick(picks, at, pool)
         picked = picks[at]
@@ -212,7 +212,7 @@ def record_of(key):
 def nearest_records(t, count, ids, subject_ids, found, most):
     """Keys of the `most` records of other people that are nearest to the one in row t; how many."""
     dist, heap = found.dist, found.heap
-    size = 0
+    size = np.int64(0)
     own = -1
     if len(subject_ids) > 0:
         own = subject_ids[ids[t]]
@@ -255,7 +255,7 @@ def nearest_people(t, count, ids, subject_ids, found, most):
             if best[subject_ids[ids[i]]] == key_of(rank[ids[i]], ids[i]):
                 best[subject_ids[ids[i]]] = key_of(dist[i], ids[i])
     # the nearest of these
-    size = 0
+    size = np.int64(0)
     own = subject_ids[ids[t]]
     for person in range(len(best)):
         if person == own or best[person] == NO_KEY:
@@ -281,7 +281,7 @@ def _push(heap, size, key):
 @inner
 def _replace_top(heap, size, key):
     """Replaces the greatest key by a lower one."""
-    at = 0
+    at = np.int64(0)
     while True:
         child = 2 * at + 1
         if child >= size:

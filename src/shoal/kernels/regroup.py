@@ -210,7 +210,7 @@ def _divide(pool, a, box, points, boxes, losses, trees):
     box: work space.
     """
     ids, copies = pool.ids, pool.points
-    farthest = 0
+    farthest = np.int64(0)
     most = np.int64(-1)
     for i in range(len(ids)):
         for j in range(copies.near.shape[0]):
