@@ -70,8 +70,11 @@ def improve_closeness(members, pool, count, number, distance_to, plan, targets):
     members: changed in place; they are marked as assigned, and stay so. number: of the class, from
     1. distance_to: measured anew after each replacement where `plan.follow`.
     """
+    assigned, tried = pool.assigned, pool.tried
+    counts, subject_ids, follow, most = plan.counts, plan.subject_ids, plan.follow, plan.most
     size = len(members)
-    if len(targets.limit) == 0:
+    several = len(targets.limit)
+    if several == 0:
         return
     records = np.empty(size, np.int64)
     for e in range(size):
@@ -79,36 +82,24 @@ def improve_closeness(members, pool, count, number, distance_to, plan, targets):
     start = np.zeros(2, np.int64)
     start[1] = size
     runs = runs_of(start, np.int64(1), targets)
-    refresh_class(records, start, np.int64(0), runs, plan.counts, targets)
-    current = _greatest_excess(size, runs, targets)
-    if current > ENOUGH:
-        _replace_members(
-            members, records, pool, count, number, distance_to, start, runs, plan, targets
-        )
-    count_members(np.int64(-1), records, start, np.int64(0), plan.counts, targets)
-
-
-@inner
-def _replace_members(
-    members, records, pool, count, number, distance_to, start, runs, plan, targets
-):
-    """Tries the records left, nearest first, until the class is close enough."""
-    assigned, tried = pool.assigned, pool.tried
-    subject_ids, most = plan.subject_ids, plan.most
-    size = len(members)
-    several = len(targets.limit)
-    current = _greatest_excess(size, runs, targets)
-    lead = _farthest_attribute(size, runs, targets)
+    refresh_class(records, start, np.int64(0), runs, counts, targets)
+    current, lead = _greatest_excess(size, runs, targets)
     excess = np.empty(size)
     centre = np.empty(pool.points.shape[0])
-    waiting = np.empty(count, np.int64)
-    if plan.follow:
-        _set_to_mean(centre, members, pool)
-        squared_distances(pool, count, centre, distance_to)
-    held = _fill_waiting(waiting, pool, count, number)
+    waiting = np.empty(count if current > ENOUGH else 0, np.int64)
     lazy = np.int64(LAZY)
     tries = 0
-    while current > ENOUGH and held > 0 and tries < most:
+    held = np.int64(0)
+    renew = current > ENOUGH  # whether candidates are to be collected anew
+    while renew or (current > ENOUGH and held > 0 and tries < most):
+        if renew:
+            if follow:
+                _set_to_mean(centre, members, pool)
+                squared_distances(pool, count, centre, distance_to)
+            held = _fill_waiting(waiting, pool, count, number)
+            lazy = np.int64(LAZY)
+            renew = False
+            continue
         lazy = _nearest_to_end(waiting, held, lazy, distance_to)
         held -= 1
         candidate = waiting[held]
@@ -135,40 +126,29 @@ def _replace_members(
         if best < 0 or not excess[best] < current:
             continue
         # the candidate takes the member's place; the member is free, but not for this class
-        count_members(np.int64(-1), records, start, np.int64(0), plan.counts, targets)
+        count_members(np.int64(-1), records, start, np.int64(0), counts, targets)
         assigned[members[best]] = False
         tried[members[best]] = number
         assigned[candidate] = True
         members[best] = candidate
         records[best] = record
-        refresh_class(records, start, np.int64(0), runs, plan.counts, targets)
-        current = _greatest_excess(size, runs, targets)
-        lead = _farthest_attribute(size, runs, targets)
-        if plan.follow and current > ENOUGH:
-            _set_to_mean(centre, members, pool)
-            squared_distances(pool, count, centre, distance_to)
-            held = _fill_waiting(waiting, pool, count, number)
-            lazy = np.int64(LAZY)
+        refresh_class(records, start, np.int64(0), runs, counts, targets)
+        current, lead = _greatest_excess(size, runs, targets)
+        renew = follow and current > ENOUGH
+    count_members(np.int64(-1), records, start, np.int64(0), counts, targets)
 
 
 @inner
 def _greatest_excess(size, runs, targets):
+    """The excess of the class, and which attribute makes it so; the last one of equals."""
     result = -1.0
+    lead = np.int64(0)
     for s in range(len(targets.limit)):
-        apart = runs.cost[s, 0] / unit_cost(size, s, targets)
-        result = max(result, apart - targets.limit[s])
-    return result
-
-
-@inner
-def _farthest_attribute(size, runs, targets):
-    """The attribute that makes the excess what it is, the last one of equals."""
-    current = _greatest_excess(size, runs, targets)
-    lead = 0
-    for s in range(len(targets.limit)):
-        if runs.cost[s, 0] / unit_cost(size, s, targets) - targets.limit[s] == current:
-            lead = s
-    return lead
+        beyond = runs.cost[s, 0] / unit_cost(size, s, targets) - targets.limit[s]
+        if beyond >= result:
+            result = beyond
+            lead = np.int64(s)
+    return result, lead
 
 
 @inner
