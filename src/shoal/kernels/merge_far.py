@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.kernels.closeness import ENOUGH, TargetArrays
 from shoal.kernels.compile import inner, outer
-from shoal.kernels.value_chains import chains_of, excess_of_chains, merged_chain
+from shoal.kernels.value_chains import chains_of, measure_chains, merged_chain
 
 
 @outer
@@ -34,8 +34,7 @@ def merge_far(points, labels, classes, codes, layout, prefix_sums, lookup, limit
     head, later = chains_of(labels, classes, targets)
     counts = np.zeros(len(prefix_sums), np.int64)
     excess = np.empty(classes)
-    for c in range(classes):
-        excess[c] = excess_of_chains(head, later, c, sizes[c], counts, targets)
+    measure_chains(np.int64(0), classes, head, later, sizes, counts, excess, targets)
     for _ in range(classes - 1):
         worst = _farthest_class(excess, sizes)
         if excess[worst] <= ENOUGH:
@@ -50,7 +49,7 @@ def merge_far(points, labels, classes, codes, layout, prefix_sums, lookup, limit
         sizes[kept] += sizes[other]
         sizes[other] = 0
         into[other] = kept
-        excess[kept] = excess_of_chains(head, later, kept, sizes[kept], counts, targets)
+        measure_chains(kept, kept + 1, head, later, sizes, counts, excess, targets)
     for c in range(classes):
         into[c] = into[into[c]]  # a class only ever goes into a lower number
     result = np.empty(n, np.int32)

@@ -13,15 +13,14 @@ import numpy as np
 from shoal.kernels.compile import inner, outer
 from shoal.kernels.grown_clusters import GrowthPool, grow, swap_rows
 from shoal.kernels.stream_distances import (
+    FAR,
     StreamPoints,
     StreamTrees,
     distances_from,
-    empty_box,
     empty_boxes,
     leaf_losses,
     node_over,
     set_box_to,
-    widen,
 )
 
 
@@ -109,14 +108,26 @@ def _members(labels, k):
 @inner
 def _set_box(records, c, points, boxes, trees):
     """Makes box c that over some records, with its loss."""
-    empty_box(c, boxes)
-    for i in records:
-        widen(i, c, points, boxes, trees)
+    near, leaf = points.near, points.leaf
+    lo, hi, node = boxes.lo, boxes.hi, boxes.node
+    base, parent, first, last = trees.base, trees.parent, trees.first, trees.last
     loss = np.int64(0)
-    for j in range(boxes.lo.shape[1]):
-        loss += boxes.hi[c, j] - boxes.lo[c, j]
-    for j in range(boxes.node.shape[1]):
-        loss += trees.cost[boxes.node[c, j]]
+    for j in range(near.shape[0]):
+        low = FAR
+        high = -FAR
+        for i in records:
+            low = min(low, near[j, i])
+            high = max(high, near[j, i])
+        lo[c, j] = low
+        hi[c, j] = high
+        loss += high - low
+    for j in range(leaf.shape[0]):
+        up = np.int64(base[j] + leaf[j, records[0]])
+        for i in records:
+            while last[up] < leaf[j, i] or first[up] > leaf[j, i]:
+                up = np.int64(parent[up])
+        node[c, j] = up
+        loss += trees.cost[up]
     boxes.loss[c] = loss
 
 
@@ -210,17 +221,12 @@ def _divide(pool, a, box, points, boxes, losses, trees):
     box: work space.
     """
     ids, copies = pool.ids, pool.points
-    farthest = np.int64(0)
-    most = np.int64(-1)
     for i in range(len(ids)):
         for j in range(copies.near.shape[0]):
             copies.near[j, i] = points.near[j, ids[i]]
         for j in range(copies.leaf.shape[0]):
             copies.leaf[j, i] = points.leaf[j, ids[i]]
-        added = _added(i, a, copies, boxes, trees)
-        if added > most or (added == most and ids[i] < ids[farthest]):
-            farthest = i
-            most = added
+    farthest = _farthest_from(a, pool, boxes, trees)
     end = len(ids) - 1
     swap_rows(farthest, end, pool)
     set_box_to(end, box, copies, boxes, trees)
@@ -229,14 +235,23 @@ def _divide(pool, a, box, points, boxes, losses, trees):
 
 
 @inner
-def _added(i, c, points, boxes, trees):
-    """What record i adds to the loss of box c."""
-    near, leaf = points.near, points.leaf
+def _farthest_from(c, pool, boxes, trees):
+    """The row of the record that adds most to the loss of box c; of equals the earlier record."""
+    ids, near, leaf = pool.ids, pool.points.near, pool.points.leaf
     lo, hi, node = boxes.lo, boxes.hi, boxes.node
-    added = np.int64(0)
-    for j in range(near.shape[0]):
-        added += max(lo[c, j] - near[j, i], 0) + max(near[j, i] - hi[c, j], 0)
-    for j in range(leaf.shape[0]):
-        up = node_over(node[c, j], leaf[j, i], leaf[j, i], trees)
-        added += trees.cost[up] - trees.cost[node[c, j]]
-    return added
+    parent, first, last, cost = trees.parent, trees.first, trees.last, trees.cost
+    farthest = np.int64(0)
+    most = np.int64(-1)
+    for i in range(len(ids)):
+        added = np.int64(0)
+        for j in range(near.shape[0]):
+            added += max(lo[c, j] - near[j, i], 0) + max(near[j, i] - hi[c, j], 0)
+        for j in range(leaf.shape[0]):
+            up = node[c, j]
+            while last[up] < leaf[j, i] or first[up] > leaf[j, i]:
+                up = parent[up]
+            added += cost[up] - cost[node[c, j]]
+        if added > most or (added == most and ids[i] < ids[farthest]):
+            farthest = i
+            most = added
+    return farthest

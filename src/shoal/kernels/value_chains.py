@@ -45,8 +45,7 @@ def excesses(labels, classes, codes, layout, prefix_sums, lookup, limit):
     head, later = chains_of(labels, classes, targets)
     counts = np.zeros(len(prefix_sums), np.int64)
     result = np.empty(classes)
-    for c in range(classes):
-        result[c] = excess_of_chains(head, later, c, sizes[c], counts, targets)
+    measure_chains(np.int64(0), classes, head, later, sizes, counts, result, targets)
     return result
 
 
@@ -115,17 +114,19 @@ def merged_chain(a, b, s, later, targets):
 
 
 @inner
-def excess_of_chains(head, later, c, size, counts, targets):
-    """The excess of class c, which has `size` records."""
-    result = -1.0
-    for s in range(len(targets.limit)):
-        if targets.layout[s, TREE] == 1:
-            cost = cost_in_tree(head[s, c], later, np.int64(-1), size, s, counts, targets)
-        else:
-            cost = cost_in_order(head[s, c], later, np.int64(-1), size, s, targets)
-        apart = cost / unit_cost(max(size, 1), s, targets)
-        result = max(result, apart - targets.limit[s])
-    return result
+def measure_chains(begin, end, head, later, sizes, counts, excess, targets):
+    """Fills in the excess of classes begin..end - 1. sizes: (classes,) int64, records of each."""
+    for c in range(begin, end):
+        greatest = -1.0
+        for s in range(len(targets.limit)):
+            first = head[s, c]
+            if targets.layout[s, TREE] == 1:
+                cost = cost_in_tree(first, later, np.int64(-1), sizes[c], s, counts, targets)
+            else:
+                cost = cost_in_order(first, later, np.int64(-1), sizes[c], s, targets)
+            apart = cost / unit_cost(max(sizes[c], 1), s, targets)
+            greatest = max(greatest, apart - targets.limit[s])
+        excess[c] = greatest
 
 
 @inner
