@@ -65,13 +65,14 @@ def merge_failing(matrix: Matrix, partition: Partition, hold: Hold) -> Partition
     failing = ~hold(labels, count)
     if not failing.any():
         return partition
+    costs = costs_of(matrix)
     while failing.any():
         if count == 1:
             raise InfeasibleError(
                 f"no partition keeps every promise: all {matrix.people} subjects in one class still"
                 " fail; promise less (a lower k or l, a higher t) or add records"
             )
-        renumbered = _merge_round(matrix, labels, count, failing)
+        renumbered = _merge_round(matrix.codes, costs, labels, count, failing)
         asked = np.zeros(int(renumbered.max()) + 1, dtype=bool)
         asked[renumbered[failing]] = True
         labels = np.where(labels >= 0, renumbered[labels], np.int32(-1))
@@ -80,11 +81,13 @@ def merge_failing(matrix: Matrix, partition: Partition, hold: Hold) -> Partition
     return Partition.of(labels)
 
 
-def _merge_round(matrix: Matrix, labels: np.ndarray, count: int, failing: np.ndarray) -> np.ndarray:
+def _merge_round(
+    codes: np.ndarray, costs: np.ndarray, labels: np.ndarray, count: int, failing: np.ndarray
+) -> np.ndarray:
     """One merge for every failing class that finds a partner: the new number of each class."""
-    lo, hi, sizes = nearest_class.boxes(matrix.codes, labels, count)
-    order, ends = _tiles(matrix, lo, hi)
-    partner = nearest_class.partners(lo, hi, sizes, failing, order, ends, costs_of(matrix))
+    lo, hi, sizes = nearest_class.boxes(codes, labels, count)
+    order, ends = _tiles(costs, lo, hi)
+    partner = nearest_class.partners(lo, hi, sizes, failing, order, ends, costs)
     chosen = np.flatnonzero(failing & (partner >= 0))
     joined = np.arange(count, dtype=np.int32)
     joined[chosen] = np.where(
@@ -93,7 +96,7 @@ def _merge_round(matrix: Matrix, labels: np.ndarray, count: int, failing: np.nda
     return np.unique(joined, return_inverse=True)[1].astype(np.int32)
 
 
-def _tiles(matrix: Matrix, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _tiles(costs: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The classes in tiles that lie close together, by halving them at the medians of their
     middles.
     """
@@ -103,9 +106,7 @@ def _tiles(matrix: Matrix, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, 
     rows[:, d] = np.arange(count)
     ends = np.empty(count // TILE + 1, dtype=np.int64)
     nobody, no_history = np.zeros(0, dtype=np.int64), np.zeros((0, d), dtype=np.int32)
-    tiles = cuts.split_to_end(
-        rows, d, cuts.HALVES, TILE, TILE, costs_of(matrix), nobody, no_history, ends
-    )
+    tiles = cuts.split_to_end(rows, d, cuts.HALVES, TILE, TILE, costs, nobody, no_history, ends)
     return rows[:, d].copy(), ends[:tiles]
 
 
