@@ -27,6 +27,7 @@ from shoal.connectors import record_ends
 from shoal.connectors.files import STANDARD, check_plain, format_of, is_utf8
 from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError
+from shoal.protocols import Source
 
 PIECE = 8 << 20
 """Bytes that are read at a time."""
@@ -464,10 +465,7 @@ class TableFeed:
         """Nothing is held open."""
 
 
-Feed = TextFeed | TableFeed
-
-
-def feed_of(path: str, following: bool = False, record_lines: int = RECORD_LINES) -> Feed:
+def feed_of(path: str, following: bool = False, record_lines: int = RECORD_LINES) -> Source:
     """The source by its name; raises InputError where it can't be read."""
     kind = format_of(path)
     if kind in (".parquet", ".arrow"):

@@ -233,6 +233,10 @@ class TopicSink:
             raise unreachable(self._topic) from None
         self._done = step
 
+    def close(self) -> None:
+        """Leaves the broker; what was put is committed there."""
+        self._consumer.close()
+
 
 def unreachable(topic: Topic) -> MissingExtraError:
     return MissingExtraError(

@@ -10,10 +10,8 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import sys
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,25 +21,12 @@ from shoal.connectors import kafka
 from shoal.data.schema import Role, Schema
 from shoal.errors import CheckpointError
 from shoal.jobs.stream.options import StreamOptions
+from shoal.jobs.stream.sinks import FileSink, Output, PartsSink, StandardOutput
+from shoal.protocols import Sink
 from shoal.state.checkpoint import Checkpoint
 
 PRIVATE = ("people", "trace")  # outputs that show more than the release: their owner's alone
 PIECE = 1 << 20  # bytes of a file that are read at once
-
-
-@dataclass
-class Output:
-    """A file that only ever grows, how much of it is committed, and what comes next.
-
-    crc: of what is committed, if the output is private; readers of the others compare the hash in
-    the certificate.
-    """
-
-    path: Path
-    is_private: bool = False
-    length: int = 0
-    crc: int = 0
-    pending: bytes = b""
 
 
 class RowFormat:
@@ -121,9 +106,15 @@ class Outputs:
         self.format = RowFormat(options, schema)
         self._options = options
         self._checkpoint = checkpoint
-        self._topic: kafka.TopicSink | None = None
         paths = self._paths(schema.subject is not None)
         self.by_name = {name: Output(path, name in PRIVATE) for name, path in paths.items()}
+        self._sinks: dict[str, Sink] = {
+            name: FileSink(output, checkpoint) for name, output in self.by_name.items()
+        }
+        if options.to_standard_output:
+            self._sinks["sink"] = StandardOutput()
+        elif self.format.in_parts:
+            self._sinks["sink"] = PartsSink(paths["sink"], checkpoint)
 
     def _paths(self, has_subject: bool) -> dict[str, Path]:
         """The files that grow: what is published, and what is private."""
@@ -148,7 +139,12 @@ class Outputs:
     def connect(self, identity: str) -> None:
         """Opens the topic that rows go to, if they go to one."""
         if self._options.to_topic:
-            self._topic = kafka.TopicSink(self._options.sink, identity)
+            self._sinks["sink"] = kafka.TopicSink(self._options.sink, identity)
+
+    def close(self) -> None:
+        """Closes what rows go to."""
+        for sink in self._sinks.values():
+            sink.close()
 
     def add_rows(self, content: bytes) -> None:
         """Adds packed rows to the sink, below a header where it has none yet."""
@@ -247,7 +243,7 @@ class Outputs:
 
     def _require_as_left(self, name: str, output: Output, size: int) -> None:
         """Raises CheckpointError where an output is neither as before the step nor as after it."""
-        if name == "sink" and (self.format.in_parts or self._topic is not None):
+        if name == "sink" and (self.format.in_parts or self._options.to_topic):
             return
         length = output.path.stat().st_size if output.path.exists() else 0
         if not output.length <= length <= output.length + size:
@@ -263,17 +259,7 @@ class Outputs:
 
     def _put(self, name: str, step: int) -> None:
         output = self[name]
-        if name == "sink" and self._topic is not None:
-            self._topic.put(step, output.pending)
-        elif name == "sink" and self._options.to_standard_output:
-            sys.stdout.buffer.write(output.pending)
-            sys.stdout.buffer.flush()
-        elif name == "sink" and self.format.in_parts:
-            if output.pending:
-                output.path.mkdir(exist_ok=True)
-                self._checkpoint.put(output.path / f"{step:09d}.parquet", 0, output.pending)
-        elif output.pending or output.path.exists():
-            self._checkpoint.put(output.path, output.length, output.pending, output.is_private)
+        self._sinks[name].put(step, output.pending)
         output.length += len(output.pending)
         if output.is_private:
             output.crc = zlib.crc32(output.pending, output.crc)

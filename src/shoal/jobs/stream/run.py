@@ -26,7 +26,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from shoal.connectors import files, kafka
-from shoal.connectors.feeds import Feed, feed_of
+from shoal.connectors.feeds import feed_of
 from shoal.connectors.outputs import remove_uncommitted_certificate
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
@@ -40,6 +40,7 @@ from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.outputs import Outputs
 from shoal.jobs.stream.progress import StreamCounters
 from shoal.policy.policy import Policy
+from shoal.protocols import Source
 from shoal.state.checkpoint import UNFIT, Checkpoint
 from shoal.version import VERSION
 
@@ -47,8 +48,6 @@ TELL_EVERY = 2.0  # seconds between two lines of progress
 MOST_TIMES = 100  # times of arrival that are distinguished within a deadline
 IDLE = 0.2  # seconds between two looks at a source that has nothing
 MOST_BAD = 20  # bad records that one message names
-
-AnyFeed = Feed | kafka.TopicFeed
 
 
 def stream_file(
@@ -66,13 +65,14 @@ def stream_file(
     options.check()
     with ExitStack() as stack:
         stack.enter_context(os_errors_as_input_errors("stream", _remedy(options)))
-        feed: AnyFeed
+        feed: Source
         if kafka.is_topic(options.source):
             feed = kafka.TopicFeed(options.source, options.follow)
         else:
             feed = feed_of(options.source, options.follow, options.record_lines)
         stack.callback(feed.close)
         run = stack.enter_context(_run(options, policy, feed, clock))
+        stack.callback(run.outputs.close)
         run.run_to_end(progress)
         return run.close(progress), run.history
 
@@ -86,7 +86,7 @@ def _remedy(options: StreamOptions) -> str:
 
 @contextmanager
 def _run(
-    options: StreamOptions, policy: Policy, feed: AnyFeed, clock: Callable[[], float]
+    options: StreamOptions, policy: Policy, feed: Source, clock: Callable[[], float]
 ) -> Iterator[Run]:
     """The run at its beginning or where the checkpoint stopped."""
     if options.checkpoint is not None:
@@ -102,7 +102,7 @@ def _resumable_run(
     options: StreamOptions,
     folder: Path,
     policy: Policy,
-    feed: AnyFeed,
+    feed: Source,
     clock: Callable[[], float],
 ) -> Iterator[Run]:
     """A run with a checkpoint; when interrupted, it certifies what is committed."""
@@ -123,7 +123,7 @@ def _resumable_run(
 
 @contextmanager
 def _one_time_run(
-    options: StreamOptions, policy: Policy, feed: AnyFeed, clock: Callable[[], float]
+    options: StreamOptions, policy: Policy, feed: Source, clock: Callable[[], float]
 ) -> Iterator[Run]:
     """A run without a checkpoint: outputs appear at the end, whole or not at all."""
     with ExitStack() as stack:
@@ -159,7 +159,7 @@ class Run:
         self,
         options: StreamOptions,
         policy: Policy,
-        feed: AnyFeed,
+        feed: Source,
         checkpoint: Checkpoint,
         clock: Callable[[], float],
     ) -> None:
