@@ -58,7 +58,7 @@ def attributes(content, party=0):
             lambda c: c.update(method={"name": "party-tds", "score": "gain-per-loss"}),
             "must be one of",
         ),
-        (lambda c: c.update(method={"name": "mondrian"}), "not a method of 'fuse'"),
+        (lambda c: c.update(method={"name": "mondrian"}), "serves 'shoal publish' only"),
         (lambda c: c.update(owners=[]), "not a known key"),
     ],
 )

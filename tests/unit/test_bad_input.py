@@ -79,13 +79,10 @@ def test_a_column_that_is_nearly_named_like_one_of_the_policy_is_asked_about(ref
         text.replace(",age,", ",aeg,", 1).replace(",charge,", ",chrage,", 1)
     )
     message = refused(
-        "'aeg', 'chrage': in the data",
-        "did you mean 'age' for 'aeg', 'charge' for 'chrage'? name them",
+        "'aeg', 'chrage': in the data, not in the policy; name them",
+        "did you mean 'aeg' for 'age', 'chrage' for 'charge'? take them out",
     )
-    assert (
-        "'age', 'charge': in the policy, not in the data; take them out or correct the name"
-        in message
-    )
+    assert "'age', 'charge': in the policy, not in the data; did you mean" in message
 
 
 def test_a_column_that_is_there_under_another_name_is_asked_about_where_others_are_kept(
@@ -103,7 +100,7 @@ def test_a_column_that_is_there_under_another_name_is_asked_about_where_others_a
     [
         (
             lambda p: p.update(promisses=[]),
-            "policy, promisses: is not a known key; did you mean 'promises'?",
+            "policy 'policy.yaml', promisses: is not a known key; did you mean 'promises'?",
         ),
         (
             lambda p: p["attributes"]["age"].update(wieght=2),
@@ -131,7 +128,7 @@ def test_a_column_that_is_there_under_another_name_is_asked_about_where_others_a
         ),
         (
             lambda p: p.update(shoes=1),
-            "policy, shoes: is not a known key; 'shoal policy schema' lists its keys",
+            "policy 'policy.yaml', shoes: is not a known key; 'shoal policy schema' lists its keys",
         ),
     ],
 )
@@ -146,7 +143,7 @@ def test_hierarchy_gap_counts_records_and_names_the_doctor_but_no_value(refused,
     message = refused(
         "attribute 'sex'",
         "1 distinct value missing from its hierarchy",
-        "policy check --show-values",
+        "policy check POLICY DATA --show-values",
     )
     assert "female" not in message
 
@@ -648,12 +645,14 @@ def test_an_extra_that_is_missing_is_installed_from_the_clone_never_by_a_name_on
 
 def test_a_table_in_the_place_of_an_agreement_is_told_as_such(workplace, shoal):
     told = shoal("fuse", "patients.csv", "-o", "fused.csv").err
-    assert told.startswith("shoal: agreement 'patients.csv': holds no agreement; compare with")
+    assert told.startswith(
+        "shoal: agreement 'patients.csv': is not a mapping of keys to values; compare with"
+    )
 
 
 def test_a_column_named_in_other_letters_is_what_was_meant(refused, workplace):
     change_policy(workplace, lambda p: p["attributes"].update(ZIP=p["attributes"].pop("zip")))
-    refused("'zip': in the data", "did you mean 'ZIP' for 'zip'?")
+    refused("'zip': in the data", "did you mean 'zip' for 'ZIP'?")
 
 
 @pytest.mark.parametrize("k", [1, "ten", 2.5, None])
@@ -712,3 +711,36 @@ def test_a_fusion_that_is_interrupted_says_how_to_resume(owners, shoal, monkeypa
         130,
         "shoal: interrupted; nothing was published, run the same command again to resume\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a: {b: c\nd: e\n", "line 2 can't be understood: expected ',' or '}', but got ':'"),
+        ("a:\n\tb: c\n", "line 2 can't be understood: found character '\\t' that cannot start"),
+        ("a: 1\nb: 2\na: 3\n", "line 3 can't be understood: a key is named a second time; fix"),
+        ("[a]: 1\n", "line 1 can't be understood: a list or mapping stands for a key; fix"),
+        ("- a\n", "is not a mapping of keys to values; 'shoal policy init DATA' proposes"),
+        ("parties: []\n", "is an agreement of several owners; 'shoal fuse' takes it"),
+        ("version: 1\nattributes: {}\npromises: []\n", "promises: is empty; name at least one"),
+    ],
+)
+def test_a_policy_file_that_can_t_be_read_says_where_and_why(workplace, refused, text, says):
+    (workplace / "policy.yaml").write_text(text)
+    refused("policy 'policy.yaml'", says)
+
+
+def test_a_policy_in_the_place_of_an_agreement_is_named_as_one(workplace, shoal):
+    said = shoal("fuse", "policy.yaml", "-o", "fused.csv").err
+    assert said.startswith("shoal: agreement 'policy.yaml': is the policy of one table")
+    assert said.count("\n") == 1
+
+
+def test_check_lists_made_hierarchies_beside_missing_columns(workplace, shoal):
+    change_policy(
+        workplace, lambda p: p["attributes"]["sex"].update(hierarchy={"tree": {"x": ["y"]}})
+    )
+    change_policy(workplace, lambda p: p["attributes"].update(wards={"role": "plain"}))
+    said = shoal("policy", "check", "policy.yaml", "patients.csv").err
+    assert "'wards': in the policy" in said
+    assert "attribute 'sex'" in said

@@ -293,7 +293,7 @@ def test_json_on_the_screen_and_in_a_file_are_the_same_comparison(workplace, sho
         (("--ks", "5,x"), "--ks 'x': is not a whole number"),
         (("--ks", ""), "is not a whole number"),
         (("--ks", "9" * 5000), "is not a whole number"),
-        (("--methods", ""), "not a method of 'publish'"),
+        (("--methods", ""), "is unknown; choose one of"),
         (("-o", "nowhere/rows.json"), "can't be written"),
         (("-o", "patients.csv"), "is also another file"),
         (("-o", "same.html", "--report", "same.html"), "is also another file"),

@@ -277,7 +277,7 @@ def test_bad_records_are_set_aside_by_place_and_reason_without_their_cells(
     assert [(b["record"], b["reason"]) for b in told] == [
         (10, "attribute 'age': no number"),
         (20, "has 9 cells, not 8"),
-        (30, "names no subject"),
+        (30, "has no subject"),
         (40, "attribute 'channel': missing from its hierarchy"),
         (50, "is not UTF-8"),
     ]
@@ -404,7 +404,7 @@ def test_a_new_checkpoint_does_not_take_over_a_file_that_exists(shop, shoal):
         (("-o", "out.csv", "--trace", "out.csv"), "named twice"),
         (("-o", "out.csv", "--on-bad", "cry"), "choose one of"),
         (("-o", "out.csv", "--deadline", "inf"), "is not a number of seconds"),
-        (("-o", "out.csv", "--method", "mondrian"), "not a method of 'stream'"),
+        (("-o", "out.csv", "--method", "mondrian"), "serves 'shoal publish'"),
     ],
 )
 def test_what_can_t_be_is_said_before_any_work(shop, shoal, more, said):
@@ -737,7 +737,7 @@ def test_a_checkpoint_whose_snapshot_is_a_folder_is_damaged(shop, shoal):
 def test_a_method_of_another_verb_is_named_as_such(shop, shoal):
     found = shoal(*STREAM, "-o", "out.csv", "--method", "crp")
     assert found.status == 2
-    assert "it serves 'republish'; choose one of" in found.err
+    assert "serves 'shoal republish' only; choose one of" in found.err
     assert "did you mean" not in found.err
 
 

@@ -33,14 +33,13 @@ def check_columns(names: list[str], policy: Policy, released: bool = False) -> l
     if unknown:
         findings.append(
             f"columns {quoted(unknown)}: in the data, not in the policy;"
-            f" {_renamed(unknown, absent)}name them under 'attributes', or say 'other: plain'"
+            " name them under 'attributes', or say 'other: plain'"
             " or 'other: drop'"
         )
     if absent:
-        others = [] if unknown else unnamed
         findings.append(
             f"columns {quoted(absent)}: in the policy, not in the data;"
-            f" {_renamed(absent, others)}take them out or correct the name"
+            f" {_renamed(absent, unnamed)}take them out or correct the name"
         )
     return findings
 
@@ -72,5 +71,7 @@ def check_people(frame: pl.DataFrame, policy: Policy) -> list[str]:
 
 def _renamed(names: list[str], others: list[str]) -> str:
     """The question whether some names stand for others; nothing where none is near."""
-    near = [f"'{other}' for '{name}'" for name in names if (other := nearest(name, others))]
+    # a name is only proposed for the one that it is nearest to
+    mine = {name: [other for other in others if nearest(other, names) == name] for name in names}
+    near = [f"'{other}' for '{name}'" for name in names if (other := nearest(name, mine[name]))]
     return f"did you mean {', '.join(near)}? " if near else ""

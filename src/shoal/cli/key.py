@@ -42,7 +42,9 @@ def new(
     from shoal.connectors.signatures import check_new, new_key
 
     check_new(name)
-    typer.echo(new_key(name, None if unprotected else _new_passphrase(name)))
+    fingerprint = new_key(name, None if unprotected else _new_passphrase(name))
+    typer.echo(f"wrote {name}.pem, to keep private, and {name}.pub.pem, to hand out", err=True)
+    typer.echo(fingerprint)
 
 
 def sign(

@@ -130,9 +130,9 @@ def policy_with(
 
 
 def parsed(settings: list[str]) -> dict[str, str]:
-    """PARAM=VALUE texts as a mapping; raises InputError with every one that is none."""
+    """PARAM=VALUE texts as a mapping; raises InputError with every one that is not."""
     findings = [
-        f"--set '{text}': is no PARAM=VALUE; write for instance --set preset=paper"
+        f"--set '{text}': is not PARAM=VALUE; write for instance --set preset=paper"
         for text in settings
         if "=" not in text
     ]

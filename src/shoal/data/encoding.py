@@ -246,8 +246,8 @@ def _gaps(column: Column, absent: np.ndarray, where: str) -> list[AttributeFindi
     distinct = int(absent.sum())
     what = f"with {distinct} distinct value{'s' if distinct > 1 else ''} missing from its {where}"
     remedy = (
-        "'shoal policy check --show-values' lists them; texts that stand for no value go under"
-        " 'missing_values'"
+        "'shoal policy check POLICY DATA --show-values' lists them; texts that stand for no value"
+        " go under 'missing_values'"
     )
     return [finding_about(column, absent, what, remedy)]
 

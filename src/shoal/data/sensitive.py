@@ -63,8 +63,8 @@ def _encoded(
     absent = ~np.isfinite(keys) & ~missing
     if absent.any():
         remedy = (
-            "complete the policy, or correct the data; 'shoal policy check --show-values' lists"
-            " them"
+            "complete the policy, or correct the data; 'shoal policy check POLICY DATA"
+            " --show-values' lists them"
         )
         return None, [finding_about(column, absent, f"with values {unfit}", remedy)]
     name, tree = attribute.name, attribute.hierarchy

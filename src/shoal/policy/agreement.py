@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +31,7 @@ from shoal.policy.agreement_model import (
     contradictions,
 )
 from shoal.policy.hierarchies import declared_hierarchy
-from shoal.policy.loading import _finding, _read
+from shoal.policy.loading import finding_text, read_mapping
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
 from shoal.policy.public_domain import MOST_CELLS, Domain
@@ -52,13 +51,13 @@ class Agreement:
     def load(cls, path: str | Path) -> Agreement:
         """The agreement in a YAML, JSON or TOML file; raises InputError with every finding."""
         path = Path(path)
-        try:
-            content = _read(path)
-        except InputError as unreadable:
-            message = str(unreadable.args[0]).replace("policy", "agreement", 1)
-            message = re.sub("holds no policy;.*", f"holds no agreement; {_KEYS}", message)
-            raise InputError(message) from None
-        return cls.from_dict(content, base=path.parent)
+        content = read_mapping(path, "agreement")
+        if "attributes" in content and "parties" not in content:
+            raise InputError(
+                f"agreement '{path}': is the policy of one table, not an agreement of several"
+                f" owners; {_KEYS}"
+            )
+        return cls.from_dict(content, base=path.parent, what=f"agreement '{path}'")
 
     @classmethod
     def of(cls, agreement: Agreement | str | Path | dict[str, Any]) -> Agreement:
@@ -74,13 +73,15 @@ class Agreement:
         return cls.load(agreement)
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any], base: str | Path = ".") -> Agreement:
-        """An agreement from plain dicts; raises InputError with every finding."""
+    def from_dict(
+        cls, content: dict[str, Any], base: str | Path = ".", what: str = "agreement"
+    ) -> Agreement:
+        """An agreement from plain dicts; raises InputError with every finding. what: its name."""
         try:
             agreement = cls(AgreementModel.model_validate(content), Path(base))
         except ValidationError as invalid:
             findings = [
-                _finding(error, AgreementModel, "agreement", _KEYS) for error in invalid.errors()
+                finding_text(error, AgreementModel, what, _KEYS) for error in invalid.errors()
             ]
             raise InputError.from_findings(findings) from None
         findings = contradictions(agreement.model) or agreement._unfit()

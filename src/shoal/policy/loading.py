@@ -57,9 +57,18 @@ def _described(name: str, key: str, implementation: type) -> dict[str, Any]:
     }
 
 
+REPEATED = "a key is named a second time"
+
+
+class _RepeatedKey(ValueError):
+    """A JSON object with a key that is given twice."""
+
+    problem = REPEATED
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({key for key, _ in pairs}) < len(pairs):
-        raise InputError("policy: names a key a second time; name it once")
+        raise _RepeatedKey
     return dict(pairs)
 
 
@@ -75,15 +84,10 @@ def _mapping(
     for key_node, value_node in node.value:
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, Hashable):
-            raise InputError(
-                f"policy: line {key_node.start_mark.line + 1} has a list or mapping for a key; use"
-                " text"
-            )
+            problem = "a list or mapping stands for a key"
+            raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
         if key in seen:
-            raise InputError(
-                f"policy: line {key_node.start_mark.line + 1} names a key a second time; name it"
-                " once"
-            )
+            raise yaml.constructor.ConstructorError(None, None, REPEATED, key_node.start_mark)
         seen[key] = loader.construct_object(value_node, deep=True)
     return seen
 
@@ -91,16 +95,17 @@ def _mapping(
 _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    require_regular(path, "policy")
+def read_mapping(path: Path, what: str = "policy") -> dict[str, Any]:
+    """What a YAML, JSON or TOML file holds; raises InputError with the line that is at fault."""
+    require_regular(path, what)
     try:
         text = path.read_text("utf-8-sig")
     except OSError as failed:
         raise InputError(
-            f"policy '{path}': can't be read ({failed.strerror}); check its name"
+            f"{what} '{path}': can't be read ({failed.strerror}); check its name"
         ) from None
     except UnicodeDecodeError:
-        raise InputError(f"policy '{path}': is not UTF-8; convert it") from None
+        raise InputError(f"{what} '{path}': is not UTF-8; convert it") from None
     try:
         if path.suffix == ".toml":
             content = tomllib.loads(text)
@@ -109,21 +114,32 @@ def _read(path: Path) -> dict[str, Any]:
         else:
             content = yaml.load(text, Loader=_UniqueKeys)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
-        raise InputError(
-            f"policy '{path}': {_where(wrong)} can't be understood; fix the syntax"
-        ) from None
+        raise InputError(f"{what} '{path}': {_syntax_error(wrong)}; fix the syntax") from None
     if not isinstance(content, dict):
-        raise InputError(f"policy '{path}': holds no policy; 'shoal policy init DATA' proposes one")
+        raise InputError(f"{what} '{path}': is not a mapping of keys to values; {_EXAMPLES[what]}")
     return content
 
 
-def _where(wrong: Exception) -> str:
+_EXAMPLES = {
+    "policy": "'shoal policy init DATA' proposes a policy",
+    "agreement": "compare with the agreement that 'shoal sample bank' writes",
+}
+
+
+def _syntax_error(wrong: Exception) -> str:
+    """The line at which the text stops making sense, and why, as far as the parser knows."""
     mark = getattr(wrong, "problem_mark", None)
     line = mark.line + 1 if mark is not None else getattr(wrong, "lineno", None)
-    return f"line {line}" if line else "the file"
+    place = "the file" if line is None else f"line {line}"
+    problem = getattr(wrong, "problem", None)
+    why = f": {problem}" if problem else ""
+    begun = getattr(wrong, "context_mark", None)
+    if line is not None and begun is not None and begun.line + 1 < line:
+        why += f" (in what begins on line {begun.line + 1})"
+    return f"{place} can't be understood{why}"
 
 
-def _finding(
+def finding_text(
     error: Any,
     model: type[BaseModel],
     what: str = "policy",
@@ -144,9 +160,27 @@ def _finding(
         message = "must be text; put words like yes, no, on and off in quotes"
     elif kind == "model_type":
         message = "must be a mapping of keys to values"
+    elif kind in _PLAINER:
+        message = _PLAINER[kind]
     else:
         message = message.removeprefix("Value error, ").removeprefix("Input ")
     return f"{what}, {where}: {message}"
+
+
+_PLAINER = {
+    "too_short": "is empty; name at least one",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a mapping of keys to values",
+}
+"""The checker's words for a value of the wrong type, in ours."""
 
 
 def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:

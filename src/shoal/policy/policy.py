@@ -26,7 +26,7 @@ from shoal.policy.consistency import (
     quoted,
     recodes_globally,
 )
-from shoal.policy.loading import _finding, _read
+from shoal.policy.loading import finding_text, read_mapping
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build
 
@@ -51,16 +51,23 @@ class Policy:
     def load(cls, path: str | Path) -> Policy:
         """The policy in a YAML, JSON or TOML file; raises InputError with every finding."""
         path = Path(path)
-        return cls.from_dict(_read(path), base=path.parent)
+        content = read_mapping(path)
+        if "parties" in content and "attributes" not in content:
+            raise InputError(
+                f"policy '{path}': is an agreement of several owners; 'shoal fuse' takes it"
+            )
+        return cls.from_dict(content, base=path.parent, what=f"policy '{path}'")
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any], base: str | Path = ".") -> Policy:
-        """A policy from plain dicts; raises InputError with every finding."""
+    def from_dict(
+        cls, content: dict[str, Any], base: str | Path = ".", what: str = "policy"
+    ) -> Policy:
+        """A policy from plain dicts; raises InputError with every finding. what: its name there."""
         try:
             policy = cls(PolicyModel.model_validate(content), Path(base))
         except ValidationError as invalid:
             raise InputError.from_findings(
-                [_finding(error, PolicyModel) for error in invalid.errors()]
+                [finding_text(error, PolicyModel, what) for error in invalid.errors()]
             ) from None
         findings = contradictions(policy.model)
         if findings:

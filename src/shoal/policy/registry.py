@@ -112,10 +112,10 @@ def method(name: str, verb: str) -> Method:
     known = methods()
     if name not in known or known[name].verb != verb:
         fitting = [m.name for m in known.values() if m.verb == verb]
-        hint = f"it serves '{known[name].verb}'; " if name in known else suggestion(name, fitting)
-        raise InputError(
-            f"method '{name}': not a method of '{verb}'; {hint}choose one of {', '.join(fitting)}"
-        )
+        choice = f"choose one of {', '.join(fitting)}"
+        if name in known:
+            raise InputError(f"method '{name}': serves 'shoal {known[name].verb}' only; {choice}")
+        raise InputError(f"method '{name}': is unknown; {suggestion(name, fitting)}{choice}")
     return known[name]
 
 

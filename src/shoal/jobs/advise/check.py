@@ -83,12 +83,10 @@ def _stream_findings(policy: Policy, table: Table) -> list[str]:
 
 def _findings(policy: Policy, table: Table | None) -> list[AttributeFinding]:
     findings = _plain([] if table is None else check_columns(table.names, policy))
-    broken = _table_findings(policy)
-    findings += broken
+    findings += _table_findings(policy)
+    if table is not None:
+        findings += _maker_findings(policy, table)
     if table is None or findings:
-        return findings
-    findings = _maker_findings(policy, table)
-    if findings:
         return findings
     bound, wrong = bind(table, policy)
     if bound is None:

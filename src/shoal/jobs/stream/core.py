@@ -195,7 +195,7 @@ class StreamCore:
         if self.schema.subject is not None:
             people = as_text(frame[self.schema.subject.name]).str.strip_chars()
             nobody = (people.is_in([*self.schema.missing_values, ""])).to_numpy()
-            found += [(int(row), "names no subject") for row in np.flatnonzero(nobody)]
+            found += [(int(row), "has no subject") for row in np.flatnonzero(nobody)]
         for attribute in self.schema.published:
             # what a quasi-identifier may hold is known: no domain, hierarchy or order has such a
             # character
