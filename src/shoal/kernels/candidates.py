@@ -57,9 +57,19 @@ class Clusters(NamedTuple):
 
 @outer
 def arrive(
-    at, rules, codes, arrivals, names, latest, slot_codes, slot_ids, slot_links, boxes, counts,
+    at,
+    rules,
+    codes,
+    arrivals,
+    names,
+    latest,
+    slot_codes,
+    slot_ids,
+    slot_links,
+    boxes,
+    counts,
     trees,
-):  # fmt: skip
+):
     """Puts records `at`, `at + 1`, ... into clusters while none of them is lacking a value.
 
     codes: (n, d) int32, arrivals: (3, n) int64, person, number, whether a value is lacking: the

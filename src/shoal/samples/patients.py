@@ -45,9 +45,19 @@ LAST = (
 )
 EDUCATION = ("none", "primary", "secondary", "vocational", "bachelor", "master", "doctorate")
 DISEASES = (
-    "influenza", "pneumonia", "asthma", "bronchitis", "gastritis", "ulcer", "colitis",
-    "hypertension", "angina", "arrhythmia", "fracture", "sprain",
-)  # fmt: skip
+    "influenza",
+    "pneumonia",
+    "asthma",
+    "bronchitis",
+    "gastritis",
+    "ulcer",
+    "colitis",
+    "hypertension",
+    "angina",
+    "arrhythmia",
+    "fracture",
+    "sprain",
+)
 RETURN_SHARE = 1 / 12
 
 POLICY = """\

@@ -19,7 +19,7 @@ from shoal.data.matrix import Matrix
 from shoal.kernels import value_chains
 
 Cluster = Callable[[np.ndarray, np.ndarray, Targets], np.ndarray]
-"""`cluster(points, who, targets)`: the class of each record of a block, numbered from 0."""
+"""`cluster(points, subject_ids, targets)`: the class of each record of a block, numbered from 0."""
 
 BLOCK = {
     "help": "records clustered together, 8k at least: larger is slower and loses less; 0 is all",
@@ -31,15 +31,19 @@ def in_blocks(
     matrix: Matrix, points: np.ndarray, targets: Targets, block: int, k: int, cluster: Cluster
 ) -> np.ndarray:
     """The class of each record when every block is clustered by itself, (n,) int32."""
-    who = np.zeros(0, dtype=np.int32) if matrix.subjects is None else matrix.subjects
+    subject_ids = np.zeros(0, dtype=np.int32) if matrix.subjects is None else matrix.subjects
     blocks = rows_of_blocks(points, targets, block, k)
     if len(blocks) == 1:
-        return cluster(points, who, targets)
+        return cluster(points, subject_ids, targets)
     labels = np.full(matrix.records, -1, dtype=np.int32)
     count = 0
     for rows in blocks:
-        people = np.unique(who[rows], return_inverse=True)[1].astype(np.int32) if len(who) else who
-        own = cluster(np.ascontiguousarray(points[:, rows]), people, targets.at(rows))
+        people = (
+            np.unique(subject_ids[rows], return_inverse=True)[1].astype(np.int32)
+            if len(subject_ids)
+            else subject_ids
+        )
+        own = cluster(np.ascontiguousarray(points[:, rows]), people, targets.take(rows))
         labels[rows] = own + count
         count = int(labels[rows].max()) + 1
     return labels
@@ -67,7 +71,7 @@ def blocks_of(points: np.ndarray, targets: Targets, most: int, size: int) -> lis
             blocks.append(rows)
             continue
         half = len(rows) // 2 // size * size
-        chosen = _half(np.ascontiguousarray(points[:, rows]), stricter.at(rows), half)
+        chosen = _half(np.ascontiguousarray(points[:, rows]), stricter.take(rows), half)
         waiting += [rows[~chosen], rows[chosen]]
     return blocks
 

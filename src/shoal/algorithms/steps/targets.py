@@ -43,7 +43,7 @@ class Targets:
         """As every kernel takes them."""
         return self.codes, self.layout, self.prefix_sums, self.lookup, self.limit
 
-    def at(self, rows: np.ndarray) -> Targets:
+    def take(self, rows: np.ndarray) -> Targets:
         """The same for some of the records."""
         return replace(self, codes=np.ascontiguousarray(self.codes[rows]))
 

@@ -108,8 +108,15 @@ class CastlePublisher:
         counts = np.zeros((3, beta), np.int64)
         counts[2] = -1
         self._state = (
-            self._names, self._latest, codes, ids, links, boxes, counts, _tree_table(self._trees),
-        )  # fmt: skip
+            self._names,
+            self._latest,
+            codes,
+            ids,
+            links,
+            boxes,
+            counts,
+            _tree_table(self._trees),
+        )
         self._held: dict[str, np.ndarray] = {
             "codes": codes,
             "people": ids[0],

@@ -45,12 +45,14 @@ class KMember(Partitioner):
         labels = np.full(matrix.records, -1, dtype=np.int32)
         count = 0
         for rows in self._blocks(matrix, promises):
-            who = np.zeros(0, dtype=np.int32)
+            subject_ids = np.zeros(0, dtype=np.int32)
             if matrix.subjects is not None:
-                who = np.unique(matrix.subjects[rows], return_inverse=True)[1].astype(np.int32)
+                subject_ids = np.unique(matrix.subjects[rows], return_inverse=True)[1].astype(
+                    np.int32
+                )
             codes = np.ascontiguousarray(matrix.codes[rows])
             own = greedy_clusters.k_member(
-                codes, who, k, int(rng.integers(len(rows))), costs_of(matrix)
+                codes, subject_ids, k, int(rng.integers(len(rows))), costs_of(matrix)
             )
             labels[rows] = np.maximum(own, 0) + count
             count = int(labels[rows].max()) + 1

@@ -51,8 +51,8 @@ class Mdav(Partitioner):
 def microaggregation(k: int) -> Cluster:
     """MDAV, whatever is asked beyond k."""
 
-    def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
+    def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
         nothing = targets_for((), points.shape[1])
-        return around_extremes.around_extremes(points, who, k, 0, *nothing.arrays)
+        return around_extremes.around_extremes(points, subject_ids, k, 0, *nothing.arrays)
 
     return cluster

@@ -44,7 +44,7 @@ class Oka(Partitioner):
         require_people(matrix, promises)
         k = promises.k
 
-        def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
+        def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
             return centres.one_pass(points, rng.permutation(points.shape[1]), k)
 
         points, targets = points_of(matrix, self.scale), targets_of(promises, matrix.records)

@@ -114,8 +114,8 @@ class TClosenessByExchange(Partitioner):
             targets_of(promises, matrix.records),
         )
 
-        def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
-            return _ExchangeSearch(self, points, who, promises.k, targets, rng).classes()
+        def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
+            return _ExchangeSearch(self, points, subject_ids, promises.k, targets, rng).classes()
 
         return merged(
             points, in_blocks(matrix, points, targets, self.block, promises.k, cluster), targets
@@ -135,14 +135,14 @@ class _ExchangeSearch:
         self,
         method: TClosenessByExchange,
         points: np.ndarray,
-        who: np.ndarray,
+        subject_ids: np.ndarray,
         k: int,
         targets: Targets,
         rng: np.random.Generator,
     ) -> None:
         self.method = method
         self.points = points
-        self.who = who
+        self.subject_ids = subject_ids
         self.k = k
         self.targets = targets
         self.rng = rng
@@ -155,7 +155,7 @@ class _ExchangeSearch:
         # without t there is nothing to spread: microaggregation, then exchange for smaller classes
         if not len(self.targets.limit):
             labels = around_extremes.around_extremes(
-                self.points, self.who, self.k, 0, *self.targets.arrays
+                self.points, self.subject_ids, self.k, 0, *self.targets.arrays
             )
             self._exchange(labels, MUST)
             return labels
@@ -222,7 +222,7 @@ class _ExchangeSearch:
             near = exchange.near_classes(self.rows, labels, classes, q)
             excess, moved = exchange.exchange(
                 self.rows,
-                self.who,
+                self.subject_ids,
                 self.k,
                 labels,
                 near,

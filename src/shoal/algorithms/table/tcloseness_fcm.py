@@ -58,13 +58,13 @@ class TClosenessFcm(Partitioner):
         """Classes of k records, one of each group, merged where they are too far."""
         k = promises.k
 
-        def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
+        def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
             records = points.shape[1]
             sensitive = sensitive_points(targets.columns, targets.codes)
             share = centres.fuzzy_shares(sensitive, k, rng.random(k), self.fuzzifier, ROUNDS)
             group = centres.equal_groups(np.argsort(-share.ravel(), kind="stable"), k, records)
             labels = from_subsets.from_groups(
-                points, who, group, k, 0, False, rng.random(records // k), *targets.arrays
+                points, subject_ids, group, k, 0, False, rng.random(records // k), *targets.arrays
             )
             return with_last_class(labels) if (labels < 0).any() else labels
 

@@ -53,7 +53,7 @@ class TClosenessKFirst(Partitioner):
         """
         k, most = promises.k, self.candidates or matrix.records
 
-        def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
-            return around_extremes.around_extremes(points, who, k, most, *targets.arrays)
+        def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
+            return around_extremes.around_extremes(points, subject_ids, k, most, *targets.arrays)
 
         return clustered(matrix, promises, self.scale, self.block, cluster)

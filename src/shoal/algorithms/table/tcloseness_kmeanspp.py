@@ -100,13 +100,13 @@ class TClosenessKMeansPP(Partitioner):
     def _once(
         self, matrix: Matrix, points: np.ndarray, k: int, targets: Targets, rng: np.random.Generator
     ) -> Partition:
-        def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
+        def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
             records = points.shape[1]
             sensitive = sensitive_points(targets.columns, targets.codes)
             group = centres.k_means(sensitive, k, rng.random(k), ROUNDS)  # line 1
             labels = from_subsets.from_groups(  # lines 2 to 23
                 points,
-                who,
+                subject_ids,
                 group,
                 k,
                 self.candidates or records,

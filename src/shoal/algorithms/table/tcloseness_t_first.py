@@ -50,7 +50,7 @@ class TClosenessTFirst(Partitioner):
         """Classes of k' records or one more, merged where they are too far."""
         k = promises.k
 
-        def cluster(points: np.ndarray, who: np.ndarray, targets: Targets) -> np.ndarray:
+        def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
             records = points.shape[1]
             codes, t = _ordering(targets)
             count = subsets(records, k, t)
