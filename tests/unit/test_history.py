@@ -232,6 +232,7 @@ def test_who_shows_fewer_values_in_common_than_m_is_found():
     second = view(2, range(6), [0, 0, 0, 0, 1, 1], [((0, 9),)] * 2, [1, 1, 2, 2, 3, 3])
     found = {f.check: f for f in compare(past, second, at_least(2), 2, "signatures", 2)}
     assert (found["signatures"].people, found["signatures"].is_violation) == (2, True)
+    assert found["signatures"].more == {"least": 1}
 
 
 def test_no_value_has_more_than_one_row_in_m():
@@ -315,6 +316,7 @@ def test_every_check_counts_people_as_plain_loops_over_records_do(guards, drawn,
         assert found["signatures"].people == len({who(i) for i in bare})
         assert found["signatures"].is_violation == (bool(bare) and guards == SIGNATURES)
         assert found["signatures"].releases == (1, release)
+        assert found["signatures"].more["least"] == min(len(in_common[i]) for i in now)
 
         gone: dict[int, set[int]] = {}
         for i in before.keys() - now.keys():

@@ -14,8 +14,7 @@ def numbered(*keys: np.ndarray) -> tuple[np.ndarray, int]:
     count = 1
     for key in keys:
         distinct, rank = np.unique(key, return_inverse=True)
-        if count * max(len(distinct), 1) >= 1 << 62:
-            number, count = _ranked(number)
+        # both factors are at most the number of rows, so their product fits 64 bits
         number, count = _ranked(number * len(distinct) + rank)
     return number, count
 

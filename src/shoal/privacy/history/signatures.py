@@ -17,7 +17,7 @@ def common_values(step: Transition, least: int) -> HistoryFinding:
         in_common < least,
         SIGNATURES,
         releases=step.all_releases,
-        least=int(in_common.min(initial=0)),
+        least=int(in_common.min()) if len(in_common) else 0,
     )
 
 
