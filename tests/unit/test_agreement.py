@@ -68,6 +68,14 @@ def test_what_does_not_fit_is_told(change, told):
     assert told in str(refused.value)
 
 
+def test_a_column_to_be_dropped_may_be_named_by_two_owners():
+    def change(content):
+        attributes(content)["remark"] = {"role": "drop"}
+        attributes(content, 1)["remark"] = {"role": "drop"}
+
+    assert "remark" not in agreement(change).published
+
+
 def test_all_findings_are_told_at_once():
     def change(content):
         content["label"]["shared"] = False

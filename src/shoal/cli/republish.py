@@ -83,9 +83,9 @@ def republish(
         known = "was accepted" if done.release is None else f"is release {done.release:04d}"
         print(f"shoal: this increment {known} already; nothing was done", file=sys.stderr)
     elif done.release is None:
-        print(f"shoal: no release: {_waiting(done.waiting)}", file=sys.stderr)
+        print(f"shoal: no release yet: {_waiting(done.waiting)}", file=sys.stderr)
         for reason in done.reasons:
-            print(f"shoal: {reason}", file=sys.stderr)
+            print(f"shoal: reason: {reason}", file=sys.stderr)
     elif done.certificate is not None and not as_json:
         typer.echo(summary(done.certificate, f"{ledger / f'{done.release:04d}'}"), err=True)
         for finding in done.certificate["history"]["findings"]:

@@ -152,8 +152,11 @@ def _party_findings(model: AgreementModel) -> list[str]:
 
 def _attribute_findings(model: AgreementModel) -> list[str]:
     names = [name for name, _ in model.attributes()]
+    kept = {name for name, attribute in model.attributes() if attribute.role != "drop"}
     findings = [
-        f"attribute '{name}': has two owners; one party owns it" for name in _repeated(names)
+        f"attribute '{name}': has two owners; one party owns it"
+        for name in _repeated(names)
+        if name in kept  # what nobody publishes needs no owner
     ]
     common = {model.join: "the join column", model.label.attribute: "the label"}
     findings += [

@@ -89,6 +89,8 @@ class CandidateRecords:
                 f" can't wait, and no release is possible: {reasons[0]}; add records"
             )
         new = self.table.frame.filter(pl.Series(self.records < 0))
+        # they need no other promise, only more people
+        reasons = tuple(reason.partition("; ")[0] for reason in reasons)
         return DeferredRecords(new, reasons, self.returning)
 
     def only(self, kept: np.ndarray) -> CandidateRecords:
