@@ -81,14 +81,19 @@ def test_a_write_that_fails_anywhere_is_told_and_leaves_the_ledger_whole(
     for instant in range(200):
         with failing_at(instant, lambda: OSError(number, os.strerror(number)), monkeypatch) as made:
             try:
-                append(place / "L", wearers(PEOPLE, 1))
+                done = append(place / "L", wearers(PEOPLE, 1))
+                told += [done.unfinished] if done.unfinished else []
+                assert Ledger.at(place / "L").releases() == [1, 2], (instant, made[-1])
             except shoal.InputError as error:
-                told.append(str(error))
+                told.append(f"ledger: {error}")
+                assert Ledger.at(place / "L").releases() == [1], (instant, made[-1])
         if len(made) <= instant:
             assert len(told) > instant - 4, (
                 "all but a few that did not matter, as the folder was there"
             )
-            assert all("ledger" in line and os.strerror(number) in line for line in told)
+            assert all(os.strerror(number) in line for line in told)
+            assert any("release 0002 is published" in line for line in told)
+            assert all(line.startswith(("ledger", "release 0002")) for line in told)
             return
         assert Ledger.at(place / "L").verify() == [], (instant, made[-1])
         done = append(place / "L", wearers(PEOPLE, 1))
@@ -274,6 +279,7 @@ cd "$2"
 set +e
 "$3" -m shoal republish 1.csv -p p.json --ledger disk/L -q 2> error
 echo $? > status
+ls disk/L > left
 mount -o remount,size=9m "$2/disk"
 "$3" -m shoal ledger verify disk/L -q || exit 9
 "$3" -m shoal republish 1.csv -p p.json --ledger disk/L -q || exit 9
@@ -303,14 +309,18 @@ def test_a_full_disk_is_told_and_leaves_the_ledger_whole(tmp_path):
         if path.is_file()
     ]
     used = sum(-(-path.stat().st_size // 4096) * 4 for path in files)
-    for more in (4, 12, 20, 24, 28, 400):
+    for more in (4, 12, 20, 24, 28, 32, 36, 400):
         size = used + more  # kilobytes
         order = ["unshare", "-rm", "sh", "-c", FULL, "sh", str(size), str(tmp_path), sys.executable]
         done = subprocess.run(order, capture_output=True, text=True)
         assert done.returncode == 0, (size, done.stderr)
         statuses.append(int((tmp_path / "status").read_text()))
         error = (tmp_path / "error").read_text()
-        assert (statuses[-1], error.count("\n")) in ((0, 0), (2, 1)), (size, error)
+        is_there = "0002" in (tmp_path / "left").read_text().split()
+        assert is_there == (statuses[-1] == 0), (size, error)
+        assert error.count("\n") <= 1, (size, error)
+        if error:
+            assert ("release 0002 is published" in error) == is_there, (size, error)
         assert {"0001", "0002"} < set((tmp_path / "releases").read_text().split())
     assert statuses[0] == 2
     assert statuses[-1] == 0

@@ -273,6 +273,24 @@ def test_commands_append_verify_export_and_audit(tmp_path, shoal, monkeypatch):
     assert shoal("audit", "--ledger", "L").status == 1
 
 
+def test_what_fails_behind_an_append_says_that_the_release_is_out(tmp_path, shoal, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("p.json").write_text(json.dumps(POLICY))
+    wearers(30, 1).write_csv("a.csv")
+
+    def full(found, path):
+        raise InputError("report 'r.html': writing failed (No space left on device)")
+
+    monkeypatch.setattr("shoal.reports.history.write_history_report", full)
+    order = ("republish", "a.csv", "-p", "p.json", "--ledger", "L", "--report", "r.html", "-q")
+    assert shoal(*order).status == 2
+    assert shoal(*order).err == (
+        "shoal: release 0001 is published; report 'r.html': writing failed (No space left on"
+        " device)\n"
+    )
+    assert Path("L/0001").is_dir()
+
+
 def test_the_report_of_a_history_says_what_was_found_and_names_nobody(tmp_path, shoal):
     ledger, asked = tmp_path / "L", policy("static-2")
     for seed in (1, 2):

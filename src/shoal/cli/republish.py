@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +13,11 @@ import typer
 from shoal.cli import options
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
+from shoal.errors import ShoalError
 from shoal.reports.text import prospect_text, summary
 
 if TYPE_CHECKING:
+    from shoal.jobs.republish.republish import Republication
     from shoal.policy.policy import Policy
 
 
@@ -66,15 +70,18 @@ def republish(
         return
     with shown(quiet) as progress:
         done = republish_file(increment, asked, ledger, allow_leaks=allow_leaks, progress=progress)
-        if signer is not None and done.release is not None:
-            # an increment that was published before, too: the signature may have been interrupted
-            signer.sign(ledger / f"{done.release:04d}" / "certificate.json")
-        if report is not None:
-            from shoal.jobs.republish.history import audit_ledger
-            from shoal.reports.history import write_history_report
+        with _saying_what_is_published(done):
+            if signer is not None and done.release is not None:
+                # an increment that was published before, too: a signature may be interrupted
+                signer.sign(ledger / f"{done.release:04d}" / "certificate.json")
+            if report is not None:
+                from shoal.jobs.republish.history import audit_ledger
+                from shoal.reports.history import write_history_report
 
-            progress("drawing the report")
-            write_history_report(audit_ledger(ledger), report)
+                progress("drawing the report")
+                write_history_report(audit_ledger(ledger), report)
+    if done.unfinished:  # also under --quiet: somebody has to make room
+        print(f"shoal: {done.unfinished}", file=sys.stderr)
     if as_json and done.certificate is not None:
         typer.echo(done.certificate.to_json(), nl=False)
     if quiet:
@@ -102,6 +109,18 @@ def republish(
             f"shoal: {people} who waited returned: each now has several records, and counts once",
             file=sys.stderr,
         )
+
+
+@contextmanager
+def _saying_what_is_published(done: Republication) -> Iterator[None]:
+    """An error behind the append says that the release is out."""
+    try:
+        yield
+    except ShoalError as failed:
+        if done.release is None:
+            raise
+        message = f"release {done.release:04d} is published; {failed.args[0]}"
+        raise type(failed)(message, failed.findings) from None
 
 
 def _waiting(records: int) -> str:

@@ -43,6 +43,7 @@ class Republication:
     repeated: whether it had been appended before, and nothing was done.
     returning: people of the increment whose earlier records waited already; they have the records
     of both, and count once.
+    unfinished: what could not be written behind the release, in a line; empty where all was.
     data: the release as it was published, where a frame was given; None where nothing was.
     """
 
@@ -53,6 +54,7 @@ class Republication:
     reasons: Sequence[str] = ()
     data: Any = None
     returning: int = 0
+    unfinished: str = ""
 
     @property
     def again(self) -> int:
@@ -138,7 +140,7 @@ def republish_source(
             (draft.published / CERTIFICATE).write_text(certificate.to_json())
             if not ledger.exists:
                 ledger.begin(terms.policy_files(policy))
-            step = ledger.commit(
+            step, refused = ledger.commit(
                 draft, source.sha256, audited.records, TRANSIENT_FILES, runs, publishes=True
             )
     return Republication(
@@ -147,6 +149,7 @@ def republish_source(
         planned.waiting.records,
         reasons=planned.waiting.reasons,
         returning=planned.returning,
+        unfinished=_unfinished(f"release {step.release:04d} is published", refused),
     )
 
 
@@ -212,9 +215,29 @@ def _defer(
         ledger.begin(terms.policy_files(policy))
     last = ledger.last_step()
     runs = tuple(number for number, _ in last.runs)
-    ledger.commit(draft, digest, last.records, TRANSIENT_FILES, runs, publishes=False)
+    _, refused = ledger.commit(
+        draft, digest, last.records, TRANSIENT_FILES, runs, publishes=False
+    )
     return Republication(
-        None, None, waiting.records, reasons=waiting.reasons, returning=waiting.returning
+        None,
+        None,
+        waiting.records,
+        reasons=waiting.reasons,
+        returning=waiting.returning,
+        unfinished=_unfinished("the increment was accepted", refused),
+    )
+
+
+def _unfinished(done: str, refused: str) -> str:
+    """What is there although the disk refused something behind it; empty where it refused nothing.
+
+    Not an error: whoever is told that an append failed would look for a release that is not there.
+    """
+    if not refused:
+        return ""
+    return (
+        f"{done}, but not its last private file ({refused}); free some space or check the"
+        " permissions, the next append writes it"
     )
 
 

@@ -233,12 +233,14 @@ class Ledger(Chain):
         transient_files: tuple[str, ...],
         runs: tuple[int, ...],
         publishes: bool,
-    ) -> LedgerStep:
+    ) -> tuple[LedgerStep, str]:
         """Move the draft into place: with its release, or as a step whose records wait.
 
         digest: hash of the increment. records: how many the ledger has published then.
         transient_files: the private files that the next step replaces. runs: the earlier steps
-        whose file RUN stays in use. Under the lock only.
+        whose file RUN stays in use. Under the lock only. Returns the step, and what the system
+        refused behind it, which the next append makes good; an OSError is raised only where nothing
+        was appended.
         """
         before = self.last_step()
         number = before.number + 1
@@ -262,14 +264,30 @@ class Ledger(Chain):
         content = json.loads(json.dumps(vars(step)))
         content = {"schema": PRIVATE_SCHEMA, **content, "sha256": sha256_of_state(content)}
         (draft.private / STATE).write_text(json_text(content))
+        refused = ""
         with signals_deferred():
-            move_into_place(draft.private, self.step_folder(number))
-            if step.release is not None:
-                open_to_readers(draft.published)
-                move_into_place(draft.published, self.folder(step.release))
-            self._finish(step)
+            try:
+                self._place(draft, step)
+                self._finish(step)
+            except OSError as failed:
+                if not self._is_placed(step):
+                    raise
+                refused = failed.strerror or "no space or no permission"
         self._last = step
-        return step
+        return step, refused
+
+    def _place(self, draft: ReleaseDraft, step: LedgerStep) -> None:
+        """The private step first; the release is published by the rename behind it."""
+        move_into_place(draft.private, self.step_folder(step.number))
+        if step.release is not None:
+            open_to_readers(draft.published)
+            move_into_place(draft.published, self.folder(step.release))
+
+    def _is_placed(self, step: LedgerStep) -> bool:
+        """Whether the rename that a step is committed by was done."""
+        if step.release is None:
+            return self.state_file(step.number).is_file()
+        return self.folder(step.release).is_dir()
 
     def _finish(self, step: LedgerStep) -> None:
         """Note and mark a committed step, and remove the files that it replaces."""
