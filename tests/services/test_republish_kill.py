@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -70,7 +72,6 @@ def test_killed_between_any_two_steps_on_disk(place, monkeypatch):
     append.
     """
     import os
-    import shutil
 
     class Killed(BaseException):
         pass
@@ -147,6 +148,30 @@ def test_processes_that_wait_for_a_lock_that_is_removed_append_one_after_the_oth
     found = audit_ledger(tmp_path / "L")
     assert found.holds, found.damage
     assert len(found.releases) == done == 8
+
+
+def test_a_ledger_that_was_copied_and_continued_twice_is_found_by_the_hash_that_was_noted(place):
+    """Each copy is whole by itself. Every append prints the hash to note."""
+    assert started(place, 0).wait(timeout=120) == 0
+    for part in ("", ".private"):
+        shutil.copytree(place / f"L{part}", place / f"copy{part}")
+    noted = {}
+    for ledger, increment in (("L", 1), ("copy", 2)):
+        command = ["republish", f"{increment}.csv", "-p", "p.json", "--ledger", ledger]
+        told = shoal(place, *command)
+        assert told.returncode == 0
+        noted[ledger] = re.search(r"--noted ([0-9a-f]{64})$", told.stderr, re.MULTILINE)[1]
+    for ledger in noted:
+        assert shoal(place, "ledger", "verify", ledger).returncode == 0
+        for own, hash_noted in noted.items():
+            found = shoal(place, "ledger", "verify", ledger, "--noted", hash_noted)
+            assert (found.returncode == 0) == (own == ledger), found.stderr
+            assert ("the noted release is not in it" in found.stderr) == (own != ledger)
+
+
+def shoal(place: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    order = [sys.executable, "-m", "shoal", *command]
+    return subprocess.run(order, cwd=place, capture_output=True, text=True)
 
 
 def test_two_processes_with_the_same_increment_publish_it_once(place):

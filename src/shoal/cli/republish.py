@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,6 +104,12 @@ def republish(
                 )
         if done.waiting:
             print(_waiting(done.waiting), file=sys.stderr)
+    if done.head:
+        print(
+            "note in another place: shoal ledger verify"
+            f" {shlex.quote(str(ledger))} --noted {done.head}",
+            file=sys.stderr,
+        )
     if done.returning:
         people = "1 person" if done.returning == 1 else f"{done.returning} people"
         print(

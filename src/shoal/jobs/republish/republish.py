@@ -43,6 +43,8 @@ class Republication:
     repeated: whether it had been appended before, and nothing was done.
     returning: people of the increment whose earlier records waited already; they have the records
     of both, and count once.
+    head: hash of the last release, to be noted elsewhere: `verify_ledger` finds by it whether a
+    ledger is an older copy, or one that was continued twice. Empty where nothing was appended.
     unfinished: what could not be written behind the release, in a line; empty where all was.
     data: the release as it was published, where a frame was given; None where nothing was.
     """
@@ -54,6 +56,7 @@ class Republication:
     reasons: Sequence[str] = ()
     data: Any = None
     returning: int = 0
+    head: str = ""
     unfinished: str = ""
 
     @property
@@ -149,6 +152,7 @@ def republish_source(
         planned.waiting.records,
         reasons=planned.waiting.reasons,
         returning=planned.returning,
+        head=step.head,
         unfinished=_unfinished(f"release {step.release:04d} is published", refused),
     )
 
