@@ -283,6 +283,34 @@ def test_a_followed_file_is_published_as_it_grows_and_stops_cleanly(shop, suffix
     assert finished(shop / "whole")[0].startswith(published)
 
 
+def test_a_second_stream_into_the_same_sink_is_refused_until_the_first_one_ends(shop):
+    """With a checkpoint of its own it used to write into the same file."""
+
+    def command(source: str, checkpoint: str, *more: str) -> list[str]:
+        order = ["stream", source, "-p", "policy.yaml", "-q", "-o", "out.csv"]
+        return [sys.executable, "-m", "shoal", *order, "--checkpoint", checkpoint, *more]
+
+    first = subprocess.Popen(command("p.csv", "one", "--follow"), cwd=shop)
+    try:
+        until(lambda: (shop / ".out.csv.lock").exists(), first)
+        for more in ([], ["--follow"]):
+            second = subprocess.run(
+                command("p.csv", "two", *more), cwd=shop, capture_output=True, text=True
+            )
+            assert second.returncode == 2
+            assert "out.csv': another stream writes it" in second.stderr
+            assert second.stderr.count("\n") == 1
+            assert not (shop / "two").exists()
+        until(lambda: rows(shop) >= 5700, first)
+    finally:
+        first.kill()
+        first.wait()
+    assert (shop / ".out.csv.lock").exists(), "a killed stream leaves its lock"
+    assert subprocess.run(command("p.csv", "one"), cwd=shop).returncode == 0
+    assert not (shop / ".out.csv.lock").exists()
+    assert rows(shop) == 6000
+
+
 def test_a_deadline_lets_records_out_of_a_quiet_stream(shop):
     command = [
         sys.executable,

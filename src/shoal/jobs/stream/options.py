@@ -53,6 +53,11 @@ class StreamOptions:
         return not self.to_topic and not self.to_standard_output
 
     @property
+    def outputs(self) -> list[Path]:
+        """The files that were named to be written."""
+        return _paths_of(self.sink, self.trace, self.dead_letters)
+
+    @property
     def format(self) -> str:
         """The suffix that names the form in which rows are written."""
         return ".jsonl" if self.to_topic else files.format_of(self.sink)
@@ -66,7 +71,7 @@ class StreamOptions:
 
     def check(self) -> None:
         """Raises InputError with everything that can't be done."""
-        written = _paths_of(self.sink, self.trace, self.dead_letters)
+        written = self.outputs
         findings = [
             *self._contradictions(written),
             *(f"output '{path}': {_UNWRITABLE}" for path in written if not _is_writable(path)),

@@ -27,6 +27,7 @@ from pydantic import TypeAdapter
 
 from shoal.connectors import files, kafka
 from shoal.connectors.feeds import feed_of
+from shoal.connectors.output_locks import sole_writer
 from shoal.connectors.outputs import remove_uncommitted_certificate
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
@@ -65,6 +66,7 @@ def stream_file(
     options.check()
     with ExitStack() as stack:
         stack.enter_context(os_errors_as_input_errors("stream", _remedy(options)))
+        stack.enter_context(sole_writer(options.outputs))
         feed: Source
         if kafka.is_topic(options.source):
             feed = kafka.TopicFeed(options.source, options.follow)
