@@ -145,17 +145,3 @@ def test_a_party_that_leaves_is_not_waited_for(pair):
     left.leave(seconds=5)
     with pytest.raises(PartyError, match="left before the end"):
         right.receive("left", MessageKind.ROLL)
-
-
-def test_a_torn_last_entry_of_a_journal_is_cut_off_and_damage_is_refused(tmp_path):
-    path = tmp_path / "journal"
-    journal = Journal(path)
-    for number in range(3):
-        journal.append(b"R", bytes([number]) * 10, "bank", number)
-    journal.close()
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-4])
-    assert Journal(path).count(b"R", "bank") == 2
-    path.write_bytes(whole[:50] + bytes([whole[50] ^ 1]) + whole[51:])
-    with pytest.raises(PartyError, match="damaged"):
-        Journal(path)

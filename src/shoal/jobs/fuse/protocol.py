@@ -71,6 +71,8 @@ def run_party(
         check_computing(len(agreement.computing))
     name = identity.name
     journal = open_journal(folder, agreement)
+    if journal.torn:
+        progress("the journal's last entry was not written to its end, and is dropped")
     recorder = Recorder(transcript, name) if transcript is not None else None
     link = PartyLink(
         identity,
