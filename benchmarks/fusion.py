@@ -231,8 +231,7 @@ def _take_part_in_rounds(folder: Path, name: str, count: int) -> list[float]:
     from shoal.policy.agreement import Agreement
 
     agreement = Agreement.load(folder / "parties.json")
-    me = agreement.peer(name)
-    identity = Keys.of(name, folder).identity(name, me.address, me.certificate)
+    identity = Keys.of(name, folder).identity(name, agreement)
     others = [agreement.peer(other) for other in agreement.owners if other != name]
     link = PartyLink(
         identity, others, agreement.hash, Journal(folder / f"{name}.rounds"), patience=60

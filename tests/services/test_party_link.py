@@ -10,10 +10,11 @@ import time
 import pytest
 
 from party_processes import ports
+from shoal.connectors.party.certificates import make_keys
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.link import PartyLink
 from shoal.connectors.party.messages import LinkLost, MessageKind
-from shoal.connectors.party.tls import Identity, Peer, make_keys
+from shoal.connectors.party.tls import Identity, Peer
 from shoal.errors import PartyError
 
 AGREEMENT = bytes(range(32))

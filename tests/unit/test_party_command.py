@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 AGREEMENT = "bank.parties.yaml"
 
@@ -47,6 +48,19 @@ def test_the_hash_of_an_agreement_is_shown(shoal, tmp_path, monkeypatch):
     assert shoal("sample", "bank", "-n", "60", "-o", "bank", "-q").status == 0
     agreement = next(tmp_path.rglob(AGREEMENT))
     assert shoal("party", "show", str(agreement)).out.startswith("sha256:")
+
+
+def test_an_agreement_whose_certificate_is_none_has_no_hash(shoal, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert shoal("sample", "bank", "-n", "60", "-o", "bank", "-q").status == 0
+    agreement = next(tmp_path.rglob(AGREEMENT))
+    (agreement.parent / "bank.crt").write_bytes(b"\xffgarbage")
+    content = yaml.safe_load(agreement.read_text())
+    content["parties"][0]["certificate"] = "bank.crt"
+    agreement.write_text(yaml.safe_dump(content))
+    shown = shoal("party", "show", str(agreement))
+    assert shown.status == 2
+    assert "certificate 'bank.crt': is not a certificate (PEM); take the .crt file" in shown.err
 
 
 def test_without_arguments_the_commands_are_listed(shoal):

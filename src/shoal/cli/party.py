@@ -51,7 +51,7 @@ def init(
     quiet: options.Quiet = False,
 ) -> None:
     """Make a party's private key, and the certificate that the others need."""
-    from shoal.connectors.party.tls import fingerprint_of
+    from shoal.connectors.party.certificates import fingerprint_of
     from shoal.jobs.fuse.keys import Keys as PartyKeys
 
     made = PartyKeys.of(name, keys)

@@ -20,7 +20,8 @@ from pydantic import ValidationError
 from shoal.algorithms.fusion.party_tds import Rule
 from shoal.algorithms.steps.specialization import IndexedRequirement
 from shoal.connectors.files import file_sha256
-from shoal.connectors.party.tls import Peer, fingerprint_of
+from shoal.connectors.party.certificates import fingerprint_of
+from shoal.connectors.party.tls import Peer
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.agreement_model import (
@@ -274,7 +275,7 @@ class Agreement:
         fingerprint = (
             None
             if party.certificate is None
-            else fingerprint_of(self._certificate(party.certificate))
+            else fingerprint_of(self._certificate(party.certificate), party.certificate)
         )
         return {"name": party.name, "address": party.address, "certificate": fingerprint}
 

@@ -232,8 +232,7 @@ def _take_part(folder: str, name: str, delay: float) -> None:
 
     place = Path(folder)
     agreement = Agreement.load(place / "parties.json")
-    me = agreement.peer(name)
-    identity = Keys.of(name, place).identity(name, me.address, me.certificate)
+    identity = Keys.of(name, place).identity(name, agreement)
     party_input, joined = None, None
     if name in agreement.owners:
         party_input = PartyInput.read(

@@ -65,6 +65,7 @@ class Sessions:
         self._nonces: dict[str, str] = {}  # of the others, in the session that stands
         self._given_up: set[str] = set()
         self._last_heard: dict[str, float] = {}  # when a greeting came in
+        self._unreached: dict[str, str] = {}  # why the last greeting did not arrive
 
     # What the party's program asks
 
@@ -101,11 +102,7 @@ class Sessions:
             if is_late and is_last:
                 return self._session() or ""
             if is_late:
-                raise PartyError(
-                    f"parties {', '.join(sorted(waiting_for))}: not reached within"
-                    f" {patience:.0f} s; start them with the same agreement, or check"
-                    " addresses and certificates; what is done so far is kept"
-                )
+                raise self._not_reached(waiting_for, patience)
             time.sleep(POLL / 4)
 
     def begin(self, session: str) -> dict[str, int]:
@@ -216,6 +213,7 @@ class Sessions:
             if failed.code() == self._endpoint.grpc.StatusCode.FAILED_PRECONDITION:  # type: ignore[attr-defined]
                 raise _another_agreement(name) from None
             with self.state:
+                self._unreached[name] = self._endpoint.why_unreached(name, failed)
                 if name in self._gone():
                     self._greetings.pop(name, None)
             return
@@ -224,6 +222,17 @@ class Sessions:
             raise _another_agreement(name)
         with self.state:
             self._greetings[name] = greeting
+            self._unreached.pop(name, None)
+
+    def _not_reached(self, names: set[str], patience: float) -> PartyError:
+        listed = ", ".join(
+            f"{name} ({self._unreached[name]})" if name in self._unreached else name
+            for name in sorted(names)
+        )
+        return PartyError(
+            f"parties {listed}: not reached within {patience:.0f} s; start them with the same"
+            " agreement, or check addresses and certificates; what is done so far is kept"
+        )
 
     def _greeting_to(self, name: str) -> Greeting:
         results: list[tuple[int, int]] = []

@@ -6,13 +6,14 @@ below TLS 1.3 cannot succeed.
 
 from __future__ import annotations
 
-import hashlib
 import os
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass
 from typing import Any
 
+from shoal.connectors.party.certificates import fingerprint_of
 from shoal.errors import MissingExtraError, PartyError
 
 # gRPC reads both when it is loaded
@@ -54,13 +55,6 @@ class Identity:
     key: bytes
 
 
-def fingerprint_of(certificate: bytes) -> str:
-    """SHA-256 of a certificate (PEM) in its binary form."""
-    import ssl
-
-    return "sha256:" + hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate.decode())).hexdigest()
-
-
 class Endpoint:
     """The address where a party listens, and its channels to the others."""
 
@@ -96,8 +90,8 @@ class Endpoint:
             port = 0
         if not port:
             raise PartyError(
-                f"address '{self._identity.address}': can't be listened on; free it or agree on"
-                " another one"
+                f"address '{self._identity.address}': can't be listened on"
+                f" ({_why_not(self._identity.address)}); free it or agree on another one"
             )
         self._channels = {name: self._channel(peer) for name, peer in self._peers.items()}
         self._server.start()
@@ -131,6 +125,18 @@ class Endpoint:
             )
         return name
 
+    def why_unreached(self, name: str, failed: Any) -> str:
+        """What a failed call to another party says about it, in words."""
+        details = str(failed.details())
+        address = self._peers[name].address
+        if failed.code() == self.grpc.StatusCode.UNAUTHENTICATED:
+            return "it has another certificate for this party"
+        if "Connection refused" in details:
+            return f"nobody listens at {address}"
+        if "CERTIFICATE" in details or "handshake" in details:
+            return f"who listens at {address} has not the agreed certificate, or not for its name"
+        return f"no answer from {address}"
+
     def close(self) -> None:
         """Closes all channels at once."""
         for channel in self._channels.values():
@@ -153,33 +159,15 @@ def _grpc() -> Any:
     return grpc
 
 
-def make_keys(name: str) -> tuple[bytes, bytes]:
-    """A fresh private key and a self-signed certificate for that name (PEM)."""
+def _why_not(address: str) -> str:
+    """Why nobody can listen at an address; its certificate and key are known to be right."""
+    host, _, port = address.rpartition(":")
     try:
-        from cryptography import x509
-        from cryptography.hazmat.primitives import hashes, serialization
-        from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.x509.oid import NameOID
-    except ImportError:
-        raise MissingExtraError.of("making keys needs cryptography", "fuse") from None
-    import datetime
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    named = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(named)
-        .issuer_name(named)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=825))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    return private, certificate.public_bytes(serialization.Encoding.PEM)
+        where = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
+        with socket.socket(where[0], where[1]) as tried:
+            tried.bind(where[4])
+    except OSError as failed:
+        return failed.strerror or "no such address"
+    except (ValueError, OverflowError):
+        return "it is not HOST:PORT"
+    return "gRPC refuses it"

@@ -6,8 +6,14 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from shoal.connectors.party.tls import Identity, make_keys
+from shoal.connectors.party.certificates import (
+    certificate_findings,
+    key_finding,
+    make_keys,
+)
+from shoal.connectors.party.tls import Identity
 from shoal.errors import InputError
+from shoal.policy.agreement import Agreement
 
 
 @dataclass(frozen=True)
@@ -34,8 +40,12 @@ class Keys:
             file.write(private)
         self.certificate.write_bytes(public)
 
-    def identity(self, name: str, address: str, certificate: bytes) -> Identity:
-        """The party as the others know it; raises InputError if its key or certificate is wrong."""
+    def identity(self, name: str, agreement: Agreement) -> Identity:
+        """The party as the others know it.
+
+        Raises InputError with every finding about its key and about all parties' certificates.
+        """
+        peer = agreement.peer(name)
         try:
             key = self.key.read_bytes()
             own = self.certificate.read_bytes()
@@ -44,9 +54,19 @@ class Keys:
                 f"party '{name}': key '{self.key}' can't be read ({failed.strerror}); 'shoal party"
                 " init' makes it"
             ) from None
-        if own != certificate:
+        if own != peer.certificate:
             raise InputError(
                 f"party '{name}': the agreement has another certificate than '{self.certificate}';"
                 " agree anew"
             )
-        return Identity(name, address, own, key)
+        findings = [
+            finding
+            for other in agreement.participants
+            for finding in certificate_findings(
+                agreement.peer(other).certificate, other, str(agreement.party(other).certificate)
+            )
+        ]
+        unfit = None if findings else key_finding(key, own, name, str(self.key))
+        if findings or unfit is not None:
+            raise InputError.from_findings([*findings, *([unfit] if unfit else [])])
+        return Identity(name, peer.address, own, key)

@@ -46,8 +46,7 @@ def take_part(
             f"agreement '{parties_path}': its hash is not the one that was signed off; compare the"
             " files"
         )
-    own = agreement.peer(name)
-    identity = Keys.of(name, keys).identity(name, own.address, own.certificate)
+    identity = Keys.of(name, keys).identity(name, agreement)
     if isinstance(party, PartyModel) and (party.table is None or output is None):
         raise InputError(
             f"party '{name}': an owner needs a 'table' in the agreement and an output, -o"
