@@ -227,6 +227,7 @@ def _take_part_in_rounds(folder: Path, name: str, count: int) -> list[float]:
     from shoal.connectors.party.journal import Journal
     from shoal.connectors.party.link import PartyLink
     from shoal.jobs.fuse.keys import Keys
+    from shoal.jobs.fuse.limits import terms_of
     from shoal.jobs.fuse.secure_rounds import MpycRounds
     from shoal.policy.agreement import Agreement
 
@@ -234,7 +235,11 @@ def _take_part_in_rounds(folder: Path, name: str, count: int) -> list[float]:
     identity = Keys.of(name, folder).identity(name, agreement)
     others = [agreement.peer(other) for other in agreement.owners if other != name]
     link = PartyLink(
-        identity, others, agreement.hash, Journal(folder / f"{name}.rounds"), patience=60
+        identity,
+        others,
+        terms_of(agreement, name, 0),
+        Journal(folder / f"{name}.rounds"),
+        patience=60,
     )
     bits = worth_bits("gain-ratio", len(agreement.quasi))
     rounds = MpycRounds(link, name, agreement.computing, len(agreement.owners), bits)

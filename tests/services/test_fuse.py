@@ -362,7 +362,7 @@ def test_a_stranger_under_an_agreed_name_is_not_heard(tmp_path):
     ("lie", "told"),
     [
         ("records", "another number of ids"),
-        ("roll", "a roll that can't be read"),
+        ("roll", "party 'bank', message 'roll': can't be read"),
         ("common", "people in common twice"),
     ],
 )

@@ -14,10 +14,16 @@ from shoal.connectors.party.certificates import make_keys
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.link import PartyLink
 from shoal.connectors.party.messages import LinkLost, MessageKind
+from shoal.connectors.party.parser import Limit, Terms
 from shoal.connectors.party.tls import Identity, Peer
 from shoal.errors import PartyError
 
 AGREEMENT = bytes(range(32))
+TAKEN = {
+    MessageKind.ROLL: Limit(3, count=3),
+    MessageKind.SHARES: Limit(100),
+    MessageKind.SEAL: Limit(32, 32),
+}
 
 
 @pytest.fixture
@@ -30,7 +36,8 @@ def pair(tmp_path):
         (other,) = set(keys) - {name}
         me = Identity(name, f"127.0.0.1:{places[name]}", public, private)
         peer = Peer(other, f"127.0.0.1:{places[other]}", keys[other][1])
-        links[name] = PartyLink(me, [peer], AGREEMENT, Journal(tmp_path / name), patience=20)
+        terms = Terms(AGREEMENT, {other: TAKEN})
+        links[name] = PartyLink(me, [peer], terms, Journal(tmp_path / name), patience=20)
     together(*(link.establish for link in links.values()))
     yield links["left"], links["right"]
     for link in links.values():
@@ -73,7 +80,7 @@ def test_a_message_that_is_not_the_next_one_ends_the_run(pair, changed, says):
 def test_another_kind_than_comes_next_ends_the_run(pair):
     left, right = pair
     left.send("right", MessageKind.ROLL, b"one")
-    with pytest.raises(PartyError, match="another message than comes next"):
+    with pytest.raises(PartyError, match="is not what comes next"):
         right.receive("left", MessageKind.SEAL)
 
 

@@ -96,13 +96,18 @@ def points_of(content: bytes | bytearray) -> np.ndarray:
     return np.frombuffer(content, dtype=f"S{POINT}")
 
 
+def distinct_points(points: np.ndarray) -> np.ndarray:
+    """The points of one set, ascending; raises PartyError for one that is in it twice."""
+    points = np.sort(points)
+    if (points[1:] == points[:-1]).any():
+        raise PartyError("another party: names a person twice; the run ends")
+    return points
+
+
 def common_points(sets: Iterable[np.ndarray]) -> np.ndarray:
-    """The points that are in every set, ascending; raises PartyError for one twice in a set."""
+    """The points that are in every set of distinct ones, ascending as the sets are."""
     common: np.ndarray | None = None
     for points in sets:
-        points = np.sort(points)
-        if (points[1:] == points[:-1]).any():
-            raise PartyError("another party: names a person twice; the run ends")
         common = points if common is None else common[_are_in(common, points)]
     assert common is not None
     return common

@@ -25,13 +25,22 @@ no record ids.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.candidates import FINE_UNIT, SCORES, UNIT, Candidates, Taken
+from shoal.algorithms.steps.candidates import (
+    FINE_UNIT,
+    MOST_CHILDREN,
+    SCORES,
+    UNIT,
+    Candidates,
+    Taken,
+)
 from shoal.algorithms.steps.specialization import (
     Candidate,
     IndexedRequirement,
@@ -48,6 +57,8 @@ from shoal.protocols import FusionMethod
 MOST_AHEAD = 64
 MOST_LABELS = 1 << 16
 _BLOCK = 1 << 18  # rows; a multiple of 8
+_NUMBER = struct.Struct("<I")
+_STEP = struct.Struct("<4I")  # attribute, lo, hi, children
 _AHEAD = {
     "help": "steps that a party plans for each secure round; the winner does at most so many",
     "low": 1,
@@ -214,9 +225,7 @@ class Party:
     def _check(self, step: Step) -> None:
         known = step.attribute < len(self._taxonomies) and step.attribute not in self._own
         if not known or (step.lo, step.hi) not in self.state.rows[step.attribute]:
-            raise PartyError(
-                "another party: sent a step on what is not its own; run the same version everywhere"
-            )
+            raise not_own()
         taxonomy = self._taxonomies[step.attribute]
         children = taxonomy.children.get((step.lo, step.hi))
         fits = (
@@ -275,24 +284,52 @@ def _encoded(
     return np.array(numbers, dtype="<u4").tobytes() + b"".join(packed)
 
 
-def decode_steps(batch: bytes) -> tuple[list[Step], bytes]:
-    """The steps of a batch, and the packed codes after them; raises PartyError if it has none."""
-    numbers = np.frombuffer(batch[: len(batch) // 4 * 4], dtype="<u4")
+def decode_steps(batch: bytes, most: int = MOST_AHEAD) -> tuple[list[Step], bytes]:
+    """The steps of a batch, and the packed codes after them.
+
+    Raises PartyError where it has none or more than `most`, or where one is no step at all.
+    """
     steps = []
-    at = 1
+    at = 4
     try:
-        for _ in range(int(numbers[0])):
-            attribute, lo, hi, children = numbers[at : at + 4].tolist()
-            starts = numbers[at + 4 : at + 4 + children].tolist()
-            if len(starts) != children or children < 1:
+        (count,) = _NUMBER.unpack_from(batch)
+        if not 1 <= count <= most:
+            raise ValueError
+        for _ in range(count):
+            attribute, lo, hi, children = _STEP.unpack_from(batch, at)
+            if not 1 <= children <= MOST_CHILDREN:
                 raise ValueError
-            steps.append(Step(attribute, lo, hi, tuple(starts)))
-            at += 4 + children
-    except (IndexError, ValueError):
+            starts = struct.unpack_from(f"<{children}I", batch, at + _STEP.size)
+            if starts[0] != lo or any(a >= b for a, b in pairwise((*starts, hi + 1))):
+                raise ValueError
+            steps.append(Step(attribute, lo, hi, starts))
+            at += _STEP.size + 4 * children
+    except (ValueError, struct.error):
         raise PartyError(
             "another party: sent a batch that can't be read; run the same version everywhere"
         ) from None
-    return steps, batch[4 * at :]
+    return steps, batch[at:]
+
+
+def check_batch(batch: bytes, most: int, cells: Mapping[int, int]) -> None:
+    """Raises PartyError where a batch has more steps, or one on no node of these attributes."""
+    for step in decode_steps(batch, most)[0]:
+        if step.hi >= cells.get(step.attribute, 0):
+            raise not_own()
+
+
+def most_batch(records: int, ahead: int, cells: Mapping[int, int]) -> int:
+    """Bytes of a batch of so many steps at most, on these attributes of at most so many rows."""
+    starts = min(MOST_CHILDREN, max(cells.values(), default=0))
+    codes = min(ahead, len(cells)) * packed_size(records, MOST_CHILDREN)
+    return _NUMBER.size + ahead * (_STEP.size + 4 * starts) + codes
+
+
+def not_own() -> PartyError:
+    """What is raised for a step on an attribute or node that the sender has not."""
+    return PartyError(
+        "another party: sent a step on what is not its own; run the same version everywhere"
+    )
 
 
 def batch_roots(steps: Sequence[Step]) -> list[Step]:

@@ -31,6 +31,7 @@ from shoal.errors import InputError, MissingExtraError
 
 LEAST_COMPUTING = 3
 KEYS, SHARES, BIDS, RESULT = b"K", b"S", b"B", b"R"
+_ROOMY = 1 << 16  # bytes
 _HEAD = struct.Struct("<cHqI")  # kind, number of the other party, MPyC's program counter, length
 
 
@@ -57,6 +58,11 @@ def check_computing(computing: int) -> None:
         )
     if find_spec("mpyc") is None:
         raise MissingExtraError.of("the secure maximum needs MPyC", "fuse")
+
+
+def most_shares(owners: int, ahead: int, bits: int) -> int:
+    """Bytes that no message of a round exceeds: far more than the shares of all comparisons."""
+    return _ROOMY + 64 * owners * owners * ahead * bits
 
 
 def write_frame(pipe: BinaryIO, kind: bytes, peer: int, counter: int, payload: bytes) -> None:

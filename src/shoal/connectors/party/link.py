@@ -16,20 +16,24 @@ from typing import Any
 
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import (
+    DONE,
     FRAME_HEAD,
     LENGTH,
     PIECE,
     LinkLost,
     MessageKind,
     pack_frame,
+    refused,
     unpack_head,
 )
+from shoal.connectors.party.parser import Parser, Terms
 from shoal.connectors.party.session import POLL, Sessions
 from shoal.connectors.party.tls import Endpoint, Identity, Peer
 from shoal.errors import PartyError
 
-_DONE = b"done"
 _MOST_WAITING = 64  # messages to one party that are on their way; more wait in the journal
+
+_MOST_EARLY = 1 << 14  # messages of a secure round that wait for this party to open the session
 
 
 class PartyLink:
@@ -37,7 +41,7 @@ class PartyLink:
 
     What it received is kept in the journal and read from there, also after a restart.
 
-    helper: the party that learns no result of a round.
+    terms: the agreement's hash, and what the others may send.
     on_shares: called with (sender, content) for every message of a secure round.
     record: called with (receiver, content) for every message of a secure round that is sent; the
     journal has the others.
@@ -48,15 +52,14 @@ class PartyLink:
         self,
         identity: Identity,
         peers: Sequence[Peer],
-        agreement: bytes,
+        terms: Terms,
         journal: Journal,
         *,
-        helper: str | None = None,
         patience: float = 600.0,
         delay: float = 0.0,
         record: Callable[[str, bytes], None] = lambda receiver, content: None,
     ) -> None:
-        self._agreement = agreement
+        self._agreement = terms.hash
         self._journal = journal
         self._peers = [peer.name for peer in peers]
         self._patience = patience
@@ -73,15 +76,22 @@ class PartyLink:
         self._early_shares: list[tuple[str, str, bytes]] = []  # session, sender, content
         self._outbox: dict[str, queue.SimpleQueue[tuple[float, bytes] | None]] = {}
         self._streams: dict[str, Any] = {}
-        self._endpoint = Endpoint(identity, peers)
-        self._sessions = Sessions(
-            identity.name, self._peers, agreement, journal, self._endpoint, helper
-        )
+        self._endpoint = Endpoint(identity, peers, terms.most_frame)
+        self._sessions = Sessions(identity.name, self._peers, terms, journal, self._endpoint)
         self._state = self._sessions.state
+        self._parsers = {name: self._parser_of(name, terms) for name in self._peers}
         self._endpoint.serve(
             {"Hello": self._sessions.hear_hello, "Begin": self._sessions.hear_begin},
             {"Talk": self._hear_stream},
         )
+
+    def _parser_of(self, name: str, terms: Terms) -> Parser:
+        """The parser of a party's messages, after those that the journal has."""
+        parser = Parser(name, terms.limits.get(name, {}))
+        for number in range(self._sessions.received[name]):
+            frame = self._journal.get(b"R", name, number) or b""
+            parser.take(unpack_head(frame)[1], frame[FRAME_HEAD:])
+        return parser
 
     # Sessions
 
@@ -109,7 +119,7 @@ class PartyLink:
 
     def finish(self) -> None:
         """Waits until the others have everything, and leaves. Raises LinkLost if one does not."""
-        self.leave(_DONE)
+        self.leave(DONE)
         try:
             for name, stream in self._streams.items():
                 stream.result(timeout=self._patience)
@@ -237,31 +247,15 @@ class PartyLink:
         frame = self._journal.get(b"R", sender, number)
         assert frame is not None
         if unpack_head(frame)[1] != kind:
-            raise PartyError(
-                f"party '{sender}': sent another message than comes next; run the same version"
-                " everywhere"
-            )
+            raise refused(sender, MessageKind(unpack_head(frame)[1]), "is not what comes next")
         return frame[FRAME_HEAD:]
 
-    def receive_long(self, sender: str, kind: MessageKind, most: int | None = None) -> bytearray:
-        """The next message that came in pieces.
-
-        Raises PartyError where it is longer than `most`, or than its head says.
-        """
-        head = self.receive(sender, kind)
-        length = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else -1
-        if length < 0 or (most is not None and length > most):
-            raise PartyError(
-                f"party '{sender}': sent a message of another length than it may have; the run ends"
-            )
+    def receive_long(self, sender: str, kind: MessageKind) -> bytearray:
+        """The next message that came in pieces, which are as long as the parser found."""
+        (length,) = LENGTH.unpack(self.receive(sender, kind))
         content = bytearray()
         while len(content) < length:
-            piece = self.receive(sender, kind)
-            if not piece or len(content) + len(piece) > length:
-                raise PartyError(
-                    f"party '{sender}': sent a message of another length than it said; the run ends"
-                )
-            content += piece
+            content += self.receive(sender, kind)
         return content
 
     def has_more(self, sender: str) -> bool:
@@ -308,23 +302,24 @@ class PartyLink:
         agreement, kind, number = unpack_head(frame)
         if agreement != self._agreement:
             raise PartyError(f"party '{name}': sent a message of another agreement; the run ends")
+        content = frame[FRAME_HEAD:]
         with self._state:
             if not self._sessions.is_current(session):
                 raise LinkLost
-        if kind == MessageKind.SHARES:
-            self._hear_shares(name, session, frame[FRAME_HEAD:])
-        if kind == MessageKind.BYE and frame[FRAME_HEAD:] == _DONE:
-            self._sessions.note_left(name)
-        if kind in (MessageKind.SHARES, MessageKind.BYE):
-            return int(kind)
-        with self._state:
-            if number != self._sessions.received[name]:
+            is_journaled = kind not in (MessageKind.SHARES, MessageKind.BYE)
+            if is_journaled and number != self._sessions.received[name]:
                 raise PartyError(
                     f"party '{name}': sent a message out of order or a second time; the run ends"
                 )
-            self._journal.append(b"R", frame, name, number)
-            self._sessions.received[name] += 1
-            self._state.notify_all()
+            self._parsers[name].take(kind, content)
+            if is_journaled:
+                self._journal.append(b"R", frame, name, number)
+                self._sessions.received[name] += 1
+                self._state.notify_all()
+        if kind == MessageKind.SHARES:
+            self._hear_shares(name, session, content)
+        if kind == MessageKind.BYE and content == DONE:
+            self._sessions.note_left(name)
         return int(kind)
 
     def _hear_shares(self, name: str, session: str, content: bytes) -> None:
@@ -336,6 +331,8 @@ class PartyLink:
         with self._state:
             if session != self._opened:
                 kept = [entry for entry in self._early_shares if entry[0] == session]
+                if len(kept) >= _MOST_EARLY:
+                    raise refused(name, MessageKind.SHARES, "come before their session stands")
                 self._early_shares = [*kept, (session, name, content)]
                 return
             on_shares = self.on_shares  # of this session, whatever comes after the lock

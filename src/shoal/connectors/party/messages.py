@@ -1,16 +1,20 @@
-"""What parties send each other: the closed list of message kinds, the frame, and the greeting."""
+"""What parties send each other: the closed list of message kinds, and the frame."""
 
 from __future__ import annotations
 
-import json
 import struct
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
+
+from shoal.errors import PartyError
 
 _FRAME = struct.Struct("<32sBI")  # the agreement's hash, kind, number
 FRAME_HEAD = _FRAME.size
 LENGTH = struct.Struct("<Q")
 PIECE = 1 << 20  # bytes; a longer message is sent in pieces of this size
+DONE = b"done"  # the goodbye of a party that has everything
+_ANOTHER = "another party: "
 
 
 class MessageKind(IntEnum):
@@ -45,24 +49,22 @@ def unpack_head(frame: bytes) -> tuple[bytes, int, int]:
     return _FRAME.unpack_from(frame)
 
 
-@dataclass(frozen=True)
-class Greeting:
-    """How a party opens a session.
+def refused(sender: str, kind: MessageKind, what: str) -> PartyError:
+    """The end of a run: what is wrong with a message of this party."""
+    return PartyError(
+        f"party '{sender}', message '{kind.name.lower()}': {what}; the run ends, run the same"
+        " version everywhere"
+    )
 
-    nonce: fresh after every break. received: how many messages it has from the party greeted.
-    results: winner and number of steps of every round that it knows.
-    """
 
-    nonce: str
-    received: int
-    results: tuple[tuple[int, int], ...]
-
-    def packed(self, agreement: bytes) -> bytes:
-        return json.dumps([agreement.hex(), self.nonce, self.received, self.results]).encode()
-
-    @classmethod
-    def unpack(cls, packed: bytes) -> tuple[str, Greeting]:
-        """The agreement's hash in hexadecimal, and the greeting."""
-        agreement, nonce, received, results = json.loads(packed)
-        rounds = tuple((int(winner), int(steps)) for winner, steps in results)
-        return agreement, cls(nonce, int(received), rounds)
+@contextmanager
+def said_by(sender: str, kind: MessageKind) -> Iterator[None]:
+    """Names the party and the message in what is raised about "another party"."""
+    try:
+        yield
+    except PartyError as wrong:
+        text = str(wrong)
+        if not text.startswith(_ANOTHER):
+            raise
+        named = f"party '{sender}', message '{kind.name.lower()}': "
+        raise PartyError(named + text.removeprefix(_ANOTHER)) from None

@@ -21,12 +21,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from shoal.connectors.party.journal import Journal
-from shoal.connectors.party.messages import Greeting, LinkLost
+from shoal.connectors.party.messages import LinkLost
+from shoal.connectors.party.parser import Greeting, Terms
 from shoal.connectors.party.tls import Endpoint
 from shoal.errors import PartyError
 
 POLL = 0.2  # seconds
 LAST_CALL = 10.0  # seconds
+MOST_AGAIN = 50  # sessions in a row in which no message arrives
 _LEFT = b"L"  # journal: this party is done and has said so
 _SERVED = b"D"  # journal: this party has everything
 _RESULT = b"M"  # journal: winner and number of steps of a round
@@ -36,24 +38,22 @@ class Sessions:
     """What this party knows of the sessions with all others.
 
     state: guards every attribute; notified where one changes. received: how many messages this
-    party has from each of the others. helper: the party that learns no result of a round.
+    party has from each of the others.
     """
 
     def __init__(
         self,
         name: str,
         peers: Sequence[str],
-        agreement: bytes,
+        terms: Terms,
         journal: Journal,
         endpoint: Endpoint,
-        helper: str | None,
     ) -> None:
         self._name = name
         self._peers = set(peers)
-        self._agreement = agreement
+        self._terms = terms
         self._journal = journal
         self._endpoint = endpoint
-        self._helper = helper
         self.state = threading.Condition()
         self.received = {peer: journal.count(b"R", peer) for peer in peers}
         self.leaving = False
@@ -66,6 +66,7 @@ class Sessions:
         self._given_up: set[str] = set()
         self._last_heard: dict[str, float] = {}  # when a greeting came in
         self._unreached: dict[str, str] = {}  # why the last greeting did not arrive
+        self._again = (-1, 0, 0.0)  # messages, and the sessions that followed without more; since
 
     # What the party's program asks
 
@@ -76,6 +77,7 @@ class Sessions:
         Otherwise raises PartyError where one does not answer within `patience` seconds.
         """
         begun = time.monotonic()
+        self._check_again(begun, patience)
         with self.state:
             self._accepted = None
             self._is_negotiating = True
@@ -105,6 +107,20 @@ class Sessions:
                 raise self._not_reached(waiting_for, patience)
             time.sleep(POLL / 4)
 
+    def _check_again(self, now: float, patience: float) -> None:
+        """Raises PartyError where sessions follow each other and no message arrives."""
+        messages, again, since = self._again
+        received = sum(self.received.values())
+        if received != messages:
+            self._again = (received, 0, now)
+            return
+        self._again = (messages, again + 1, since)
+        if again >= MOST_AGAIN and now - since > patience:
+            raise PartyError(
+                f"the other parties: {again} sessions in a row broke before a message arrived;"
+                " check the network, and that all run the same version; what is done so far is kept"
+            )
+
     def begin(self, session: str) -> dict[str, int]:
         """The others who take part, and how many messages each has; `state` must be held."""
         self._accepted = session
@@ -116,14 +132,14 @@ class Sessions:
         """Takes over what the greetings report; drops the session if a party has begun anew."""
         if session != self._session():
             self._accepted = None
-        for greeting in self._greetings.values():
+        for name, greeting in self._greetings.items():
             for number, result in enumerate(greeting.results):
                 known = self._journal.get(_RESULT, "", number)
                 if known is None:
                     self._journal.append(_RESULT, bytes(result), "", number)
                 elif known != bytes(result):
                     self._fatal = PartyError(
-                        "another party: reports a different result of a round; the run ends"
+                        f"party '{name}', greeting: has a different result of a round; the run ends"
                     )
 
     def check(self) -> None:
@@ -173,13 +189,11 @@ class Sessions:
 
     def hear_hello(self, packed: bytes, context: Any) -> bytes:
         name = self._endpoint.caller(context)
-        agreement, greeting = Greeting.unpack(packed)
-        if agreement != self._agreement.hex():
-            with self.state:
-                self._fatal = _another_agreement(name)
-                self.state.notify_all()
-            status = self._endpoint.grpc.StatusCode.FAILED_PRECONDITION
-            context.abort(status, "another agreement")
+        try:
+            greeting = self._parsed(name, packed)
+        except PartyError as wrong:
+            self.fail(wrong)
+            context.abort(self._endpoint.grpc.StatusCode.FAILED_PRECONDITION, _refusal_of(wrong))
         with self.state:
             self._greetings[name] = greeting
             self._last_heard[name] = time.monotonic()
@@ -187,39 +201,50 @@ class Sessions:
                 self._accepted = None
                 self._nonces = {}
                 self.state.notify_all()
-            return self._greeting_to(name).packed(self._agreement)
+            return self._greeting_to(name).packed(self._terms.hash)
 
     def hear_begin(self, packed: bytes, context: Any) -> bytes:
         self._endpoint.caller(context)
-        session = packed.decode()
         with self.state:
-            if self._accepted == session:
+            session = self._accepted
+            if session is not None and session.encode() == packed:
                 return b"yes"
-            if not self._is_negotiating or self._session() != session:
+            session = self._session()
+            if not self._is_negotiating or session is None or session.encode() != packed:
                 return b"no"
             self._accepted = session
             self._nonces = {name: greeting.nonce for name, greeting in self._greetings.items()}
             return b"yes"
+
+    def _parsed(self, name: str, packed: bytes) -> Greeting:
+        """A greeting that can be right; raises PartyError for any other."""
+        agreement, greeting = Greeting.unpack(packed, name, self._terms)
+        if agreement != self._terms.hash.hex():
+            raise _another_agreement(name)
+        if greeting.received and (b"S", name, greeting.received - 1) not in self._journal:
+            raise PartyError(
+                f"party '{name}', greeting: has {greeting.received} messages of this party, more"
+                " than the journal says were sent; take the journal of this run, or agree anew"
+            )
+        return greeting
 
     # Greeting the others
 
     def _greet(self, name: str) -> None:
         """Exchanges greetings with another party; no effect where it is not reached."""
         with self.state:
-            packed = self._greeting_to(name).packed(self._agreement)
+            packed = self._greeting_to(name).packed(self._terms.hash)
         try:
             answer = self._endpoint.call(name, "Hello", packed)
         except self._endpoint.rpc_error as failed:
             if failed.code() == self._endpoint.grpc.StatusCode.FAILED_PRECONDITION:  # type: ignore[attr-defined]
-                raise _another_agreement(name) from None
+                raise _refused_by(name, failed.details()) from None  # type: ignore[attr-defined]
             with self.state:
                 self._unreached[name] = self._endpoint.why_unreached(name, failed)
                 if name in self._gone():
                     self._greetings.pop(name, None)
             return
-        agreement, greeting = Greeting.unpack(answer)
-        if agreement != self._agreement.hex():
-            raise _another_agreement(name)
+        greeting = self._parsed(name, answer)
         with self.state:
             self._greetings[name] = greeting
             self._unreached.pop(name, None)
@@ -237,7 +262,7 @@ class Sessions:
     def _greeting_to(self, name: str) -> Greeting:
         results: list[tuple[int, int]] = []
         while (
-            name != self._helper
+            name != self._terms.helper
             and (packed := self._journal.get(_RESULT, "", len(results))) is not None
         ):
             results.append((packed[0], packed[1]))
@@ -277,6 +302,23 @@ class Sessions:
             self._given_up |= set(names)
             for name in names:
                 self._greetings.pop(name, None)
+
+
+_ANOTHER_AGREEMENT = "another agreement"
+
+
+def _refusal_of(wrong: PartyError) -> str:
+    """What a party is told whose greeting is refused: no words that the other one wrote."""
+    return _ANOTHER_AGREEMENT if _ANOTHER_AGREEMENT in str(wrong) else "refused"
+
+
+def _refused_by(name: str, told: str | None) -> PartyError:
+    if told == _ANOTHER_AGREEMENT:
+        return _another_agreement(name)
+    return PartyError(
+        f"party '{name}': refuses this party's greeting, and says why on its side; run the same"
+        " version everywhere"
+    )
 
 
 def _another_agreement(name: str) -> PartyError:

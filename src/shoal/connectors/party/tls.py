@@ -19,16 +19,13 @@ from shoal.errors import MissingExtraError, PartyError
 # gRPC reads both when it is loaded
 os.environ["GRPC_SSL_CIPHER_SUITES"] = "ECDHE-RSA-AES128-GCM-SHA256"
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-_OPTIONS = (
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    ("grpc.so_reuseport", 0),
-)
+_OPTIONS = (("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0))
 _RECONNECT = (
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.max_reconnect_backoff_ms", 500),
 )
 _SERVICE = "/shoal.Party/"
+_MOST = (1 << 31) - 1  # bytes of a message, as far as gRPC counts
 _CALL_TIMEOUT = 3  # seconds
 
 
@@ -56,15 +53,19 @@ class Identity:
 
 
 class Endpoint:
-    """The address where a party listens, and its channels to the others."""
+    """The address where a party listens, and its channels to the others.
 
-    def __init__(self, identity: Identity, peers: Sequence[Peer]) -> None:
+    most: bytes of a message, beyond which its channel breaks.
+    """
+
+    def __init__(self, identity: Identity, peers: Sequence[Peer], most: int) -> None:
         self.grpc = _grpc()
         self.rpc_error: type[Exception] = self.grpc.RpcError
         self._identity = identity
         self._peers = {peer.name: peer for peer in peers}
         self._channels: dict[str, Any] = {}
         self._server: Any = None
+        self._options = (*_OPTIONS, ("grpc.max_receive_message_length", min(most, _MOST)))
 
     def serve(
         self,
@@ -78,7 +79,7 @@ class Endpoint:
             handlers[name] = grpc.stream_unary_rpc_method_handler(hear)
         service = grpc.method_handlers_generic_handler(_SERVICE.strip("/"), handlers)
         threads = futures.ThreadPoolExecutor(4 * len(self._peers) + 4)
-        self._server = grpc.server(threads, [service], options=_OPTIONS)
+        self._server = grpc.server(threads, [service], options=self._options)
         credentials = grpc.ssl_server_credentials(
             [(self._identity.key, self._identity.certificate)],
             root_certificates=b"".join(peer.certificate for peer in self._peers.values()),
@@ -147,7 +148,7 @@ class Endpoint:
         credentials = self.grpc.ssl_channel_credentials(
             peer.certificate, self._identity.key, self._identity.certificate
         )
-        named = (("grpc.ssl_target_name_override", peer.name), *_OPTIONS, *_RECONNECT)
+        named = (("grpc.ssl_target_name_override", peer.name), *self._options, *_RECONNECT)
         return self.grpc.secure_channel(peer.address, credentials, options=named)
 
 

@@ -10,9 +10,11 @@ import polars as pl
 
 from shoal.algorithms.fusion.party_tds import pack, packed_size, unpack
 from shoal.algorithms.steps.candidates import MOST_CHILDREN
+from shoal.connectors.party.parser import parse_json
 from shoal.data.table import Column
-from shoal.errors import PartyError
+from shoal.errors import InputError, PartyError
 
+MOST_HEAD = 1 << 28  # bytes of the texts of a column
 _LENGTH = struct.Struct("<Q")
 
 
@@ -34,8 +36,16 @@ def series_of(texts: list[str], codes: np.ndarray) -> pl.Series:
 
 
 def pack_column(name: str, texts: list[str], codes: np.ndarray) -> bytes:
-    """A column as a message: its name and texts as JSON, then the codes of its rows."""
+    """A column as a message: its name and texts as JSON, then the codes of its rows.
+
+    Raises InputError where the texts are more than the others take.
+    """
     head = json.dumps([name, texts]).encode()
+    if len(head) > MOST_HEAD:
+        raise InputError(
+            f"column '{name}': its distinct values take {len(head)} bytes, {MOST_HEAD} are"
+            " possible; give it the role 'drop'"
+        )
     if len(texts) <= MOST_CHILDREN:
         body = pack(codes.astype(np.uint16), len(texts))
     else:
@@ -43,26 +53,43 @@ def pack_column(name: str, texts: list[str], codes: np.ndarray) -> bytes:
     return _LENGTH.pack(len(head)) + head + body
 
 
+def most_column(records: int) -> int:
+    """Bytes of a packed column of at most so many rows."""
+    return _LENGTH.size + MOST_HEAD + 4 * records
+
+
+def column_head(content: bytes | bytearray) -> tuple[str, list[str], int]:
+    """Name and texts of a packed column, and where its codes begin; raises ValueError."""
+    if len(content) < _LENGTH.size:
+        raise ValueError
+    end = _LENGTH.size + _LENGTH.unpack_from(content)[0]
+    if end > len(content):
+        raise ValueError
+    head = parse_json(bytes(content[_LENGTH.size : end]), MOST_HEAD)
+    if type(head) is not list or len(head) != 2 or type(head[1]) is not list:
+        raise ValueError
+    name, texts = head
+    if not all(type(text) is str for text in (name, *texts)) or len(set(texts)) < len(texts):
+        raise ValueError
+    return name, texts, end
+
+
 def unpack_column(content: bytearray, rows: int) -> tuple[str, list[str], np.ndarray]:
     """Name, texts and codes of a column; raises PartyError where it is not one of so many rows."""
     try:
-        end = _LENGTH.size + _LENGTH.unpack_from(content)[0]
-        name, texts = json.loads(content[_LENGTH.size : end])
+        name, texts, end = column_head(content)
         is_packed = len(texts) <= MOST_CHILDREN
+        size = packed_size(rows, len(texts)) if is_packed else 4 * rows
+        if len(content) - end != size:
+            raise ValueError
         codes = (
             unpack(content[end:], rows, len(texts))
             if is_packed
             else np.frombuffer(content[end:], dtype="<u4")
         )
-        if len(codes) != rows or (rows and int(codes.max()) >= len(texts)):
+        if rows and int(codes.max()) >= len(texts):
             raise ValueError
-        if len({str(text) for text in texts}) < len(texts):
-            raise ValueError
-        if not all(isinstance(text, str) for text in (name, *texts)):
-            raise TypeError
-        if is_packed and len(content) - end != packed_size(rows, len(texts)):
-            raise ValueError
-    except (ValueError, TypeError, struct.error):
+    except ValueError:
         raise PartyError(
             "another party: sent a column that can't be read; run the same version everywhere"
         ) from None

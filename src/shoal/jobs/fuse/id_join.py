@@ -24,8 +24,8 @@ import polars as pl
 
 from shoal.algorithms.fusion import joining
 from shoal.connectors.party.link import PartyLink
-from shoal.connectors.party.messages import MessageKind
-from shoal.errors import InfeasibleError, PartyError
+from shoal.connectors.party.messages import MessageKind, refused, said_by
+from shoal.errors import InfeasibleError
 from shoal.jobs.fuse.conversation import Conversation
 
 _MANY_IDS = 20_000  # from here on, more processes pay
@@ -68,11 +68,12 @@ class IdJoin:
                 f"the tables have fewer than {self._agreement.least_common} people in common; lower"
                 " k or 'minimum' if the agreement allows, or bring tables about the same people"
             )
-        return own_order[joining.rows_in_order(points, common)]
+        with said_by(self._agreement.collector, MessageKind.COMMON):
+            return own_order[joining.rows_in_order(points, common)]
 
     def help(self) -> None:
         """The helper's part where ids are keyed: it compares what it can't read."""
-        self._compare(points for points in map(self._gathered, self._owners))
+        self._compare((owner, self._gathered(owner)) for owner in self._owners)
 
     def _secret(self) -> bytes:
         """A number that only this party has, the same after a break."""
@@ -86,11 +87,6 @@ class IdJoin:
             self._conversation.send_to_owners(MessageKind.KEY, key)
         else:
             key = self._link.receive(self._owners[0], MessageKind.KEY)
-            if len(key) != joining.POINT:
-                raise PartyError(
-                    f"party '{self._owners[0]}': sent a message that is not a key for ids; run the"
-                    " same version everywhere"
-                )
         work = partial(joining.keyed_ids, agreement=self._agreement.hash, key=key)
         return joining.points_of(b"".join(_each(work, chunks, workers)))
 
@@ -119,6 +115,7 @@ class IdJoin:
         self, to: str, work: Work, chunks: _Chunks | _Passing, stage: str, workers: Executor | None
     ) -> None:
         """Sends `work` of every chunk; what an earlier run has sent is not made again."""
+        before = self._owners[self._owners.index(self._name) - 1]
         first = min(self._link.sent_before(to), len(chunks))
         fresh = _each(work, chunks.after(first), workers)
         for i in range(len(chunks)):
@@ -126,7 +123,9 @@ class IdJoin:
                 self._progress(
                     f"joining: {stage}, {i * _REPORTS // len(chunks) * 100 // _REPORTS} %"
                 )
-            self._link.send(to, MessageKind.MASKED, b"" if i < first else next(fresh))
+            with said_by(before, MessageKind.MASKED):
+                chunk = b"" if i < first else next(fresh)
+            self._link.send(to, MessageKind.MASKED, chunk)
         next(fresh, None)  # where all were sent before, their sources still count as received
 
     def _common(self, points: np.ndarray, sizes: Mapping[str, int]) -> np.ndarray:
@@ -134,30 +133,34 @@ class IdJoin:
         collector = self._agreement.collector
         if self._name == collector:
             return self._compare(
-                points if owner == self._name else self._gathered(owner, sizes[owner])
+                (owner, points if owner == self._name else self._gathered(owner, sizes[owner]))
                 for owner in self._owners
             )
         self._link.send_long(collector, MessageKind.GATHERED, points.view(np.uint8).data)
-        most = len(points) * joining.POINT
-        return joining.points_of(self._link.receive_long(collector, MessageKind.COMMON, most))
+        return joining.points_of(self._link.receive_long(collector, MessageKind.COMMON))
 
     def _gathered(self, owner: str, records: int | None = None) -> np.ndarray:
         points = joining.points_of(self._link.receive_long(owner, MessageKind.GATHERED))
         if records is not None and len(points) != records:
-            raise PartyError(
-                f"party '{owner}': gathered another number of ids than it has records; the run ends"
-            )
+            raise refused(owner, MessageKind.GATHERED, "has another number of ids than records")
         return points
 
-    def _compare(self, sets: Iterable[np.ndarray]) -> np.ndarray:
+    def _compare(self, sets: Iterable[tuple[str, np.ndarray]]) -> np.ndarray:
         """What all sets have, sent to the owners; an empty list if too few people are in common."""
-        common = joining.common_points(sets)
+        common = joining.common_points(_each_named(sets))
         if len(common) < self._agreement.least_common:
             common = common[:0]
         for owner in self._owners:
             if owner != self._name:
                 self._link.send_long(owner, MessageKind.COMMON, common.view(np.uint8).data)
         return common
+
+
+def _each_named(sets: Iterable[tuple[str, np.ndarray]]) -> Iterator[np.ndarray]:
+    """The sets, each checked while its owner is known."""
+    for owner, points in sets:
+        with said_by(owner, MessageKind.GATHERED):
+            yield joining.distinct_points(points)
 
 
 class _Chunks:
@@ -195,8 +198,8 @@ class _Passing:
         for i in range(len(self)):
             chunk = self._link.receive(self._sender, MessageKind.MASKED)
             if len(chunk) != joining.POINT * min(joining.CHUNK, self._points - i * joining.CHUNK):
-                raise PartyError(
-                    f"party '{self._sender}': sent another number of ids than agreed; the run ends"
+                raise refused(
+                    self._sender, MessageKind.MASKED, "has another number of ids than agreed"
                 )
             if i >= first:
                 yield chunk

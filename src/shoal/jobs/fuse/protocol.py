@@ -21,7 +21,7 @@ from shoal.algorithms.fusion.party_tds import MOST_LABELS, Party
 from shoal.algorithms.fusion.secure_maximum import check_computing, colluding_parties
 from shoal.algorithms.steps.specialization import Step
 from shoal.connectors.party.link import PartyLink
-from shoal.connectors.party.messages import LinkLost, MessageKind
+from shoal.connectors.party.messages import LinkLost, MessageKind, refused, said_by
 from shoal.connectors.party.tls import Identity
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InfeasibleError, InputError, PartyError
@@ -34,6 +34,7 @@ from shoal.jobs.fuse.columns import (
 )
 from shoal.jobs.fuse.conversation import Conversation, open_journal
 from shoal.jobs.fuse.id_join import IdJoin
+from shoal.jobs.fuse.limits import parse_roll, terms_of
 from shoal.jobs.fuse.party_input import PartyInput
 from shoal.jobs.fuse.run_statistics import FusionResult, RunStatistics
 from shoal.jobs.fuse.secure_rounds import ClearRounds, MpycRounds, Rounds, rounds_of
@@ -77,9 +78,8 @@ def run_party(
     link = PartyLink(
         identity,
         [agreement.peer(other) for other in agreement.participants if other != name],
-        agreement.hash,
+        terms_of(agreement, name, 0 if party_input is None else len(party_input.ids)),
         journal,
-        helper=agreement.model.helper.name if agreement.model.helper else None,
         patience=patience,
         delay=delay,
         record=recorder.record if recorder is not None else (lambda receiver, content: None),
@@ -226,7 +226,7 @@ class PartyProtocol:
         """How many records each owner has, and whether it has the label."""
         own = {"records": len(party_input.ids), "label": party_input.label is not None}
         received = self._conversation.exchange(MessageKind.ROLL, json.dumps(own).encode())
-        roll = {owner: _unpack_roll(owner, content) for owner, content in received.items()}
+        roll = {owner: parse_roll(content) for owner, content in received.items()}
         roll[self._name] = own
         if not any(entry["label"] for entry in roll.values()):
             label = self._agreement.model.label.attribute
@@ -251,7 +251,8 @@ class PartyProtocol:
             self._conversation.send_long_to_owners(MessageKind.LABEL, pack_column("", names, codes))
             return names, codes.astype(np.int64)
         content = self._link.receive_long(sender, MessageKind.LABEL)
-        _, names, codes = unpack_column(content, len(rows))
+        with said_by(sender, MessageKind.LABEL):
+            _, names, codes = unpack_column(content, len(rows))
         if own is not None and (own[0] != names or not np.array_equal(own[1], codes)):
             raise PartyError(
                 f"label '{self._agreement.model.label.attribute}': parties '{sender}' and"
@@ -291,7 +292,9 @@ class PartyProtocol:
             self._conversation.send_to_owners(MessageKind.BATCH, party.specialize(steps))
         else:
             party.lose()
-            party.apply(self._link.receive(winner, MessageKind.BATCH))
+            batch = self._link.receive(winner, MessageKind.BATCH)
+            with said_by(winner, MessageKind.BATCH):
+                party.apply(batch)
 
     def _show_round(self, party: FusionParty, winner: str, steps: int) -> None:
         names = self._agreement.quasi
@@ -320,8 +323,11 @@ class PartyProtocol:
         return bytes(self._checked(*rounds.maximum(bids), bids))
 
     def _checked(self, winner: int, steps: int, bids: list[int]) -> tuple[int, int]:
-        if winner >= len(self._agreement.owners) or steps > len(bids):
-            raise PartyError("another party: reported an impossible round; the run ends")
+        if winner >= len(self._agreement.owners) or not 0 <= steps <= len(bids):
+            raise PartyError(
+                "the secure maximum: its result is impossible, so another party sent wrong shares;"
+                " the run ends"
+            )
         return winner, steps
 
     # The table
@@ -353,9 +359,10 @@ class PartyProtocol:
 
     def _received_column(self, owner: str, name: str, rows: int) -> tuple[list[str], np.ndarray]:
         content = self._link.receive_long(owner, MessageKind.PLAIN)
-        sent_name, texts, codes = unpack_column(content, rows)
+        with said_by(owner, MessageKind.PLAIN):
+            sent_name, texts, codes = unpack_column(content, rows)
         if sent_name != name:
-            raise PartyError(f"party '{owner}': sent another column than comes next; the run ends")
+            raise refused(owner, MessageKind.PLAIN, "is another column than comes next")
         return texts, codes
 
     def _seal(self, table: pl.DataFrame) -> None:
@@ -384,15 +391,3 @@ class PartyProtocol:
                 colluding_parties(len(agreement.computing)) if is_secure else None
             ),
         }
-
-
-def _unpack_roll(owner: str, content: bytes) -> dict[str, Any]:
-    try:
-        roll = json.loads(content)
-        if type(roll["records"]) is int and roll["records"] >= 0 and type(roll["label"]) is bool:
-            return {"records": roll["records"], "label": roll["label"]}
-    except (ValueError, TypeError, KeyError):
-        pass
-    raise PartyError(
-        f"party '{owner}': sent a roll that can't be read; run the same version everywhere"
-    )

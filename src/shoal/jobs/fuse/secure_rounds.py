@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import queue
-import struct
 import subprocess
 import sys
 import threading
@@ -14,11 +13,11 @@ from typing import BinaryIO, cast
 from shoal.algorithms.fusion import secure_maximum
 from shoal.algorithms.fusion.party_tds import worth_bits
 from shoal.connectors.party.link import PartyLink
-from shoal.connectors.party.messages import MessageKind
+from shoal.connectors.party.messages import MessageKind, refused
 from shoal.errors import PartyError
 from shoal.jobs.fuse.conversation import Conversation
+from shoal.jobs.fuse.limits import SHARE
 
-_SHARE = struct.Struct("<cq")  # what, and MPyC's program counter
 _POLL = 0.2
 
 
@@ -41,8 +40,10 @@ class MpycRounds:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._to = cast(BinaryIO, self._process.stdin)
         self._from = cast(BinaryIO, self._process.stdout)
+        self._number = self._computing.index(me)
+        self._keyed: set[str] = set()  # whose keys have arrived
         setup = {
-            "number": self._computing.index(me),
+            "number": self._number,
             "computing": len(computing),
             "owners": owners,
             "bits": bits,
@@ -89,8 +90,13 @@ class MpycRounds:
         self._forwarder.join()
 
     def _arrived(self, sender: str, content: bytes) -> None:
-        what, counter = _SHARE.unpack_from(content)
-        self._write(what, self._computing.index(sender), counter, content[_SHARE.size :])
+        what, counter = SHARE.unpack_from(content)
+        number = self._computing.index(sender)
+        if what == secure_maximum.KEYS:
+            if sender in self._keyed or number > self._number:
+                raise refused(sender, MessageKind.SHARES, "has keys that none needs")
+            self._keyed.add(sender)
+        self._write(what, number, counter, content[SHARE.size :])
 
     def _write(self, what: bytes, peer: int, counter: int, payload: bytes) -> None:
         with self._writing:
@@ -108,7 +114,7 @@ class MpycRounds:
             if what == secure_maximum.RESULT:
                 self._results.put(json.loads(payload))
             else:
-                self._link.send_shares(self._computing[peer], _SHARE.pack(what, counter) + payload)
+                self._link.send_shares(self._computing[peer], SHARE.pack(what, counter) + payload)
 
 
 class ClearRounds:

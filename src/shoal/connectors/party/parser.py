@@ -1,0 +1,277 @@
+"""Whatever a peer sends is parsed here first: limits on size, depth, count, order and type.
+
+Promise: what does not keep the limits that the agreement declares ends the run before it is
+written to the journal or used, with one line that names the party and the kind of message. Nothing
+here allocates more than the message has bytes, or waits.
+
+Not all that is wrong can be seen in one message: that a step breaks a promise, or that somebody is
+in common who is not in this table, is found where the message is used, before anything is
+published.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shoal.connectors.party.messages import (
+    DONE,
+    FRAME_HEAD,
+    LENGTH,
+    PIECE,
+    MessageKind,
+    refused,
+    said_by,
+)
+from shoal.errors import PartyError
+
+MOST_GREETING = 1 << 20  # bytes
+MOST_DEPTH = 3  # of lists and mappings in each other
+_ROOMY = 1 << 28  # bytes; up to here a frame that is too long is still read, to say what it is
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_OPENS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_NONCE = re.compile(r"[0-9a-f]{16}")
+_HASH = re.compile(r"[0-9a-f]{64}")
+_KINDS = frozenset(int(kind) for kind in MessageKind)
+_ORDER = {
+    MessageKind.ROLL: 0,
+    MessageKind.KEY: 1,
+    MessageKind.MASKED: 2,
+    MessageKind.GATHERED: 3,
+    MessageKind.COMMON: 4,
+    MessageKind.LABEL: 5,
+    MessageKind.BIDS: 6,
+    MessageKind.BATCH: 6,
+    MessageKind.END: 7,
+    MessageKind.PLAIN: 8,
+    MessageKind.SEAL: 9,
+}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a party may send as messages of one kind.
+
+    least, most: bytes of a message, or of all its pieces. count: messages. unit: what the length is
+    a multiple of. check: called with the content, or all pieces of it; raises ValueError, or
+    PartyError about "another party", where it can't be right.
+    """
+
+    most: int
+    least: int = 0
+    count: int = 1
+    unit: int = 1
+    in_pieces: bool = False
+    check: Callable[[bytes], object] | None = None
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the agreement says about messages.
+
+    hash: what every message carries. limits: what this party takes, by sender and kind. owners,
+    ahead: no round has a winner or steps beyond. helper: the party that learns no result.
+    """
+
+    hash: bytes
+    limits: Mapping[str, Mapping[MessageKind, Limit]]
+    owners: int = 2
+    ahead: int = 1
+    helper: str | None = None
+
+    @property
+    def most_frame(self) -> int:
+        """Bytes of a frame, beyond which it is not read at all."""
+        most = [limit.most for limits in self.limits.values() for limit in limits.values()]
+        return max([_ROOMY, *(FRAME_HEAD + size for size in most)])
+
+
+class Parser:
+    """Takes the messages of one party, in order."""
+
+    def __init__(self, sender: str, limits: Mapping[MessageKind, Limit]) -> None:
+        self._sender = sender
+        self._limits = {MessageKind.BYE: Limit(len(DONE), check=_check_goodbye), **limits}
+        self._counts: Counter[MessageKind] = Counter()
+        self._last: MessageKind | None = None
+        self._missing = 0  # bytes of a message that comes in pieces
+        self._pieces: list[bytes] = []  # of one that is to be checked when it is whole
+
+    def take(self, number: int, content: bytes) -> MessageKind:
+        """The kind of a message that may come now; raises PartyError for any other."""
+        if number not in _KINDS:
+            raise PartyError(
+                f"party '{self._sender}', message of kind {number}: is none that Shoal has; the run"
+                " ends, run the same version everywhere"
+            )
+        kind = MessageKind(number)
+        limit = self._limits.get(kind)
+        if limit is None:
+            raise refused(self._sender, kind, "is not for this party")
+        if kind not in _ORDER:
+            self._check(kind, limit, content)
+            return kind
+        self._check_order(kind)
+        if self._missing:
+            self._take_piece(kind, limit, content)
+        else:
+            self._take_first(kind, limit, content)
+        self._last = kind
+        return kind
+
+    def _check_order(self, kind: MessageKind) -> None:
+        if self._last is not None and (
+            _ORDER[kind] < _ORDER[self._last] or (self._missing and kind != self._last)
+        ):
+            raise refused(self._sender, kind, f"comes out of order, after '{self._last_name}'")
+
+    @property
+    def _last_name(self) -> str:
+        return "" if self._last is None else self._last.name.lower()
+
+    def _take_first(self, kind: MessageKind, limit: Limit, content: bytes) -> None:
+        self._counts[kind] += 1
+        if self._counts[kind] > limit.count:
+            raise refused(self._sender, kind, f"comes more often than {limit.count} times")
+        if not limit.in_pieces:
+            self._check(kind, limit, content)
+            return
+        if len(content) != LENGTH.size:
+            raise refused(self._sender, kind, "does not begin with its length")
+        (length,) = LENGTH.unpack(content)
+        self._check_length(kind, limit, length)
+        self._missing = length
+
+    def _take_piece(self, kind: MessageKind, limit: Limit, content: bytes) -> None:
+        if len(content) != min(PIECE, self._missing):
+            raise refused(self._sender, kind, "has a piece of another length than it said")
+        self._missing -= len(content)
+        if limit.check is None:
+            return
+        self._pieces.append(content)
+        if not self._missing:
+            whole, self._pieces = b"".join(self._pieces), []
+            self._check_content(kind, limit, whole)
+
+    def _check(self, kind: MessageKind, limit: Limit, content: bytes) -> None:
+        self._check_length(kind, limit, len(content))
+        self._check_content(kind, limit, content)
+
+    def _check_length(self, kind: MessageKind, limit: Limit, length: int) -> None:
+        if not limit.least <= length <= limit.most or length % limit.unit:
+            raise refused(
+                self._sender,
+                kind,
+                f"is {length} bytes long; {limit.least} to {limit.most} are possible"
+                + (f", in units of {limit.unit}" if limit.unit > 1 else ""),
+            )
+
+    def _check_content(self, kind: MessageKind, limit: Limit, content: bytes) -> None:
+        if limit.check is None:
+            return
+        try:
+            with said_by(self._sender, kind):
+                limit.check(content)
+        except ValueError:
+            raise refused(self._sender, kind, "can't be read") from None
+
+
+def _check_goodbye(content: bytes) -> None:
+    if content not in (b"", DONE):
+        raise ValueError
+
+
+# Greetings
+
+
+@dataclass(frozen=True)
+class Greeting:
+    """How a party opens a session.
+
+    nonce: fresh after every break. received: how many messages it has from the party greeted.
+    results: winner and number of steps of every round that it knows.
+    """
+
+    nonce: str
+    received: int
+    results: tuple[tuple[int, int], ...]
+
+    def packed(self, agreement: bytes) -> bytes:
+        return json.dumps([agreement.hex(), self.nonce, self.received, self.results]).encode()
+
+    @classmethod
+    def unpack(cls, packed: bytes, sender: str, terms: Terms) -> tuple[str, Greeting]:
+        """The agreement's hash in hexadecimal, and the greeting; raises PartyError."""
+        try:
+            return cls._unpack(packed, terms, knows_results=sender != terms.helper)
+        except (ValueError, TypeError):
+            raise PartyError(
+                f"party '{sender}', greeting: can't be read; the run ends, run the same version"
+                " everywhere"
+            ) from None
+
+    @classmethod
+    def _unpack(cls, packed: bytes, terms: Terms, knows_results: bool) -> tuple[str, Greeting]:
+        agreement, nonce, received, results = parse_json(packed, MOST_GREETING)
+        if not (_is_text(agreement, _HASH) and _is_text(nonce, _NONCE) and is_count(received)):
+            raise ValueError
+        if type(results) is not list or (results and not knows_results):
+            raise ValueError
+        for winner, steps in results:
+            if not (is_count(winner) and winner < terms.owners):
+                raise ValueError
+            if not (is_count(steps) and steps <= terms.ahead):
+                raise ValueError
+        return agreement, cls(nonce, received, tuple((winner, steps) for winner, steps in results))
+
+
+# JSON of others
+
+
+def parse_json(content: bytes, most: int) -> Any:
+    """JSON of whole numbers, texts, lists and mappings; raises ValueError for any other.
+
+    Also where it is too long or too deep, repeats a key, or has a text that is not Unicode.
+    """
+    if len(content) > most or _depth(content) > MOST_DEPTH:
+        raise ValueError
+    value = json.loads(
+        content.decode(), parse_float=_refuse, parse_constant=_refuse, object_pairs_hook=_distinct
+    )
+    if _SURROGATE.search(content):
+        json.dumps(value, ensure_ascii=False).encode()  # fails for half a pair
+    return value
+
+
+def is_count(value: Any) -> bool:
+    """Whether it is a whole number from 0 on; True and False are none."""
+    return type(value) is int and value >= 0
+
+
+def _depth(content: bytes) -> int:
+    brackets = _TEXT.sub(b"", content).translate(None, delete=_NO_BRACKETS)
+    opens = np.frombuffer(brackets.translate(_OPENS), dtype=np.int8)
+    return int(np.cumsum(opens, dtype=np.int32).max(initial=0))
+
+
+def _is_text(value: Any, form: re.Pattern[str]) -> bool:
+    return type(value) is str and form.fullmatch(value) is not None
+
+
+def _refuse(text: str) -> Any:
+    raise ValueError(text)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found

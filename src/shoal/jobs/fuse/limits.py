@@ -1,0 +1,143 @@
+"""What a party takes from each of the others, as it follows from the agreement alone."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from shoal.algorithms.fusion import joining
+from shoal.algorithms.fusion.party_tds import check_batch, most_batch, worth_bits
+from shoal.algorithms.fusion.secure_maximum import KEYS, SHARES, most_shares
+from shoal.connectors.party.messages import MessageKind
+from shoal.connectors.party.parser import Limit, Terms, is_count, parse_json
+from shoal.jobs.fuse.columns import column_head, most_column
+from shoal.policy.agreement import Agreement
+from shoal.policy.agreement_model import PartyModel
+
+MOST_RECORDS = 1 << 27
+SHARE = struct.Struct("<cq")  # what a message of a secure round is, and MPyC's program counter
+_MOST_ROLL = 64  # bytes
+_DIGEST = 32  # bytes of a seal or a key
+
+Limits = dict[MessageKind, Limit]
+
+
+def terms_of(agreement: Agreement, me: str, records: int) -> Terms:
+    """What the others may send to this party, which has so many records."""
+    owners = agreement.owners
+    return Terms(
+        agreement.hash,
+        {
+            other: (_of_owner(agreement, other, me, records) if other in owners else {})
+            | _of_collector(agreement, other, me, records)
+            | _of_rounds(agreement, other, me)
+            for other in agreement.participants
+            if other != me
+        },
+        owners=len(owners),
+        ahead=agreement.rule().ahead,
+        helper=agreement.model.helper.name if agreement.model.helper else None,
+    )
+
+
+def _of_owner(agreement: Agreement, sender: str, me: str, records: int) -> Limits:
+    """What an owner sends: to the collector its ids, to a helper the end, to owners the rest."""
+    points = joining.POINT * MOST_RECORDS
+    gathered = Limit(points, unit=joining.POINT, in_pieces=True)
+    limits = {MessageKind.GATHERED: gathered} if me == agreement.collector else {}
+    if me not in agreement.owners:
+        is_first = sender == agreement.owners[0]
+        return limits | ({MessageKind.END: Limit(0)} if is_first else {})
+    column = Limit(most_column(records), 8, in_pieces=True, check=column_head)
+    limits |= {
+        MessageKind.ROLL: Limit(_MOST_ROLL, check=parse_roll),
+        MessageKind.LABEL: column,
+        MessageKind.SEAL: Limit(_DIGEST, _DIGEST),
+        **_of_join(agreement, sender, me),
+        **_of_batches(agreement, sender, records),
+    }
+    party = agreement.party(sender)
+    assert isinstance(party, PartyModel)
+    plain = sum(attribute.role == "plain" for attribute in party.attributes.values())
+    if plain:
+        limits[MessageKind.PLAIN] = Limit(
+            column.most, 8, count=plain, in_pieces=True, check=column_head
+        )
+    return limits
+
+
+def _of_join(agreement: Agreement, sender: str, me: str) -> Limits:
+    owners = agreement.owners
+    if agreement.model.joining.name == "keyed":
+        return {MessageKind.KEY: Limit(_DIGEST, _DIGEST)} if sender == owners[0] else {}
+    if sender != owners[owners.index(me) - 1]:
+        return {}
+    chunks = len(owners) * -(-MOST_RECORDS // joining.CHUNK)
+    chunk = joining.POINT * joining.CHUNK
+    return {MessageKind.MASKED: Limit(chunk, joining.POINT, chunks, joining.POINT)}
+
+
+def _of_batches(agreement: Agreement, sender: str, records: int) -> Limits:
+    ahead = agreement.rule().ahead
+    domains = dict(enumerate(agreement.domains))
+    own = {j: d.cells for j, d in domains.items() if agreement.owner_of(d.name) == sender}
+    steps = {
+        j: d.cells if d.hierarchy is None else len(d.hierarchy.labels) for j, d in domains.items()
+    }
+    limits = {}
+    if own:
+        limits[MessageKind.BATCH] = Limit(
+            most_batch(records, ahead, own),
+            count=sum(steps[j] for j in own),
+            check=lambda batch: check_batch(batch, ahead, own),
+        )
+    if agreement.model.maximum.name == "clear":
+        bits = worth_bits(agreement.rule().score, len(domains))
+        limits[MessageKind.BIDS] = Limit(
+            2 + ahead * bits,
+            count=sum(steps.values()) + 1,
+            check=lambda bids: parse_bids(bids, ahead, bits),
+        )
+    return limits
+
+
+def _of_collector(agreement: Agreement, sender: str, me: str, records: int) -> Limits:
+    if sender != agreement.collector or me not in agreement.owners:
+        return {}
+    common = Limit(joining.POINT * records, unit=joining.POINT, in_pieces=True)
+    return {MessageKind.COMMON: common}
+
+
+def _of_rounds(agreement: Agreement, sender: str, me: str) -> Limits:
+    if agreement.model.maximum.name == "clear" or not {sender, me} <= set(agreement.computing):
+        return {}
+    bits = worth_bits(agreement.rule().score, len(agreement.quasi))
+    most = SHARE.size + most_shares(len(agreement.owners), agreement.rule().ahead, bits)
+    return {MessageKind.SHARES: Limit(most, SHARE.size, check=_check_share)}
+
+
+def _check_share(content: bytes) -> None:
+    if SHARE.unpack_from(content)[0] not in (KEYS, SHARES):
+        raise ValueError
+
+
+def parse_roll(content: bytes) -> dict[str, Any]:
+    """How many records an owner has, and whether it has the label; raises ValueError."""
+    roll = parse_json(content, _MOST_ROLL)
+    if type(roll) is not dict or set(roll) != {"records", "label"}:
+        raise ValueError
+    if not is_count(roll["records"]) or roll["records"] > MOST_RECORDS:
+        raise ValueError
+    if type(roll["label"]) is not bool:
+        raise ValueError
+    return dict(roll)
+
+
+def parse_bids(content: bytes, ahead: int, bits: int) -> list[int]:
+    """The bids of a round, never rising; raises ValueError."""
+    bids = parse_json(content, 2 + ahead * bits)
+    if type(bids) is not list or len(bids) != ahead or not all(is_count(bid) for bid in bids):
+        raise ValueError
+    if any(bid >= 1 << bits for bid in bids) or bids != sorted(bids, reverse=True):
+        raise ValueError
+    return bids
