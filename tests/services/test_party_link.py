@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -14,7 +15,7 @@ from shoal.connectors.party.certificates import make_keys
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.link import PartyLink
 from shoal.connectors.party.messages import LinkLost, MessageKind
-from shoal.connectors.party.parser import Limit, Terms
+from shoal.connectors.party.parser import Greeting, Limit, Terms
 from shoal.connectors.party.tls import Identity, Peer
 from shoal.errors import PartyError
 
@@ -27,8 +28,27 @@ TAKEN = {
 
 
 @pytest.fixture
-def pair(tmp_path):
-    """Two parties with a session between them."""
+def make_pair(tmp_path):
+    """Makes two parties with a session between them."""
+    made = []
+
+    def make(patience=20):
+        links = _links(tmp_path, patience)
+        made.extend(links.values())
+        together(*(link.establish for link in made))
+        return links["left"], links["right"]
+
+    yield make
+    for link in made:
+        link.stop()
+
+
+@pytest.fixture
+def pair(make_pair):
+    return make_pair()
+
+
+def _links(folder, patience):
     links = {}
     keys = {name: make_keys(name) for name in ("left", "right")}
     places = dict(zip(keys, ports(2), strict=True))
@@ -37,11 +57,8 @@ def pair(tmp_path):
         me = Identity(name, f"127.0.0.1:{places[name]}", public, private)
         peer = Peer(other, f"127.0.0.1:{places[other]}", keys[other][1])
         terms = Terms(AGREEMENT, {other: TAKEN})
-        links[name] = PartyLink(me, [peer], terms, Journal(tmp_path / name), patience=20)
-    together(*(link.establish for link in links.values()))
-    yield links["left"], links["right"]
-    for link in links.values():
-        link.stop()
+        links[name] = PartyLink(me, [peer], terms, Journal(folder / name), patience=patience)
+    return links
 
 
 def together(*calls):
@@ -153,3 +170,102 @@ def test_a_party_that_leaves_is_not_waited_for(pair):
     left.leave(seconds=5)
     with pytest.raises(PartyError, match="left before the end"):
         right.receive("left", MessageKind.ROLL)
+
+
+def frame(kind, content, number=0):
+    return AGREEMENT + bytes([kind]) + number.to_bytes(4, "little") + content
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        (
+            [frame(MessageKind.ROLL, bytes(200 << 20))],
+            "'roll': is 209715200 bytes long; 0 to 3 are",
+        ),
+        ([frame(MessageKind.SEAL, bytes(31))], "'seal': is 31 bytes long; 32 to 32 are possible"),
+        ([frame(MessageKind.BATCH, b"")], "'batch': is not for this party"),
+        ([frame(77, b"")], "message of kind 77: is none that Shoal has"),
+        ([frame(MessageKind.SHARES, bytes(101))], "'shares': is 101 bytes long"),
+        ([frame(MessageKind.BYE, b"what")], "'bye': can't be read"),
+        ([b"short"], "sent something that is not a message"),
+        (
+            [frame(MessageKind.SEAL, bytes(32)), frame(MessageKind.ROLL, b"", 1)],
+            "'roll': comes out of order, after 'seal'",
+        ),
+        (
+            [frame(MessageKind.ROLL, b"", number) for number in range(4)],
+            "'roll': comes more often than 3 times",
+        ),
+    ],
+    ids=[
+        "200 MB",
+        "short of a byte",
+        "a kind that is not for it",
+        "a kind that there is not",
+        "shares too long",
+        "a goodbye with words",
+        "no message",
+        "out of order",
+        "too often",
+    ],
+)
+def test_what_a_party_may_not_say_ends_the_run_and_is_not_journaled(pair, said, says):
+    left, right = pair
+    for one in said:
+        left._outbox["right"].put((0.0, one))
+    for _ in said[1:]:
+        right.receive("left", MessageKind(said[0][32]))
+    with pytest.raises(PartyError, match=r"^party 'left'") as ended:
+        right.receive("left", MessageKind.LABEL)
+    assert says in str(ended.value)
+    assert len(right._journal) == len(said) - 1
+    with pytest.raises(PartyError, match=r"^party 'left'"):
+        right.check()
+
+
+@pytest.mark.parametrize("greeting", [b"\xff\xfe", b"[" * 50_000, b"[" + b"0," * (1 << 20) + b"0]"])
+def test_a_greeting_that_is_none_ends_the_run(pair, greeting):
+    left, right = pair
+    with pytest.raises(left._endpoint.rpc_error):
+        left._endpoint.call("right", "Hello", greeting)
+    with pytest.raises(PartyError, match="party 'left', greeting: can't be read"):
+        right.check()
+    assert left._endpoint.call("right", "Begin", b"\xff\xfe") == b"no"
+
+
+def test_a_party_that_claims_more_than_was_sent_is_refused(pair):
+    left, _ = pair
+    left.send("right", MessageKind.ROLL, b"one")
+    claims = Greeting("0" * 16, 1, ())
+    assert left._sessions._parsed("right", claims.packed(AGREEMENT)) == claims
+    with pytest.raises(PartyError, match="has 2 messages of this party, more than the journal"):
+        left._sessions._parsed("right", Greeting("0" * 16, 2, ()).packed(AGREEMENT))
+
+
+def test_a_party_whose_message_always_breaks_the_channel_is_not_waited_for_forever(
+    make_pair, monkeypatch
+):
+    """Beyond what any message may have, gRPC breaks the channel before there is a sender."""
+    monkeypatch.setattr("shoal.connectors.party.parser._ROOMY", 1 << 12)
+    monkeypatch.setattr("shoal.connectors.party.session.MOST_AGAIN", 3)
+    left, right = make_pair(patience=1)
+    ended = {}
+
+    def go_on(link, other):
+        try:
+            while True:
+                link.rewind()
+                with suppress(LinkLost):
+                    if link is left:
+                        link.send("right", MessageKind.ROLL, bytes(1 << 14))
+                    link.receive(other, MessageKind.ROLL)
+                link.establish()
+        except PartyError as error:
+            ended[other] = str(error)
+            link.leave()
+
+    together(lambda: go_on(left, "right"), lambda: go_on(right, "left"))
+    assert len(ended) == 2
+    assert any("sessions in a row broke before a message arrived" in ended[who] for who in ended)
+    assert len(right._journal) == 0

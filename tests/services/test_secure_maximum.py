@@ -10,20 +10,25 @@ import random
 import subprocess
 import sys
 import threading
+import time
+from contextlib import suppress
 
 import pytest
 
 from shoal.algorithms.fusion import secure_maximum
 from shoal.algorithms.fusion.secure_maximum import (
     BIDS,
+    KEYS,
     RESULT,
+    SHARES,
     check_computing,
     colluding_parties,
     plain_maximum,
     read_frame,
     write_frame,
 )
-from shoal.errors import InputError
+from shoal.errors import InputError, PartyError
+from shoal.jobs.fuse.secure_rounds import winner_of
 
 BITS, AHEAD = 33, 4
 
@@ -42,6 +47,7 @@ class Parties:
         ]
         self.results = [queue.SimpleQueue() for _ in self.processes]
         self.said: list[bytes] = []
+        self.change = lambda number, peer, what, payload: [payload]
         self._lock = threading.Lock()
         for number in range(computing):
             place = {"number": number, "computing": computing, "owners": owners, "bits": BITS}
@@ -49,7 +55,7 @@ class Parties:
             threading.Thread(target=self._relay, args=(number,), daemon=True).start()
 
     def _write(self, to, *frame):
-        with self._lock:
+        with self._lock, suppress(BrokenPipeError):
             write_frame(self.processes[to].stdin, *frame)
 
     def _relay(self, number):
@@ -59,7 +65,8 @@ class Parties:
                 self.results[number].put(json.loads(payload))
             else:
                 self.said.append(payload)
-                self._write(peer, what, number, counter, payload)
+                for changed in self.change(number, peer, what, payload):
+                    self._write(peer, what, number, counter, changed)
 
     def maximum(self, bids):
         self.said = []
@@ -132,3 +139,54 @@ def test_two_computing_parties_are_refused_with_the_reason(computing):
 @pytest.mark.parametrize(("computing", "most"), [(3, 1), (4, 1), (5, 2), (8, 3)])
 def test_a_minority_may_collude(computing, most):
     assert colluding_parties(computing) == most
+
+
+@pytest.mark.parametrize("what", [KEYS, SHARES])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda payload: [b""],
+        lambda payload: [payload[:-1]],
+        lambda payload: [payload + b"more"],
+        lambda payload: [payload, payload],
+    ],
+    ids=["empty", "shorter", "longer", "twice"],
+)
+def test_a_process_never_waits_after_what_it_can_not_compute_with(what, changed):
+    """It ends, and its party with it, or computes something, which the party checks."""
+    parties = Parties(3, 3)
+    parties.change = lambda number, peer, kind, payload: (
+        changed(payload) if (number, peer, kind) == (0, 1, what) else [payload]
+    )
+    try:
+        for number in range(3):
+            parties._write(number, BIDS, 0, 0, json.dumps([4, 3, 2, 1]).encode())
+        until = time.monotonic() + 20
+        while parties.processes[1].poll() is None and parties.results[1].empty():
+            assert time.monotonic() < until
+            time.sleep(0.1)
+    finally:
+        for process in parties.processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize(
+    ("steps", "winner"),
+    [
+        ([0, 0, 0], (0, 0)),
+        ([0, 4, 0], (1, 4)),
+        ([], (0, 0)),  # a helper's
+        ([0, 5, 0], None),
+        ([0, -1, 0], None),
+        ([1, 1, 0], None),
+        ([0, 1], None),
+        ([-17451882856527327290, 0, 0], None),
+    ],
+)
+def test_an_impossible_result_of_a_round_ends_the_run(steps, winner):
+    if winner is not None:
+        assert winner_of(steps, owners=3, ahead=4) == winner
+        return
+    with pytest.raises(PartyError, match="its result is impossible"):
+        winner_of(steps, owners=3, ahead=4)

@@ -111,8 +111,9 @@ class Journal:
             self._chain = chain
 
     def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
+        """Closes the file, after an entry that is being written."""
+        with self._lock:
+            self._file.close()
 
     def _take(self) -> None:
         """Locks the file; raises PartyError where another process writes it."""

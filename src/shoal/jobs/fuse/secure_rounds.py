@@ -21,6 +21,24 @@ from shoal.jobs.fuse.limits import SHARE
 _POLL = 0.2
 
 
+def winner_of(steps: Sequence[int], owners: int, ahead: int) -> tuple[int, int]:
+    """The winner's number and its steps, from those of all owners; a helper has no list of them.
+
+    Raises PartyError where they are not those of one winner.
+    """
+    most = max(steps, default=0)
+    if (
+        len(steps) not in (0, owners)
+        or not all(0 <= count <= ahead for count in steps)
+        or sum(steps) != most
+    ):
+        raise PartyError(
+            "the secure maximum: its result is impossible, so another party's messages 'shares'"
+            " were wrong; the run ends"
+        )
+    return (steps.index(most) if most else 0), most
+
+
 class MpycRounds:
     """MPyC in a process of its own, its messages carried by the link; one for each session.
 
@@ -40,6 +58,7 @@ class MpycRounds:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._to = cast(BinaryIO, self._process.stdin)
         self._from = cast(BinaryIO, self._process.stdout)
+        self._owners = owners
         self._number = self._computing.index(me)
         self._keyed: set[str] = set()  # whose keys have arrived
         setup = {
@@ -74,11 +93,11 @@ class MpycRounds:
                     return 0, 0
                 if self._process.poll() is not None:
                     raise PartyError(
-                        "the secure maximum: its process ended; run again to resume"
+                        "the secure maximum: its process ended, killed or by messages 'shares' that"
+                        " can't be computed with; run again to resume"
                     ) from None
                 continue
-            most = max(steps, default=0)
-            return (steps.index(most) if most else 0), most
+            return winner_of(steps, self._owners, len(bids))
 
     def close(self) -> None:
         """Ends the process; nothing that it still said is sent in a later session."""
