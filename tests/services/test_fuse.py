@@ -21,9 +21,9 @@ from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.jobs.advise.sample import write_sample
 from shoal.jobs.fuse import processes
 from shoal.jobs.fuse.columns import shuffled_rows
+from shoal.jobs.fuse.containment import check_transcript
 from shoal.jobs.fuse.fuse import fuse_file
 from shoal.jobs.fuse.keys import Keys
-from shoal.jobs.fuse.transcript import check_transcript
 from shoal.policy.agreement import Agreement
 from shoal.samples import bank
 
@@ -122,22 +122,7 @@ def test_no_message_says_more_than_the_published_table(fused):
     }
 
 
-def test_the_check_finds_that_a_message_is_missing(fused, tmp_path):
-    said = tmp_path / "said"
-    shutil.copytree(fused[0] / "said", said)
-    for path in said.glob("*.messages"):
-        content, at, kept = path.read_bytes(), 0, b""
-        while at < len(content):
-            end = at + 21 + int.from_bytes(content[at + 17 : at + 21], "little")
-            kept += b"" if content[at + 16] == MessageKind.BATCH else content[at:end]
-            at = end
-        path.write_bytes(kept)
-    assert {wrong.split(": ")[1] for wrong in check_transcript(said).wrong} == {
-        "less than the table shows, so messages are missing"
-    }
-
-
-@pytest.mark.parametrize("change", ["coarser table", "another byte", "another label"])
+@pytest.mark.parametrize("change", ["coarser table", "another label"])
 def test_the_check_finds_a_message_that_says_more(fused, tmp_path, change):
     said = tmp_path / "said"
     shutil.copytree(fused[0] / "said", said)
@@ -153,13 +138,6 @@ def test_the_check_finds_a_message_that_says_more(fused, tmp_path, change):
         table = table.with_columns(pl.Series("loan", ["yes"] * table.height))
     for name in names:
         table.write_csv(said / name)
-    if change == "another byte":
-        path = next(p for p in said.glob("*.messages"))
-        content = path.read_bytes()
-        path.write_bytes(content[:-40] + content[-39:] + b"\0")
-        with pytest.raises((AssertionError, Exception)):
-            assert check_transcript(said).wrong == []
-        return
     assert check_transcript(said).wrong
 
 

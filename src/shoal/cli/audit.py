@@ -218,7 +218,7 @@ def _audit_ledger(
 
 def _audit_transcript(folder: Path, as_json: bool, quiet: bool) -> int:
     """Checks all messages of a fusion; the exit status."""
-    from shoal.jobs.fuse.transcript import check_transcript
+    from shoal.jobs.fuse.containment import check_transcript
 
     with shown(quiet) as progress:
         progress("reading the messages")

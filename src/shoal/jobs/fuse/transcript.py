@@ -1,37 +1,34 @@
-"""The transcript of a fusion: every message sent, and the proof that none says more than published.
+"""The transcript of a fusion: what every party sent, before encryption, in files of its own.
 
-The check reads the messages with full knowledge - the agreement and the finished table by row - and
-turns each into facts: this row has this node of this attribute. Every fact must follow from the
-finished table, every byte must be accounted for, and only kinds of messages on the closed list may
-occur. It shares no code with the parties.
-
-What it can't turn into facts is random to whoever receives it, as far as the cryptography holds:
-masked ids, and shares of secure rounds. Their lengths follow from public counts.
+NAME.messages and NAME.shares are rows of records: the receiver's name in 16 bytes, filled up with
+zeros; the kind in one; the length in 4, little-endian; the content. The last record has no receiver
+and kind 0, and holds the SHA-256 of all bytes before it, so a file that lost its end, or was
+changed, is found. NAME.rows.csv is an owner's table by row, and agreement.json the agreement.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import struct
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from io import BufferedRandom
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
 import polars as pl
 
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.errors import InputError
 from shoal.policy.agreement import Agreement, with_endpoints
-from shoal.policy.agreement_model import PartyModel
-from shoal.policy.public_domain import Domain
 
-_MESSAGE = struct.Struct("<16sBI")  # receiver, kind, length
-_LENGTH = struct.Struct("<Q")
-_POINT = 32
+AGREEMENT = "agreement.json"
+_RECORD = struct.Struct("<16sBI")  # receiver, kind, length
+_END = 0  # kind of the last record
+Message = tuple[str, int, bytes]  # receiver, kind, content
 
 
 class Recorder:
@@ -41,7 +38,9 @@ class Recorder:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder = folder
         self._name = name
-        self._shares = open(folder / f"{name}.shares", "ab")  # noqa: SIM115
+        self._shares = open(folder / f"{name}.shares", "a+b")  # noqa: SIM115
+        # a party that was killed left half a record, one that had ended leaves none
+        self._shares.truncate(_whole(folder / f"{name}.shares"))
 
     def record(self, receiver: str, content: bytes) -> None:
         """A message of a secure round."""
@@ -49,295 +48,121 @@ class Recorder:
 
     def close(self, journal: Journal, agreement: Agreement, rows: pl.DataFrame | None) -> None:
         """Writes all other messages, the agreement, and for an owner the table by row."""
-        self._shares.close()
-        with open(self._folder / f"{self._name}.messages", "wb") as file:
+        _end(self._shares)
+        with open(self._folder / f"{self._name}.messages", "w+b") as file:
             for receiver in agreement.participants:
                 for number in range(journal.count(b"S", receiver)):
                     frame = journal.get(b"S", receiver, number) or b""
                     _write(file, receiver, MessageKind(frame[FRAME_HEAD - 5]), frame[FRAME_HEAD:])
+            _end(file)
         endpoints = dict.fromkeys(agreement.participants, ("", ""))
         content = with_endpoints(agreement, endpoints, {})
-        (self._folder / "agreement.json").write_text(json.dumps(content))
+        (self._folder / AGREEMENT).write_text(json.dumps(content))
         if rows is not None:
             rows.write_csv(self._folder / f"{self._name}.rows.csv")
 
 
-def _write(file: BinaryIO, receiver: str, kind: MessageKind, content: bytes) -> None:
-    file.write(_MESSAGE.pack(receiver.encode(), kind, len(content)) + content)
+def _write(file: BinaryIO, receiver: str, kind: int, content: bytes) -> None:
+    file.write(_RECORD.pack(receiver.encode(), kind, len(content)) + content)
     file.flush()
 
 
-@dataclass
-class Containment:
-    """What the check found: messages and bytes by kind, facts, and all that is wrong."""
-
-    messages: Counter[str] = field(default_factory=Counter)
-    bytes: Counter[str] = field(default_factory=Counter)
-    facts: int = 0
-    wrong: list[str] = field(default_factory=list)
-
-    @property
-    def holds(self) -> bool:
-        return not self.wrong
+def _end(file: BufferedRandom) -> None:
+    """Writes the last record, and closes the file."""
+    file.seek(0)
+    digest = hashlib.file_digest(file, "sha256").digest()
+    file.seek(0, os.SEEK_END)
+    _write(file, "", _END, digest)
+    file.close()
 
 
-def check_transcript(folder: Path) -> Containment:
-    """Whether no message of a fusion says more than its table.
+def _whole(path: Path) -> int:
+    """Where the last whole record of a message ends."""
+    content = path.read_bytes()
+    at = 0
+    while at + _RECORD.size <= len(content):
+        _, kind, length = _RECORD.unpack_from(content, at)
+        if kind == _END or at + _RECORD.size + length > len(content):
+            break
+        at += _RECORD.size + length
+    return at
 
-    Raises InputError where the transcript is not complete.
-    """
-    if not (folder / "agreement.json").is_file():
+
+@contextmanager
+def guarded(folder: Path, name: str) -> Iterator[None]:
+    """Whatever is wrong with a file of a transcript is one InputError that names it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(
+            f"transcript '{folder}': lacks '{name}'; gather the folders of all parties in one"
+        ) from None
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        struct.error,
+        pl.exceptions.PolarsError,
+    ):
+        raise InputError(
+            f"transcript '{folder}': '{name}' is damaged or not complete; gather the folders again"
+        ) from None
+
+
+def read_agreement(folder: Path) -> Agreement:
+    """The agreement of a transcript; raises InputError where there is none that can be read."""
+    if not (folder / AGREEMENT).is_file():
         raise InputError(
             f"transcript '{folder}': holds no finished fusion; name the folder given to 'fuse"
             " --transcript'"
         )
-    try:
-        content = json.loads((folder / "agreement.json").read_text())
+    with guarded(folder, AGREEMENT):
+        content = json.loads((folder / AGREEMENT).read_text())
         for party in [*content["parties"], *([content["helper"]] if content.get("helper") else [])]:
             del party["address"], party["certificate"]
-    except (ValueError, KeyError, TypeError):
-        raise InputError(
-            f"transcript '{folder}': 'agreement.json' is damaged; gather the folders again"
-        ) from None
-    agreement = Agreement.from_dict(content)
-    containment = Containment()
-    tables = {owner: _table(folder, owner) for owner in agreement.owners}
-    table = tables[agreement.owners[0]]
-    if not all(other.equals(table) for other in tables.values()):
-        containment.wrong.append("the parties' tables differ")
-    _check_counts(agreement, table, containment)
-    for sender in agreement.participants:
-        _check_sender(agreement, folder, sender, table, containment)
-    return containment
+        return Agreement.from_dict(content)
 
 
-def _table(folder: Path, owner: str) -> pl.DataFrame:
-    path = folder / f"{owner}.rows.csv"
-    if not path.is_file():
-        raise InputError(
-            f"transcript '{folder}': lacks '{path.name}'; gather the folders of all parties in one"
-        )
-    try:
-        return pl.read_csv(path, infer_schema=False)
-    except pl.exceptions.PolarsError:
-        raise InputError(
-            f"transcript '{folder}': '{path.name}' is damaged; gather the folders again"
-        ) from None
+def read_table(folder: Path, owner: str, agreement: Agreement) -> pl.DataFrame:
+    """An owner's table by row; raises InputError where it is not one of the agreement."""
+    name = f"{owner}.rows.csv"
+    with guarded(folder, name):
+        table = pl.read_csv(folder / name, infer_schema=False)
+        if table.columns != agreement.published:
+            raise ValueError
+        return table
 
 
-def _check_counts(agreement: Agreement, table: pl.DataFrame, containment: Containment) -> None:
-    for promise in agreement.policy.build_promises():
-        attributes = list(promise.attributes) or agreement.quasi
-        least = table.group_by(attributes).len()["len"].min()
-        if not isinstance(least, int) or least < promise.k:
-            containment.wrong.append(
-                f"{', '.join(attributes)}: fewer than {promise.k} people share a combination"
-            )
+def read_messages(folder: Path, sender: str, agreement: Agreement) -> list[Message]:
+    """All that a party sent: the messages in order, then those of the secure rounds.
 
-
-def _messages(path: Path) -> Iterator[tuple[str, int, bytes]]:
-    content = path.read_bytes()
-    at = 0
-    while at < len(content):
-        receiver, kind, length = _MESSAGE.unpack_from(content, at)
-        at += _MESSAGE.size + length
-        yield receiver.rstrip(b"\0").decode(), kind, content[at - length : at]
-
-
-def _check_sender(
-    agreement: Agreement, folder: Path, sender: str, table: pl.DataFrame, containment: Containment
-) -> None:
-    """All that one party sent, receiver by receiver."""
-    by_receiver: dict[str, list[tuple[int, bytes]]] = {}
+    Raises InputError where a file is missing, changed, or not complete.
+    """
+    messages: list[Message] = []
     for name in (f"{sender}.messages", f"{sender}.shares"):
-        if not (folder / name).is_file():
-            raise InputError(
-                f"transcript '{folder}': lacks '{name}'; gather the folders of all parties in one"
-            )
-        for receiver, kind, content in _messages(folder / name):
-            if kind not in set(MessageKind):
-                containment.wrong.append(f"{sender} to {receiver}: a message of an unknown kind")
-                continue
-            containment.messages[MessageKind(kind).name.lower()] += 1
-            containment.bytes[MessageKind(kind).name.lower()] += len(content)
-            by_receiver.setdefault(receiver, []).append((kind, content))
-    for receiver in {*by_receiver, *agreement.owners} - {sender}:
-        messages = by_receiver.get(receiver, [])
-        if (
-            any(kind == MessageKind.KEY for kind, _ in messages)
-            and receiver not in agreement.owners
-        ):
-            containment.wrong.append(
-                f"{sender} to {receiver}: the key of the ids, which is the owners'"
-            )
-        try:
-            reader = _Reader(agreement, sender, table, containment)
-            reader.read(messages)
-            if receiver in agreement.owners and not reader.said_all():
-                containment.wrong.append(
-                    f"{sender} to {receiver}: less than the table shows, so messages are missing"
-                )
-        except (ValueError, IndexError, KeyError, TypeError, struct.error) as failed:
-            containment.wrong.append(
-                f"{sender} to {receiver}: a message that can't be read ({type(failed).__name__})"
-            )
+        with guarded(folder, name):
+            messages += _records((folder / name).read_bytes())
+    with guarded(folder, f"{sender}.messages"):
+        others = set(agreement.participants) - {sender}
+        if not {receiver for receiver, _, _ in messages} <= others:
+            raise ValueError
+    return messages
 
 
-class _Reader:
-    """Turns what one party sent to one other into facts, and compares them with the table."""
-
-    def __init__(
-        self, agreement: Agreement, sender: str, table: pl.DataFrame, containment: Containment
-    ) -> None:
-        self._agreement = agreement
-        self._sender = sender
-        self._table = table
-        self._containment = containment
-        self._rows = {
-            (j, 0, domain.cells - 1): np.arange(table.height)
-            for j, domain in enumerate(agreement.domains)
-        }
-        self._final = [_spans(domain, table[domain.name]) for domain in agreement.domains]
-        party = agreement.party(sender)
-        owned = party.attributes if isinstance(party, PartyModel) else {}
-        self._plain = [name for name, attribute in owned.items() if attribute.role == "plain"]
-
-    def read(self, messages: list[tuple[int, bytes]]) -> None:
-        """All messages in order."""
-        queue = list(messages)
-        while queue:
-            kind, content = queue.pop(0)
-            if kind in (
-                MessageKind.GATHERED,
-                MessageKind.COMMON,
-                MessageKind.LABEL,
-                MessageKind.PLAIN,
-            ):
-                length = _LENGTH.unpack_from(content)[0] + _LENGTH.size
-                while len(content) < length:
-                    following, more = queue.pop(0)
-                    self._demand(following == kind, "a long message is broken")
-                    content += more
-                self._demand(len(content) == length, "a long message is broken")
-                content = content[_LENGTH.size :]
-            self._one(kind, content)
-
-    def said_all(self) -> bool:
-        """Whether the sender has said the table's nodes of all its own attributes."""
-        own = [
-            j
-            for j, d in enumerate(self._agreement.domains)
-            if self._agreement.owner_of(d.name) == self._sender
-        ]
-        said = [
-            (self._final[j][rows] == (lo, hi)).all()
-            for (j, lo, hi), rows in self._rows.items()
-            if j in own
-        ]
-        return all(said) and not self._plain
-
-    def _one(self, kind: int, content: bytes) -> None:
-        if kind in (MessageKind.MASKED, MessageKind.GATHERED, MessageKind.COMMON):
-            self._demand(len(content) % _POINT == 0, "masked ids of a wrong length")
-        elif kind == MessageKind.ROLL:
-            self._demand(
-                set(json.loads(content)) == {"records", "label"},
-                "a roll that says more than it may",
-            )
-        elif kind == MessageKind.LABEL:
-            self._column(content, "", self._agreement.model.label.attribute)
-        elif kind == MessageKind.PLAIN:
-            self._column(content, self._plain.pop(0))
-        elif kind == MessageKind.BATCH:
-            self._batch(content)
-        elif kind == MessageKind.KEY:
-            self._demand(
-                len(content) == 32 and self._agreement.model.joining.name == "keyed",
-                "a key that none needs",
-            )
-        elif kind == MessageKind.SEAL:
-            self._demand(len(content) == 32, "a seal of a wrong length")
-        elif kind == MessageKind.END:
-            self._demand(not content, "an end that says something")
-        elif kind == MessageKind.BIDS:
-            self._demand(self._agreement.model.maximum.name == "clear", "bids in the clear")
-
-    def _column(self, content: bytes, sent_name: str, name: str | None = None) -> None:
-        """The published values of a column, row by row."""
-        end = _LENGTH.size + _LENGTH.unpack_from(content)[0]
-        head, texts = json.loads(content[_LENGTH.size : end])
-        codes = _unpacked(content[end:], self._table.height, len(texts))
-        sent = pl.Series(texts, dtype=pl.String).gather(codes)
-        published = self._table[name or sent_name].fill_null("")
-        self._demand(
-            head == sent_name and bool((sent == published).all()),
-            "a column that is not published so",
-        )
-        self._containment.facts += self._table.height
-
-    def _batch(self, content: bytes) -> None:
-        numbers = np.frombuffer(content[: len(content) // 4 * 4], dtype="<u4").tolist()
-        steps = []
-        at = 1
-        for _ in range(numbers[0]):
-            attribute, lo, hi, children = numbers[at : at + 4]
-            steps.append((attribute, lo, hi, numbers[at + 4 : at + 4 + children]))
-            at += 4 + children
-        content = content[4 * at :]
-        made = {(j, *span) for j, lo, hi, starts in steps for span in _children(hi, starts)}
-        for attribute, lo, hi, _ in [step for step in steps if step[:3] not in made]:
-            domain = self._agreement.domains[attribute]
-            self._demand(
-                self._agreement.owner_of(domain.name) == self._sender,
-                "a step on another party's attribute",
-            )
-            rows = self._rows.pop((attribute, lo, hi))
-            inside = [s for s in steps if s[0] == attribute and lo <= s[1] and s[2] <= hi]
-            starts = sorted({start for step in inside for start in step[3]})
-            spans = _children(hi, starts)
-            size = -(-len(rows) * max(len(spans) - 1, 0).bit_length() // 8)
-            codes = _unpacked(content[:size], len(rows), len(spans))
-            content = content[size:]
-            nodes = np.array(spans)[codes]
-            final = self._final[attribute][rows]
-            contained = (nodes[:, 0] <= final[:, 0]) & (final[:, 1] <= nodes[:, 1])
-            self._demand(
-                bool(contained.all()),
-                f"{int((~contained).sum())} rows of '{domain.name}' more than is published",
-            )
-            self._containment.facts += len(rows)
-            for c, span in enumerate(spans):
-                self._rows[attribute, span[0], span[1]] = rows[codes == c]
-        self._demand(not content, "bytes after the end of a batch")
-
-    def _demand(self, holds: bool, what: str) -> None:
-        if not holds:
-            self._containment.wrong.append(f"{self._sender}: sent {what}")
-
-
-def _children(hi: int, starts: list[int]) -> list[tuple[int, int]]:
-    return [(lo, end - 1) for lo, end in zip(starts, [*starts[1:], hi + 1], strict=True)]
-
-
-def _unpacked(packed: bytes, rows: int, values: int) -> np.ndarray:
-    """Codes of as few bits as `values` need; raises ValueError where the length is wrong."""
-    bits = max(values - 1, 0).bit_length()
-    if values > 1 << 16:
-        codes = np.frombuffer(packed, dtype="<u4").astype(np.int64)
-    elif len(packed) != -(-rows * bits // 8):
-        raise ValueError("length")
-    else:
-        planes = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=rows * bits).reshape(
-            rows, bits
-        )
-        codes = (planes.astype(np.int64) << np.arange(bits)).sum(axis=1)
-    if len(codes) != rows or (rows and int(codes.max()) >= values):
-        raise ValueError("codes")
-    return codes
-
-
-def _spans(domain: Domain, column: pl.Series) -> np.ndarray:
-    """First and last cell of every published text; (n, 2)."""
-    texts = column.unique().to_list()
-    spans = {text: domain.span(text) for text in texts}
-    return np.array([spans[text] for text in column.to_list()]).reshape(-1, 2)
+def _records(content: bytes) -> Iterator[Message]:
+    """The records of a file, without the last one; raises ValueError where that is not right."""
+    at = 0
+    while True:
+        receiver, kind, length = _RECORD.unpack_from(content, at)
+        start, at = at, at + _RECORD.size + length
+        if at > len(content):
+            raise ValueError
+        if kind == _END:
+            if content[start + _RECORD.size :] != hashlib.sha256(content[:start]).digest():
+                raise ValueError
+            return
+        yield receiver.rstrip(b"\0").decode(), kind, content[at - length : at]

@@ -1,0 +1,205 @@
+"""Completeness: a fusion's transcript has every message that must have been sent, and no other.
+
+How many there are and how long they are follows from public counts: the records that every owner
+announced, the people in common, and the rounds, which are the batches and the last one without a
+winner. It shares no code with the parties.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from shoal.connectors.party.messages import MessageKind
+from shoal.policy.agreement import Agreement
+
+Said = dict[tuple[str, str], list[tuple[int, bytes]]]  # by sender and receiver: kind and content
+_POINT = 32  # bytes, as of a seal and a key
+_HEAD = 8  # bytes: the length before a long message
+_KEYS = b"K"  # how a secure round's message begins that belongs to no round
+_ONE_LENGTH = (
+    MessageKind.MASKED,
+    MessageKind.GATHERED,
+    MessageKind.COMMON,
+    MessageKind.KEY,
+    MessageKind.SEAL,
+    MessageKind.END,
+    MessageKind.BYE,  # is not journaled, so none is here
+)
+
+
+def missing_or_more(agreement: Agreement, people: int, said: Said) -> list[str]:
+    """What of all that must have been said is missing, or was said too often; one line each."""
+    rolls, findings = _rolls(agreement, people, said)
+    if findings:
+        return findings
+    return [
+        *_by_length(agreement, rolls, people, said),
+        *_labels(agreement, rolls, said),
+        *_equal_to_all(agreement, said),
+        *_rounds(agreement, said),
+    ]
+
+
+def _of_kind(messages: list[tuple[int, bytes]], kind: MessageKind) -> list[bytes]:
+    return [content for other, content in messages if other == kind]
+
+
+def _between_owners(agreement: Agreement) -> Iterator[tuple[str, str]]:
+    for sender in agreement.owners:
+        for receiver in agreement.owners:
+            if sender != receiver:
+                yield sender, receiver
+
+
+def _rolls(
+    agreement: Agreement, people: int, said: Said
+) -> tuple[dict[str, Mapping[str, int]], list[str]]:
+    """The roll of every owner; and what is wrong with it."""
+    rolls: dict[str, Mapping[str, int]] = {}
+    findings = []
+    for sender, receiver in _between_owners(agreement):
+        contents = _of_kind(said[sender, receiver], MessageKind.ROLL)
+        first = said[sender, receiver][:1]
+        try:
+            roll = json.loads(contents[0])
+            fits = type(roll["records"]) is int and type(roll["label"]) is bool
+            fits = fits and roll["records"] >= people and rolls.setdefault(sender, roll) == roll
+        except (ValueError, LookupError, TypeError, RecursionError):
+            fits = False
+        if not fits or len(contents) > 1 or first != [(MessageKind.ROLL, contents[0])]:
+            findings.append(f"{sender} to {receiver}: not one roll, at the beginning")
+    return rolls, findings
+
+
+def _by_length(
+    agreement: Agreement, rolls: Mapping[str, Mapping[str, int]], people: int, said: Said
+) -> list[str]:
+    """Kinds of which every channel has a number of bytes that is known, and most have none."""
+    expected = _expected(agreement, rolls, people)
+    findings = []
+    for (sender, receiver), messages in said.items():
+        for kind in _ONE_LENGTH:
+            contents = _of_kind(messages, kind)
+            size = expected.get((sender, receiver, kind))
+            found = sum(map(len, contents)) if contents else None
+            if size == 0 and kind == MessageKind.MASKED:
+                size = None  # no chunk of nobody
+            if found != size:
+                findings.append(
+                    f"{sender} to {receiver}: {found or 0} bytes of '{kind.name.lower()}', where"
+                    f" {size or 0} belong"
+                )
+            if kind in (MessageKind.SEAL, MessageKind.END, MessageKind.KEY) and len(contents) > 1:
+                findings.append(f"{sender} to {receiver}: '{kind.name.lower()}' more than once")
+    return findings
+
+
+def _expected(
+    agreement: Agreement, rolls: Mapping[str, Mapping[str, int]], people: int
+) -> dict[tuple[str, str, MessageKind], int]:
+    """Bytes by sender, receiver and kind; what is not here must not be."""
+    owners, collector = agreement.owners, agreement.collector
+    is_keyed = agreement.model.joining.name == "keyed"
+    expected = {}
+    for place, owner in enumerate(owners):
+        following = owners[(place + 1) % len(owners)]
+        if not is_keyed and following != owner:
+            everybody = sum(roll["records"] for roll in rolls.values())
+            expected[owner, following, MessageKind.MASKED] = _POINT * everybody
+        if len(owners) == 1 and collector == owner:
+            continue
+        if owner != collector:
+            records = rolls[owner]["records"] if owner in rolls else 0
+            expected[owner, collector, MessageKind.GATHERED] = _HEAD + _POINT * records
+            expected[collector, owner, MessageKind.COMMON] = _HEAD + _POINT * people
+        if is_keyed and owner != owners[0]:
+            expected[owners[0], owner, MessageKind.KEY] = _POINT
+    for sender, receiver in _between_owners(agreement):
+        expected[sender, receiver, MessageKind.SEAL] = _POINT
+    if agreement.model.helper is not None:
+        expected[owners[0], agreement.model.helper.name, MessageKind.END] = 0
+    return expected
+
+
+def _labels(agreement: Agreement, rolls: Mapping[str, Mapping[str, int]], said: Said) -> list[str]:
+    """The first owner who has the label sends it to all other owners, and nobody else does."""
+    first = next((owner for owner in agreement.owners if rolls.get(owner, {}).get("label")), None)
+    return [
+        f"{sender} to {receiver}: "
+        + ("no label" if sender == first else "a label, which another party sends")
+        for sender, receiver in _between_owners(agreement)
+        if bool(_of_kind(said[sender, receiver], MessageKind.LABEL)) != (sender == first)
+    ]
+
+
+def _equal_to_all(agreement: Agreement, said: Said) -> list[str]:
+    """What an owner says to all other owners is the same; and all seal the same table, last."""
+    findings = []
+    seals = set()
+    for sender, receiver in _between_owners(agreement):
+        messages = said[sender, receiver]
+        other = next(name for name in agreement.owners if name != sender)
+        seals.update(_of_kind(messages, MessageKind.SEAL))
+        spoken = [kind for kind, _ in messages if kind != MessageKind.SHARES]
+        if spoken[-1:] != [MessageKind.SEAL]:
+            findings.append(f"{sender} to {receiver}: does not end with a seal")
+        findings += [
+            f"{sender} to {receiver}: another '{kind.name.lower()}' than to {other}"
+            for kind in (MessageKind.LABEL, MessageKind.BATCH, MessageKind.PLAIN, MessageKind.BIDS)
+            if _of_kind(messages, kind) != _of_kind(said[sender, other], kind)
+        ]
+    return [*findings, *(["the owners sealed different tables"] if len(seals) > 1 else [])]
+
+
+def _rounds(agreement: Agreement, said: Said) -> list[str]:
+    """Whether every round was computed: by shares of all who compute, or by bids in the clear."""
+    owners = agreement.owners
+    if len(owners) == 1:
+        return []
+    batches = [
+        len(_of_kind(said[owner, next(o for o in owners if o != owner)], MessageKind.BATCH))
+        for owner in owners
+    ]
+    rounds = sum(batches) + 1
+    findings = []
+    is_clear = agreement.model.maximum.name == "clear"
+    for (sender, receiver), messages in said.items():
+        bids = len(_of_kind(messages, MessageKind.BIDS))
+        if bids != (rounds if is_clear and {sender, receiver} <= set(owners) else 0):
+            findings.append(f"{sender} to {receiver}: {bids} bids in {rounds} rounds")
+        shares = _of_kind(messages, MessageKind.SHARES)
+        computes = not is_clear and {sender, receiver} <= set(agreement.computing)
+        is_whole = not shares
+        if computes:
+            keys = _sessions(agreement, sender, receiver, said)
+            is_whole = _is_whole(shares, rounds, keys, sender not in owners)
+        if not is_whole:
+            findings.append(f"{sender} to {receiver}: not the shares of {rounds} rounds")
+    return findings
+
+
+def _sessions(agreement: Agreement, one: str, other: str, said: Said) -> int:
+    """In how many sessions two parties computed: in each the first one sends keys."""
+    first, second = sorted((one, other), key=agreement.computing.index)
+    shares = _of_kind(said[first, second], MessageKind.SHARES)
+    return sum(share.startswith(_KEYS) for share in shares)
+
+
+def _is_whole(shares: list[bytes], rounds: int, sessions: int, is_helper: bool) -> bool:
+    """Whether the lengths are those of so many rounds, which are all computed alike.
+
+    A helper has begun one more when it hears that there is none. After a break, rounds are
+    computed again, and how far the broken one went is not known.
+    """
+    lengths = Counter(len(share) for share in shares if not share.startswith(_KEYS))
+    if not sessions or not lengths:
+        return False
+    if sessions > 1:
+        return sum(lengths.values()) >= rounds
+    for count in lengths.values():
+        begun = count % rounds
+        if count < rounds or begun > (count // rounds if is_helper else 0):
+            return False
+    return True
