@@ -222,6 +222,8 @@ def test_what_a_party_may_not_say_ends_the_run_and_is_not_journaled(pair, said, 
     assert len(right._journal) == len(said) - 1
     with pytest.raises(PartyError, match=r"^party 'left'"):
         right.check()
+    with pytest.raises(PartyError, match="party 'right': refuses a message of this party"):
+        left.receive("right", MessageKind.LABEL)
 
 
 @pytest.mark.parametrize("greeting", [b"\xff\xfe", b"[" * 50_000, b"[" + b"0," * (1 << 20) + b"0]"])

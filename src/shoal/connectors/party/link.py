@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from shoal.connectors.party.journal import Journal
@@ -159,7 +160,6 @@ class PartyLink:
             stream.cancel()
 
     def _open(self, session: str) -> None:
-        ok = self._endpoint.grpc.StatusCode.OK
         with self._state:
             self._opened = session
             self._resend_from = self._sessions.begin(session)
@@ -168,15 +168,26 @@ class PartyLink:
             self._streams = {}
             for name, outbox in self._outbox.items():
                 stream = self._endpoint.stream(name, "Talk", _sent_from(outbox), session)
-                stream.add_done_callback(
-                    lambda ended: None if ended.code() == ok else self._sessions.lose(session)
-                )
+                stream.add_done_callback(partial(self._end_stream, name, session))
                 self._streams[name] = stream
             self._sessions.confirm(session)
             early = [entry[1:] for entry in self._early_shares if entry[0] == session]
             self._early_shares = []
         for sender, content in early:
             self.on_shares(sender, content)
+
+    def _end_stream(self, name: str, session: str, stream: Any) -> None:
+        """What the end of a stream means: nothing, a refusal, or a channel that broke."""
+        status = self._endpoint.grpc.StatusCode
+        if stream.code() == status.FAILED_PRECONDITION and not self._sessions.leaving:
+            self._sessions.fail(
+                PartyError(
+                    f"party '{name}': refuses a message of this party, and says why on its side;"
+                    " run the same version everywhere"
+                )
+            )
+        elif stream.code() != status.OK:
+            self._sessions.lose(session)
 
     # Sending
 
