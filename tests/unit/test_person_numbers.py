@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,7 @@ import yaml
 import shoal as library
 from shoal.data.person_numbers import is_named_as_number, person_numbers
 from shoal.data.table import Table
+from shoal.data.warnings import ReleaseWarning
 from shoal.samples import patients, purchases, wearables
 
 
@@ -164,3 +166,27 @@ def test_policy_init_proposes_the_subject_and_asks(twice):
     assert yaml.safe_load(text)["attributes"]["fallnr"] == {"role": "subject"}
     (line,) = [line for line in text.splitlines() if "fallnr" in line]
     assert line.endswith("the people that k counts, removed; does it number people?")
+
+
+def test_the_certificate_and_python_say_it_too(twice):
+    policy = {
+        "version": 1,
+        "attributes": {
+            "fallnr": {"role": "quasi", "type": "number", "domain": [5000, 5200]},
+            "sex": {"role": "quasi"},
+            "born": {"role": "plain"},
+            "ward": {"role": "plain"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 5}],
+        "method": {"name": "mondrian"},
+    }
+    with pytest.warns(ReleaseWarning, match="if it numbers people") as caught:
+        done = library.publish(twice, policy)
+    assert [one.message.code for one in caught] == ["people-assumed"]
+    assert done.certificate["warnings"] == [
+        {"code": "people-assumed", "text": str(person_numbers(Table(twice))[0])}
+    ]
+    policy["attributes"]["fallnr"] = {"role": "subject"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert library.publish(twice, policy).certificate["warnings"] == []

@@ -13,6 +13,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
+from shoal.cli.warnings import show_warnings
 from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
 
@@ -149,6 +150,7 @@ def audit(
             progress("drawing the report")
             write_audit_report(result, asked, report)
     certificate = result.certificate
+    show_warnings(certificate)
     for caveat in _caveats(result, original, trace):
         print(f"shoal: {caveat}", file=sys.stderr)
     if as_json:

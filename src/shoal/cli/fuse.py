@@ -10,6 +10,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
+from shoal.cli.warnings import show_warnings
 from shoal.errors import InputError
 from shoal.reports.text import fusion_summary
 
@@ -69,6 +70,7 @@ def fuse(
         raise SystemExit(130) from None
     if signer is not None:
         signer.sign(f"{output}.certificate.json")
+    show_warnings(certificate)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:

@@ -10,6 +10,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
+from shoal.cli.warnings import show_warnings
 from shoal.errors import InputError
 from shoal.reports.text import summary
 
@@ -69,8 +70,7 @@ def publish(
 
             progress("drawing the report")
             write_report(outcome, asked, report)
-    for evidence in outcome.unnumbered:
-        print(f"shoal: {evidence}", file=sys.stderr)
+    show_warnings(outcome.certificate)
     if as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)
     elif not quiet and output != "-":

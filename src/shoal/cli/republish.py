@@ -14,6 +14,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
+from shoal.cli.warnings import show_warnings
 from shoal.errors import ShoalError
 from shoal.reports.text import prospect_text, summary
 
@@ -83,6 +84,8 @@ def republish(
                 write_history_report(audit_ledger(ledger), report)
     if done.unfinished:  # also under --quiet: somebody has to make room
         print(f"shoal: {done.unfinished}", file=sys.stderr)
+    if done.certificate is not None:
+        show_warnings(done.certificate)
     if as_json and done.certificate is not None:
         typer.echo(done.certificate.to_json(), nl=False)
     if quiet:

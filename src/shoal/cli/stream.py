@@ -9,6 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import shown
+from shoal.cli.warnings import show_warnings
 from shoal.errors import InputError
 from shoal.reports.text import summary
 
@@ -129,6 +130,7 @@ def stream(
             raise
         typer.echo("shoal: stopped; the same command resumes from there", err=True)
         raise SystemExit(130) from None
+    show_warnings(certificate)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet and output != "-":

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.data.regular_files import require_regular
+from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 
 SCHEMA = "shoal.certificate/1"
@@ -63,8 +64,18 @@ class Certificate(Mapping[str, Any]):
             count == 0 for count in self._content.get("faults", {}).values()
         )
 
+    @property
+    def warnings(self) -> tuple[ReleaseWarning, ...]:
+        """What its readers must know although every promise holds."""
+        stated = self._content.get("warnings") or []
+        return tuple(ReleaseWarning(one["code"], one["text"]) for one in stated)
+
     def extended(self, **more: Any) -> Certificate:
         return Certificate({**self._content, **more})
+
+    def warned(self, *more: ReleaseWarning) -> Certificate:
+        """The same with more warnings behind its own."""
+        return self.extended(warnings=[one.report() for one in (*self.warnings, *more)])
 
     def to_json(self) -> str:
         return json.dumps(self._content, indent=2, allow_nan=False) + "\n"

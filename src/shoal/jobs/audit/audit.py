@@ -181,6 +181,7 @@ def measure(
             "max": int(people.max()) if len(people) else None,
         },
         "promises": promises,
+        "warnings": [],
         "utility": {name: scores[name] for name in scores if name not in _RISK},
         "risk": {name: scores[name] for name in scores if name in _RISK},
         "input": None,

@@ -7,6 +7,7 @@ read > bind > encode > partition > repair > recode > write > read back > audit >
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,11 @@ from shoal.connectors.outputs import (
     remove_uncommitted_certificate,
 )
 from shoal.data.certificate import Certificate
-from shoal.data.person_numbers import Evidence, person_numbers
+from shoal.data.person_numbers import person_numbers
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table
+from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.audit.audit import measure
 from shoal.jobs.audit.verdict import require_kept
@@ -55,8 +57,6 @@ class Outcome:
     certificate: Certificate
     release: Release
     draft: RecodedDraft
-    # columns that may number people, where the policy has no subject
-    unnumbered: tuple[Evidence, ...] = ()
 
 
 def publish(
@@ -72,14 +72,20 @@ def publish(
     Every promise of the policy holds on `data`, measured on its cells; raises InputError,
     InfeasibleError or PromiseError and returns nothing otherwise. plan: a file; the plan in it is
     applied if it exists, else the one that was found is saved there. explain: why, in the
-    certificate. Both are for methods of global recoding.
+    certificate. Both are for methods of global recoding. What the certificate warns about is a
+    `ReleaseWarning` as well.
     """
     started = time.process_time()
     policy = Policy.of(policy)
-    draft = prepare(table_of(frame), policy, progress, _existing(plan, policy, explain), explain)
+    table = table_of(frame)
+    assumed = _people_assumed(table, policy)
+    draft = prepare(table, policy, progress, _existing(plan, policy, explain), explain)
     certificate, release = _measured(Table(draft.frame), draft, policy, progress, started)
+    certificate = certificate.warned(*assumed)
     require_kept(certificate, WITHHELD)
     _save_plan(draft, plan)
+    for warning in certificate.warnings:
+        warnings.warn(warning, stacklevel=2)
     return Publication(like(frame, draft.frame), certificate, release.classes.labels)
 
 
@@ -105,7 +111,7 @@ def publish_file(
     source = files.read(input_path, policy.audited_columns)
     table, digest = Table(source.frame), source.sha256
     del source
-    unnumbered = tuple(person_numbers(table)) if policy.subject is None else ()
+    assumed = _people_assumed(table, policy)
     draft = prepare(table, policy, progress, known, explain)
     del table  # the quasi-identifiers' cells are no longer needed
     with remove_uncommitted_certificate(output_path), files.atomic_write(output_path) as path:
@@ -116,13 +122,20 @@ def publish_file(
         certificate, release = _measured(Table(written.frame), draft, policy, progress, started)
         certificate = certificate.extended(
             input={"sha256": digest}, output={"sha256": written.sha256}
-        )
+        ).warned(*assumed)
         require_kept(certificate, WITHHELD)
         _save_plan(draft, plan)
         if output_path != files.STANDARD:
             with files.atomic_write(certificate_path(output_path)) as proof:
                 proof.write_text(certificate.to_json())
-    return Outcome(certificate, release, draft, unnumbered)
+    return Outcome(certificate, release, draft)
+
+
+def _people_assumed(table: Table, policy: Policy) -> list[ReleaseWarning]:
+    """Columns that seem to number people, where every record is taken to be its own person."""
+    if policy.subject is not None:
+        return []
+    return [ReleaseWarning(PEOPLE_ASSUMED, str(evidence)) for evidence in person_numbers(table)]
 
 
 def _existing(path: str | Path | None, policy: Policy, explain: bool) -> Plan | None:

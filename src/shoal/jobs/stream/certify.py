@@ -58,6 +58,7 @@ def release_by_release(policy: Policy, gate: Gate) -> dict[str, Any]:
         "subjects": None,
         "classes": {"count": None, "min": gate.least, "mean": None, "max": None},
         "promises": promises,
+        "warnings": [],
         "utility": {"gcp": gate.loss / gate.rows if gate.rows else None},
         "risk": {"prosecutor_max": 1 / gate.least if gate.least else None},
         "measured": "release by release",

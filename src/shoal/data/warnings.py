@@ -1,0 +1,19 @@
+"""What a reader must know about a release although every promise holds on it."""
+
+from __future__ import annotations
+
+PEOPLE_ASSUMED = "people-assumed"
+TOGETHER_BELOW = "together-below-k"
+WITHHELD_FEW = "withheld-few"
+
+
+class ReleaseWarning(UserWarning):
+    """A sentence with a code that programs can rely on; holds no value of the data."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code, self.text = code, text
+
+    def report(self) -> dict[str, str]:
+        """As a certificate states it."""
+        return {"code": self.code, "text": self.text}
