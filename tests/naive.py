@@ -373,3 +373,24 @@ def risks(labels, subjects):
     sizes = [k_measured(labels, subjects, which) for which in set(labels) - {-1}]
     everyone = [1 / size for size in sizes for _ in range(size)]
     return max(everyone), sum(everyone) / len(everyone)
+
+
+# ----- rows that show nothing
+
+
+def is_starred(row, quasi, mark="*"):
+    return all(row[name] == mark for name in quasi)
+
+
+def classes_by_cells(rows, quasi, sensitive, mark="*"):
+    """The class of each row, -1 where it is withheld: starred, as are its sensitive cells, while
+    some other row shows something. rows: dicts.
+    """
+    starred = [is_starred(row, quasi, mark) for row in rows]
+    hidden = all(row[name] == mark for row in rows if is_starred(row, quasi) for name in sensitive)
+    withheld = hidden and not all(starred)
+    number, labels = {}, []
+    for row, star in zip(rows, starred, strict=True):
+        cells = tuple(row[name] for name in quasi)
+        labels.append(-1 if star and withheld else number.setdefault(cells, len(number)))
+    return labels

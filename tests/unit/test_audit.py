@@ -145,10 +145,11 @@ def test_column_order_changes_nothing(published, policy, original):
     }
 
 
-def test_suppressed_rows_are_no_class(policy, published):
-    starred = changed(published.data, 0, **dict.fromkeys(QUASI, "*"))
+def test_withheld_rows_are_no_class(policy, published):
+    hidden = [name for name in ("disease", "charge") if name in published.data.columns]
+    starred = changed(published.data, 0, **dict.fromkeys([*QUASI, *hidden], "*"))
     certificate = shoal.audit(starred, policy)
-    assert certificate["records"]["suppressed"] == 1
+    assert certificate["records"]["suppressed"] == certificate["records"]["withheld"] == 1
     assert certificate["classes"]["count"] <= published.certificate["classes"]["count"]
 
 
@@ -258,7 +259,8 @@ def test_a_class_that_shows_nothing_but_marks_is_measured_like_any_other():
     }
     planted = pl.DataFrame({"town": ["*"] * 4 + ["z"] * 2, "ill": frame["ill"]})
     certificate = shoal.audit(planted, content, frame)
-    assert certificate["records"]["suppressed"] == 0
+    assert certificate["records"]["withheld"] == 0
+    assert certificate["records"]["suppressed"] == 4
     assert certificate["classes"]["count"] == 2
     assert not certificate.holds
 

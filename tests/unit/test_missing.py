@@ -50,8 +50,13 @@ def test_suppress_the_record_stays_and_shows_the_mark_everywhere():
     published = shoal.publish(frame, policy("suppress"))
     assert published.data.select("age", "town").rows()[3:] == [("*", "*")] * 3
     assert published.data["ill"].to_list() == frame["ill"].to_list()
-    assert published.certificate["records"] == {"in": 6, "out": 6, "suppressed": 3}
-    assert published.classes.tolist() == [0, 0, 0, -1, -1, -1]
+    assert published.certificate["records"] == {
+        "in": 6,
+        "out": 6,
+        "suppressed": 3,
+        "withheld": 0,
+    }
+    assert published.classes.tolist() == [0, 0, 0, 1, 1, 1]
 
 
 def test_suppress_too_few_to_hide_among_each_other_withhold_their_sensitive_values():

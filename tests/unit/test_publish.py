@@ -36,7 +36,12 @@ def test_every_method_publishes_the_sample_and_keeps_the_promises(
     assert certificate.holds
     assert certificate["faults"] == {"uncovered": 0, "changed": 0}
     assert certificate["classes"]["min"] >= 10
-    assert certificate["records"] == {"in": 600, "out": 600, "suppressed": 0}
+    assert certificate["records"] == {
+        "in": 600,
+        "out": 600,
+        "suppressed": 0,
+        "withheld": 0,
+    }
     assert published.data.columns == ["age", "sex", "zip", "education", "disease", "charge", "ward"]
 
 

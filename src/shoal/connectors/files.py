@@ -58,6 +58,11 @@ def format_of(path: str) -> str:
     raise InputError(f"file '{path}': unknown format; use one of {', '.join(FORMATS)}")
 
 
+def is_typed(kind: str) -> bool:
+    """Whether a format keeps numbers and no value apart from text."""
+    return kind in (".parquet", ".arrow", ".jsonl")
+
+
 def read(path: str, categorical: Collection[str] = (), *, allow_empty: bool = False) -> SourceFile:
     """The table in a file, or on standard input for `-`; raises InputError where it is wrong.
 

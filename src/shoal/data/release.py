@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -63,11 +64,13 @@ class PublishedColumn:
 class Release:
     """What was published, measured class by class.
 
-    classes: equal published quasi-identifiers are one class; suppressed records are in none.
+    classes: equal published quasi-identifiers are one class; withheld records are in none.
     columns: the quasi-identifiers. asked_k: the policy's k, None without a k-anonymity promise.
     label: (n,) integer class label for the classification metric, or None.
     originals: the true value of each numeric quasi-identifier, (n,) float64 with NaN where missing,
         aligned with the published records; empty where the original is not at hand.
+    starred: (n,) bool, records that show the suppression mark in every quasi-identifier; if they
+        are a class, it is the last. None where those in no class are all of them.
     """
 
     columns: tuple[PublishedColumn, ...]
@@ -75,19 +78,34 @@ class Release:
     required_k: int | None = None
     label: np.ndarray | None = None
     originals: dict[str, np.ndarray] = field(default_factory=dict)
+    starred: np.ndarray | None = None
 
     @property
     def records(self) -> int:
         return len(self.classes.labels)
 
     @cached_property
-    def suppressed(self) -> int:
+    def withheld(self) -> int:
+        """Records that are in no class."""
         return int((self.classes.labels < 0).sum())
 
     @cached_property
+    def suppressed(self) -> int:
+        """Records that show nothing in the quasi-identifiers, be they a class or withheld."""
+        return self.withheld if self.starred is None else int(self.starred.sum())
+
+    @cached_property
+    def shown(self) -> Classes:
+        """The classes whose members show something: what measures of loss are about."""
+        if self.suppressed == self.withheld:
+            return self.classes
+        labels = np.where(self.starred, np.int32(-1), self.classes.labels)
+        return replace(self.classes, labels=labels, count=self.classes.count - 1, population={})
+
+    @cached_property
     def cell_counts(self) -> dict[str, np.ndarray]:
-        """By attribute, how many records in a class show each distinct cell; (cells,) int64."""
-        kept = None if not self.suppressed else self.classes.labels >= 0
+        """By attribute, how many records that show something show each cell; (cells,) int64."""
+        kept = None if not self.suppressed else self.shown.labels >= 0
         return {
             column.name: np.bincount(
                 column.codes if kept is None else column.codes[kept], minlength=len(column.cells)
@@ -102,9 +120,9 @@ class Release:
         A suppressed record shows nothing about itself, so it is as good as the mean of all.
         Infinite or NaN where the numbers are beyond what a float holds.
         """
-        labels, count = self.classes.labels, self.classes.count
+        labels, count = self.shown.labels, self.shown.count
         places = np.where(labels >= 0, labels, count) if self.suppressed else labels.astype(np.intp)
-        sizes = np.append(self.classes.sizes, self.suppressed)
+        sizes = np.append(self.shown.sizes, self.suppressed)
         with np.errstate(over="ignore", invalid="ignore"):
             return {
                 name: _squared_error(values, places, sizes)
@@ -198,22 +216,42 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
     )
 
 
-def is_suppressed(columns: tuple[PublishedColumn, ...], mark: str) -> np.ndarray:
+def is_starred(columns: tuple[PublishedColumn, ...], mark: str) -> np.ndarray:
     """(n,) bool, records that show the suppression mark in every quasi-identifier."""
     records = len(columns[0].codes)
     if any(mark not in column.cells for column in columns):
         return np.zeros(records, dtype=bool)
-    suppressed = np.ones(records, dtype=bool)
+    starred = np.ones(records, dtype=bool)
     for column in columns:
-        suppressed &= column.codes == column.cells.index(mark)
-    return suppressed
+        starred &= column.codes == column.cells.index(mark)
+    return starred
+
+
+def is_withheld(
+    frame: pl.DataFrame, sensitive: Sequence[str], starred: np.ndarray, mark: str
+) -> bool:
+    """Whether the starred records are in no class: they show no sensitive value, and others do.
+
+    sensitive: columns of which they must show the mark, or nothing where cells are not text. Where
+    every record is starred, all of them are one class.
+    """
+    if not starred.any() or starred.all():
+        return False
+    rows = pl.Series(starred)
+    return all(_shows_nothing(frame[name].filter(rows), mark) for name in sensitive)
+
+
+def _shows_nothing(cells: pl.Series, mark: str) -> bool:
+    if cells.dtype in (pl.String, pl.Categorical, pl.Enum):
+        return bool((cells.cast(pl.String) == mark).fill_null(False).all())
+    return cells.null_count() == len(cells)
 
 
 def label_classes(
-    columns: tuple[PublishedColumn, ...], suppressed: np.ndarray
+    columns: tuple[PublishedColumn, ...], left_out: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """Class of every record, and how many there are: equal cells are one class."""
-    key = np.zeros(len(suppressed), dtype=np.int64)
+    """Class of every record, -1 where left out, and how many there are: equal cells are one."""
+    key = np.zeros(len(left_out), dtype=np.int64)
     room = 1
     for column in columns:
         cells = len(column.cells)
@@ -223,10 +261,10 @@ def label_classes(
         key *= cells
         key += column.codes
         room *= cells
-    # suppressed records get the least key of all, and so rank 1 if there are any
-    key[suppressed] = -1
+    # records that are left out get the least key of all, and so rank 1 if there are any
+    key[left_out] = -1
     labels = pl.Series(key).rank("dense").to_numpy().astype(np.int32)
-    labels -= 2 if suppressed.any() else 1
+    labels -= 2 if left_out.any() else 1
     return labels, int(labels.max()) + 1 if len(labels) else 0
 
 

@@ -17,14 +17,11 @@ class Truth:
     """What the owner knows about the published records, in the order they were published.
 
     rows: (n,) row of the original behind each published record.
-    suppressed: (n,) bool, records of the original that are in no class; None where that is not
-        known.
     """
 
     original: Table
     encoded: EncodedTable
     rows: np.ndarray | None = None
-    suppressed: np.ndarray | None = None
 
     def aligned(self, values: np.ndarray) -> np.ndarray:
         """Values of the original's records, by published record."""
@@ -55,18 +52,6 @@ class Truth:
             else column.with_values(self.values(encoded), _domain_width(encoded))
             for column, encoded in zip(columns, self.encoded.attributes, strict=True)
         )
-
-    def may_be_suppressed(self, marked: np.ndarray, recodes_globally: bool) -> np.ndarray:
-        """(n,) bool, published records that may be in no class.
-
-        marked: those that show the suppression mark everywhere.
-        """
-        if self.suppressed is not None:
-            return self.aligned(self.suppressed)
-        if recodes_globally and not marked.all():
-            # such a method suppresses what would be too small a class
-            return np.ones(len(marked), dtype=bool)
-        return self.aligned(self.encoded.suppressed)
 
 
 def _domain_width(encoded: EncodedAttribute) -> float:

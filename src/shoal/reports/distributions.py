@@ -100,7 +100,7 @@ def distributions(
     if truth is not None:
         owners = _owners(truth.encoded.subjects)
         counts = [Counts.of(encoded, owners) for encoded in truth.encoded.attributes]
-    kept = release.classes.labels >= 0
+    kept = release.shown.labels >= 0
     found = []
     for attribute, column, count in zip(attributes, release.columns, counts, strict=True):
         shown = np.bincount(column.codes[kept], minlength=len(column.cells)).astype(np.float64)

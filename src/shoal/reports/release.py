@@ -222,7 +222,7 @@ def _losses(measured: Measured) -> dict[str, float | None]:
 
 def _attribute(measured: Measured, attribute: Attribute, column: PublishedColumn) -> dict[str, Any]:
     """One quasi-identifier in the table of losses."""
-    kept = measured.release.classes.labels >= 0
+    kept = measured.release.shown.labels >= 0
     shown = np.bincount(column.codes[kept], minlength=len(column.cells))
     records = max(measured.release.records, 1)
     mark = np.isneginf(column.lo)

@@ -10,7 +10,7 @@ import polars as pl
 
 from shoal.data.classes import Classes
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.release import Release, is_suppressed, label_classes, read_columns
+from shoal.data.release import Release, is_starred, label_classes, read_columns
 from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.table import Table
 from shoal.protocols import Metric
@@ -54,8 +54,7 @@ def _release(ages: np.ndarray, towns: np.ndarray, kept: np.ndarray) -> Release:
     frame = pl.DataFrame(cells, schema={"age": pl.String, "town": pl.String})
     columns, findings = read_columns(Table(frame), Schema(attributes))
     assert not findings, findings
-    suppressed = is_suppressed(columns, "*")
-    labels, count = label_classes(columns, suppressed)
+    labels, count = label_classes(columns, is_starred(columns, "*"))
     return Release(columns, Classes(labels, count))
 
 

@@ -22,6 +22,6 @@ class AverageClassSize(Metric):
     name: ClassVar[str] = "average_class_size"
 
     def score(self, release: Release) -> float | None:
-        if release.required_k is None or not release.classes.count:
+        if release.required_k is None or not release.shown.count:
             return None
-        return float(release.classes.people().mean()) / release.required_k
+        return float(release.shown.people().mean()) / release.required_k

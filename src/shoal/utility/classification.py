@@ -25,7 +25,7 @@ class Classification(Metric):
     def score(self, release: Release) -> float | None:
         if release.label is None:
             return None
-        labels, values = release.classes.labels, release.label
+        labels, values = release.shown.labels, release.label
         if release.suppressed:
             labels, values = labels[labels >= 0], values[labels >= 0]
         return release.records - _majorities(labels, values)

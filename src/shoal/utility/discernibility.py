@@ -21,5 +21,5 @@ class Discernibility(Metric):
     name: ClassVar[str] = "discernibility"
 
     def score(self, release: Release) -> float | None:
-        sizes = release.classes.sizes
+        sizes = release.shown.sizes
         return int(np.dot(sizes, sizes)) + release.suppressed * release.records

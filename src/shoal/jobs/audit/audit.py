@@ -21,6 +21,7 @@ from shoal.connectors import files
 from shoal.connectors.frames import table_of
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import encode
+from shoal.data.people import UNKNOWN, people_key, unit
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.schema import Schema
@@ -29,8 +30,10 @@ from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.jobs.audit.downstream import downstream as downstream_of
 from shoal.jobs.audit.faults import faults
+from shoal.jobs.audit.promises import promise_reports
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.audit.reference import Measures
+from shoal.jobs.audit.warnings import withheld_few, withheld_people
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.version import VERSION
@@ -158,10 +161,11 @@ def measure(
     progress("reading the release")
     release = read_release(released, schema, policy, truth)
     progress("measuring the promises")
-    promises = _reports(policy, schema, release, released, measures)
+    promises = promise_reports(policy, schema, release, released, measures)
     progress("measuring utility and risk")
     scores = {name: metric().score(release) for name, metric in registry.metrics().items()}
-    people = release.classes.people()
+    sizes = release.classes.people()
+    people = people_key(policy.subject, _counts_people(released, policy.subject, truth))
     content: dict[str, Any] = {
         "shoal": VERSION,
         "verb": "audit",
@@ -171,17 +175,18 @@ def measure(
             "in": None if truth is None else truth.original.records,
             "out": release.records,
             "suppressed": release.suppressed,
+            "withheld": release.withheld,
         },
         "subjects": _subject_count(release),
-        "counted": "subjects" if _counts_people(released, policy.subject, truth) else "rows",
+        "people": people,
+        "counted": "rows" if people == UNKNOWN else "subjects",
         "classes": {
             "count": release.classes.count,
-            "min": int(people.min()) if len(people) else None,
-            "mean": float(people.mean()) if len(people) else None,
-            "max": int(people.max()) if len(people) else None,
+            "min": int(sizes.min()) if len(sizes) else None,
+            "mean": float(sizes.mean()) if len(sizes) else None,
+            "max": int(sizes.max()) if len(sizes) else None,
         },
         "promises": promises,
-        "warnings": [],
         "utility": {name: scores[name] for name in scores if name not in _RISK},
         "risk": {name: scores[name] for name in scores if name in _RISK},
         "input": None,
@@ -196,28 +201,17 @@ def measure(
         fault_counts["not_removed"] = len(kept)
     if truth is not None or kept:
         content["faults"] = fault_counts
-    return Certificate(content), release
-
-
-def _reports(
-    policy: Policy, schema: Schema, release: Release, released: Table, measures: Measures | None
-) -> list[dict[str, Any]]:
-    """Every promise as the certificate states it; t-closeness to the reference that is declared."""
-    models = policy.build_promises()
-    if measures is None:
-        close = [model for model in models if model.model == "t-closeness"]
-        if policy.reference_table is None or not close:
-            return [model.report(release.classes) for model in models]
-        measures = Measures(close, schema, policy.reference_table)
-    return [measures.report(model, release, released.frame) for model in models]
+    certificate = Certificate(content)
+    few = withheld_few(withheld_people(release), unit(certificate), policy.build_promises(), schema)
+    return certificate.warned(*few), release
 
 
 _RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")
 
 
 def _counts_people(released: Table, subject: str | None, truth: Truth | None) -> bool:
-    """Whether people are counted: it is known who they are, or every record is its own."""
-    return subject is None or truth is not None or subject in released.names
+    """Whether it is known who is behind each record."""
+    return truth is not None or subject in released.names
 
 
 def _subject_count(release: Release) -> int:

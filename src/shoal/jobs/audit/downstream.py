@@ -30,7 +30,7 @@ def downstream(release: Release, schema: Schema, truth: Truth | None, seed: int)
     measured: dict[str, Any] = {"records": len(chosen), "query_error": query_error(columns, seed)}
     if schema.label is not None:
         label = truth.aligned(truth.original.column(schema.label).codes)[chosen].astype(np.int64)
-        kept = release.classes.labels[chosen] >= 0
+        kept = release.shown.labels[chosen] >= 0
         measured |= {"label": schema.label, **prediction_errors(columns, label, kept, seed)}
     return measured
 

@@ -40,14 +40,15 @@ def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> d
     for published, encoded in zip(release.columns, truth.encoded.attributes, strict=True):
         uncovered |= ~cells_match_original(published, encoded, truth, release.classes)
     changed = np.zeros(release.records, dtype=bool)
+    starred = release.shown.labels < 0
     for attribute in schema.published:
         if attribute.role in (Role.SENSITIVE, Role.PLAIN):
             differs = _differing(attribute, released, truth)
             if differs.any():
                 shown = released.column(attribute.name)
                 star = np.array([cell in (schema.render.suppressed, "") for cell in shown.cells])
-                # a suppressed record may withhold its sensitive values, too
-                changed |= differs & ~(star[shown.codes] & (release.classes.labels < 0))
+                # a record that shows nothing else may hide its sensitive values, too
+                changed |= differs & ~(star[shown.codes] & starred)
     return {"uncovered": int(uncovered.sum()), "changed": int(changed.sum())}
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.data.covered_people import people_covered
-from shoal.data.release import Release, is_suppressed, label_classes, read_columns
+from shoal.data.release import Release, is_starred, is_withheld, label_classes, read_columns
 from shoal.data.schema import Schema
 from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table
@@ -24,12 +24,14 @@ def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth |
     findings = [*unreadable, *unfit]
     if findings:
         raise InputError.from_findings(findings)
-    suppressed = is_suppressed(columns, schema.render.suppressed)
+    mark, sensitive_names = schema.render.suppressed, [a.name for a in schema.sensitive]
+    starred = is_starred(columns, mark)
     if truth is not None:
         columns = truth.completed(columns)
-        # who was not suppressed but shows the mark everywhere is in a class like everybody else
-        suppressed &= truth.may_be_suppressed(suppressed, policy.recodes_globally)
-    labels, count = label_classes(columns, suppressed)
+    labels, count = label_classes(columns, starred)
+    if starred.any() and not is_withheld(released.frame, sensitive_names, starred, mark):
+        # by their cells alone, whatever made them: the last class
+        labels, count = np.where(starred, np.int32(count), labels), count + 1
     subjects = released.codes_of(policy.subject) if truth is None else truth.subjects
     subjects = None if subjects is None else subjects.astype(np.int32, copy=False)
     quasi = {column.name: column.codes for column in columns}
@@ -39,4 +41,4 @@ def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth |
         classes = replace(classes, population=population)
     label = released.codes_of(schema.label)
     originals = {} if truth is None else truth.originals()
-    return Release(columns, classes, policy.required_k, label, originals)
+    return Release(columns, classes, policy.required_k, label, originals, starred)

@@ -49,8 +49,12 @@ def prepare(
     progress: Progress = no_progress,
     plan: Plan | None = None,
     explained: bool = False,
+    typed: bool = True,
 ) -> RecodedDraft:
-    """The release as it would be published. plan: to be applied instead of a search."""
+    """The release as it would be published.
+
+    plan: to be applied instead of a search. typed: as for `recode`.
+    """
     policy.build_method("publish")  # an unusable method is rejected before the data is read
     progress("checking the data against the policy")
     table = ordered(table, policy)
@@ -60,7 +64,7 @@ def prepare(
     decision = _decide_recoding(bound, progress, plan, explained)
     table = table.without([attribute.name for attribute in bound.schema.quasi])
     progress("recoding")
-    recoded = recode(table, bound, decision.recoding, bound.policy)
+    recoded = recode(table, bound, decision.recoding, bound.policy, typed=typed)
     missing = int(bound.encoded.suppressed.sum())
     reasons = ({"missing quasi-identifier": missing} if missing else {}) | decision.reasons
     return RecodedDraft(

@@ -112,7 +112,7 @@ def publish_file(
     table, digest = Table(source.frame), source.sha256
     del source
     assumed = _people_assumed(table, policy)
-    draft = prepare(table, policy, progress, known, explain)
+    draft = prepare(table, policy, progress, known, explain, files.is_typed(kind))
     del table  # the quasi-identifiers' cells are no longer needed
     with remove_uncommitted_certificate(output_path), files.atomic_write(output_path) as path:
         progress("writing the release")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,6 +20,8 @@ from shoal.data.schema import Role
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError
+from shoal.jobs.audit.promises import promise_reports
+from shoal.jobs.audit.reading import read_release
 from shoal.jobs.publish.pseudonyms import pseudonyms
 from shoal.policy import registry
 from shoal.policy.policy import Policy
@@ -76,18 +77,31 @@ class Recoded:
 
 
 def recode(
-    table: Table, bound: BoundTable, classes: Partition | Cut | GlobalRecoding, policy: Policy
+    table: Table,
+    bound: BoundTable,
+    classes: Partition | Cut | GlobalRecoding,
+    policy: Policy,
+    *,
+    judged: bool = True,
+    typed: bool = True,
 ) -> Recoded:
-    """The release as it would be published, shuffled where the policy says so."""
-    recoding = _of_whole_table(classes, bound)
-    suppressed = recoding.suppressed
-    withheld = _must_withhold(policy.build_promises(), bound.whole_table, suppressed)
-    frame = _recoded(table, bound, recoding, withheld)
+    """The release as it would be published, shuffled where the policy says so.
+
+    Records that show the mark in every quasi-identifier are one class for its readers, whatever
+    made them. If a promise fails with them as a class, they show no sensitive value either. Raises
+    InfeasibleError where no record shows more, for then nothing is left to hide among.
+    judged: False where rows are still to be added. typed: whether what is hidden is no value in
+    columns that are not text; else they become text, and it is the mark.
+    """
+    frame = _recoded(table, bound, _of_whole_table(classes, bound))
+    if judged:
+        frame = _safely_starred(frame, table, bound, policy, typed)
     rows = None
     if bound.schema.render.order != "input":
+        # by what is shown now: an order by hidden values would tell them
         rows = shuffled_order(frame, policy.model.seed)
         frame = frame[rows]
-    return Recoded(frame, Truth(table, bound.encoded, rows, suppressed))
+    return Recoded(frame, Truth(table, bound.encoded, rows))
 
 
 def _of_whole_table(
@@ -105,21 +119,39 @@ def _of_whole_table(
     return Recoding.of(of_record, classes.count, encoded.attributes)
 
 
-def _must_withhold(promises: list[Any], classes: Classes, suppressed: np.ndarray) -> bool:
-    """Whether the suppressed records must hide their sensitive values, too.
-
-    Who lies in no published class is known to be among the suppressed; they are safe only if they
-    keep the promises as a class of their own.
-    """
-    if not suppressed.any():
-        return False
-    labels = np.where(suppressed, 0, -1).astype(np.int32)
-    return not BoundPromises(promises, classes).holds(labels, 1)[0]
-
-
-def _recoded(
-    table: Table, bound: BoundTable, recoding: Recoding | GlobalRecoding, withheld: bool
+def _safely_starred(
+    frame: pl.DataFrame, table: Table, bound: BoundTable, policy: Policy, typed: bool
 ) -> pl.DataFrame:
+    """The same, without the sensitive values of starred records if a promise fails with them."""
+    schema, mark = bound.schema, bound.schema.render.suppressed
+    starred = _starred(frame, [attribute.name for attribute in schema.quasi], mark)
+    names = [attribute.name for attribute in schema.sensitive]
+    if not starred.any() or not (names or starred.all()):
+        return frame
+    released = Table(frame)
+    release = read_release(released, schema, policy, Truth(table, bound.encoded))
+    if all(report["holds"] for report in promise_reports(policy, schema, release, released)):
+        return frame
+    if starred.all():
+        raise InfeasibleError(
+            "no quasi-identifier can be shown, and all records as one class break a promise; relax"
+            " the promises, or allow fewer records to be suppressed",
+            nearest_feasible(policy.build_promises(), bound.whole_table),
+        )
+    return frame.with_columns(suppress_cells(frame[name], starred, mark, typed) for name in names)
+
+
+def _starred(frame: pl.DataFrame, quasi: list[str], mark: str) -> np.ndarray:
+    """(n,) bool, records that show the mark in every quasi-identifier."""
+    starred = np.ones(frame.height, dtype=bool)
+    for name in quasi:
+        if not starred.any():
+            break
+        starred &= (frame[name] == mark).fill_null(False).to_numpy()
+    return starred
+
+
+def _recoded(table: Table, bound: BoundTable, recoding: Recoding | GlobalRecoding) -> pl.DataFrame:
     """The published columns, in the order of the input."""
     attributes, render = bound.encoded.attributes, bound.schema.render
     index = {encoded.attribute.name: j for j, encoded in enumerate(attributes)}
@@ -130,10 +162,6 @@ def _recoded(
             columns.append(pseudonyms(table.frame[name]))
         elif attribute.role is Role.QUASI:
             columns.append(recoding.column(index[name], attributes[index[name]], render))
-        elif attribute.role is Role.SENSITIVE and withheld:
-            columns.append(
-                suppress_cells(table.frame[name], recoding.suppressed, render.suppressed)
-            )
         else:
             columns.append(table.frame[name])
     return pl.DataFrame(columns)
@@ -150,9 +178,9 @@ def _by_content(frame: pl.DataFrame) -> np.ndarray:
     return text.select(pl.arg_sort_by(text.columns)).to_series().to_numpy()
 
 
-def suppress_cells(series: pl.Series, rows: np.ndarray, mark: str) -> pl.Series:
+def suppress_cells(series: pl.Series, rows: np.ndarray, mark: str, typed: bool = True) -> pl.Series:
     """The column without the values of these rows: the mark in text, null in other types."""
-    if series.dtype in (pl.Categorical, pl.Enum):
+    if series.dtype in (pl.Categorical, pl.Enum) or not typed:
         series = series.cast(pl.String)
     star = pl.Series([mark if series.dtype == pl.String else None], dtype=series.dtype)
     return series.zip_with(~pl.Series(rows), star.new_from_index(0, len(series)))

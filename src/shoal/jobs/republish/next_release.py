@@ -89,7 +89,15 @@ def _recoded(
     values: the text of each sensitive value, where the method invents rows.
     """
     partition = Partition(placed.labels[placed.labels >= 0], placed.count)
-    recoded = recode(candidates.table, _in_input_order(bound), partition, policy)
+    # a method that invents rows suppresses none, and classes are whole only with those rows
+    recoded = recode(
+        candidates.table,
+        _in_input_order(bound),
+        partition,
+        policy,
+        judged=values is None,
+        typed=False,
+    )
     frame, identities = recoded.frame, candidates.identities()
     records = frame.height
     counterfeits = None

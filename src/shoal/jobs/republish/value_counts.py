@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from shoal.connectors import files
+from shoal.data.release import is_withheld
 from shoal.jobs.republish.export import parts_of
 from shoal.jobs.republish.identities import Identities
 from shoal.policy.policy import Policy
@@ -45,21 +46,14 @@ def with_table(policy: Policy, ledger: Ledger, method: Any) -> Policy:
 
 
 def values_of(frame: pl.DataFrame, identities: Identities | None, policy: Policy) -> Values:
-    """The values of one release, without suppressed records.
+    """The values of one release, without withheld records.
 
     A person counts once for each value, where the person is known.
     """
     names = compared(policy)
     if not names:
         return {}
-    quasi = [name for name, a in policy.model.attributes.items() if a.role == "quasi"]
-    if policy.model.missing == "suppress":
-        everywhere = pl.all_horizontal(
-            pl.col(quasi).cast(pl.String) == policy.model.render.suppressed
-        )
-        kept = ~frame.select(everywhere).to_series()
-    else:
-        kept = pl.repeat(True, frame.height, eager=True)
+    kept = _in_a_class(frame, policy)
     people = pl.arange(frame.height, eager=True)
     if identities is not None and identities.subjects is not None:
         people = pl.Series(identities.subjects)
@@ -69,6 +63,18 @@ def values_of(frame: pl.DataFrame, identities: Identities | None, policy: Policy
         pairs = pl.DataFrame({"value": values, "person": people}).filter(kept).unique()
         counts[name] = Counter(dict(pairs.group_by("value").len().iter_rows()))
     return counts
+
+
+def _in_a_class(frame: pl.DataFrame, policy: Policy) -> pl.Series:
+    """The rows that are not withheld, bool."""
+    declared, mark = policy.model.attributes, policy.model.render.suppressed
+    quasi = [name for name, a in declared.items() if a.role == "quasi"]
+    sensitive = [name for name, a in declared.items() if a.role == "sensitive"]
+    everywhere = pl.all_horizontal((pl.col(quasi).cast(pl.String) == mark).fill_null(False))
+    starred = frame.select(everywhere).to_series()
+    if is_withheld(frame, sensitive, starred.to_numpy(), mark):
+        return ~starred
+    return pl.repeat(True, frame.height, eager=True)
 
 
 def joined(table: Values, more: Values) -> Values:

@@ -53,7 +53,9 @@ def release_by_release(policy: Policy, gate: Gate) -> dict[str, Any]:
         }
         for model in policy.build_promises()
     ]
+    withheld = gate.suppressed if gate.suppressed < gate.rows else 0
     return {
+        "records": {"suppressed": gate.suppressed, "withheld": withheld},
         "counted": "subjects",
         "subjects": None,
         "classes": {"count": None, "min": gate.least, "mean": None, "max": None},
@@ -88,7 +90,8 @@ def stream_certificate(
         "records": {
             "in": counters.read,
             "out": counters.published,
-            "suppressed": kinds["suppress"],
+            "suppressed": measured["records"]["suppressed"],
+            "withheld": measured["records"]["withheld"],
             "held": kinds["hold"],
             "dropped": kinds["drop"],
             "rejected": counters.bad,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.data.release import is_suppressed, label_classes, read_columns, spans_cover
+from shoal.data.release import is_starred, label_classes, read_columns, spans_cover
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import PromiseError
@@ -31,7 +31,8 @@ class Gate:
 
     known: published cells of classes that kept every promise. least: the fewest people of a class
     at its
-    first appearance. suppressed: rows that show nothing.
+    first appearance. suppressed: rows that show nothing, not even a sensitive value: they are
+    withheld, in no class.
     """
 
     schema: Schema
@@ -60,7 +61,11 @@ class Gate:
         """
         columns, unreadable = read_columns(Table(released), self.schema)
         self._demand(not unreadable, "a published cell says nothing that can be read")
-        suppressed = is_suppressed(columns, self.schema.render.suppressed)
+        mark = self.schema.render.suppressed
+        suppressed = is_starred(columns, mark)
+        for attribute in self.schema.sensitive:
+            hidden = released[attribute.name].filter(pl.Series(suppressed)) == mark
+            self._demand(bool(hidden.fill_null(False).all()), "a starred row shows a value")
         for j, column in enumerate(columns):
             covered = spans_cover(column.lo[column.codes], column.hi[column.codes], values[:, j])
             self._demand(
@@ -85,7 +90,7 @@ class Gate:
             is_first, is_fresh
         ):  # who joined it since can have broken them
             self._hold(released, people, labels, is_fresh, shares)
-        is_new = new >= 0
+        is_new = (new >= 0) & ~suppressed
         if not np.array_equal(is_first, is_new) or not _one_to_one(labels[is_new], new[is_new]):
             self._hold(released, people, new, is_new, self.measures.models)
         held = self.known | set(cells)

@@ -10,7 +10,7 @@ import polars as pl
 
 from shoal.data.schema import Role, Schema
 from shoal.data.space import Space
-from shoal.data.stream import NEW, SUPPRESS, Emissions
+from shoal.data.stream import NEW, Emissions
 from shoal.jobs.stream.promises import cells_of
 
 Cells = tuple[str | None, ...]
@@ -131,21 +131,25 @@ class ClusterTexts:
         ]
 
     def frame(self, decided: Emissions, rows: pl.DataFrame) -> pl.DataFrame:
-        """The published columns of every decided record, suppressed ones starred."""
+        """The published columns of every decided record, suppressed ones starred.
+
+        Whoever lies in no published class is known to be among those whose rows show the mark
+        everywhere, and how many these will be is not known yet. So they show no sensitive value,
+        be they suppressed or of a cluster that shows nothing.
+        """
+        mark = self._schema.render.suppressed
         numbers, index = np.unique(decided.cluster, return_inverse=True)
-        star = (self._schema.render.suppressed,) * self._space.attributes
-        cells = list(zip(*(self._of_cluster.get(n, star) for n in numbers.tolist()), strict=True))
-        suppressed = pl.Series(decided.kind == SUPPRESS)
+        star = (mark,) * self._space.attributes
+        texts = [self._of_cluster.get(n, star) for n in numbers.tolist()]
+        starred = pl.Series([text == star for text in texts], dtype=pl.Boolean).gather(index)
+        cells = list(zip(*texts, strict=True))
         columns, j = [], 0
         for attribute in self._schema.published:
             if attribute.role is Role.QUASI:
                 columns.append(pl.Series(attribute.name, cells[j], dtype=pl.String).gather(index))
                 j += 1
-            elif attribute.role is Role.SENSITIVE and suppressed.any():
-                # who lies in no published class is known to be among the few who are suppressed
-                columns.append(
-                    suppress_cells(rows[attribute.name], suppressed, self._schema.render.suppressed)
-                )
+            elif attribute.role is Role.SENSITIVE and starred.any():
+                columns.append(suppress_cells(rows[attribute.name], starred, mark))
             else:
                 columns.append(rows[attribute.name])
         return pl.DataFrame(columns)

@@ -65,9 +65,7 @@ def audit_stream(
             " trace that was written with it"
         )
     place = np.searchsorted(np.sort(trace["seq"].to_numpy()), shown["seq"].to_numpy())
-    suppressed = np.zeros(frame.height, dtype=bool)
-    suppressed[place[(shown["kind"] == "suppress").to_numpy()]] = True
-    truth = Truth(Table(frame), encoded, place, suppressed)
+    truth = Truth(Table(frame), encoded, place)
     certificate, release = measure(Table(released.frame), schema, policy, truth, progress)
     progress("checking the trace")
     traced = TracedRelease(shown, trace, release.columns, Table(frame), schema, truth, policy)

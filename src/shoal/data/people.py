@@ -1,0 +1,45 @@
+"""Who was counted: people that are known, records that are taken to be people, or mere rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+KNOWN, ASSUMED, UNKNOWN = "known", "assumed", "unknown"
+
+
+class Unit(NamedTuple):
+    """What figures about people are counted in. first: the word where it is first mentioned."""
+
+    one: str
+    many: str
+    first: str
+
+    def of(self, count: int) -> str:
+        """The word behind a number."""
+        return self.one if count == 1 else self.many
+
+
+UNITS = {
+    KNOWN: Unit("person", "people", "people"),
+    ASSUMED: Unit("record", "records", "records, each taken to be a person"),
+    UNKNOWN: Unit("row", "rows", "rows"),
+}
+
+
+def people_key(subject: str | None, is_counted: bool) -> str:
+    """The certificate's `people`.
+
+    subject: the policy's. is_counted: whether the release or the original names every person.
+    """
+    if subject is None:
+        return ASSUMED
+    return KNOWN if is_counted else UNKNOWN
+
+
+def unit(certificate: Mapping[str, Any]) -> Unit:
+    """What a certificate counts in; one of the first schema tells rows from all else only."""
+    stated = certificate.get("people")
+    if stated in UNITS:
+        return UNITS[stated]
+    return UNITS[UNKNOWN if certificate.get("counted") == "rows" else KNOWN]

@@ -1,0 +1,47 @@
+"""What a reader must know of a release that keeps its promises, in a sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shoal.data.people import Unit
+from shoal.data.release import Release
+from shoal.data.schema import Role, Schema
+from shoal.data.warnings import WITHHELD_FEW, ReleaseWarning
+
+
+def largest_k(models: Sequence[Any]) -> int | None:
+    """The largest k that some promise asks; None where none asks a k."""
+    asked = (getattr(model, "k", None) for model in models)
+    return max((k for k in asked if isinstance(k, int)), default=None)
+
+
+def withheld_people(release: Release) -> int:
+    """The people of the records that are in no class, as far as they are known."""
+    left_out = release.classes.labels < 0
+    subjects = release.classes.subjects
+    return int(left_out.sum()) if subjects is None else len(np.unique(subjects[left_out]))
+
+
+def withheld_few(
+    people: int, unit: Unit, models: Sequence[Any], schema: Schema
+) -> list[ReleaseWarning]:
+    """Where fewer are withheld than hide anywhere else."""
+    k = largest_k(models)
+    if not people or k is None or people >= k:
+        return []
+    shown = [f"'{attribute.name}'" for attribute in schema.published if _is_shown(attribute.role)]
+    more = f"; {', '.join(shown)} {'is' if len(shown) == 1 else 'are'} still shown" if shown else ""
+    text = (
+        f"{people} {unit.of(people)} withheld, fewer than k = {k}: whoever finds no class for a"
+        f" person knows it is one of them{more}"
+    )
+    return [ReleaseWarning(WITHHELD_FEW, text)]
+
+
+def _is_shown(role: Role) -> bool:
+    """Whether such a column still shows what it holds of somebody who is withheld."""
+    return role not in (Role.QUASI, Role.SENSITIVE)

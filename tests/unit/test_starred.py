@@ -1,0 +1,278 @@
+"""Rows that show the mark in every quasi-identifier: one rule for whoever made them, by cells."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+import shoal as library
+from shoal.data.release import is_withheld
+from shoal.data.warnings import ReleaseWarning
+
+K2, L2 = {"model": "k-anonymity", "k": 2}, {"model": "l-diversity", "attribute": "ill", "l": 2}
+AGE = {"role": "quasi", "type": "number", "domain": [0, 100]}
+
+
+def policy(*promises, missing="suppress", quasi=None, **more):
+    attributes = {**(quasi or {"age": AGE}), "ill": {"role": "sensitive"}}
+    return {
+        "version": 1,
+        "attributes": attributes,
+        "promises": list(promises),
+        "missing": missing,
+        **more,
+    }
+
+
+def table(*rows, names=("age", "ill")):
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+
+
+@pytest.fixture
+def judged(tmp_path, monkeypatch, shoal):
+    """The exit status and certificate of `shoal audit` on such a file."""
+    monkeypatch.chdir(tmp_path)
+
+    def judged(content, released, original=None):
+        (tmp_path / "p.yaml").write_text(yaml.safe_dump(content))
+        released.write_csv("out.csv")
+        more = ()
+        if original is not None:
+            original.write_csv("in.csv")
+            more = ("--original", "in.csv")
+        done = shoal("audit", "out.csv", "-p", "p.yaml", *more, "--json", "-q")
+        return done.status, json.loads(done.out)
+
+    return judged
+
+
+def measured(certificate):
+    return [promise["measured"] for promise in certificate["promises"]]
+
+
+def test_a_file_of_stars_is_one_class(judged):
+    """The attack: blank everything out, and a promise about sensitive values "holds"."""
+    status, certificate = judged(policy(K2, L2), table(*[("*", "flu")] * 3))
+    assert (status, measured(certificate)) == (1, [3, 1])
+    assert certificate["records"] == {"in": None, "out": 3, "suppressed": 3, "withheld": 0}
+
+
+@pytest.mark.parametrize("with_original", [False, True])
+@pytest.mark.parametrize(
+    ("last", "status", "k", "withheld"), [("hiv", 1, 1, 0), ("*", 0, 2, 1), ("", 1, 1, 0)]
+)
+def test_one_starred_row_beside_a_class(judged, last, status, k, withheld, with_original):
+    rows = [("[20, 30]", "flu"), ("[20, 30]", "hiv")]
+    original = table(("20", "flu"), ("30", "hiv"), ("", "hiv")) if with_original else None
+    done, certificate = judged(policy(K2), table(*rows, ("*", last)), original)
+    assert (done, measured(certificate)) == (status, [k])
+    assert certificate["records"]["suppressed"] == 1
+    assert certificate["records"]["withheld"] == withheld
+
+
+def test_publish_hides_what_the_audit_would_refuse():
+    frame = table(("20", "flu"), ("30", "hiv"), (None, "hiv"))
+    done = library.publish(frame, policy(K2))
+    assert done.data.rows() == [("[20, 30]", "flu"), ("[20, 30]", "hiv"), ("*", "*")]
+    assert done.certificate["records"] == {"in": 3, "out": 3, "suppressed": 1, "withheld": 1}
+    assert done.classes.tolist() == [0, 0, -1]
+
+
+def test_starred_records_that_keep_every_promise_are_a_class():
+    frame = table(("20", "flu"), ("30", "hiv"), (None, "flu"), (None, "hiv"))
+    done = library.publish(frame, policy(K2, L2))
+    assert done.data["ill"].to_list() == frame["ill"].to_list()
+    assert (measured(done.certificate), done.certificate["classes"]["count"]) == ([2, 2], 2)
+    assert done.certificate["records"]["withheld"] == 0
+
+
+def test_what_the_method_starred_and_what_was_suppressed_are_one_class():
+    """The town's root is the mark, so the class of x and y shows what the suppressed show: four
+    people, three of them ill with a. Apart, both would be safe.
+    """
+    towns = [("x", "a"), ("y", "b"), (None, "a"), (None, "a"), ("z", "a"), ("z", "b")]
+    frame = table(*towns, names=("town", "ill"))
+    alpha = {"model": "alpha-k-anonymity", "attribute": "ill", "alpha": 0.5, "k": 2}
+    content = policy(alpha, quasi={"town": {"role": "quasi"}}, method={"name": "mondrian"})
+    done = library.publish(frame, content)
+    shown = done.data.rows()
+    starred = [ill for town, ill in shown if town == "*"]
+    assert set(starred) in ({"*"}, {"a", "b"})
+    assert library.audit(done.data, content).holds
+    assert library.audit(done.data, content, frame).holds
+
+
+def test_no_row_shows_anything_and_a_promise_fails():
+    """x and y alone hold as a class of two; with three more of a it is 4 of 5, and nothing to
+    hide among is left.
+    """
+    towns = [("x", "a"), ("y", "b"), (None, "a"), (None, "a"), (None, "a")]
+    alpha = {"model": "alpha-k-anonymity", "attribute": "ill", "alpha": 0.6, "k": 2}
+    content = policy(alpha, quasi={"town": {"role": "quasi"}}, method={"name": "mondrian"})
+    with pytest.raises(library.InfeasibleError, match="no quasi-identifier can be shown") as caught:
+        library.publish(table(*towns, names=("town", "ill")), content)
+    assert "the nearest that holds is alpha = 0.8" in str(caught.value)
+
+
+def test_a_root_with_another_label_is_not_the_mark():
+    tree = {"tree": {"anywhere": ["x", "y"]}}
+    content = policy(K2, L2, quasi={"town": {"role": "quasi", "hierarchy": tree}})
+    released = table(*[("anywhere", "a")] * 2, *[("*", "b")] * 2, names=("town", "ill"))
+    certificate = library.audit(released, content)
+    assert (certificate["classes"]["count"], certificate["records"]["suppressed"]) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("cells", "dtype", "expected"),
+    [
+        (["*", "*"], pl.String, True),
+        (["*", None], pl.String, False),
+        (["*", "*"], pl.Categorical, True),
+        (["*", "a"], pl.Categorical, False),
+        ([None, None], pl.Int64, True),
+        ([None, 3], pl.Int64, False),
+    ],
+)
+def test_what_hides_a_value(cells, dtype, expected):
+    frame = pl.DataFrame({"s": pl.Series([cells[0], *cells], dtype=dtype)})
+    starred = pl.Series([False, True, True]).to_numpy()
+    assert is_withheld(frame, ["s"], starred, "*") is expected
+    assert is_withheld(frame, [], starred, "*")
+    assert not is_withheld(frame, [], starred | True, "*")
+    assert not is_withheld(frame, [], starred & False, "*")
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet", "arrow"])
+def test_hidden_numbers_are_hidden_in_every_format(tmp_path, monkeypatch, shoal, kind):
+    monkeypatch.chdir(tmp_path)
+    pay = {"model": "l-diversity", "attribute": "ill", "l": 2}
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy(K2, pay)))
+    frame = pl.DataFrame({"age": [20, 20, 30, 30, None], "ill": [1, 2, 1, 2, 7]})
+    frame.write_parquet("in.parquet")
+    assert shoal("publish", "in.parquet", "-p", "p.yaml", "-o", f"out.{kind}", "-q").status == 0
+    done = shoal("audit", f"out.{kind}", "-p", "p.yaml", "--json", "-q")
+    assert done.status == 0
+    assert json.loads(done.out)["records"]["withheld"] == 1
+    assert shoal("audit", f"out.{kind}", "-p", "p.yaml", "--original", "in.parquet").status == 0
+
+
+def test_loss_charges_starred_rows_whether_they_are_a_class_or_withheld():
+    """Two of 20 to 30 (a tenth of the domain) and three starred: 2 * 2 + 3 * 5 = 19."""
+    rows = [("[20, 30]", "a"), ("[20, 30]", "b")]
+    charged = [
+        library.audit(table(*rows, *starred), policy(K2))["utility"]
+        for starred in ([("*", "a"), ("*", "b"), ("*", "b")], [("*", "*")] * 3)
+    ]
+    assert charged[0] == charged[1]
+    assert charged[0]["discernibility"] == 19
+    assert charged[0]["gcp"] == pytest.approx((2 * 0.1 + 3) / 5)
+    assert charged[0]["average_class_size"] == 1
+
+
+def test_few_withheld_people_are_said():
+    """Who finds no class for a person knows that it is one of the three, in that ward."""
+    attributes = {"who": {"role": "subject"}, "ward": {"role": "plain"}}
+    k10 = {"model": "k-anonymity", "k": 10}
+    content = policy(k10, quasi={"age": AGE, **attributes})
+    names = ("age", "ill", "who", "ward")
+    rows = [("20", "ab"[i % 2], str(i), "w") for i in range(10)]
+    missing = [(None, "a", str(100 + i // 2), "w") for i in range(6)]
+    with pytest.warns(ReleaseWarning) as caught:
+        done = library.publish(table(*rows, *missing, names=names), content)
+    expected = (
+        "3 people withheld, fewer than k = 10: whoever finds no class for a person knows it is one"
+        " of them; 'ward' is still shown"
+    )
+    assert [str(one.message) for one in caught] == [expected]
+    assert done.certificate["warnings"] == [{"code": "withheld-few", "text": expected}]
+    plain = policy(K2)
+    rows = [(str(20), "ab"[i % 2]) for i in range(4)]
+    text = library.audit(table(*rows, ("*", "*")), plain)["warnings"][0]["text"]
+    assert text.endswith("knows it is one of them")
+    assert text.startswith("1 record withheld, fewer than k = 2: ")
+    assert library.audit(table(*rows, ("*", "*"), ("*", "*")), plain)["warnings"] == []
+
+
+ROWS = st.tuples(
+    st.sampled_from(["*", "[10, 20]", "30"]),
+    st.sampled_from(["*", "x"]),
+    st.sampled_from(["*", "a", "b"]),
+)
+
+
+@given(st.lists(ROWS, min_size=1, max_size=9))
+def test_an_audit_finds_the_classes_of_the_definition(rows):
+    names = ("age", "town", "ill")
+    dicts = [dict(zip(names, row, strict=True)) for row in rows]
+    labels = naive.classes_by_cells(dicts, ["age", "town"], ["ill"])
+    content = policy(K2, L2, missing="value", quasi={"age": AGE, "town": {"role": "quasi"}})
+    certificate = library.audit(table(*rows, names=names), content)
+    numbers = {label for label in labels if label >= 0}
+    values = [row["ill"] for row in dicts]
+    least_k = min((naive.k_measured(labels, None, n) for n in numbers), default=None)
+    least_l = min((naive.fewest_distinct(labels, None, [values], n) for n in numbers), default=None)
+    assert measured(certificate) == [least_k, least_l]
+    starred = sum(naive.is_starred(row, ["age", "town"]) for row in dicts)
+    assert certificate["records"]["suppressed"] == starred
+    assert certificate["records"]["withheld"] == labels.count(-1)
+
+
+CELLS = st.tuples(
+    st.sampled_from([None, "20", "21", "60"]),
+    st.sampled_from([None, "x", "y", "z"]),
+    st.sampled_from("aab"),
+    st.sampled_from("12345678"),
+)
+PROMISES = st.lists(
+    st.sampled_from(
+        [
+            L2,
+            {"model": "alpha-k-anonymity", "attribute": "ill", "alpha": 0.7, "k": 2},
+            {"model": "t-closeness", "attributes": ["ill"], "t": 0.3},
+            {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "entropy"},
+            {"model": "p-sensitive-k-anonymity", "attributes": ["ill"], "p": 2, "k": 3},
+        ]
+    ),
+    max_size=2,
+    unique_by=lambda promise: promise["model"],
+)
+
+
+@pytest.mark.filterwarnings("ignore::shoal.data.warnings.ReleaseWarning")
+@given(
+    st.lists(CELLS, min_size=2, max_size=14),
+    PROMISES,
+    st.sampled_from(["suppress", "value"]),
+    st.sampled_from(["mondrian", "full-domain"]),
+    st.booleans(),
+)
+def test_publish_and_both_audits_agree(rows, promises, missing, method, has_subject):
+    quasi = {"age": AGE, "town": {"role": "quasi"}}
+    quasi["who"] = {"role": "subject" if has_subject else "drop"}
+    settings = {"suppression": 0.4} if method == "full-domain" else {}
+    content = policy(
+        K2, *promises, missing=missing, quasi=quasi, method={"name": method, **settings}
+    )
+    frame = table(*rows, names=("age", "town", "ill", "who"))
+    try:
+        done = library.publish(frame, content)
+    except library.InfeasibleError:
+        return
+    except library.PromiseError:
+        # hiding the sensitive values of some takes them from the table that t compares with
+        assert any(promise["model"] == "t-closeness" for promise in promises)
+        return
+    alone = library.audit(done.data, content)
+    beside = library.audit(done.data, content, frame)
+    assert alone["records"] | {"in": len(rows)} == beside["records"] == done.certificate["records"]
+    assert beside["promises"] == done.certificate["promises"]
+    assert beside.holds
+    if not has_subject:
+        assert alone["promises"] == beside["promises"]
+        assert alone.holds
