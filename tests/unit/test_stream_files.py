@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -832,3 +833,43 @@ def test_a_batch_of_many_bad_records_is_told_in_few_lines(shop):
         shoal.stream("policy.yaml").push(records)
     assert len(found.value.findings) == 20
     assert found.value.findings[-1] == "2980 more records do not fit"
+
+
+def test_a_cluster_that_shows_nothing_shows_no_sensitive_value(tmp_path, monkeypatch, shoal):
+    """Its root is the mark, so its rows and the suppressed ones are the same to readers: shown,
+    the values of one in no class could be those of few.
+    """
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(5)
+    town = rng.choice(["a", "b", "c"], 300, p=[0.45, 0.45, 0.1])
+    ill = rng.choice(["u", "v", "w"], 300)
+    pl.DataFrame({"town": town, "ill": ill}).write_csv("p.csv")
+    tree = {"tree": {"*": ["a", "b", "c"]}}
+    policy = {
+        "version": 1,
+        "attributes": {"town": {"role": "quasi", "hierarchy": tree}, "ill": {"role": "sensitive"}},
+        "promises": [
+            {"model": "k-anonymity", "k": 5},
+            {"model": "l-diversity", "attribute": "ill", "l": 2},
+        ],
+        "method": {"name": "castle", "delta": 20},
+    }
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(policy))
+    assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl").status == 0
+    out = pl.read_csv("out.csv", infer_schema=False)
+    kinds = pl.read_ndjson("t.jsonl").sort("row")["kind"]
+    starred = out["town"] == "*"
+    assert 0 < starred.sum() < len(out)
+    assert (starred & (kinds == "new")).any()
+    assert ((out["ill"] == "*") == starred).all()
+    records = json.loads((tmp_path / "out.csv.certificate.json").read_text())["records"]
+    assert records["suppressed"] == records["withheld"] == starred.sum()
+    told = ("audit", "out.csv", "-p", "policy.yaml", "-q", "--json")
+    assert shoal(*told).status == 0
+    found = shoal(*told, "--original", "p.csv", "--trace", "t.jsonl")
+    assert not any(json.loads(found.out)["faults"].values())
+    # one value shown, and all of them are a class again
+    at = int(starred.arg_max())
+    shown = pl.Series([*out["ill"][:at], "u", *out["ill"][at + 1 :]])
+    out.with_columns(ill=shown).write_csv("out.csv")
+    assert json.loads(shoal(*told).out)["records"]["withheld"] == 0

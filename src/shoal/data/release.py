@@ -97,7 +97,7 @@ class Release:
     @cached_property
     def shown(self) -> Classes:
         """The classes whose members show something: what measures of loss are about."""
-        if self.suppressed == self.withheld:
+        if self.starred is None or self.suppressed == self.withheld:
             return self.classes
         labels = np.where(self.starred, np.int32(-1), self.classes.labels)
         return replace(self.classes, labels=labels, count=self.classes.count - 1, population={})
