@@ -394,3 +394,41 @@ def classes_by_cells(rows, quasi, sensitive, mark="*"):
         cells = tuple(row[name] for name in quasi)
         labels.append(-1 if star and withheld else number.setdefault(cells, len(number)))
     return labels
+
+
+# ----- several texts for no value
+
+
+def t_with_missing_texts(labels, cells, missing, which, distance, order):
+    """Distance of a class from the table. Of equal distance, every text is a value. Else all texts
+    for no value have one last place (one leaf more under the root), and if the table shows several,
+    the distance is at least half the sum of |p - q| over "has a value" and each of them.
+
+    order: the values; as a tree, the first two are under one node.
+    """
+    if which not in labels:
+        return None
+    texts = sorted(set(cells) - set(missing)) if distance != "hierarchical" else list(order)
+    gone = sorted({c for c, label in zip(cells, labels, strict=True) if label >= 0} & set(missing))
+    if distance == "equal":
+        every = sorted(set(cells))
+        values = [every.index(cell) for cell in cells]
+        return t_measured(labels, None, values, len(every), equal_ground(len(every)), which)
+    last = len(texts)
+    values = [last if cell in missing else texts.index(cell) for cell in cells]
+    if distance == "ordered":
+        occurring = {v for v, label in zip(values, labels, strict=True) if label >= 0}
+        ground = ordered_ground(last + 1, occurring)
+    else:
+        leaves = last + any(cell in missing for cell in cells)
+        # leaves 1, 2, 3 and perhaps nothing; low over 1 and 2, high over 3, the root over all
+        low, high, root = leaves, leaves + 1, leaves + 2
+        parent = [low, low, high] + [root] * (leaves - 3) + [root, root, -1]
+        ground = [row + [0] * (last + 1 - leaves) for row in tree_ground(parent, leaves)]
+        ground += [[0] * (last + 1)] * (last + 1 - leaves)
+    far = t_measured(labels, None, values, last + 1, ground, which)
+    if len(gone) < 2:
+        return far
+    kinds = [1 + gone.index(cell) if cell in gone else 0 for cell in cells]
+    places = 1 + len(gone)
+    return max(far, t_measured(labels, None, kinds, places, equal_ground(places), which))

@@ -16,12 +16,14 @@ class SensitiveColumn:
     """One sensitive attribute.
 
     codes: (n,) int32, the value of each record as its place 0..values-1: in value order for numbers
-        and ordinals, the leaf's number for hierarchies, else in any fixed order.
+        and ordinals, the leaf's number for hierarchies, else in any fixed order. Texts that stand
+        for no value are behind all others, each at a place of its own.
     values: how many places there are; for numbers and ordinals every place below it occurs, here or
     in `earlier`.
     distance: `equal`, `ordered` or `hierarchical`: how far apart two values are for t-closeness.
-    labels: text of each place, for promises that name values; not needed where a hierarchy has
-    them.
+    labels: text of each place, for promises that name values; of a hierarchy, of the last
+    `missing` places only.
+    missing: how many texts stand for no value. A hierarchy has one leaf for all of them.
     numbers: (values,) float64, the number behind each place of a numeric attribute, missing ones
     infinite.
     earlier: (values,) int64, how often each value counts in what else is published of a growing
@@ -36,14 +38,51 @@ class SensitiveColumn:
     labels: tuple[str, ...] = ()
     numbers: np.ndarray | None = None
     earlier: np.ndarray | None = None
+    missing: int = 0
+
+    def with_missing_as_one(self) -> SensitiveColumn:
+        """The same with one place for all texts that stand for no value, behind all others.
+
+        For promises that count values or know how far apart they are: a second text for no value
+        is no further value.
+        """
+        if self.missing < 2:
+            return self
+        values = self.values - self.missing + 1
+        kept = len(self.labels) - self.missing + 1
+        return replace(
+            self._merged(np.minimum(np.arange(self.values), values - 1), values),
+            labels=self.labels[: max(kept, 0)],
+            numbers=None if self.numbers is None else self.numbers[:values],
+            missing=1,
+        )
+
+    def missing_texts(self) -> SensitiveColumn:
+        """Only which text for no value a record shows; those that have a value share a place."""
+        place = np.maximum(np.arange(self.values) - (self.values - self.missing) + 1, 0)
+        return replace(
+            self._merged(place, self.missing + 1),
+            distance="equal",
+            hierarchy=None,
+            labels=(),
+            numbers=None,
+            missing=0,
+        )
+
+    def _merged(self, place: np.ndarray, values: int) -> SensitiveColumn:
+        """place: (values,) the new place of each."""
+        earlier = None
+        if self.earlier is not None:
+            earlier = np.zeros(values, dtype=np.int64)
+            np.add.at(earlier, place, self.earlier)
+        codes = place.astype(np.int32)[self.codes]
+        return replace(self, codes=codes, values=values, earlier=earlier)
 
     def code_of(self, label: str) -> int | None:
         """The place of a value given by its text, None where it does not occur."""
-        known = (
-            self.labels
-            if self.hierarchy is None
-            else self.hierarchy.labels[: self.hierarchy.leaves]
-        )
+        known = self.labels
+        if self.hierarchy is not None:
+            known = self.hierarchy.labels[: self.values - self.missing] + self.labels
         return known.index(label) if label in known else None
 
 

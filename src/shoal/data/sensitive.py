@@ -34,8 +34,8 @@ def encode_sensitive(
 ) -> tuple[SensitiveColumn | None, list[AttributeFinding]]:
     """The column with its values in order, or what is wrong with it.
 
-    A missing value is a value of its own: one more place behind all others, one more leaf under the
-    root of a hierarchy. earlier: how often each text counts elsewhere; such values have places,
+    Every text for no value is a value of its own, behind all others: `SensitiveColumn` can make
+    them one. earlier: how often each text counts elsewhere; such values have places,
     too.
     """
     if not earlier:
@@ -69,20 +69,34 @@ def _encoded(
         return None, [finding_about(column, absent, f"with values {unfit}", remedy)]
     name, tree = attribute.name, attribute.hierarchy
     if tree is not None and distance == "hierarchical":
-        codes = np.where(missing, tree.leaves, keys).astype(np.int32)
-        tree = tree.with_leaf("") if missing.any() else tree
-        return SensitiveColumn(name, codes[column.codes], tree.leaves, distance, tree), []
-    keys[missing] = np.inf
-    distinct, first, code_of_cell = np.unique(keys, return_index=True, return_inverse=True)
+        places = _with_missing(keys, missing, tree.leaves)
+        texts = tuple(column.cells[i] for i in np.flatnonzero(missing))
+        values = tree.leaves + len(texts)
+        tree = tree.with_leaf("") if texts else tree
+        encoded = SensitiveColumn(
+            name, places[column.codes], values, distance, tree, texts, missing=len(texts)
+        )
+        return encoded, []
+    distinct, first, place = np.unique(keys[~missing], return_index=True, return_inverse=True)
+    place_of_key = np.zeros(len(keys))
+    place_of_key[~missing] = place
+    first = np.concatenate([np.flatnonzero(~missing)[first], np.flatnonzero(missing)])
+    numbers = np.append(distinct, np.full(int(missing.sum()), np.inf))
     encoded = SensitiveColumn(
         name,
-        code_of_cell.astype(np.int32)[column.codes],
-        len(distinct),
+        _with_missing(place_of_key, missing, len(distinct))[column.codes],
+        len(first),
         distance,
         labels=tuple(column.cells[i] for i in first),
-        numbers=distinct if attribute.kind is Kind.NUMBER else None,
+        numbers=numbers if attribute.kind is Kind.NUMBER else None,
+        missing=int(missing.sum()),
     )
     return encoded, []
+
+
+def _with_missing(places: np.ndarray, missing: np.ndarray, values: int) -> np.ndarray:
+    """The place of each cell: texts for no value, in their order, behind these many values."""
+    return np.where(missing, values + np.cumsum(missing) - 1, places).astype(np.int32)
 
 
 def _keys(attribute: Attribute, column: Column) -> tuple[np.ndarray, str, str]:

@@ -1,6 +1,7 @@
 """(alpha, k)-anonymity: no sensitive value can be guessed with more confidence than alpha.
 
 Wong, Li, Fu, Wang. KDD 2006, pages 754-759.
+Reading: all texts that stand for no value are one value, unless they are designated.
 Reading: the frequency of a value is the share of the class's subjects who have it. A subject with
 several values counts in the frequency of each, so frequencies may add up to more than 1.
 """
@@ -19,7 +20,7 @@ from shoal.privacy.exact import sign
 from shoal.privacy.k_anonymity import least_people, too_few_subjects
 from shoal.privacy.parameters import as_written, decimal, names, one_name, whole
 from shoal.privacy.promise import Promise
-from shoal.privacy.value_counts import ValueCounts, sensitive_column, value_counts
+from shoal.privacy.value_counts import counts_of, sensitive_column, value_counts
 
 
 @dataclass(frozen=True)
@@ -101,15 +102,13 @@ class AlphaKAnonymity(Promise):
 
     def _most_frequent(self, classes: Classes) -> np.ndarray:
         """Subjects who have the most frequent of the designated values, (count,) int64."""
-        counts = value_counts(classes, self.attribute)
-        return counts.largest(np.where(self._is_designated(classes, counts), counts.count, 0))
-
-    def _is_designated(self, classes: Classes, counts: ValueCounts) -> np.ndarray:
         if not self.values:
-            return np.ones(len(counts.value), dtype=bool)
-        return np.isin(
-            counts.value, _places(sensitive_column(classes, self.attribute), self.values)
-        )
+            counts = value_counts(classes, self.attribute)
+            return counts.largest(counts.count)
+        column = sensitive_column(classes, self.attribute)
+        counts = counts_of(classes, column)  # a designated text for no value counts alone
+        is_designated = np.isin(counts.value, _places(column, self.values))
+        return counts.largest(np.where(is_designated, counts.count, 0))
 
 
 def _places(column: SensitiveColumn, labels: tuple[str, ...]) -> list[int]:

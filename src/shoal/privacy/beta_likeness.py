@@ -5,6 +5,7 @@ Definitions 2 (basic) and 3 (enhanced), from descriptions and re-implementations
 against the text.
 Paper: p_i, q_i                    Here: share of a value in the whole table, and in the class
 Reading: shares weigh (subject, value) pairs; the whole table is every record that is in a class.
+Reading: every text that stands for no value is a value of its own.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ infinitely far and fails. Some tools leave such values out; then merging two cla
 make one that fails.
 Reading: the base of the logarithm is a parameter; natural by default.
 Reading: shares weigh (subject, value) pairs; the whole table is every record that is in a class.
+Reading: every text that stands for no value is a value of its own.
 """
 
 from __future__ import annotations

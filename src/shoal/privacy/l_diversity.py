@@ -3,6 +3,7 @@
 Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam. ACM TKDD 1(1), article 3, 2007.
 Paper: r_1 >= r_2 >= ... >= r_m     Here: how often each value of a class occurs, descending
 Reading: r_i counts subjects, each once for every different value it has in the class.
+Reading: all texts that stand for no value are one value.
 """
 
 from __future__ import annotations

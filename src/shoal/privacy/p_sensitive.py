@@ -1,6 +1,7 @@
 """p-sensitive k-anonymity: every confidential attribute takes several values in each class.
 
 Truta, Vinay. ICDE Workshops 2006, page 94.
+Reading: all texts that stand for no value are one value.
 """
 
 from __future__ import annotations

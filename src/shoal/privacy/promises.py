@@ -55,7 +55,9 @@ class BoundPromises(Promises):
     @property
     def sensitive(self) -> Mapping[str, SensitiveColumn]:
         """The sensitive columns by name; their `codes` are aligned with the records."""
-        return self.template.sensitive
+        # methods compare values, and a second text for no value is no further value
+        whole = self.template.sensitive.items()
+        return {name: column.with_missing_as_one() for name, column in whole}
 
     @cached_property
     def qids(self) -> tuple[AnonymityRequirement, ...]:

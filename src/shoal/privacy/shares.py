@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.privacy.promise import Promise
-from shoal.privacy.value_counts import ValueCounts, table_frequencies, value_counts
+from shoal.privacy.value_counts import ValueCounts, counts_of, sensitive_column, table_frequencies
 
 UNSURE = Decimal("1e-50")
 """Logarithms of 60 digits that are no farther apart are taken to be equal."""
@@ -40,7 +40,7 @@ class Shares:
 
     @classmethod
     def of(cls, classes: Classes, attribute: str, frequencies: np.ndarray) -> Shares:
-        counts = value_counts(classes, attribute)
+        counts = counts_of(classes, sensitive_column(classes, attribute))
         size, often, pairs = (
             np.repeat(counts.total(), counts.distinct),
             frequencies[counts.value],
@@ -77,7 +77,10 @@ class SharesPromise(Promise):
         """Measured value of one attribute and whether it holds, for every class with a record."""
 
     def _frequencies(self, table: Classes) -> Mapping[str, np.ndarray]:
-        return {name: table_frequencies(table, name) for name in self.attributes}
+        return {
+            name: table_frequencies(table, sensitive_column(table, name))
+            for name in self.attributes
+        }
 
     def _judge(
         self, classes: Classes, frequencies: Mapping[str, np.ndarray]

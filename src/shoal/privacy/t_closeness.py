@@ -8,20 +8,23 @@ there, so neither many equal records nor a large class outweigh anybody.
 Joint, ours: the combinations of all listed attributes are the values, and `data.joint` says how far
 apart they are. A class that is close so is as close on each attribute alone, where every subject
 has one record.
+Reading: every text that stands for no value is a value of its own. Where values have an order or a
+tree, all of them have one last place or leaf there; if several occur, a class is also as far from
+the table as half the sum of |p - q| over "has a value" and each of these texts.
 Reading: of a growing table no source says whether a class is compared with its release or with all
 that is published; see `reference`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.classes import Classes
+from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.closeness import Closeness
 from shoal.data.joint import joint_column
 from shoal.errors import InputError
@@ -32,12 +35,13 @@ from shoal.privacy.parameters import as_written, choice, decimal, names
 from shoal.privacy.promise import Promise
 from shoal.privacy.value_counts import (
     ValueCounts,
+    counts_of,
     sensitive_column,
     table_frequencies,
-    value_counts,
 )
 
 RELEASE, TABLE = "release", "table"
+View = Callable[[SensitiveColumn], SensitiveColumn]
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,11 @@ class TCloseness(Promise):
         """The same with combinations of values as a sensitive column, where they are compared."""
         if not self.joint:
             return table
-        columns = [sensitive_column(table, attribute) for attribute in self.attributes]
+        columns = [
+            view(sensitive_column(table, name))
+            for name in self.attributes
+            for view in self._views(table, name)
+        ]
         name = self.compared[0]
         return replace(
             table,
@@ -132,39 +140,61 @@ class TCloseness(Promise):
 
     def closeness(self, table: Classes) -> tuple[Closeness, ...]:
         """What is asked of each attribute, for methods that build classes towards it."""
-        return tuple(
-            Closeness(sensitive_column(table, name), self._frequencies(table, name), self.t)
-            for name in self.compared
-        )
+        asked = []
+        for name in self.compared:
+            for view in self._views(table, name):
+                column = view(sensitive_column(table, name))
+                asked.append(Closeness(column, self._frequencies(table, column), self.t))
+        return tuple(asked)
 
-    def _frequencies(self, table: Classes, name: str) -> np.ndarray:
+    def _views(self, table: Classes, name: str) -> tuple[View, ...]:
+        """The ways to see an attribute, in each of which classes must be close.
+
+        Where values have an order or a tree, texts that stand for no value have one place in it;
+        if several occur, the share of each is compared besides.
+        """
+        column = sensitive_column(table, name)
+        if column.distance == "equal":
+            return (_as_it_is,)
+        is_one = column.missing < 2
+        if not is_one:
+            often = self._frequencies(table, column)[column.values - column.missing :]
+            is_one = int((often > 0).sum()) < 2
+        more = () if is_one else (SensitiveColumn.missing_texts,)
+        return (SensitiveColumn.with_missing_as_one, *more)
+
+    def _frequencies(self, table: Classes, column: SensitiveColumn) -> np.ndarray:
         """How often each value counts in what classes are compared with; (values,) int64."""
-        earlier = sensitive_column(table, name).earlier
-        own = table_frequencies(table, name)
-        return own if self.reference == RELEASE or earlier is None else own + earlier
+        own = table_frequencies(table, column)
+        is_own = self.reference == RELEASE or column.earlier is None
+        return own if is_own else own + column.earlier
 
     @property
     def compared(self) -> tuple[str, ...]:
         """The sensitive columns whose distributions are compared."""
         return (" and ".join(self.attributes) + " together",) if self.joint else self.attributes
 
-    def _distances(self, table: Classes) -> dict[str, Distance]:
-        """To the distribution of every attribute among all records that are in a class."""
-        return {
-            asked.column.name: distance_to(asked.column, asked.frequencies)
-            for asked in self.closeness(table)
-        }
+    def _distances(self, table: Classes) -> list[tuple[str, View, Distance]]:
+        """To the distribution of every view among all records that are in a class."""
+        seen = [(name, view) for name in self.compared for view in self._views(table, name)]
+        return [
+            (name, view, distance_to(asked.column, asked.frequencies))
+            for (name, view), asked in zip(seen, self.closeness(table), strict=True)
+        ]
 
     def _judge(
-        self, classes: Classes, distances: Mapping[str, Distance]
+        self, classes: Classes, distances: Sequence[tuple[str, View, Distance]]
     ) -> tuple[np.ndarray, np.ndarray]:
         measured, holds = np.zeros(classes.count), np.ones(classes.count, dtype=bool)
-        for name in self.compared:
-            distance, close = _compare(
-                value_counts(classes, name), distances[name], as_written(self.t)
-            )
+        for name, view, to in distances:
+            counts = counts_of(classes, view(sensitive_column(classes, name)))
+            distance, close = _compare(counts, to, as_written(self.t))
             measured, holds = np.maximum(measured, distance), holds & close
         return measured, holds
+
+
+def _as_it_is(column: SensitiveColumn) -> SensitiveColumn:
+    return column
 
 
 def _compare(counts: ValueCounts, distance: Distance, t: Fraction) -> tuple[np.ndarray, np.ndarray]:

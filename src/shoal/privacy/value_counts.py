@@ -67,8 +67,15 @@ class ValueCounts:
 
 
 def value_counts(classes: Classes, attribute: str) -> ValueCounts:
-    """Counts of one sensitive attribute; raises InputError when the classes don't carry it."""
-    column = sensitive_column(classes, attribute)
+    """Counts of one sensitive attribute; raises InputError when the classes don't carry it.
+
+    Texts that stand for no value are one value; see `counts_of` for those that compare shares.
+    """
+    return counts_of(classes, sensitive_column(classes, attribute).with_missing_as_one())
+
+
+def counts_of(classes: Classes, column: SensitiveColumn) -> ValueCounts:
+    """Counts of the places of a sensitive column, whose codes are aligned with the classes."""
     width = max(column.values, 1)
     pairs = _class_value_pairs(classes, column, width)
     edges = _edges(pairs)
@@ -78,11 +85,11 @@ def value_counts(classes: Classes, attribute: str) -> ValueCounts:
     return ValueCounts(class_of, cells - class_of * width, np.diff(edges), starts)
 
 
-def table_frequencies(table: Classes, attribute: str) -> np.ndarray:
-    """How often each value counts among all records in some class of the table; (values,) int64."""
+def table_frequencies(table: Classes, column: SensitiveColumn) -> np.ndarray:
+    """How often each place counts among all records in some class of the table; (values,) int64."""
     whole_table = Classes(np.where(table.labels >= 0, 0, -1), 1, table.subjects, table.sensitive)
-    counts = value_counts(whole_table, attribute)
-    frequencies = np.zeros(max(sensitive_column(table, attribute).values, 1), dtype=np.int64)
+    counts = counts_of(whole_table, column)
+    frequencies = np.zeros(max(column.values, 1), dtype=np.int64)
     frequencies[counts.value] = counts.count
     return frequencies
 

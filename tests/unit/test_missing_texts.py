@@ -1,0 +1,170 @@
+"""Several texts for "no value" in a sensitive column: no promise holds because of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+import shoal
+from shoal.data.classes import Classes
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.schema import Attribute, Kind, Role, Schema
+from shoal.data.sensitive import encode_sensitive
+from shoal.data.table import encode_text
+from shoal.privacy import (
+    AlphaKAnonymity,
+    BetaLikeness,
+    DeltaDisclosure,
+    LDiversity,
+    PSensitiveKAnonymity,
+    TCloseness,
+)
+
+MISSING = ("", "refused", "unknown")
+TREE = Hierarchy.from_paths([["1", "low", "*"], ["2", "low", "*"], ["3", "high", "*"]])
+KINDS = {
+    "equal": Attribute("s", Role.SENSITIVE),
+    "ordered": Attribute("s", Role.SENSITIVE, Kind.NUMBER),
+    "hierarchical": Attribute("s", Role.SENSITIVE, hierarchy=TREE),
+}
+
+
+def classes_of(cells, labels, distance="equal"):
+    schema = Schema((KINDS[distance],), missing_values=MISSING)
+    column, wrong = encode_sensitive(
+        KINDS[distance], encode_text(pl.Series("s", cells, pl.String)), schema
+    )
+    assert not wrong
+    labels = np.array(labels, dtype=np.int32)
+    return Classes(labels, int(labels.max(initial=-1)) + 1, None, {"s": column})
+
+
+def measured(promise, classes):
+    return promise.measure(classes).tolist()
+
+
+REFUSED = (["", "", "flu", "flu", "refused", "refused", "flu", "flu"], [0] * 4 + [1] * 4)
+
+
+def test_a_class_without_answer_and_one_that_refused():
+    """A quarter of the table refused: in one class half of it did, in the other nobody."""
+    classes = classes_of(*REFUSED)
+    assert measured(TCloseness(("s",), 0.1), classes) == [0.25, 0.25]
+    assert measured(LDiversity("s", 2), classes) == [2, 2]
+    # half of a class has what a quarter of the table has: it gains once its share
+    assert measured(BetaLikeness(("s",), 1), classes)[0] == pytest.approx(1.0)
+    assert measured(DeltaDisclosure(("s",), 1), classes) == [np.inf, np.inf]
+
+
+def test_the_audit_of_such_a_file():
+    """The attack: call it "refused" in one class, and its patients stand out in a t of 0."""
+    frame = pl.DataFrame({"age": ["1"] * 4 + ["2"] * 4, "ill": REFUSED[0]})
+    policy = {
+        "version": 1,
+        "attributes": {"age": {"role": "quasi", "type": "number"}, "ill": {"role": "sensitive"}},
+        "promises": [
+            {"model": "k-anonymity", "k": 2},
+            {"model": "t-closeness", "attributes": ["ill"], "t": 0.1},
+            {"model": "l-diversity", "attribute": "ill", "l": 3},
+        ],
+        "missing_values": ["", "refused"],
+    }
+    _, close, diverse = shoal.audit(frame, policy)["promises"]
+    assert (close["measured"], close["holds"]) == (0.25, False)
+    assert (diverse["measured"], diverse["holds"]) == (2, False)
+
+
+@pytest.mark.parametrize("distance", ["ordered", "hierarchical"])
+def test_texts_share_a_place_in_an_order_or_tree_and_are_compared_besides(distance):
+    """Both classes have as much of 1 and of nothing, but call it differently: 1/2 (1/4 + 1/4)."""
+    cells = ["", "", "1", "1", "refused", "refused", "1", "1"]
+    classes = classes_of(cells, REFUSED[1], distance)
+    assert measured(TCloseness(("s",), 0.1), classes) == [0.25, 0.25]
+    alike = classes_of(["", "", "1", "1"] * 2, REFUSED[1], distance)
+    assert measured(TCloseness(("s",), 0.1), alike) == [0, 0]
+
+
+def test_one_text_for_no_value_is_the_last_place_alone():
+    """1, 2, 3 and nothing: a quarter of the class moves by a third of the scale."""
+    classes = classes_of(["1", "2", "3", "3", "1", "2", "3", ""], [0] * 4 + [1] * 4, "ordered")
+    assert measured(TCloseness(("s",), 0.1), classes) == pytest.approx([1 / 24, 1 / 24])
+
+
+def test_counting_promises_take_all_texts_for_one_value():
+    classes = classes_of(["", "refused", "unknown", "a", "a", "b"], [0] * 6)
+    assert measured(LDiversity("s", 2), classes) == [3]
+    assert measured(LDiversity("s", 2, "recursive", 3), classes) == [2]
+    assert measured(PSensitiveKAnonymity(("s",), 2, 2), classes) == [3]
+    assert measured(AlphaKAnonymity("s", 0.5, 2), classes) == [0.5]
+    designated = AlphaKAnonymity("s", 0.5, 2, ("refused", "b"))
+    assert measured(designated, classes) == pytest.approx([1 / 6])
+
+
+def test_a_designated_text_of_a_hierarchy():
+    classes = classes_of(["", "refused", "refused", "1"], [0] * 4, "hierarchical")
+    column = classes.sensitive["s"]
+    assert [column.code_of(text) for text in ("1", "3", "", "refused", "x")] == [0, 2, 3, 4, None]
+    assert measured(AlphaKAnonymity("s", 0.5, 2, ("refused",)), classes) == [0.5]
+
+
+def test_a_joint_distance_tells_the_texts_apart():
+    schema = Schema((KINDS["ordered"],), missing_values=MISSING)
+    number = encode_sensitive(
+        KINDS["ordered"], encode_text(pl.Series("s", ["", "", "refused", "refused"])), schema
+    )[0]
+    labels = np.array([0, 0, 1, 1], dtype=np.int32)
+    other = classes_of(["a", "b"] * 2, labels).sensitive["s"]
+    classes = Classes(labels, 2, None, {"s": number, "o": other})
+    assert measured(TCloseness(("s", "o"), 0.5, joint=True), classes) == [0.5, 0.5]
+
+
+CELLS = st.sampled_from(["1", "2", "3", *MISSING])
+
+
+@given(st.data(), st.sampled_from(sorted(KINDS)))
+def test_against_the_definition(data, distance):
+    cells = data.draw(st.lists(CELLS, min_size=1, max_size=10))
+    labels = data.draw(st.lists(st.integers(-1, 1), min_size=len(cells), max_size=len(cells)))
+    labels = np.array(labels, dtype=np.int32)
+    classes = classes_of(cells, labels, distance)
+    classes = Classes(labels, 2, None, classes.sensitive)
+    found = TCloseness(("s",), 0.2).measure(classes)
+    spread = LDiversity("s", 2).measure(classes)
+    for which in (0, 1):
+        expected = naive.t_with_missing_texts(
+            labels.tolist(), cells, MISSING, which, distance, ["1", "2", "3"]
+        )
+        if expected is None:
+            assert np.isnan(found[which])
+        else:
+            assert found[which] == pytest.approx(float(expected))
+        inside = {
+            None if cell in MISSING else cell
+            for cell, label in zip(cells, labels, strict=True)
+            if label == which
+        }
+        assert spread[which] == len(inside)
+
+
+@given(st.lists(st.tuples(CELLS, st.integers(0, 1)), min_size=1, max_size=10))
+@pytest.mark.parametrize("distance", sorted(KINDS))
+def test_no_promise_gains_by_a_second_text(distance, rows):
+    """Written as one text, every promise of counts measures the same and t no more."""
+    cells, labels = zip(*rows, strict=True)
+    one = ["" if cell in MISSING else cell for cell in cells]
+    apart, merged = (classes_of(list(c), labels, distance) for c in (cells, one))
+    for promise in (
+        LDiversity("s", 2),
+        LDiversity("s", 2, "entropy"),
+        LDiversity("s", 2, "recursive", 2.5),
+        AlphaKAnonymity("s", 0.5, 2),
+        PSensitiveKAnonymity(("s",), 2, 2),
+    ):
+        assert np.array_equal(promise.measure(apart), promise.measure(merged), equal_nan=True)
+    close = TCloseness(("s",), 0.2)
+    far, near = close.measure(apart), close.measure(merged)
+    assert (np.isnan(far) | (far >= near - 1e-12)).all()
