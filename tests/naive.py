@@ -432,3 +432,12 @@ def t_with_missing_texts(labels, cells, missing, which, distance, order):
     kinds = [1 + gone.index(cell) if cell in gone else 0 for cell in cells]
     places = 1 + len(gone)
     return max(far, t_measured(labels, None, kinds, places, equal_ground(places), which))
+
+
+def people_by_cells(rows, labels, people, names):
+    """The people who are alike in these cells, group by group, among rows that are in a class."""
+    groups = {}
+    for row, label, who in zip(rows, labels, people, strict=True):
+        if label >= 0:
+            groups.setdefault(tuple(row[name] for name in names), set()).add(who)
+    return list(groups.values())

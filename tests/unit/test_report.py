@@ -339,7 +339,8 @@ def test_a_release_without_any_class(sample, tmp_path):
         tmp_path / "audit.html",
     )
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
-    assert "All 1,000 records are suppressed, so there is no class." in page.text
+    assert "are hidden in 1 class, each of" in page.text
+    assert "1,000 records are suppressed." in page.text
 
 
 def test_a_broken_promise_is_said_first(sample, tmp_path):

@@ -84,6 +84,7 @@ def audit(
             help="Prove that a fusion's messages say no more than its table.",
         ),
     ] = None,
+    require_together: options.RequireTogether = False,
     sign: Sign = None,
     as_json: options.Json = False,
     report: options.Report = None,
@@ -91,6 +92,7 @@ def audit(
 ) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
     from shoal.jobs.audit.audit import audit_file
+    from shoal.jobs.audit.together import is_below
 
     if sign is not None and output is None:
         raise InputError("audit --sign: signs the certificate; name a file for it with --output")
@@ -102,6 +104,7 @@ def audit(
         "--trace": trace,
         "--record-lines": record_lines,
         "--downstream": downstream or None,
+        "--require-together": require_together or None,
         "--sign": sign,
     }
     if ledger is not None:
@@ -161,7 +164,8 @@ def audit(
             from shoal.reports.text import downstream_sentences
 
             print("\n".join(downstream_sentences(certificate["downstream"])), file=sys.stderr)
-    raise typer.Exit(0 if certificate.holds else 1)
+    fails = not certificate.holds or (require_together and is_below(certificate))
+    raise typer.Exit(1 if fails else 0)
 
 
 def _caveats(result: AuditResult, original: str | None, trace: str | None) -> Iterator[str]:

@@ -30,6 +30,7 @@ def fuse(
     method: options.Method = None,
     settings: options.Settings = None,
     seed: options.Seed = None,
+    require_together: options.RequireTogether = False,
     sign: Sign = None,
     as_json: options.Json = False,
     report: options.Report = None,
@@ -53,6 +54,7 @@ def fuse(
                 output,
                 transcript=transcript,
                 beside=[] if report is None else [report],
+                require_together=require_together,
                 progress=progress,
             )
             if report is not None:

@@ -35,6 +35,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print the certificate on sta
 Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE.html", help="Write a report to hand on.")
 ]
+RequireTogether = Annotated[
+    bool,
+    typer.Option(
+        "--require-together",
+        help="Fails unless the largest k holds over all quasi-identifiers together.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no summary.")]
 
 PAGES = (".html", ".htm")

@@ -40,6 +40,7 @@ def publish(
             help="Says why records and columns were given up, and what would be cheaper.",
         ),
     ] = False,
+    require_together: options.RequireTogether = False,
     sign: Sign = None,
     as_json: options.Json = False,
     report: options.Report = None,
@@ -62,7 +63,13 @@ def publish(
     options.check_outputs(plan, inputs=others)
     with shown(quiet) as progress:
         outcome = publish_file(
-            input_path, asked, output, plan=plan, explain=explain, progress=progress
+            input_path,
+            asked,
+            output,
+            plan=plan,
+            explain=explain,
+            require_together=require_together,
+            progress=progress,
         )
         signed = [] if signer is None else [signer.sign(certificate_path(output))]
         if report is not None:

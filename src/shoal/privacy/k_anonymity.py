@@ -8,7 +8,7 @@ Reading: k counts distinct subjects, not records.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,11 +61,26 @@ class KAnonymity(Promise):
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         people = classes.people()
         if self.attributes and classes.quasi:
-            people = _people_by_cells(classes, self._cells(classes))
+            of_record, sharing = self._groups(classes)
+            kept = classes.labels >= 0
+            least = np.full(classes.count, np.iinfo(np.int64).max)
+            np.minimum.at(least, classes.labels[kept], sharing[of_record])
+            people = np.where(least == np.iinfo(np.int64).max, 0, least)
         return people.astype(np.float64), people >= self.k
+
+    def report(self, classes: Classes) -> dict[str, Any]:
+        """With the groups of people that are alike in its own attributes."""
+        people = classes.people()
+        if self.attributes and classes.quasi:
+            people = self._groups(classes)[1]
+        return super().report(classes) | sizes_and_risk(people)
 
     def nearest(self, whole_table: Classes) -> list[str]:
         return too_few_subjects(self.model, self.k, whole_table)
+
+    def _groups(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        """Records in a class by their cells of these attributes, and the people in each group."""
+        return _people_by_cells(classes, self._cells(classes))
 
     def _cells(self, classes: Classes) -> list[np.ndarray]:
         unknown = [name for name in self.attributes if name not in classes.quasi]
@@ -96,8 +111,27 @@ def too_few_subjects(model: str, k: int, whole_table: Classes) -> list[str]:
     return [f"promise '{model}': k = {k} asked, {people} subjects in the table; {remedy}"]
 
 
-def _people_by_cells(classes: Classes, cells: list[np.ndarray]) -> np.ndarray:
-    """Subjects who share the cells of each class, the least of several; (count,) int64."""
+def sizes_and_risk(people: np.ndarray) -> dict[str, Any]:
+    """How many people are alike, over all groups of them, and the chance to pick one out."""
+    occupied = people[people > 0]
+    count = len(occupied)
+    least = int(occupied.min()) if count else None
+    return {
+        "classes": {
+            "count": count,
+            "min": least,
+            "mean": float(occupied.mean()) if count else None,
+            "max": int(occupied.max()) if count else None,
+        },
+        "risk": {
+            "max": 1 / least if least else None,
+            "mean": count / float(occupied.sum()) if count else None,
+        },
+    }
+
+
+def _people_by_cells(classes: Classes, cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The group of each record that is in a class, and how many subjects share its cells."""
     kept = np.flatnonzero(classes.labels >= 0)
     key, room = np.zeros(len(kept), dtype=np.int64), 1
     for codes in cells:
@@ -110,8 +144,5 @@ def _people_by_cells(classes: Classes, cells: list[np.ndarray]) -> np.ndarray:
         room *= many
     _, labels = np.unique(key, return_inverse=True)
     subjects = None if classes.subjects is None else classes.subjects[kept]
-    people = Classes(labels, int(labels.max(initial=-1)) + 1, subjects).people()
-    least = np.full(classes.count, np.iinfo(np.int64).max)
-    np.minimum.at(least, classes.labels[kept], people[labels])
-    least[least == np.iinfo(np.int64).max] = 0
-    return least
+    labels = labels.reshape(-1).astype(np.int32)
+    return labels, Classes(labels, int(labels.max(initial=-1)) + 1, subjects).people()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from shoal.data.release import Release
-from shoal.data.schema import Missing, Role, Shown
+from shoal.data.schema import Role, Shown
 from shoal.reports.measured import Measured
 
 ORDERS = {
@@ -24,6 +24,14 @@ ORDERS = {
 
 def limits(measured: Measured) -> Iterator[dict[str, str]]:
     schema, certificate = measured.schema, measured.certificate
+    if certificate.get("people") == "assumed":
+        yield {
+            "what": "Every record is taken to be a person.",
+            "why": (
+                "The policy names no subject. A person with several records hides among fewer"
+                " others than the figures say, and may be in several classes."
+            ),
+        }
     if certificate["counted"] == "rows":
         yield {
             "what": "Rows were counted, not people.",
@@ -72,12 +80,13 @@ def limits(measured: Measured) -> Iterator[dict[str, str]]:
             "why": "Records of one person carry one pseudonym and can be put side by side.",
         }
     yield {"what": "The order of the rows.", "why": ORDERS[schema.render.order]}
-    if schema.missing is Missing.SUPPRESS and certificate["records"]["suppressed"]:
+    if certificate["records"].get("withheld"):
         yield {
-            "what": "Suppressed records.",
+            "what": "Withheld records.",
             "why": (
                 "They are in no class and count in no promise; their other columns are still"
-                " published where the policy allows it."
+                " published where the policy allows it. Whoever finds no class for a person knows"
+                " that it is one of them."
             ),
         }
     yield {

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import yaml
 
 from shoal.data.certificate import Certificate
+from shoal.data.people import Unit, unit
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
+from shoal.jobs.audit.together import is_below
 from shoal.policy.policy import Policy
 
 
@@ -29,9 +31,16 @@ class Measured:
     reasons: dict[str, int]
 
     @property
-    def unit(self) -> str:
+    def unit(self) -> Unit:
         """What classes are counted in."""
-        return "people" if self.certificate["counted"] == "subjects" else "records"
+        return unit(self.certificate)
+
+
+def verdict_state(certificate: Certificate) -> str:
+    """How a page colours its verdict: `broken`, `partly` (all holds, but not together), `holds`."""
+    if not certificate.holds:
+        return "broken"
+    return "partly" if is_below(certificate) else "holds"
 
 
 def policy_text(policy: Policy) -> str:

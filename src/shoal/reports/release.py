@@ -24,7 +24,13 @@ from shoal.policy.policy import Policy
 from shoal.reports import charts
 from shoal.reports.distributions import Distribution, distributions, least_shown
 from shoal.reports.limits import limits
-from shoal.reports.measured import Measured, number_text, percent_text, policy_text
+from shoal.reports.measured import (
+    Measured,
+    number_text,
+    percent_text,
+    policy_text,
+    verdict_state,
+)
 from shoal.reports.pages import render_template, write_page
 from shoal.reports.text import downstream_sentences, explanation_sentences
 from shoal.utility.class_sizes import class_sizes
@@ -72,13 +78,15 @@ def _content(measured: Measured) -> dict[str, Any]:
         "schema": schema,
         "unit": measured.unit,
         "holds": certificate.holds,
+        "state": verdict_state(certificate),
+        "warnings": [warning.text for warning in certificate.warnings],
         "promises": [_promise(promise) for promise in certificate["promises"]],
         "faults": faults if "uncovered" in faults else None,
         "kept": faults.get("not_removed", 0),
         "quasi": [a.name for a in schema.quasi],
         "sizes": (
             charts.class_sizes_chart(
-                "sizes", sizes, counts, measured.release.required_k, measured.unit
+                "sizes", sizes, counts, measured.release.required_k, measured.unit.many
             )
             if len(sizes)
             else None
@@ -117,9 +125,11 @@ def _content(measured: Measured) -> dict[str, Any]:
 
 def _promise(promise: dict[str, Any]) -> dict[str, Any]:
     model: Any = registry.models()[promise["model"]]
-    known = ("model", "attributes", "asked", "measured", "holds")
+    stated = ("model", "attributes", "asked", "measured", "holds")
+    known = (*stated, "classes", "risk")
     return {
-        **{key: promise[key] for key in known},
+        **{key: promise[key] for key in stated},
+        "groups": _groups(promise),
         "bound": "at least" if model.higher_is_better else "at most",
         "title": (
             promise["model"]
@@ -133,6 +143,18 @@ def _promise(promise: dict[str, Any]) -> dict[str, Any]:
         "definition": model.definition,
         "source": model.source,
     }
+
+
+def _groups(promise: dict[str, Any]) -> str:
+    """How people are alike in the columns of one promise, where these are not all."""
+    classes, risk = promise.get("classes"), promise.get("risk")
+    if not promise["attributes"] or not classes or not classes["count"]:
+        return ""
+    return (
+        f"On these columns: {number_text(classes['count'])} groups of {number_text(classes['min'])}"
+        f" to {number_text(classes['max'])}; risk at most {percent_text(risk['max'])}, on average"
+        f" {percent_text(risk['mean'])}."
+    )
 
 
 def _attackers(certificate: Certificate) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.data.certificate import Certificate
+from shoal.data.people import unit
 
 if TYPE_CHECKING:
     from shoal.jobs.republish.history import LedgerAudit, ReleaseAudit
@@ -27,8 +28,10 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
             f" {_number(promise['measured'])}: {verdict}"
         )
     many = f"{records['out']} records, {records['suppressed']} suppressed"
+    if records.get("withheld"):
+        many += f", {records['withheld']} of these withheld"
     if classes["count"]:
-        span = f"{classes['min']} to {classes['max']} {certificate['counted']}"
+        span = f"{classes['min']} to {classes['max']} {unit(certificate).first}"
         lines.append(
             f"{classes['count']} class{'es' if classes['count'] > 1 else ''} of {span}, {many}"
         )

@@ -21,7 +21,7 @@ from shoal.connectors import files
 from shoal.connectors.frames import table_of
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import encode
-from shoal.data.people import UNKNOWN, people_key, unit
+from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.schema import Schema
@@ -33,7 +33,8 @@ from shoal.jobs.audit.faults import faults
 from shoal.jobs.audit.promises import promise_reports
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.audit.reference import Measures
-from shoal.jobs.audit.warnings import withheld_few, withheld_people
+from shoal.jobs.audit.together import together
+from shoal.jobs.audit.warnings import release_warnings
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.version import VERSION
@@ -187,6 +188,7 @@ def measure(
             "max": int(sizes.max()) if len(sizes) else None,
         },
         "promises": promises,
+        "together": together(release),
         "utility": {name: scores[name] for name in scores if name not in _RISK},
         "risk": {name: scores[name] for name in scores if name in _RISK},
         "input": None,
@@ -202,8 +204,7 @@ def measure(
     if truth is not None or kept:
         content["faults"] = fault_counts
     certificate = Certificate(content)
-    few = withheld_few(withheld_people(release), unit(certificate), policy.build_promises(), schema)
-    return certificate.warned(*few), release
+    return certificate.warned(*release_warnings(certificate, release, policy, schema)), release
 
 
 _RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")

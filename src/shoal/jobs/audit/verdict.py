@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shoal.data.certificate import Certificate
 from shoal.errors import PromiseError
+from shoal.jobs.audit.together import is_below
 
 
 def require_kept(certificate: Certificate, consequence: str) -> None:
@@ -24,3 +25,14 @@ def require_kept(certificate: Certificate, consequence: str) -> None:
     ]
     if broken:
         raise PromiseError(f"{broken[0]}; the release is withheld, {consequence}", broken[1:])
+
+
+def require_together_kept(certificate: Certificate, consequence: str) -> None:
+    """Raises PromiseError where k holds over some quasi-identifiers each, but not over all."""
+    if is_below(certificate):
+        found = certificate["together"]
+        raise PromiseError(
+            f"all quasi-identifiers together: k = {found['asked']} asked, {found['min']} measured,"
+            f" {found['below']} of {found['people']} below; the release is withheld, {consequence}."
+            " Promise k over all of them, or leave out --require-together"
+        )

@@ -7,10 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.people import Unit
+from shoal.data.certificate import Certificate
+from shoal.data.people import Unit, unit
 from shoal.data.release import Release
 from shoal.data.schema import Role, Schema
 from shoal.data.warnings import WITHHELD_FEW, ReleaseWarning
+from shoal.jobs.audit.together import is_below, together_below
+from shoal.policy.policy import Policy
+
+
+def release_warnings(
+    certificate: Certificate, release: Release, policy: Policy, schema: Schema
+) -> list[ReleaseWarning]:
+    """Everything that measuring a release gives reason to say."""
+    counted = unit(certificate)
+    people = withheld_people(release)
+    said = withheld_few(people, counted, policy.build_promises(), schema)
+    if certificate.holds and is_below(certificate):
+        said.append(together_below(certificate, counted))
+    return said
 
 
 def largest_k(models: Sequence[Any]) -> int | None:

@@ -25,6 +25,8 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError, PartyError, PromiseError
 from shoal.jobs.audit.audit import audit_table
+from shoal.jobs.audit.together import is_below
+from shoal.jobs.audit.verdict import require_together_kept
 from shoal.jobs.fuse.keys import Keys
 from shoal.jobs.fuse.outputs import check_not_read, check_output
 from shoal.jobs.fuse.processes import PartyProcess, free_ports, run_to_end
@@ -103,12 +105,14 @@ def fuse_file(
     *,
     transcript: Path | None = None,
     beside: Sequence[Path] = (),
+    require_together: bool = False,
     progress: Progress = no_progress,
 ) -> Certificate:
     """One release from all parties' tables; writes the output and its certificate.
 
-    beside: what the caller will write afterwards; refused where a party reads it. Raises
-    InputError, InfeasibleError, PromiseError or PartyError, and then writes nothing.
+    beside: what the caller will write afterwards; refused where a party reads it.
+    require_together: as in `publish`. Raises InputError, InfeasibleError, PromiseError or
+    PartyError, and then writes nothing.
     """
     agreement = Agreement.of(agreement)
     tables = _tables_of(agreement)
@@ -130,6 +134,10 @@ def fuse_file(
         raise
     releases = [_release_of(name, folder, path.name) for name in agreement.owners]
     _check_same(releases)
+    proof = Certificate.load(f"{releases[0]}.certificate.json")
+    if require_together and is_below(proof):
+        shutil.rmtree(folder)
+        require_together_kept(proof, "nothing was written")
     certificate = _publish(releases[0], output)
     shutil.rmtree(folder)
     return certificate

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from shoal.binding.release import bind_release
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
+from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
-from shoal.data.release import Release, label_classes
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
 from shoal.jobs.audit.audit import measure
@@ -36,15 +34,16 @@ def write_release(
         schema, findings = bind_release(released, policy)
         if schema is None or findings:
             raise InputError.from_findings(findings)
-        certificate, release = measure(released, schema, policy, None, progress)
+        certificate, _ = measure(released, schema, policy, None, progress)
         certificate = certificate.extended(
             verb="fuse",
+            people=KNOWN,  # no owner's table names a person twice
             method=agreement.canonical["method"],
             seed=agreement.model.seed,
             seconds={"total": sum(fused.statistics["seconds"].values()), "method": None},
             output={"sha256": written.sha256},
             fusion=fused.statistics
-            | {"qids": groups_by_qid(agreement, release), "learned": learned(agreement)},
+            | {"qids": groups_by_qid(agreement, certificate), "learned": learned(agreement)},
         )
         broken = [promise for promise in certificate["promises"] if not promise["holds"]]
         if broken:
@@ -58,20 +57,19 @@ def write_release(
     return certificate
 
 
-def groups_by_qid(agreement: Agreement, release: Release) -> list[dict[str, Any]]:
+def groups_by_qid(agreement: Agreement, certificate: Certificate) -> list[dict[str, Any]]:
     """The groups of people with equal published values, QID by QID.
 
     The certificate's `classes` are the groups over all QIDs together.
     """
-    groups_of_qids = []
-    for promise in agreement.policy.build_promises():
-        attributes = promise.attributes or tuple(agreement.quasi)
-        columns = tuple(column for column in release.columns if column.name in attributes)
-        labels, count = label_classes(columns, np.zeros(release.records, dtype=bool))
-        people = np.bincount(labels, minlength=count)
-        groups = {"count": count, "min": people.min(), "mean": people.mean(), "max": people.max()}
-        groups_of_qids.append({"attributes": list(attributes), "k": promise.k, "groups": groups})
-    return groups_of_qids
+    return [
+        {
+            "attributes": promise["attributes"] or list(agreement.quasi),
+            "k": promise["asked"],
+            "groups": promise["classes"],
+        }
+        for promise in certificate["promises"]
+    ]
 
 
 def learned(agreement: Agreement) -> dict[str, list[str]]:

@@ -29,7 +29,7 @@ from shoal.data.table import Table
 from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.audit.audit import measure
-from shoal.jobs.audit.verdict import require_kept
+from shoal.jobs.audit.verdict import require_kept, require_together_kept
 from shoal.jobs.publish.draft import RecodedDraft, prepare
 from shoal.jobs.publish.plan import Plan
 from shoal.policy.policy import Policy
@@ -65,6 +65,7 @@ def publish(
     *,
     plan: str | Path | None = None,
     explain: bool = False,
+    require_together: bool = False,
     progress: Progress = no_progress,
 ) -> Publication:
     """One release of a pandas, polars or pyarrow frame; the same kind of frame comes back.
@@ -72,7 +73,8 @@ def publish(
     Every promise of the policy holds on `data`, measured on its cells; raises InputError,
     InfeasibleError or PromiseError and returns nothing otherwise. plan: a file; the plan in it is
     applied if it exists, else the one that was found is saved there. explain: why, in the
-    certificate. Both are for methods of global recoding. What the certificate warns about is a
+    certificate. Both are for methods of global recoding. require_together: the largest k of any
+    promise must hold over all quasi-identifiers, too. What the certificate warns about is a
     `ReleaseWarning` as well.
     """
     started = time.process_time()
@@ -83,6 +85,8 @@ def publish(
     certificate, release = _measured(Table(draft.frame), draft, policy, progress, started)
     certificate = certificate.warned(*assumed)
     require_kept(certificate, WITHHELD)
+    if require_together:
+        require_together_kept(certificate, WITHHELD)
     _save_plan(draft, plan)
     for warning in certificate.warnings:
         warnings.warn(warning, stacklevel=2)
@@ -96,12 +100,13 @@ def publish_file(
     *,
     plan: str | None = None,
     explain: bool = False,
+    require_together: bool = False,
     progress: Progress = no_progress,
 ) -> Outcome:
     """One release from file to file; writes the output and its certificate, both whole or neither.
 
     The release is audited from the bytes that were written before they take their place. plan,
-    explain: as in `publish`.
+    explain, require_together: as in `publish`.
     """
     started = time.process_time()
     check_not_read(output_path, input_path, policy.files)
@@ -124,6 +129,8 @@ def publish_file(
             input={"sha256": digest}, output={"sha256": written.sha256}
         ).warned(*assumed)
         require_kept(certificate, WITHHELD)
+        if require_together:
+            require_together_kept(certificate, WITHHELD)
         _save_plan(draft, plan)
         if output_path != files.STANDARD:
             with files.atomic_write(certificate_path(output_path)) as proof:

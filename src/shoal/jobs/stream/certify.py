@@ -11,6 +11,7 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
+from shoal.data.people import people_key
 from shoal.data.progress import Progress
 from shoal.data.table import Table
 from shoal.jobs.audit.audit import measure
@@ -50,16 +51,19 @@ def release_by_release(policy: Policy, gate: Gate) -> dict[str, Any]:
             "asked": model.asked,
             "measured": gate.least if model.model == "k-anonymity" else None,
             "holds": True,
+            **({"classes": None, "risk": None} if model.model == "k-anonymity" else {}),
         }
         for model in policy.build_promises()
     ]
     withheld = gate.suppressed if gate.suppressed < gate.rows else 0
     return {
         "records": {"suppressed": gate.suppressed, "withheld": withheld},
+        "people": people_key(policy.subject, is_counted=True),
         "counted": "subjects",
         "subjects": None,
         "classes": {"count": None, "min": gate.least, "mean": None, "max": None},
         "promises": promises,
+        "together": None,  # classes are measured when they appear, not what they grow to
         "warnings": [],
         "utility": {"gcp": gate.loss / gate.rows if gate.rows else None},
         "risk": {"prosecutor_max": 1 / gate.least if gate.least else None},

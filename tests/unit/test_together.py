@@ -1,0 +1,169 @@
+"""Promises over some columns each, and what all quasi-identifiers tell together; who is counted."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+import shoal as library
+from shoal.data.certificate import Certificate
+from shoal.data.people import unit
+from shoal.data.warnings import ReleaseWarning
+
+SETS = [
+    {"model": "k-anonymity", "k": 2, "attributes": ["sex"]},
+    {"model": "k-anonymity", "k": 2, "attributes": ["job"]},
+]
+PAIRS = pl.DataFrame({"sex": ["m", "m", "f", "f"], "job": ["a", "b", "a", "b"]})
+TEXT = (
+    "Every promise holds on its own columns. All quasi-identifiers together (sex, job): groups of"
+    " 1 to 1 record, 4 of 4 alone; whoever knows them all can pick these out"
+)
+
+
+def policy(promises=SETS, **attributes):
+    quasi = {"sex": {"role": "quasi"}, "job": {"role": "quasi"}}
+    return {"version": 1, "attributes": quasi | attributes, "promises": promises}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    PAIRS.write_csv("t.csv")
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy()))
+    return tmp_path
+
+
+def test_each_set_has_groups_of_its_own():
+    certificate = library.audit(PAIRS, policy())
+    assert certificate.holds
+    for promise in certificate["promises"]:
+        assert promise["classes"] == {"count": 2, "min": 2, "mean": 2.0, "max": 2}
+        assert promise["risk"] == {"max": 0.5, "mean": 0.5}
+    assert certificate["classes"] == {"count": 4, "min": 1, "mean": 1.0, "max": 1}
+    assert certificate["together"] == {
+        "attributes": ["sex", "job"],
+        "asked": 2,
+        "min": 1,
+        "alone": 4,
+        "below": 4,
+        "people": 4,
+    }
+    assert certificate["warnings"] == [{"code": "together-below-k", "text": TEXT}]
+
+
+def test_the_command_warns_draws_amber_and_fails_where_it_is_required(folder, shoal):
+    """The attack: a green box over k = 2, and everybody alone in sex and job together."""
+    told = ("audit", "t.csv", "-p", "p.yaml", "-q")
+    done = shoal(*told, "--report", "r.html")
+    assert (done.status, done.err) == (0, f"shoal: {TEXT}\n")
+    page = (folder / "r.html").read_text()
+    assert '<div class="verdict partly">' in page
+    assert "4 of 4 alone" in page
+    assert "2 groups of 2 to 2" in page
+    assert shoal(*told, "--require-together").status == 1
+    (folder / "p.yaml").write_text(yaml.safe_dump(policy([SETS[0]], job={"role": "plain"})))
+    done = shoal(*told, "--require-together", "--report", "r.html")
+    assert (done.status, done.err) == (0, "")
+    assert '<div class="verdict holds">' in (folder / "r.html").read_text()
+
+
+def test_publish_may_require_it(folder, shoal):
+    (folder / "p.yaml").write_text(yaml.safe_dump(policy() | {"method": {"name": "full-domain"}}))
+    told = ("publish", "t.csv", "-p", "p.yaml", "-o", "out.csv", "-q")
+    found = shoal(*told, "--require-together")
+    assert found.status == 1
+    assert "all quasi-identifiers together: k = 2 asked, 1 measured, 4 of 4 below" in found.err
+    assert not (folder / "out.csv").exists()
+    assert shoal(*told).status == 0
+    with pytest.raises(library.PromiseError, match="all quasi-identifiers together"):
+        library.publish(PAIRS, folder / "p.yaml", require_together=True)
+    with pytest.warns(ReleaseWarning, match="4 of 4 alone"):
+        library.publish(PAIRS, folder / "p.yaml")
+
+
+def test_nobody_alone_but_too_few():
+    frame = pl.DataFrame({"sex": list("mmmmffff"), "job": list("aabbaabb")})
+    threes = [promise | {"k": 3} for promise in SETS]
+    (warning,) = library.audit(frame, policy(threes)).warnings
+    assert "groups of 2 to 2 records, 8 of 8 in groups of fewer than k = 3;" in warning.text
+
+
+def test_a_person_counts_once_however_many_records_are_alone():
+    frame = PAIRS.with_columns(who=pl.Series(["1", "1", "2", "3"]))
+    certificate = library.audit(frame, policy([SETS[1]], who={"role": "subject"}))
+    found = certificate["together"]
+    assert (found["min"], found["alone"], found["people"]) == (1, 3, 3)
+    assert certificate["promises"][0]["classes"]["min"] == 2
+
+
+def test_a_broken_promise_is_no_half_truth():
+    certificate = library.audit(PAIRS, policy([SETS[0], SETS[1] | {"k": 3}]))
+    assert not certificate.holds
+    assert certificate["warnings"] == []
+
+
+ROWS = st.lists(
+    st.tuples(st.sampled_from("mf*"), st.sampled_from("abc*"), st.integers(0, 4)), min_size=1
+)
+
+
+@given(ROWS, st.booleans())
+def test_sets_and_together_by_definition(rows, has_subject):
+    names = ("sex", "job", "who")
+    frame = pl.DataFrame(
+        [(s, j, str(w)) for s, j, w in rows], schema=dict.fromkeys(names, pl.String), orient="row"
+    )
+    content = policy(who={"role": "subject" if has_subject else "plain"})
+    certificate = library.audit(frame, content)
+    dicts = [dict(zip(names, row, strict=True)) for row in rows]
+    labels = naive.classes_by_cells(dicts, ["sex", "job"], [])
+    people = [row[2] for row in rows] if has_subject else list(range(len(rows)))
+    for promise, name in zip(certificate["promises"], ("sex", "job"), strict=True):
+        groups = naive.people_by_cells(dicts, labels, people, [name])
+        sizes = [len(group) for group in groups]
+        assert promise["classes"]["count"] == len(sizes)
+        assert promise["classes"]["min"] == min(sizes, default=None)
+        assert promise["risk"]["mean"] == (
+            pytest.approx(len(sizes) / sum(sizes)) if sizes else None
+        )
+    groups = naive.people_by_cells(dicts, labels, people, ["sex", "job"])
+    alone = set().union(*(group for group in groups if len(group) == 1))
+    found = certificate["together"]
+    assert (found["alone"], found["below"]) == (len(alone), len(alone))
+    assert found["min"] == min(map(len, groups), default=None)
+    assert found["people"] == len(set().union(*groups))
+
+
+@pytest.mark.parametrize(
+    ("subject", "shows_it", "expected", "first"),
+    [
+        (None, False, "assumed", "1 to 1 records, each taken to be a person"),
+        ("who", True, "known", "1 to 1 people"),
+        ("who", False, "unknown", "1 to 1 rows"),
+    ],
+)
+def test_who_is_counted_is_said_everywhere(folder, shoal, subject, shows_it, expected, first):
+    frame = PAIRS.with_columns(who=pl.Series(list("1234"))) if shows_it else PAIRS
+    frame.write_csv("t.csv")
+    more = {} if subject is None else {"who": {"role": "subject"}}
+    (folder / "p.yaml").write_text(yaml.safe_dump(policy([SETS[0]], **more)))
+    done = shoal("audit", "t.csv", "-p", "p.yaml", "-o", "c.json", "--report", "r.html")
+    assert first in done.err
+    certificate = Certificate.load(folder / "c.json")
+    assert certificate["people"] == expected
+    assert (certificate["counted"] == "rows") == (expected == "unknown")
+    word = unit(certificate).many
+    assert f"Smallest, in {word}<" in (folder / "r.html").read_text()
+
+
+def test_a_certificate_of_before():
+    assert unit({"counted": "rows"}).many == "rows"
+    assert unit({"counted": "subjects"}).many == "people"
+    assert json.loads(Certificate({"counted": "rows"}).to_json()).get("people") is None
