@@ -260,7 +260,7 @@ def test_only_numbers(tmp_path):
 
 def test_one_class(tmp_path):
     release = Release(tmp_path, people(12), policy_of({"age": AGE, "city": CITY, "ill": ILL}, k=12))
-    assert "in 1 class, each of 12 to 12 people" in release.page.text
+    assert "in 1 class, each of 12 to 12 records" in release.page.text
 
 
 def test_a_single_published_number(tmp_path):
