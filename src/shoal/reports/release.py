@@ -148,7 +148,7 @@ def _promise(promise: dict[str, Any]) -> dict[str, Any]:
 def _groups(promise: dict[str, Any]) -> str:
     """How people are alike in the columns of one promise, where these are not all."""
     classes, risk = promise.get("classes"), promise.get("risk")
-    if not promise["attributes"] or not classes or not classes["count"]:
+    if not promise["attributes"] or not risk or not classes or not classes["count"]:
         return ""
     return (
         f"On these columns: {number_text(classes['count'])} groups of {number_text(classes['min'])}"
