@@ -59,28 +59,26 @@ class KAnonymity(Promise):
         return self.k
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
-        people = classes.people()
-        if self.attributes and classes.quasi:
-            of_record, sharing = self._groups(classes)
-            kept = classes.labels >= 0
-            least = np.full(classes.count, np.iinfo(np.int64).max)
-            np.minimum.at(least, classes.labels[kept], sharing[of_record])
-            people = np.where(least == np.iinfo(np.int64).max, 0, least)
+        people, _ = self._people(classes)
         return people.astype(np.float64), people >= self.k
 
     def report(self, classes: Classes) -> dict[str, Any]:
         """With the groups of people that are alike in its own attributes."""
-        people = classes.people()
-        if self.attributes and classes.quasi:
-            people = self._groups(classes)[1]
-        return super().report(classes) | sizes_and_risk(people)
+        people, groups = self._people(classes)
+        stated = self._stated(people.astype(np.float64), people >= self.k)
+        return stated | sizes_and_risk(groups)
+
+    def _people(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        """Of every class, the fewest people who share its cells; and how many share each cells."""
+        if not self.attributes or not classes.quasi:
+            return classes.people(), classes.people()
+        of_record, sharing = _people_by_cells(classes, self._cells(classes))
+        least = np.full(classes.count, np.iinfo(np.int64).max)
+        np.minimum.at(least, classes.labels[classes.labels >= 0], sharing[of_record])
+        return np.where(least == np.iinfo(np.int64).max, 0, least), sharing
 
     def nearest(self, whole_table: Classes) -> list[str]:
         return too_few_subjects(self.model, self.k, whole_table)
-
-    def _groups(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
-        """Records in a class by their cells of these attributes, and the people in each group."""
-        return _people_by_cells(classes, self._cells(classes))
 
     def _cells(self, classes: Classes) -> list[np.ndarray]:
         unknown = [name for name in self.attributes if name not in classes.quasi]

@@ -140,7 +140,10 @@ class Promise(ABC):
 
     def report(self, classes: Classes) -> dict[str, Any]:
         """The promise as a certificate states it."""
-        measured, holds = self.judge(classes)
+        return self._stated(*self.judge(classes))
+
+    def _stated(self, measured: np.ndarray, holds: np.ndarray) -> dict[str, Any]:
+        """What was judged, as a certificate states it."""
         return {
             "model": self.model,
             "attributes": list(self.attributes),

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from shoal.data.people import UNITS, UNKNOWN, unit
 from shoal.jobs.republish.history import LedgerAudit, ReleaseAudit
 from shoal.reports import charts, pages
 from shoal.reports.text import history_sentences
@@ -48,7 +49,7 @@ def _content(found: LedgerAudit) -> dict[str, Any]:
     return {
         "shoal": VERSION,
         "found": found,
-        "unit": "people" if found.knows_people else "rows",
+        "unit": unit(found.releases[0].certificate) if found.releases else UNITS[UNKNOWN],
         "releases": [_release(release) for release in found.releases],
         "checks": {check: CHECKS[check] for check in CHECKS if check in checks},
         "broken": [

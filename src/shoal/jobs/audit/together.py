@@ -36,8 +36,10 @@ def _people_in(classes: Classes, chosen: np.ndarray) -> int:
     """Distinct people of these classes. chosen: (count,) bool."""
     if classes.subjects is None:
         return int(classes.sizes[chosen].sum())
-    rows = np.append(chosen, False)[classes.labels]
-    return len(np.unique(classes.subjects[rows]))
+    if not chosen.any():
+        return 0
+    rows = np.append(chosen, False)[classes.labels]  # the last place takes what is in no class
+    return int(np.count_nonzero(np.bincount(classes.subjects[rows])))
 
 
 def is_below(certificate: Mapping[str, Any]) -> bool:

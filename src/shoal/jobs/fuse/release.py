@@ -12,6 +12,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
 from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.warnings import release_warnings
 from shoal.jobs.fuse.run_statistics import FusionResult
 from shoal.policy.agreement import Agreement
 
@@ -34,10 +35,12 @@ def write_release(
         schema, findings = bind_release(released, policy)
         if schema is None or findings:
             raise InputError.from_findings(findings)
-        certificate, _ = measure(released, schema, policy, None, progress)
+        certificate, release = measure(released, schema, policy, None, progress)
+        # no owner's table names a person twice
+        certificate = certificate.extended(people=KNOWN, warnings=[])
+        certificate = certificate.warned(*release_warnings(certificate, release, policy, schema))
         certificate = certificate.extended(
             verb="fuse",
-            people=KNOWN,  # no owner's table names a person twice
             method=agreement.canonical["method"],
             seed=agreement.model.seed,
             seconds={"total": sum(fused.statistics["seconds"].values()), "method": None},

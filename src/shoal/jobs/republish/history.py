@@ -99,6 +99,7 @@ class LedgerAudit:
             "schema": "shoal.history/1",
             "holds": self.holds,
             "damage": list(self.damage),
+            "people": self.releases[0].certificate["people"] if self.releases else None,
             "counted": "subjects" if self.knows_people else "rows",
             "releases": [release.report() for release in self.releases],
         }

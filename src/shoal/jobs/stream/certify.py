@@ -11,10 +11,11 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
-from shoal.data.people import people_key
+from shoal.data.people import UNITS, UNKNOWN, people_key
 from shoal.data.progress import Progress
 from shoal.data.table import Table
 from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.warnings import withheld_few
 from shoal.jobs.stream.core import StreamCore
 from shoal.jobs.stream.gate import Gate
 from shoal.jobs.stream.progress import StreamCounters
@@ -56,6 +57,7 @@ def release_by_release(policy: Policy, gate: Gate) -> dict[str, Any]:
         for model in policy.build_promises()
     ]
     withheld = gate.suppressed if gate.suppressed < gate.rows else 0
+    few = withheld_few(withheld, UNITS[UNKNOWN], policy.build_promises(), gate.schema)
     return {
         "records": {"suppressed": gate.suppressed, "withheld": withheld},
         "people": people_key(policy.subject, is_counted=True),
@@ -64,7 +66,7 @@ def release_by_release(policy: Policy, gate: Gate) -> dict[str, Any]:
         "classes": {"count": None, "min": gate.least, "mean": None, "max": None},
         "promises": promises,
         "together": None,  # classes are measured when they appear, not what they grow to
-        "warnings": [],
+        "warnings": [warning.report() for warning in few],
         "utility": {"gcp": gate.loss / gate.rows if gate.rows else None},
         "risk": {"prosecutor_max": 1 / gate.least if gate.least else None},
         "measured": "release by release",
