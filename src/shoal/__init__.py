@@ -9,6 +9,7 @@ from shoal.version import VERSION as __version__
 _PUBLIC = {
     "shoal.data.certificate": ("Certificate",),
     "shoal.data.hierarchies.hierarchy": ("Hierarchy",),
+    "shoal.data.warnings": ("ReleaseWarning",),
     "shoal.errors": (
         "CheckpointError",
         "InfeasibleError",
@@ -45,6 +46,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shoal.data.certificate import Certificate as Certificate
     from shoal.data.hierarchies.hierarchy import Hierarchy as Hierarchy
+    from shoal.data.warnings import ReleaseWarning as ReleaseWarning
     from shoal.errors import CheckpointError as CheckpointError
     from shoal.errors import InfeasibleError as InfeasibleError
     from shoal.errors import InputError as InputError

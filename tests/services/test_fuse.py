@@ -69,6 +69,25 @@ def test_the_certificate_counts_people_qid_by_qid(fused):
         assert qid["groups"]["min"] == promise["measured"] >= qid["k"] == promise["asked"]
 
 
+def test_k_over_each_qid_is_not_k_over_all(fused, tmp_path):
+    """The attack: a green box over people who stand alone once all QIDs are known."""
+    folder, certificate = fused
+    published = pl.read_csv(folder / "out.csv", infer_schema=False)
+    found = certificate["together"]
+    groups = published.group_by(found["attributes"]).len()["len"]
+    assert (found["min"], found["alone"]) == (1, (groups == 1).sum())
+    assert certificate["people"] == "known"
+    (warning,) = certificate.warnings
+    assert warning.code == "together-below-k"
+    assert f"groups of 1 to {groups.max()} people, {found['alone']} of {len(published)} alone" in (
+        warning.text
+    )
+    agreement = str(folder / "demo" / "bank.parties.yaml")
+    with pytest.raises(shoal.PromiseError, match="all quasi-identifiers together"):
+        fuse_file(agreement, str(tmp_path / "out.csv"), require_together=True)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_frames_are_fused_to_the_table_of_the_files(fused, tmp_path, kind):
     folder, _ = fused

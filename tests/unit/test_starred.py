@@ -276,3 +276,28 @@ def test_publish_and_both_audits_agree(rows, promises, missing, method, has_subj
     if not has_subject:
         assert alone["promises"] == beside["promises"]
         assert alone.holds
+
+
+def test_a_ledger_hides_and_audits_by_the_same_rule(tmp_path):
+    """Two starred people who are ill with a and b are a class; one alone, or two of a, are not."""
+    content = policy(K2, L2, quasi={"age": AGE, "who": {"role": "subject"}})
+    content["render"] = {"order": "input"}
+    names = ("age", "ill", "who")
+    shown = [(str(20 + i), "ab"[i % 2], f"p{i}") for i in range(4)]
+    increments = [
+        [*shown, (None, "a", "x0"), (None, "b", "x1")],
+        [*((age, ill, f"q{who}") for age, ill, who in shown), (None, "a", "y0"), (None, "a", "y1")],
+    ]
+    found = []
+    for rows in increments:
+        done = library.republish(table(*rows, names=names), content, tmp_path / "ledger")
+        assert done.certificate["records"]["suppressed"] == 2
+        found.append(done.certificate["records"]["withheld"])
+    assert found == [0, 2]
+    assert [
+        set(pl.read_csv(tmp_path / "ledger" / number / "data.csv").filter(age="*")["ill"])
+        for number in ("0001", "0002")
+    ] == [{"a", "b"}, {"*"}]
+    audited = library.audit_ledger(tmp_path / "ledger")
+    assert audited.holds
+    assert [release.certificate["records"]["withheld"] for release in audited.releases] == [0, 2]

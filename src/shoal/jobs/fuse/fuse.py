@@ -11,6 +11,7 @@ import json
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,7 @@ def fuse(
     tables: Mapping[str, Any] | None = None,
     *,
     transcript: str | Path | None = None,
+    require_together: bool = False,
     progress: Progress = no_progress,
 ) -> Publication:
     """One release from all parties' tables, with all parties as processes on this machine.
@@ -48,6 +50,7 @@ def fuse(
     agreement: a PARTIES.yaml, or its content. tables: pandas, polars or pyarrow frames by party;
     a party that is not named reads the agreement's own `table`. Returns the same kind of frame as
     the first one. transcript: a folder for all messages, which `shoal audit --transcript` checks.
+    require_together: as in `publish`. What the certificate warns about is a `ReleaseWarning`, too.
     Raises InputError, InfeasibleError, PromiseError or PartyError, and then returns nothing.
     """
     from shoal.jobs.publish.publish import Publication
@@ -61,9 +64,15 @@ def fuse(
         output = str(Path(folder) / "fused.parquet")
         messages = None if transcript is None else Path(transcript)
         certificate = fuse_file(
-            _with_tables(agreed, paths), output, transcript=messages, progress=progress
+            _with_tables(agreed, paths),
+            output,
+            transcript=messages,
+            require_together=require_together,
+            progress=progress,
         )
         published = files.read(output).frame
+    for warning in certificate.warnings:
+        warnings.warn(warning, stacklevel=2)
     classes = audit_table(Table(published), agreed.policy, None).release.classes
     kind = next(iter(tables.values()), published) if tables is not None else published
     return Publication(like(kind, published), certificate.extended(output=None), classes.labels)
