@@ -1,4 +1,4 @@
-"""One writer for each output that grows: a lock beside it, which the system frees when its holder dies.
+"""One writer for each output that grows: a lock beside it, which ends with its holder.
 
 A file that a killed run left is empty and holds nobody off.
 """

@@ -219,9 +219,7 @@ def _defer(
         ledger.begin(terms.policy_files(policy))
     last = ledger.last_step()
     runs = tuple(number for number, _ in last.runs)
-    _, refused = ledger.commit(
-        draft, digest, last.records, TRANSIENT_FILES, runs, publishes=False
-    )
+    _, refused = ledger.commit(draft, digest, last.records, TRANSIENT_FILES, runs, publishes=False)
     return Republication(
         None,
         None,
