@@ -1,4 +1,4 @@
-"""From a bound table to the frame that would be published: classes or cut, recoding, order."""
+"""From a bound table to the frame that would be published: classes or cut, cells, order."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
-from shoal.data.recoding import GlobalRecoding, Recoding
-from shoal.data.schema import Role
+from shoal.data.recoding import GlobalRecoding
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError
 from shoal.jobs.audit.promises import promise_reports
 from shoal.jobs.audit.reading import read_release
-from shoal.jobs.publish.pseudonyms import pseudonyms
+from shoal.jobs.publish.boxes import Boxes
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises, nearest_feasible
@@ -93,7 +92,7 @@ def recode(
     judged: False where rows are still to be added. typed: whether what is hidden is no value in
     columns that are not text; else they become text, and it is the mark.
     """
-    frame = _recoded(table, bound, _of_whole_table(classes, bound))
+    frame = Boxes().tables(table, bound.encoded, classes, bound.schema)[""]
     if judged:
         frame = _safely_starred(frame, table, bound, policy, typed)
     rows = None
@@ -102,21 +101,6 @@ def recode(
         rows = shuffled_order(frame, policy.model.seed)
         frame = frame[rows]
     return Recoded(frame, Truth(table, bound.encoded, rows))
-
-
-def _of_whole_table(
-    classes: Partition | Cut | GlobalRecoding, bound: BoundTable
-) -> Recoding | GlobalRecoding:
-    """What was found for the records that have all values, carried to the whole table."""
-    if isinstance(classes, GlobalRecoding):
-        return classes
-    encoded = bound.encoded
-    of_record = np.full(encoded.records, -1, dtype=np.int32)
-    if isinstance(classes, Cut):
-        of_record[~encoded.suppressed] = classes.round_of_record()
-        return GlobalRecoding.of(classes, of_record, encoded.attributes, bound.schema.render)
-    of_record[~encoded.suppressed] = classes.labels
-    return Recoding.of(of_record, classes.count, encoded.attributes)
 
 
 def _safely_starred(
@@ -149,22 +133,6 @@ def _starred(frame: pl.DataFrame, quasi: list[str], mark: str) -> np.ndarray:
             break
         starred &= (frame[name] == mark).fill_null(False).to_numpy()
     return starred
-
-
-def _recoded(table: Table, bound: BoundTable, recoding: Recoding | GlobalRecoding) -> pl.DataFrame:
-    """The published columns, in the order of the input."""
-    attributes, render = bound.encoded.attributes, bound.schema.render
-    index = {encoded.attribute.name: j for j, encoded in enumerate(attributes)}
-    columns = []
-    for attribute in bound.schema.published:
-        name = attribute.name
-        if attribute.role is Role.IDENTIFIER:
-            columns.append(pseudonyms(table.frame[name]))
-        elif attribute.role is Role.QUASI:
-            columns.append(recoding.column(index[name], attributes[index[name]], render))
-        else:
-            columns.append(table.frame[name])
-    return pl.DataFrame(columns)
 
 
 def shuffled_order(frame: pl.DataFrame, seed: int) -> np.ndarray:
