@@ -217,4 +217,6 @@ def _counts_people(released: Table, subject: str | None, truth: Truth | None) ->
 
 def _subject_count(release: Release) -> int:
     subjects = release.classes.subjects
-    return release.records if subjects is None else len(np.unique(subjects))
+    if subjects is None:
+        return release.records
+    return int(np.count_nonzero(np.bincount(subjects)))  # sorting them takes many times as long
