@@ -26,7 +26,8 @@ _PUBLIC = {
     "shoal.jobs.advise.propose": ("propose",),
     "shoal.jobs.advise.sample": ("sample",),
     "shoal.jobs.audit.audit": ("audit",),
-    "shoal.jobs.audit.verify": ("Check", "verify"),
+    "shoal.jobs.audit.checks": ("Check",),
+    "shoal.jobs.audit.verify": ("verify",),
     "shoal.jobs.fuse.fuse": ("fuse",),
     "shoal.jobs.publish.publish": ("Publication", "publish"),
     "shoal.jobs.republish.export": ("ledger_table", "verify_ledger"),
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     from shoal.jobs.advise.propose import propose as propose
     from shoal.jobs.advise.sample import sample as sample
     from shoal.jobs.audit.audit import audit as audit
-    from shoal.jobs.audit.verify import Check as Check
+    from shoal.jobs.audit.checks import Check as Check
     from shoal.jobs.audit.verify import verify as verify
     from shoal.jobs.fuse.fuse import fuse as fuse
     from shoal.jobs.publish.publish import Publication as Publication

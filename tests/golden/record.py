@@ -47,8 +47,8 @@ ADULT_PARAMETERS = {
     "tcloseness-t-first": {"block": 4096},
     "mdav": {"block": 4096},
 }
-# times, and the hashes and random masks that follow from them
-CERTIFICATE_IGNORES = ("seconds", "shoal", "ledger", "fusion", "parties")
+# times, versions, and the hashes and random masks that follow from them
+CERTIFICATE_IGNORES = ("seconds", "shoal", "date", "build", "ledger", "fusion", "parties")
 METHOD_IGNORES = ("account", "search_statistics")
 
 

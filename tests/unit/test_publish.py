@@ -163,11 +163,11 @@ def test_standard_input_to_standard_output(workplace):
 def test_certificate_holds_what_the_contract_names(sample_table, sample_policy, workplace, shoal):
     shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv")
     certificate = json.loads((workplace / certificate_path("out.csv")).read_text())
-    assert certificate["schema"] == "shoal.certificate/1"
+    assert certificate["schema"] == "shoal.certificate/2"
     assert certificate["verb"] == "publish"
     assert set(certificate) >= set(
-        "shoal method seed records subjects classes promises utility risk input output"
-        " seconds".split()
+        "shoal method seed records subjects classes promises utility risk input output date build"
+        " policy columns warnings seconds".split()
     )
     assert set(certificate["utility"]) >= {
         "gcp",

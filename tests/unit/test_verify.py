@@ -68,7 +68,7 @@ def test_a_release_passes_with_nothing_but_its_certificate(released):
     checks = shoal.verify(released / "out.csv")
     assert [str(check).split(":")[0] for check in checks] == [
         "ok   file",
-        "--   columns",
+        "ok   columns",
         "ok   rows",
         "ok   promises",
         "--   policy",
@@ -84,9 +84,23 @@ def test_policy_and_original_let_it_check_more(released):
     assert found["input"] is True
 
 
-def test_a_certificate_of_schema_1_is_named_where_it_says_less(released):
-    (policy,) = [check for check in shoal.verify(released / "out.csv") if check.name == "policy"]
-    assert str(policy) == "--   policy: a certificate of schema 1 names none"
+def test_a_certificate_of_schema_1_is_named_where_it_says_less(folder):
+    def to_schema_1(content):
+        content["schema"] = "shoal.certificate/1"
+        for key in ("date", "build", "policy", "columns", "people", "together", "warnings"):
+            content.pop(key, None)
+
+    change_certificate(folder, to_schema_1)
+    checks = everything(folder)
+    told = [str(check) for check in checks if check.name in ("columns", "policy")]
+    assert told == [
+        "--   columns: a certificate of schema 1 names none",
+        "--   policy: a certificate of schema 1 names none",
+    ]
+    assert not any(check.ok is False for check in checks)
+    loaded = shoal.Certificate.load(folder / "out.csv.certificate.json")
+    assert loaded["schema"] == "shoal.certificate/1"
+    assert loaded["date"] is loaded["columns"] is loaded["policy"] is None
 
 
 def test_without_the_original_people_are_not_taken_for_counted(released):
@@ -164,24 +178,56 @@ def test_a_file_that_can_no_longer_be_parsed_fails_and_does_not_end_the_checks(f
 # A certificate that says more
 
 
-def test_a_certificate_of_schema_2_is_checked_by_columns_and_policy(folder):
-    policy = Policy.load(folder / "in.policy.yaml")
-    names = (folder / "out.csv").read_text().splitlines()[0].split(",")
-
-    def to_schema_2(content):
-        content["schema"] = "shoal.certificate/2"
-        content["policy"] = {"sha256": policy_sha256(policy)}
-        content["columns"] = [{"name": name, "technique": "as-is"} for name in names]
-        content["columns"].append({"name": "name", "technique": "removed"})
-
-    change_certificate(folder, to_schema_2)
-    found = by_name(everything(folder))
+def test_columns_and_policy_are_checked(folder):
+    asked = Policy.load(folder / "in.policy.yaml")
+    effective = asked.with_method("mondrian")  # as the option of the command said
+    found = by_name(shoal.verify(folder / "out.csv", policy=effective))
     assert found["columns"] is True
     assert found["policy"] is True
-    other = shoal.verify(folder / "out.csv", policy=policy.with_k(7))
-    assert by_name(other)["policy"] is False
+    for other in (asked, effective.with_k(7)):
+        assert by_name(shoal.verify(folder / "out.csv", policy=other))["policy"] is False
     change_certificate(folder, lambda c: c["columns"].pop(0))
     assert by_name(everything(folder))["columns"] is False
+
+
+def _set(*path_and_value):
+    """A change of one figure: keys down to it, then the forged value."""
+    *path, last, value = path_and_value
+
+    def change(content):
+        for key in path:
+            content = content[key]
+        content[last] = value
+
+    return change
+
+
+FORGED_FIGURES = [
+    _set("classes", "min", 60),
+    _set("classes", "mean", 80.5),
+    _set("classes", "count", 1),
+    _set("risk", "prosecutor_max", 0.001),
+    _set("risk", "marketer", None),
+    _set("risk", {}),
+    _set("utility", "gcp", 0.01),
+    _set("utility", "discernibility", 1),
+    _set("utility", "gcp", None),
+    _set("subjects", 299),
+    _set("records", "suppressed", 1),
+    _set("columns", 0, "loss", 0.0),
+    _set("columns", 0, "role", "plain"),
+    _set("columns", 0, "technique", "as-is"),
+    _set("columns", 0, "distinct_out", 72),
+    _set("columns", 0, "distinct_in", 2),
+    _set("columns", 0, "alone_in", 0.0),
+]
+
+
+@pytest.mark.parametrize("change", FORGED_FIGURES)
+def test_every_figure_that_a_forger_changes_is_found_by_measuring_again(folder, change):
+    assert by_name(everything(folder))["measured again"] is True
+    change_certificate(folder, change)
+    assert by_name(everything(folder))["measured again"] is False
 
 
 def test_the_hash_of_a_policy_is_that_of_what_it_says_not_of_how_or_where(tmp_path):
@@ -205,10 +251,20 @@ def test_the_hash_of_a_policy_is_that_of_what_it_says_not_of_how_or_where(tmp_pa
 # What can't be read
 
 
-@pytest.mark.parametrize("name", ["out.csv", "out.csv.certificate.json"])
-def test_a_missing_file_ends_with_2(folder, name):
+MISSING = [
+    ("out.csv", "file '{}': is not there; check its name"),
+    (
+        "out.csv.certificate.json",
+        "certificate '{}': is not there; fetch it with the release, or name it behind the release",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "told"), MISSING)
+def test_a_missing_file_ends_with_2(folder, name, told, capsys):
     (folder / name).unlink()
-    assert status_of(["verify", str(folder / "out.csv")]) == 2
+    assert status_of(["verify", str(folder / "out.csv"), "-q"]) == 2
+    assert capsys.readouterr().err == f"shoal: {told.format(folder / name)}\n"
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": 1}', '{"schema": "shoal.plan/1"}'])

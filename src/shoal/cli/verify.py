@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.cli import options
 from shoal.cli.progress import shown
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.policy.policy import Policy
 
 
 def verify(
@@ -20,7 +25,11 @@ def verify(
     ] = None,
     policy: Annotated[
         Path | None,
-        typer.Option("-p", "--policy", help="The policy: measures the promises again."),
+        typer.Option(
+            "-p",
+            "--policy",
+            help="The policy (of a fusion: its agreement): measures again.",
+        ),
     ] = None,
     original: Annotated[
         str | None,
@@ -46,8 +55,9 @@ def verify(
     from shoal.jobs.audit.verify import verify as run
 
     with shown(quiet) as progress:
+        asked = None if policy is None else _policy_of(released, certificate, policy)
         checks = run(
-            released, certificate, policy, original=original, trust=trust or (), progress=progress
+            released, certificate, asked, original=original, trust=trust or (), progress=progress
         )
     if as_json:
         typer.echo(json.dumps([vars(check) for check in checks], indent=2))
@@ -55,3 +65,18 @@ def verify(
         for check in checks:
             typer.echo(str(check))
     raise typer.Exit(1 if any(check.ok is False for check in checks) else 0)
+
+
+def _policy_of(released: str, certificate: Path | None, given: Path) -> Policy | Path:
+    """The policy that is given; where a fusion's agreement is given, that of the agreement."""
+    from shoal.connectors.outputs import certificate_path
+    from shoal.data.certificate import Certificate
+
+    proof = certificate or Path(certificate_path(released))
+    if not proof.exists() or Certificate.load(proof).get("verb") != "fuse":
+        return given
+    from shoal.policy.agreement import Agreement
+
+    with suppress(InputError):  # then it is a policy, or nothing that can be read
+        return Agreement.load(given).policy
+    return given

@@ -370,6 +370,11 @@ def _delimited(
     return frame
 
 
+def delimiter_of(head: bytes, kind: str) -> str:
+    """What parts the cells of a delimited text, by its first line."""
+    return _header(head, "", kind)[1]
+
+
 def _opened(content: bytes | Path) -> BinaryIO:
     return io.BytesIO(content) if isinstance(content, bytes) else open(content, "rb")
 

@@ -12,8 +12,10 @@ from shoal.data.regular_files import require_regular
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 
-SCHEMA = "shoal.certificate/1"
-READABLE = (SCHEMA, "shoal.certificate/2")
+SCHEMA = "shoal.certificate/2"
+EARLIER = "shoal.certificate/1"
+READABLE = (EARLIER, SCHEMA)
+SINCE_2 = ("date", "build", "policy", "people", "together", "columns", "warnings")
 
 
 class Certificate(Mapping[str, Any]):
@@ -21,13 +23,23 @@ class Certificate(Mapping[str, Any]):
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self._content = {"schema": SCHEMA, **_plain(content)}
+        if self._content["schema"] == EARLIER:
+            self._content = {**self._content, **dict.fromkeys(SINCE_2)}
 
     @classmethod
     def load(cls, path: str | Path) -> Certificate:
-        """The certificate in a file, of this schema or the next; raises InputError."""
+        """The certificate in a file, of this schema or the one before; raises InputError.
+
+        Of the one before, keys that are new in this schema are null.
+        """
         require_regular(path, "certificate")
         try:
             content = json.loads(Path(path).read_text("utf-8"))
+        except FileNotFoundError:
+            raise InputError(
+                f"certificate '{path}': is not there; fetch it with the release, or name it"
+                " behind the release"
+            ) from None
         except OSError as failed:
             raise InputError(
                 f"certificate '{path}': can't be read ({failed.strerror}); check its name and"

@@ -69,6 +69,30 @@ class Table:
             self._columns[name] = encode_text(self.frame[name])
         return self._columns[name]
 
+    def __contains__(self, name: str) -> bool:
+        """Whether the cells of a column are known, or how often each text occurs in it."""
+        return name in self._columns or name in self.frame.columns
+
+    def distinct(self, name: str) -> int:
+        """How many different texts a column holds."""
+        return len(self._repeats(name))
+
+    def alone(self, name: str) -> float | None:
+        """The share of records that no other record agrees with in a column; None without any."""
+        repeats = self._repeats(name)
+        records = int(repeats.sum())
+        return float((repeats == 1).sum()) / records if records else None
+
+    def _repeats(self, name: str) -> np.ndarray:
+        """How often each different text of a column occurs, without encoding it."""
+        if name in self._columns:
+            return self._columns[name].counts()
+        series = self.frame[name]
+        if series.dtype == pl.String and series.null_count():
+            series = series.fill_null("")
+        counted = series.to_frame().group_by(name).len()
+        return counted["len"].to_numpy()
+
     def codes_of(self, name: str | None) -> np.ndarray | None:
         """(n,) which text of a column each record holds; None where there is no such column."""
         return None if name is None or name not in self.names else self.column(name).codes

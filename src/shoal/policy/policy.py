@@ -93,12 +93,13 @@ class Policy:
         named = [self.model.reference, *(a.hierarchy for a in self.model.attributes.values())]
         return [
             str(self.base / name)
-            for name in (*named, *self._population_names)
+            for name in (*named, *self.population_names)
             if isinstance(name, str)
         ]
 
     @property
-    def _population_names(self) -> list[str]:
+    def population_names(self) -> list[str]:
+        """The population tables that promises compare with, as the policy names them."""
         named = [promise.get("population") for promise in self.model.promises]
         return sorted({name for name in named if isinstance(name, str) and name})
 
@@ -107,7 +108,7 @@ class Policy:
         """The population tables that promises compare with, by the policy's name for them."""
         return {
             name: Table(files.read(str(self.base / name), self.quasi).frame)
-            for name in self._population_names
+            for name in self.population_names
         }
 
     @property

@@ -33,6 +33,15 @@ class GlobalCertaintyPenalty(Metric):
         mean = sum(widths) / len(widths) + release.suppressed * 1.0
         return None if np.isnan(mean) else mean / release.records
 
+    def per_attribute(self, release: Release) -> dict[str, float | None]:
+        """The same for each quasi-identifier by itself, by name."""
+        losses: dict[str, float | None] = {}
+        for column in release.columns:
+            width = _width(column, release.cell_counts[column.name]) + release.suppressed
+            known = release.records and not np.isnan(width)
+            losses[column.name] = width / release.records if known else None
+        return losses
+
 
 def _width(column: PublishedColumn, shown: np.ndarray) -> float:
     """Sum of the widths that the records in classes publish; NaN where one of them is unknown."""

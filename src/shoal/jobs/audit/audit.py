@@ -18,6 +18,7 @@ from shoal.binding.columns import check_columns
 from shoal.binding.release import bind_release, unremoved_identifiers
 from shoal.binding.table import bind_original
 from shoal.connectors import files
+from shoal.connectors.dialects import describe_file
 from shoal.connectors.frames import table_of
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import encode
@@ -28,6 +29,7 @@ from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
+from shoal.jobs.audit.description import described
 from shoal.jobs.audit.downstream import downstream as downstream_of
 from shoal.jobs.audit.faults import faults
 from shoal.jobs.audit.promises import promise_reports
@@ -88,13 +90,14 @@ def audit_table(
     if schema is None or findings:
         raise InputError.from_findings(findings)
     certificate, release = measure(released, schema, policy, truth, progress)
+    certificate = described(certificate, released, release, schema, policy, truth)
     if trained:
         progress("training on the release")
         certificate = certificate.extended(
             downstream=downstream_of(release, schema, truth, policy.model.seed)
         )
     seconds = {"total": time.process_time() - started, "method": None}
-    return AuditResult(certificate.extended(verb="audit", seconds=seconds), release, schema, truth)
+    return AuditResult(certificate.extended(seconds=seconds), release, schema, truth)
 
 
 def _bind_with_original(
@@ -138,7 +141,7 @@ def audit_file(
     result = audit_table(Table(released.frame), policy, truth, progress, downstream)
     certificate = result.certificate.extended(
         input=None if original is None else {"sha256": original.sha256},
-        output={"sha256": released.sha256},
+        output=describe_file(released_path, released_path, released.sha256, result.schema.render),
     )
     if output_path is not None:
         with files.atomic_write(output_path) as draft:
@@ -169,6 +172,7 @@ def measure(
     people = people_key(policy.subject, _counts_people(released, policy.subject, truth))
     content: dict[str, Any] = {
         "shoal": VERSION,
+        **dict.fromkeys(("date", "build", "policy")),
         "verb": "audit",
         "method": None,
         "seed": None,

@@ -6,12 +6,14 @@ from typing import Any
 
 from shoal.binding.release import bind_release
 from shoal.connectors import files
+from shoal.connectors.dialects import describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
 from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.description import described
 from shoal.jobs.audit.warnings import release_warnings
 from shoal.jobs.fuse.run_statistics import FusionResult
 from shoal.policy.agreement import Agreement
@@ -44,10 +46,11 @@ def write_release(
             method=agreement.canonical["method"],
             seed=agreement.model.seed,
             seconds={"total": sum(fused.statistics["seconds"].values()), "method": None},
-            output={"sha256": written.sha256},
+            output=describe_file(draft, output, written.sha256, schema.render),
             fusion=fused.statistics
             | {"qids": groups_by_qid(agreement, certificate), "learned": learned(agreement)},
         )
+        certificate = described(certificate, released, release, schema, policy, None)
         broken = [promise for promise in certificate["promises"] if not promise["holds"]]
         if broken:
             raise PromiseError(

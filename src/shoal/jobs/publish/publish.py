@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from shoal.connectors import files
+from shoal.connectors.dialects import describe_file
 from shoal.connectors.frames import like, table_of
 from shoal.connectors.outputs import (
     certificate_path,
@@ -29,6 +30,7 @@ from shoal.data.table import Table
 from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.description import described
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
 from shoal.jobs.publish.draft import RecodedDraft, prepare
 from shoal.jobs.publish.plan import Plan
@@ -126,7 +128,8 @@ def publish_file(
         written = files.read_as(path, kind, policy.audited_columns)
         certificate, release = _measured(Table(written.frame), draft, policy, progress, started)
         certificate = certificate.extended(
-            input={"sha256": digest}, output={"sha256": written.sha256}
+            input={"sha256": digest},
+            output=describe_file(path, output_path, written.sha256, draft.schema.render),
         ).warned(*assumed)
         require_kept(certificate, WITHHELD)
         if require_together:
@@ -179,6 +182,7 @@ def _measured(
         seconds=seconds,
         **draft.certificate_extras,
     )
+    certificate = described(certificate, published, release, draft.schema, policy, draft.truth)
     return certificate, release
 
 

@@ -10,10 +10,12 @@ from typing import Any
 import polars as pl
 
 from shoal.connectors import files
+from shoal.connectors.dialects import describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.table import Table
 from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.description import described
 from shoal.jobs.audit.faults import faults
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.republish import terms
@@ -25,6 +27,7 @@ from shoal.privacy.history.release_view import HistoryFinding
 from shoal.state.ledger import DATA, Ledger
 
 COUNTERFEITS = "counterfeits.csv"
+VERB = "republish"
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,11 @@ def write_and_audit(
     number = last.releases + 1
     findings = LedgerHistory(ledger, policy).next(number, method, written.frame, identities)
     certificate = certificate.extended(
-        verb="republish",
         method={"name": policy.method_name, "parameters": policy.parameters_for("republish")},
         seed=policy.model.seed,
         seconds={"total": None, "method": planned.seconds},
         input={"sha256": digest},
-        output={"sha256": written.sha256},
+        output=describe_file(folder / DATA, DATA, written.sha256, planned.schema.render),
         covers=method.covers,
         guards=method.guards,
         history=stated(findings, allowed=any(finding.is_violation for finding in findings)),
@@ -95,12 +97,17 @@ def _measured(
     progress: Progress,
 ) -> Certificate:
     """The certificate of the rows that were written, compared with the truth where it is known."""
+    table, schema = Table(frame), planned.schema
     if planned.known is None:
-        return measure(Table(frame), planned.schema, policy, planned.truth, progress)[0]
-    certificate = read_as_published(frame, identities, policy).certificate
+        certificate, release = measure(table, schema, policy, planned.truth, progress)
+        certificate = certificate.extended(verb=VERB)
+        return described(certificate, table, release, schema, policy, planned.truth)
+    reading = read_as_published(frame, identities, policy)
+    certificate = reading.certificate.extended(verb=VERB)
+    certificate = described(certificate, table, reading.release, schema, policy, None)
     known = Table(frame[planned.known])
-    release = read_release(known, planned.schema, policy, planned.truth)
-    known_faults = faults(known, release, planned.schema, planned.truth)
+    release = read_release(known, schema, policy, planned.truth)
+    known_faults = faults(known, release, schema, planned.truth)
     return certificate.extended(faults={**certificate.get("faults", {}), **known_faults})
 
 

@@ -10,17 +10,24 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import files
+from shoal.connectors.dialects import describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.people import UNITS, UNKNOWN, people_key
 from shoal.data.progress import Progress
+from shoal.data.schema import Render
 from shoal.data.table import Table
 from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.columns import column_roles
+from shoal.jobs.audit.description import described, provenance
 from shoal.jobs.audit.warnings import withheld_few
 from shoal.jobs.stream.core import StreamCore
 from shoal.jobs.stream.gate import Gate
+from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.progress import StreamCounters
 from shoal.policy.policy import Policy
 from shoal.version import VERSION
+
+VERB = "stream"
 
 
 def whole_stream(
@@ -32,18 +39,22 @@ def whole_stream(
     """
     progress("reading what was published")
     written = files.read_as(published, form, core.policy.audited_columns)
+    table = Table(written.frame)
     released = written.frame
     if people is not None and core.schema.subject is not None:
         behind = pl.Series(core.schema.subject.name, np.fromfile(people, dtype=np.int64))
         released = released.with_columns(behind.cast(pl.String))
-    certificate, _ = measure(
+    certificate, release = measure(
         Table(released), core.schema, core.policy, None, progress, core.measures
     )
+    certificate = certificate.extended(verb=VERB)
+    certificate = described(certificate, table, release, core.schema, core.policy, None)
     return {**certificate, "measured": "whole"}, written.sha256
 
 
-def release_by_release(policy: Policy, gate: Gate) -> dict[str, Any]:
+def release_by_release(core: StreamCore, gate: Gate) -> dict[str, Any]:
     """What was measured before each release left: every class when it first appeared."""
+    policy = core.policy
     promises = [
         {
             "model": model.model,
@@ -70,7 +81,18 @@ def release_by_release(policy: Policy, gate: Gate) -> dict[str, Any]:
         "utility": {"gcp": gate.loss / gate.rows if gate.rows else None},
         "risk": {"prosecutor_max": 1 / gate.least if gate.least else None},
         "measured": "release by release",
+        **provenance(VERB, policy),
+        "columns": column_roles([a.name for a in core.schema.published], core.schema, policy),
     }
+
+
+def output_of(
+    options: StreamOptions, published: Path, digest: str | None, render: Render
+) -> dict[str, Any]:
+    """What is said of the published file; a topic and standard output are none."""
+    if not options.to_file:
+        return {"sha256": digest}
+    return describe_file(published, options.sink, digest, render)
 
 
 def stream_certificate(
@@ -78,19 +100,20 @@ def stream_certificate(
     policy: Policy,
     counters: StreamCounters,
     waiting: int,
-    hashes: dict[str, str | None],
+    read_and_written: dict[str, Any],
     started: float,
 ) -> Certificate:
     """What was measured, and what the stream did.
 
-    hashes: SHA-256 of `input` and `output`. started: the process time when the run began.
+    read_and_written: what is said of `input` and `output`. started: the process time when the run
+    began.
     """
     kinds = counters.kinds
     method = {"name": policy.method_name, "parameters": policy.parameters_for("stream")}
     content = {
         **measured,
         "shoal": VERSION,
-        "verb": "stream",
+        "verb": VERB,
         "method": method,
         "seed": policy.model.seed,
         "records": {
@@ -112,7 +135,7 @@ def stream_certificate(
             "delay": {"mean": counters.mean_delay, "max": counters.longest},
         },
         "faults": {"uncovered": 0},  # a release with any was withheld
-        **{name: {"sha256": digest} for name, digest in hashes.items()},
+        **read_and_written,
         "seconds": {"total": time.process_time() - started, "method": None},
     }
     return Certificate(content)

@@ -34,7 +34,12 @@ from shoal.data.progress import Progress
 from shoal.data.stream import KINDS, Piece
 from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError, PromiseError, os_errors_as_input_errors
-from shoal.jobs.stream.certify import release_by_release, stream_certificate, whole_stream
+from shoal.jobs.stream.certify import (
+    output_of,
+    release_by_release,
+    stream_certificate,
+    whole_stream,
+)
 from shoal.jobs.stream.core import Batch, StreamCore
 from shoal.jobs.stream.gate import Gate
 from shoal.jobs.stream.options import StreamOptions
@@ -434,12 +439,17 @@ class Run:
         """What was measured release by release."""
         is_file = not self._options.to_standard_output and self._published.is_file()
         digest = files.file_sha256(self._published) if is_file else None
-        return self._certificate(release_by_release(self._policy, self._gate), digest)
+        return self._certificate(release_by_release(self.core, self._gate), digest)
 
     def _certificate(self, measured: dict[str, Any], digest: str | None) -> Certificate:
-        hashes = {"input": self._input or self._feed.sha256, "output": digest}
+        render = self.core.schema.render
+        read_and_written = {
+            "input": {"sha256": self._input or self._feed.sha256},
+            "output": output_of(self._options, self._published, digest, render),
+        }
+        counters, waiting = self._counters, self.core.waiting
         return stream_certificate(
-            measured, self._policy, self._counters, self.core.waiting, hashes, self._started
+            measured, self._policy, counters, waiting, read_and_written, self._started
         )
 
     @property

@@ -14,6 +14,7 @@ import polars as pl
 
 from shoal.binding.table import bind_original
 from shoal.connectors import files
+from shoal.connectors.dialects import describe_file
 from shoal.connectors.feeds import RECORD_LINES, feed_of
 from shoal.data.encoding import encode
 from shoal.data.progress import Progress
@@ -21,6 +22,7 @@ from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.jobs.audit.audit import AuditResult, measure
+from shoal.jobs.audit.description import described
 from shoal.jobs.stream.trace_rules import TracedRelease, broken_rules, wrong_records, wrong_rows
 from shoal.policy.policy import Policy
 
@@ -66,15 +68,16 @@ def audit_stream(
         )
     place = np.searchsorted(np.sort(trace["seq"].to_numpy()), shown["seq"].to_numpy())
     truth = Truth(Table(frame), encoded, place)
-    certificate, release = measure(Table(released.frame), schema, policy, truth, progress)
+    table = Table(released.frame)
+    certificate, release = measure(table, schema, policy, truth, progress)
+    certificate = described(certificate, table, release, schema, policy, truth)
     progress("checking the trace")
     traced = TracedRelease(shown, trace, release.columns, Table(frame), schema, truth, policy)
     faults |= certificate["faults"] | broken_rules(traced)
     certificate = certificate.extended(
-        verb="audit",
         faults=faults,
         input={"sha256": original.sha256},
-        output={"sha256": released.sha256},
+        output=describe_file(released_path, released_path, released.sha256, schema.render),
         seconds={"total": time.process_time() - started, "method": None},
     )
     if output_path is not None:

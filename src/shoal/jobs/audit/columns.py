@@ -1,0 +1,88 @@
+"""The columns of a release, one by one: what each is for, what became of it, what it cost.
+
+Published ones come first, in their order; the removed ones follow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.data.release import Release
+from shoal.data.schema import Attribute, Kind, Role, Schema, Shown
+from shoal.data.table import Table
+from shoal.data.truth import Truth
+from shoal.policy.policy import Policy
+from shoal.utility.gcp import GlobalCertaintyPenalty
+
+REMOVED = "removed"
+NUMBERS = {Shown.RANGE: "interval", Shown.MEAN: "mean", Shown.BOTH: "mean-and-interval"}
+UNKNOWN = {
+    "round": None,
+    "distinct_in": None,
+    "distinct_out": None,
+    "loss": None,
+    "single_ends": None,
+    "alone_in": None,
+    "derived_from": None,
+}
+
+
+def measured_columns(
+    released: Table, release: Release, schema: Schema, policy: Policy, truth: Truth | None
+) -> list[dict[str, Any]]:
+    """Every column with what was measured on it; null for what needs the original."""
+    columns = column_roles(released.names, schema, policy)
+    losses = GlobalCertaintyPenalty().per_attribute(release)
+    for column in columns:
+        if column["technique"] == REMOVED:
+            continue
+        name = column["name"]
+        column["distinct_out"] = released.distinct(name)
+        column["loss"] = losses.get(name)
+        if truth is not None and name in truth.original:
+            column["distinct_in"] = truth.original.distinct(name)
+            column["alone_in"] = truth.original.alone(name)
+    return columns
+
+
+def column_roles(published: list[str], schema: Schema, policy: Policy) -> list[dict[str, Any]]:
+    """Every column with its role and technique alone."""
+    known = {attribute.name: attribute for attribute in schema.attributes}
+    removed = [name for name in (*known, *policy.model.attributes) if name not in published]
+    return [
+        *(_stated(name, known.get(name), policy, is_published=True) for name in published),
+        *(
+            _stated(name, known.get(name), policy, is_published=False)
+            for name in dict.fromkeys(removed)
+        ),
+    ]
+
+
+def _stated(
+    name: str, attribute: Attribute | None, policy: Policy, *, is_published: bool
+) -> dict[str, Any]:
+    declared = policy.model.attributes.get(name)
+    role = policy.model.other if declared is None else declared.role
+    has_type = role in ("quasi", "sensitive") and attribute is not None
+    return {
+        "name": name,
+        "role": role,
+        "type": str(attribute.kind) if has_type and attribute is not None else None,
+        "technique": _technique(attribute, policy) if is_published else REMOVED,
+        **UNKNOWN,
+    }
+
+
+def _technique(attribute: Attribute | None, policy: Policy) -> str:
+    """How the published cells of a column came about."""
+    if attribute is None:
+        return "as-is"
+    if attribute.role is Role.IDENTIFIER and attribute.pseudonym is not None:
+        return "pseudonym"
+    if attribute.role is not Role.QUASI:
+        return "as-is"
+    if policy.model.attributes[attribute.name].hierarchy is not None:
+        return "node"
+    if attribute.kind is Kind.NUMBER:
+        return NUMBERS[attribute.shown]
+    return "span" if attribute.kind is Kind.ORDINAL else "value-or-nothing"

@@ -1,0 +1,286 @@
+"""Certificate 2: when, by what, under which policy, column by column; and that it verifies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+
+import shoal
+from shoal.cli.main import status_of
+from shoal.errors import InputError
+from shoal.jobs.audit.provenance import build, date
+from shoal.policy.agreement import Agreement
+from shoal.policy.digest import policy_identity, policy_sha256
+from shoal.policy.policy import Policy
+
+HANDMADE = "name,age,job,note\na,20,x,p\nb,20,x,p\nc,30,y,q\nd,40,y,r\n"
+
+
+@pytest.fixture
+def handmade(tmp_path) -> Path:
+    """Four people, two of them alike in age and job."""
+    (tmp_path / "in.csv").write_text(HANDMADE)
+    (tmp_path / "job.csv").write_text("x;*\ny;*\n")
+    policy = {
+        "version": 1,
+        "attributes": {
+            "name": {"role": "identifier"},
+            "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
+            "job": {"role": "quasi", "hierarchy": "job.csv"},
+            "note": {"role": "plain"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 2}],
+        "method": {"name": "mondrian"},
+    }
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy))
+    return tmp_path
+
+
+def publish(folder: Path, name: str = "out.csv") -> dict:
+    command = ["publish", folder / "in.csv", "-p", folder / "p.yaml", "-o", folder / name, "-q"]
+    assert status_of([str(part) for part in command]) == 0
+    return json.loads((folder / f"{name}.certificate.json").read_text())
+
+
+def test_the_columns_are_counted_as_by_hand(handmade):
+    """Ages 20, 20, 30 and 40: half of the records are alone; [30, 40] is 10 of 100 wide."""
+    columns = {column["name"]: column for column in publish(handmade)["columns"]}
+    assert list(columns) == ["age", "job", "note", "name"]
+    assert columns["age"] == {
+        "name": "age",
+        "role": "quasi",
+        "type": "number",
+        "technique": "interval",
+        "round": None,
+        "distinct_in": 3,
+        "distinct_out": 2,
+        "loss": pytest.approx(0.05),
+        "single_ends": None,
+        "alone_in": 0.5,
+        "derived_from": None,
+    }
+    job = columns["job"]
+    assert (job["technique"], job["loss"], job["alone_in"]) == ("node", 0.0, 0.0)
+    note = columns["note"]
+    assert (note["role"], note["type"], note["technique"]) == ("plain", None, "as-is")
+    assert (note["distinct_in"], note["distinct_out"], note["alone_in"]) == (3, 3, 0.5)
+    assert columns["name"]["technique"] == "removed"
+    assert columns["name"]["distinct_in"] is None
+
+
+def test_an_audit_without_the_original_leaves_null_what_needs_it(handmade):
+    publish(handmade)
+    command = ["audit", handmade / "out.csv", "-p", handmade / "p.yaml", "-q"]
+    command += ["-o", handmade / "audit.json"]
+    assert status_of([str(part) for part in command]) == 0
+    certificate = json.loads((handmade / "audit.json").read_text())
+    age = certificate["columns"][0]
+    assert (age["distinct_in"], age["alone_in"]) == (None, None)
+    assert (age["distinct_out"], age["loss"]) == (2, pytest.approx(0.05))
+    assert [c["name"] for c in certificate["columns"]] == ["age", "job", "note", "name"]
+
+
+def test_the_output_is_described_for_its_reader(handmade):
+    output = publish(handmade)["output"]
+    whole = (handmade / "out.csv").read_bytes()
+    assert output == {
+        "sha256": hashlib.sha256(whole).hexdigest(),
+        "bytes": len(whole),
+        "format": "csv",
+        "dialect": {
+            "delimiter": ",",
+            "encoding": "utf-8",
+            "newline": "\n",
+            "bom": False,
+            "decimal": ".",
+            "dates": None,
+            "intervals": "[{lo}, {hi}]",
+            "mark": "*",
+        },
+    }
+    assert publish(handmade, "out.tsv.gz")["output"]["dialect"]["delimiter"] == "\t"
+    assert publish(handmade, "out.tsv.gz")["output"]["format"] == "tsv.gz"
+    parquet = publish(handmade, "out.parquet")["output"]
+    assert (parquet["format"], parquet["dialect"]["delimiter"]) == ("parquet", None)
+
+
+def test_a_file_of_another_program_is_described_as_it_is(handmade):
+    (handmade / "other.csv").write_bytes(
+        b"\xef\xbb\xbfage;job;note\r\n20;x;p\r\n20;x;p\r\n30;y;q\r\n30;y;q\r\n"
+    )
+    command = ["audit", handmade / "other.csv", "-p", handmade / "p.yaml", "-q"]
+    command += ["-o", handmade / "audit.json"]
+    assert status_of([str(part) for part in command]) == 0
+    dialect = json.loads((handmade / "audit.json").read_text())["output"]["dialect"]
+    assert (dialect["delimiter"], dialect["newline"], dialect["bom"]) == (";", "\r\n", True)
+
+
+def test_the_policy_is_named_by_content_and_its_files_without_their_names(handmade):
+    certificate = publish(handmade)
+    policy = Policy.load(handmade / "p.yaml")
+    whole = (handmade / "job.csv").read_bytes()
+    assert certificate["policy"] == {
+        "sha256": policy_sha256(policy),
+        "files": [
+            {
+                "attribute": "job",
+                "kind": "hierarchy",
+                "sha256": hashlib.sha256(whole).hexdigest(),
+                "bytes": len(whole),
+            }
+        ],
+    }
+    assert str(handmade) not in json.dumps(certificate)
+    assert "job.csv" not in json.dumps(certificate)
+
+
+def test_a_verb_that_fills_in_a_method_names_the_same_policy(handmade):
+    content = yaml.safe_load((handmade / "p.yaml").read_text())
+    del content["method"]
+    policy = Policy.from_dict(content, handmade)
+    assert policy_sha256(policy, "stream") == policy_sha256(policy.with_method("fads"), "stream")
+    assert policy_sha256(policy, "publish") != policy_sha256(policy.with_method("fads"))
+    # the releases of a ledger may differ in method and seed, and have one policy
+    one, other = policy.with_method("crp").with_seed(4), policy.with_shuffled_rows()
+    assert policy_sha256(one, "republish") == policy_sha256(other, "republish")
+    assert policy_identity(one, "republish")["sha256"] == policy_sha256(one, "republish")
+
+
+def test_the_date_is_utc_and_an_agreed_one_wins():
+    assert date({"SOURCE_DATE_EPOCH": "1763820185"}) == "2025-11-22T14:03:05Z"
+    assert date({}).endswith("Z")
+    for wrong in ("", "soon", "1e99", "9" * 30):
+        with pytest.raises(InputError, match="SOURCE_DATE_EPOCH: is not a number of seconds"):
+            date({"SOURCE_DATE_EPOCH": wrong})
+
+
+def test_publishing_twice_gives_the_same_but_for_date_and_seconds(handmade):
+    one, other = publish(handmade), publish(handmade)
+    for certificate in (one, other):
+        assert certificate["schema"] == "shoal.certificate/2"
+        assert certificate.pop("date")
+        certificate.pop("seconds")
+    assert one == other
+    assert one["build"] == build()
+    assert set(one["build"]) == {"python", "numpy", "polars", "numba", "wheel_sha256"}
+
+
+# Every verb's certificate names the new keys and verifies
+
+
+NEW_KEYS = ("date", "build", "policy", "columns", "warnings")
+
+
+def assert_verifies(path: Path, certificate: Path | None = None, **more) -> dict[str, bool | None]:
+    checks = shoal.verify(path, certificate, **more)
+    assert [str(check) for check in checks if check.ok is False] == []
+    content = shoal.Certificate.load(certificate or f"{path}.certificate.json")
+    assert all(content[key] is not None for key in NEW_KEYS)
+    assert content["output"]["bytes"] == path.stat().st_size
+    return {check.name: check.ok for check in checks}
+
+
+METHODS = ("rounded-partition", "mondrian", "mdav", "full-domain", "lattice-peeling", "tcloseness")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("order", ["input", "shuffled"])
+def test_publish_verifies_with_and_without_the_original(tmp_path, method, order):
+    source = tmp_path / "in.csv"
+    assert status_of(["sample", "patients", "-n", "300", "-o", str(source), "-q"]) == 0
+    content = yaml.safe_load((tmp_path / "in.policy.yaml").read_text())
+    content["render"] = {"order": order}
+    content["method"] = {"name": method}
+    if method == "tcloseness":
+        content["promises"].append({"model": "t-closeness", "attributes": "disease", "t": 0.4})
+    for subject in ("subject", "drop"):
+        content["attributes"]["patient"]["role"] = subject
+        (tmp_path / "p.json").write_text(json.dumps(content))
+        command = ["publish", source, "-p", tmp_path / "p.json", "-o", tmp_path / "out.csv", "-q"]
+        assert status_of([str(part) for part in command]) == 0
+        alone = assert_verifies(tmp_path / "out.csv", policy=tmp_path / "p.json")
+        assert alone["policy"] is True
+        assert alone["columns"] is True
+        assert alone["measured again"] is (True if subject == "drop" else None)
+        if order == "input":
+            both = assert_verifies(
+                tmp_path / "out.csv", policy=tmp_path / "p.json", original=source
+            )
+            assert both["measured again"] is True
+
+
+@pytest.mark.parametrize("measure", ["whole", "release"])
+def test_a_stream_verifies(tmp_path, measure):
+    source = tmp_path / "in.csv"
+    assert status_of(["sample", "purchases", "-n", "1500", "-o", str(source), "-q"]) == 0
+    content = yaml.safe_load((tmp_path / "in.policy.yaml").read_text())
+    content.pop("method", None)
+    (tmp_path / "p.json").write_text(json.dumps(content))
+    command = ["stream", source, "-p", tmp_path / "p.json", "-o", tmp_path / "out.csv", "-q"]
+    assert status_of([str(part) for part in [*command, "--measure", measure]]) == 0
+    found = assert_verifies(tmp_path / "out.csv", policy=tmp_path / "p.json")
+    assert (found["policy"], found["columns"], found["rows"]) == (True, True, True)
+
+
+def test_the_releases_of_a_ledger_verify_with_its_own_policy(tmp_path):
+    for number in (1, 2):
+        source = tmp_path / f"in{number}.csv"
+        sample = ["sample", "wearables", "-n", "300", "--seed", str(number), "-o", str(source)]
+        assert status_of([*sample, "-q"]) == 0
+        command = ["republish", source, "-p", tmp_path / "in1.policy.yaml", "-q"]
+        command += ["--ledger", tmp_path / "ledger"]
+        assert status_of([str(part) for part in command]) == 0
+    for policy in (tmp_path / "in1.policy.yaml", next((tmp_path / "ledger").glob("policy.*"))):
+        for release in ("0001", "0002"):
+            folder = tmp_path / "ledger" / release
+            found = assert_verifies(folder / "data.csv", folder / "certificate.json", policy=policy)
+            assert (found["policy"], found["columns"]) == (True, True)
+
+
+def test_a_fusion_is_signed_and_verifies_with_its_agreement(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("cryptography")
+    monkeypatch.chdir(tmp_path)
+    assert status_of(["sample", "bank", "-n", "200", "--seed", "3", "-o", "demo", "-q"]) == 0
+    assert status_of(["key", "new", "k", "--unprotected"]) == 0
+    command = ["fuse", "demo/bank.parties.yaml", "-o", "out.csv", "-q", "--sign", "k.pem"]
+    assert status_of(command) == 0
+    path = tmp_path / "out.csv"
+    agreement = Agreement.load("demo/bank.parties.yaml")
+    found = assert_verifies(path, policy=agreement.policy, trust=[tmp_path / "k.pub.pem"])
+    assert (found["policy"], found["measured again"], found["signature"]) == (True, True, True)
+    capsys.readouterr()
+    assert status_of(["verify", "out.csv", "-p", "demo/bank.parties.yaml"]) == 0
+    assert "ok   policy: is the one certified" in capsys.readouterr().out
+    assert status_of(["verify", "out.csv", "-p", "demo/bank.policy.yaml"]) == 0
+    assert "--   policy: a fusion's policy is part of its agreement" in capsys.readouterr().out
+
+
+def test_an_audit_in_a_file_verifies(handmade):
+    publish(handmade)
+    command = ["audit", handmade / "out.csv", "-p", handmade / "p.yaml", "-q"]
+    assert status_of([str(part) for part in [*command, "-o", handmade / "audit.json"]]) == 0
+    found = assert_verifies(
+        handmade / "out.csv", handmade / "audit.json", policy=handmade / "p.yaml"
+    )
+    assert found["measured again"] is True
+
+
+def test_python_states_the_same_but_for_files():
+    frame = pl.DataFrame({"age": ["20", "20", "30", "40"], "note": list("pqrs")})
+    policy = {
+        "version": 1,
+        "attributes": {
+            "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
+            "note": {"role": "drop"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 2}],
+        "method": {"name": "mondrian"},
+    }
+    certificate = shoal.publish(frame, policy).certificate
+    assert certificate["output"] is None
+    assert [column["technique"] for column in certificate["columns"]] == ["interval", "removed"]
