@@ -391,6 +391,51 @@ def test_what_is_signed_is_the_certificate_of_that_file(folder, key, capsys):
     assert "is not the one that its certificate names" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["promises"][0].update(holds=False),
+        lambda c: c["faults"].update(changed=2),
+        lambda c: c.update(promises=[]),
+        lambda c: c.update(promises=None),
+        lambda c: c.update(faults=3),
+    ],
+)
+def test_what_does_not_hold_is_not_signed(folder, key, change, capsys):
+    change_certificate(folder, change)
+    assert sign(folder, key) == 1
+    told = capsys.readouterr().err
+    assert len(told.splitlines()) == 1
+    assert "nothing is signed" in told
+    assert not (folder / "out.csv.certificate.json.sig").exists()
+
+
+def test_an_audit_that_finds_a_broken_promise_is_not_signed(folder, key, capsys):
+    command = ["audit", folder / "out.csv", "-p", folder / "in.policy.yaml", "--k", "500", "-q"]
+    command += ["-o", folder / "a.json", "--sign", key]
+    assert status_of([str(part) for part in command]) == 1
+    assert "the certificate is not signed" in capsys.readouterr().err
+    assert (folder / "a.json").exists()
+    assert not (folder / "a.json.sig").exists()
+
+
+def test_a_new_release_in_the_same_place_takes_the_old_signature_away(folder, key):
+    assert sign(folder, key) == 0
+    stale = folder / "out.csv.certificate.json.sig"
+    assert _publish(folder, "out.csv", "--k", "5000") == 3
+    assert stale.exists()  # nothing was published, so it is still about what is there
+    assert _publish(folder, "out.csv") == 0
+    assert not stale.exists()
+    assert _publish(folder, "out.csv", "--sign", str(key)) == 0
+    assert stale.exists()
+    command = ["audit", folder / "out.csv", "-p", folder / "in.policy.yaml", "-q"]
+    command = [str(part) for part in [*command, "-o", folder / "a.json"]]
+    assert status_of([*command, "--sign", str(key)]) == 0
+    assert (folder / "a.json.sig").exists()
+    assert status_of(command) == 0
+    assert not (folder / "a.json.sig").exists()
+
+
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
 def test_a_key_that_others_can_read_is_refused(folder, key, mode, capsys):
     key.chmod(mode)

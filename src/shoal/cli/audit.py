@@ -145,7 +145,7 @@ def audit(
             result = audit_file(
                 released, asked, original, output, downstream=downstream, progress=progress
             )
-        if signer is not None and output is not None:
+        if signer is not None and output is not None and result.certificate.holds:
             signer.sign(output)
         if report is not None:
             from shoal.reports.release import write_audit_report
@@ -164,6 +164,8 @@ def audit(
             from shoal.reports.text import downstream_sentences
 
             print("\n".join(downstream_sentences(certificate["downstream"])), file=sys.stderr)
+    if signer is not None and not certificate.holds:
+        print("shoal: the certificate is not signed: not everything holds", file=sys.stderr)
     fails = not certificate.holds or (require_together and is_below(certificate))
     raise typer.Exit(1 if fails else 0)
 

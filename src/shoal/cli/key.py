@@ -55,7 +55,8 @@ def sign(
         Path, typer.Option("--key", metavar="KEY", help="The private key, in PEM. Extra: sign.")
     ],
 ) -> None:
-    """Sign the certificate of a release: writes FILE.certificate.json.sig, 64 bytes."""
+    """Sign the certificate of a release: writes FILE.certificate.json.sig, 64 bytes.
+    Refused where a promise does not hold."""
     from shoal.connectors.signatures import open_key
     from shoal.jobs.audit.sign import sign_file
 

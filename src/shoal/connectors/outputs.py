@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shoal.connectors.files import STANDARD
+from shoal.connectors.signatures import signature_path
 from shoal.errors import InputError
 
 
@@ -37,7 +38,10 @@ def _is_same(output: Path, read: str) -> bool:
 
 @contextmanager
 def remove_uncommitted_certificate(output_path: str) -> Iterator[None]:
-    """Remove the new certificate if the release could not be moved into place."""
+    """Remove the new certificate if the release could not be moved into place.
+
+    A signature of the certificate before goes with it: it is about another release.
+    """
     certificate = Path(certificate_path(output_path))
     before = certificate.stat().st_ino if certificate.exists() else None
     try:
@@ -45,4 +49,15 @@ def remove_uncommitted_certificate(output_path: str) -> Iterator[None]:
     except BaseException:
         if certificate.exists() and certificate.stat().st_ino != before:
             certificate.unlink()
+            remove_stale_signature(certificate)
         raise
+    if output_path != STANDARD:
+        remove_stale_signature(certificate)
+
+
+def remove_stale_signature(certificate: str | Path) -> None:
+    """Remove the signature of what was at this path before; call it after every write there.
+
+    Whoever is killed in between leaves a signature that does not fit, which `verify` refuses.
+    """
+    Path(signature_path(certificate)).unlink(missing_ok=True)

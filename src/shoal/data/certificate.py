@@ -82,6 +82,15 @@ class Certificate(Mapping[str, Any]):
         stated = self._content.get("warnings") or []
         return tuple(ReleaseWarning(one["code"], one["text"]) for one in stated)
 
+    @property
+    def is_kept(self) -> bool:
+        """As `holds`, but of a certificate from anywhere: False where it does not say so."""
+        promises, faults = self.get("promises"), self.get("faults") or {}
+        if not isinstance(promises, list) or not isinstance(faults, Mapping) or not promises:
+            return False
+        kept = all(isinstance(one, Mapping) and one.get("holds") is True for one in promises)
+        return kept and all(count == 0 for count in faults.values())
+
     def extended(self, **more: Any) -> Certificate:
         return Certificate({**self._content, **more})
 

@@ -20,6 +20,7 @@ from shoal.binding.table import bind_original
 from shoal.connectors import files
 from shoal.connectors.dialects import describe_file
 from shoal.connectors.frames import table_of
+from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import encode
 from shoal.data.people import UNKNOWN, people_key
@@ -146,6 +147,8 @@ def audit_file(
     if output_path is not None:
         with files.atomic_write(output_path) as draft:
             draft.write_text(certificate.to_json())
+        if output_path != files.STANDARD:
+            remove_stale_signature(output_path)
     return replace(result, certificate=certificate)
 
 

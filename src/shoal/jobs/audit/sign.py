@@ -9,15 +9,32 @@ from shoal.connectors import files
 from shoal.connectors.outputs import certificate_path
 from shoal.connectors.signatures import Signer
 from shoal.data.certificate import Certificate
-from shoal.errors import InputError
+from shoal.errors import InputError, PromiseError
+
+
+def check_holds(certificate: Certificate, path: str) -> None:
+    """Raises PromiseError where a certificate says that something does not hold: nobody signs that.
+
+    path: what the message names.
+    """
+    if certificate.is_kept:
+        return
+    raise PromiseError(
+        f"certificate '{path}': states a promise that does not hold, or faults; nothing is signed,"
+        " publish a release that holds"
+    )
 
 
 def sign_file(path: str, signer: Signer) -> str:
-    """Signs the certificate of a release, if it is the certificate of that file.
+    """Signs the certificate of a release, if it is that file's and every promise holds in it.
 
-    Returns the path of the signature. Raises InputError.
+    Returns the path of the signature. Raises InputError, or PromiseError where a promise does not
+    hold.
     """
+    if not Path(path).exists():
+        raise InputError(f"file '{path}': is not there; check its name")
     certificate = Certificate.load(certificate_path(path))
+    check_holds(certificate, certificate_path(path))
     try:
         digest = files.file_sha256(path)
     except OSError as failed:

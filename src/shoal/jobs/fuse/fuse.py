@@ -21,6 +21,7 @@ import polars as pl
 from shoal.algorithms.fusion.secure_maximum import check_computing
 from shoal.connectors import files
 from shoal.connectors.frames import like, table_of
+from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
@@ -222,4 +223,5 @@ def _publish(release: Path, output: str) -> Certificate:
     for source, target in ((proof, f"{output}.certificate.json"), (release, output)):
         with files.atomic_write(target) as draft:
             shutil.copyfile(source, draft)
+    remove_stale_signature(f"{output}.certificate.json")
     return certificate

@@ -7,6 +7,7 @@ from typing import Any
 from shoal.binding.release import bind_release
 from shoal.connectors import files
 from shoal.connectors.dialects import describe_file
+from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
@@ -60,6 +61,7 @@ def write_release(
             )
         with files.atomic_write(f"{output}.certificate.json") as proof:
             proof.write_text(certificate.to_json())
+        remove_stale_signature(f"{output}.certificate.json")
     return certificate
 
 

@@ -28,7 +28,7 @@ from pydantic import TypeAdapter
 from shoal.connectors import files, kafka
 from shoal.connectors.feeds import feed_of
 from shoal.connectors.output_locks import sole_writer
-from shoal.connectors.outputs import remove_uncommitted_certificate
+from shoal.connectors.outputs import remove_stale_signature, remove_uncommitted_certificate
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.stream import KINDS, Piece
@@ -419,6 +419,7 @@ class Run:
         if not self._options.to_standard_output:
             with files.atomic_write(self._certificate_path) as draft:
                 draft.write_text(certificate.to_json())
+            remove_stale_signature(self._certificate_path)
 
     @property
     def _certificate_path(self) -> str:

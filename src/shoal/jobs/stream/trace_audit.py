@@ -16,6 +16,7 @@ from shoal.binding.table import bind_original
 from shoal.connectors import files
 from shoal.connectors.dialects import describe_file
 from shoal.connectors.feeds import RECORD_LINES, feed_of
+from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.encoding import encode
 from shoal.data.progress import Progress
 from shoal.data.table import Table
@@ -83,6 +84,7 @@ def audit_stream(
     if output_path is not None:
         with files.atomic_write(output_path) as draft:
             draft.write_text(certificate.to_json())
+        remove_stale_signature(output_path)
     return AuditResult(certificate, release, schema, truth)
 
 
