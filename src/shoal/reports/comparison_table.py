@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from shoal.data.fault_words import fault_sentences
 from shoal.jobs.advise.compare import Comparison, Row
 
 NONE = "-"
@@ -62,9 +63,7 @@ def faults(comparison: Comparison) -> list[str]:
             if not p["holds"]
         ]
         found += [
-            f"k={row.k}, {row.label}: {count} records are {fault} against the original"
-            for fault, count in row.certificate["faults"].items()
-            if count
+            f"k={row.k}, {row.label}: {sentence}" for sentence in fault_sentences(row.certificate)
         ]
     return found
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.data.certificate import Certificate
+from shoal.data.fault_words import fault_sentences
 from shoal.data.people import unit
 
 if TYPE_CHECKING:
@@ -42,21 +43,43 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
             f"the plan does not cover {gap['values']} value{'s' if gap['values'] > 1 else ''} of"
             f" '{name}': {gap['records']} records suppressed"
         )
-    loss = certificate["utility"]["gcp"]
-    untold = (
-        "can't be measured on the release alone (means hide ranges, or domains follow the"
-        " original); give --original"
-    )
-    lines.append(f"information loss (gcp) {untold if loss is None else f'{100 * loss:.2f} %'}")
-    for fault, count in certificate.get("faults", {}).items():
-        if count:
-            lines.append(f"{count} records are {fault} against the original: DOES NOT HOLD")
+    lines.append(f"information loss (gcp) {_loss_text(certificate)}")
+    lines += [f"{sentence}: DOES NOT HOLD" for sentence in fault_sentences(certificate)]
     if any(2 * count > records["out"] for count in certificate.get("faults", {}).values()):
         lines.append(
             "most records differ: was the release made of that table, in that order? a stream needs"
             " its --trace"
         )
     return "\n".join(lines)
+
+
+MOST_NAMED = 3
+
+
+def worst_columns(certificate: Certificate) -> list[tuple[str, float]]:
+    """The columns that lose more than the mean, worst first, with their losses; at most three."""
+    losses = [
+        (str(column["name"]), float(column["loss"]))
+        for column in certificate.get("columns") or []
+        if column.get("loss") is not None
+    ]
+    if not losses:
+        return []
+    mean = sum(loss for _, loss in losses) / len(losses)
+    above = [one for one in losses if one[1] > mean * (1 + 1e-9)]
+    return sorted(above, key=lambda one: -one[1])[:MOST_NAMED]
+
+
+def _loss_text(certificate: Certificate) -> str:
+    """The mean loss and where most of it lies."""
+    loss = certificate["utility"]["gcp"]
+    if loss is None:
+        return (
+            "can't be measured on the release alone (means hide ranges, or domains follow the"
+            " original); give --original"
+        )
+    worst = ", ".join(f"{name} {100 * lost:.1f} %" for name, lost in worst_columns(certificate))
+    return f"{100 * loss:.2f} %" + (f", most in {worst}" if worst else "")
 
 
 def history_summary(found: LedgerAudit) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shoal.data.certificate import Certificate
+from shoal.data.fault_words import fault_sentences
 from shoal.errors import PromiseError
 from shoal.jobs.audit.together import is_below
 
@@ -18,11 +19,7 @@ def require_kept(certificate: Certificate, consequence: str) -> None:
         for p in certificate["promises"]
         if not p["holds"]
     ]
-    broken += [
-        f"{count} published records are {fault}"
-        for fault, count in certificate.get("faults", {}).items()
-        if count
-    ]
+    broken += fault_sentences(certificate)
     if broken:
         raise PromiseError(f"{broken[0]}; the release is withheld, {consequence}", broken[1:])
 

@@ -14,6 +14,7 @@ from shoal.connectors import files
 from shoal.connectors.outputs import certificate_path
 from shoal.connectors.signatures import SIGNATURE_BYTES, read_trusted, signature_path
 from shoal.data.certificate import Certificate
+from shoal.data.fault_words import fault_sentence
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -136,7 +137,7 @@ def _promises(stated: Stated) -> Check:
     if not isinstance(faults, Mapping | None):
         return Check("promises", False, "the certificate states faults that can't be read")
     faults = faults or {}
-    found = [name for name, count in faults.items() if count != 0]
+    found = [fault_sentence(str(name), count) for name, count in faults.items() if count != 0]
     if found:
         return Check("promises", False, f"the certificate states faults: {', '.join(found)}")
     return Check("promises", True, f"{len(stated.promises)} of {len(stated.promises)} held")

@@ -1,0 +1,110 @@
+"""What each fault that a certificate counts means, in a sentence; its key is for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+ONE_AND_MANY: dict[str, tuple[str, str]] = {
+    "uncovered": (
+        "1 record has a cell that does not cover its true value",
+        "{} records have a cell that does not cover their true value",
+    ),
+    "changed": (
+        "1 record shows another sensitive or plain value than the original",
+        "{} records show another sensitive or plain value than the original",
+    ),
+    "not_removed": (
+        "the policy removes 1 column that the release still holds",
+        "the policy removes {} columns that the release still holds",
+    ),
+    "rows": (
+        "1 published row is not named exactly once by the trace",
+        "{} published rows are not named exactly once by the trace",
+    ),
+    "records": (
+        "1 record was not decided exactly once",
+        "{} records were not decided exactly once",
+    ),
+    "weak_first": (
+        "1 class had fewer than k people when it first appeared",
+        "{} classes had fewer than k people when they first appeared",
+    ),
+    "weak_new": (
+        "1 cluster broke a promise with its own first members",
+        "{} clusters broke a promise with their own first members",
+    ),
+    "loose": (
+        "1 cluster publishes a wider span than its first members need",
+        "{} clusters publish a wider span than their first members need",
+    ),
+    "reused_before_made": (
+        "1 row reuses a cluster before it was published",
+        "{} rows reuse a cluster before it was published",
+    ),
+    "stale": (
+        "1 row reuses a cluster that had expired",
+        "{} rows reuse a cluster that had expired",
+    ),
+    "missed": (
+        "1 row could have reused a cluster that loses less",
+        "{} rows could have reused a cluster that loses less",
+    ),
+    "needless": (
+        "1 release suppresses k people who could have had a cluster of their own",
+        "{} releases suppress k people who could have had a cluster of their own",
+    ),
+    "late": (
+        "1 record waited longer than the method promises",
+        "{} records waited longer than the method promises",
+    ),
+    "overheld": (
+        "1 record more than delta was held at once",
+        "{} records more than delta were held at once",
+    ),
+    "weak_release": (
+        "1 class has fewer than k people within one release",
+        "{} classes have fewer than k people within one release",
+    ),
+    "out_of_order": (
+        "1 release stands before an earlier one",
+        "{} releases stand before an earlier one",
+    ),
+    "unshuffled": (
+        "1 release has its rows in the order of arrival, not shuffled",
+        "{} releases have their rows in the order of arrival, not shuffled",
+    ),
+    "not_starred": (
+        "1 suppressed row shows more than the mark",
+        "{} suppressed rows show more than the mark",
+    ),
+}
+OTHER = ("1 fault of another kind", "{} faults of another kind")  # of a later version
+REMOVED_ROLES = ("identifier", "drop", "time", "operation")
+
+
+def fault_sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
+    """Every fault that a certificate counts, a sentence each; nothing where there is none."""
+    for name, count in (certificate.get("faults") or {}).items():
+        if not count:
+            continue
+        kept = _still_held(certificate) if name == "not_removed" else []
+        if len(kept) == count:
+            yield from (f"the policy removes '{one}', the release still holds it" for one in kept)
+        else:
+            yield fault_sentence(name, count)
+
+
+def fault_sentence(name: str, count: int) -> str:
+    """What so many faults of a kind mean."""
+    one, many = ONE_AND_MANY.get(name, OTHER)
+    return one if count == 1 else many.format(count)
+
+
+def _still_held(certificate: Mapping[str, Any]) -> list[str]:
+    """The columns that should have been removed, or hold names instead of pseudonyms."""
+    return [
+        str(column["name"])
+        for column in certificate.get("columns") or []
+        if column["role"] in REMOVED_ROLES and column["technique"] not in ("removed", "pseudonym")
+    ]
