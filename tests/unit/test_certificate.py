@@ -170,6 +170,18 @@ def test_publishing_twice_gives_the_same_but_for_date_and_seconds(handmade):
     assert set(one["build"]) == {"python", "numpy", "polars", "numba", "wheel_sha256"}
 
 
+def test_repeated_rows_of_a_hierarchy_are_told(handmade, capsys):
+    (handmade / "job.csv").write_text("x;*\ny;*\nx;*\n")
+    assert publish(handmade)["warnings"] == [
+        {
+            "code": "hierarchy-repeats",
+            "text": "attribute 'job': 1 repeated row of its hierarchy; each taken once",
+        }
+    ]
+    told = "shoal: attribute 'job': 1 repeated row of its hierarchy; each taken once\n"
+    assert capsys.readouterr().err == told
+
+
 # Every verb's certificate names the new keys and verifies
 
 

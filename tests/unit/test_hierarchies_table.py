@@ -185,3 +185,18 @@ def test_a_hundred_thousand_leaves_load_in_a_moment():
     assert len(hierarchy.labels) == 111_111
     assert np.array_equal(np.unique(hierarchy.levels), np.arange(6))
     assert spent < 0.5
+
+
+# Rows that stand twice
+
+
+def test_identical_rows_are_taken_once(tmp_path):
+    once = read_hierarchy(table(tmp_path, "a;x;*\nb;x;*\nc;y;*\n"))
+    twice = read_hierarchy(table(tmp_path, "a;x;*\nb;x;*\na;x;*\nc;y;*\n a ; x;*\n"))
+    assert twice == once
+    assert (once.repeated, twice.repeated) == (0, 2)
+
+
+def test_two_paths_for_one_value_are_an_error(tmp_path):
+    with pytest.raises(InputError, match="lists 1 value more than once"):
+        read_hierarchy(table(tmp_path, "a;x;*\na;x;*\nb;x;*\na;y;*\nc;y;*\n"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 PEOPLE_ASSUMED = "people-assumed"
 TOGETHER_BELOW = "together-below-k"
 WITHHELD_FEW = "withheld-few"
+HIERARCHY_REPEATS = "hierarchy-repeats"
+FORMULA_CELLS = "formula-cells"
 
 
 class ReleaseWarning(UserWarning):

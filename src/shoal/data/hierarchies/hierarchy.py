@@ -39,6 +39,7 @@ class Hierarchy:
     aliases: the further labels of chains that became one node, by node and level.
     table_levels: (nodes,) int32 where the hierarchy was read from a table whose rows are padded,
         so that a node may stand higher than its subtree is deep; None to take the depth.
+    repeated: rows of the table that said the same as an earlier one.
     """
 
     labels: tuple[str, ...]
@@ -47,6 +48,7 @@ class Hierarchy:
     last: np.ndarray
     aliases: tuple[Alias, ...] = ()
     table_levels: np.ndarray | None = None
+    repeated: int = 0
 
     @classmethod
     def from_paths(cls, rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> Hierarchy:

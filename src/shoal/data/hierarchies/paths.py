@@ -8,7 +8,7 @@ Everything here is done on whole columns of codes, so that a hundred thousand le
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
@@ -24,11 +24,13 @@ class Paths:
     codes: (n, longest) int32, column 0 is the leaf, the root is the last code of a row; -1 behind
     it.
     lengths: (n,) int64, labels in each path.
+    repeated: how many paths were left out because an earlier one says the same.
     """
 
     labels: tuple[str, ...]
     codes: np.ndarray
     lengths: np.ndarray
+    repeated: int = 0
 
     @classmethod
     def of(cls, rows: Iterable[Sequence[str]]) -> Paths:
@@ -46,6 +48,18 @@ class Paths:
         filled = np.arange(codes.shape[1]) < lengths[:, None]
         codes[filled] = cells.cast(pl.Enum(distinct)).to_physical().to_numpy()
         return cls(tuple(distinct.to_list()), codes, lengths)
+
+    def without_repeats(self) -> Paths:
+        """The same with each path once, where it first stands."""
+        if not len(self) or len(np.unique(self.leaf_codes)) == len(self):
+            return self
+        first = np.sort(np.unique(self.codes, axis=0, return_index=True)[1])
+        return replace(
+            self,
+            codes=self.codes[first],
+            lengths=self.lengths[first],
+            repeated=len(self) - len(first),
+        )
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -2,7 +2,7 @@
 
 Separator `;`, tab, `|` or `,`, whichever splits the rows into columns that end in one label; labels
 may be quoted as in CSV. Blanks around a label are no part of it. Blank lines and a byte-order mark
-are passed over. Files that end in `.gz` are compressed.
+are passed over, and a row that says the same as an earlier one counts once. Files that end in `.gz` are compressed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import io
 import os
 import zlib
 from collections import Counter
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -35,11 +36,11 @@ def read_hierarchy(path: str | Path, attribute: str = "") -> Hierarchy:
     faults = [finding.message for finding in diagnose(paths, attribute)]
     if faults:
         raise InputError.from_findings(faults)
-    return Hierarchy.from_paths(paths, attribute)
+    return replace(Hierarchy.from_paths(paths, attribute), repeated=paths.repeated)
 
 
 def read_paths(path: str | Path, attribute: str = "") -> Paths:
-    """The rows of a table as they stand, for `diagnose`; raises InputError if it can't be read."""
+    """The rows of a table, each once, for `diagnose`; raises InputError if it can't be read."""
     path = Path(path)
     require_regular(path, f"{about(attribute)}hierarchy")
     text = _text(path, attribute)
@@ -50,7 +51,7 @@ def read_paths(path: str | Path, attribute: str = "") -> Paths:
             f"{about(attribute)}hierarchy '{path.name}' is not a table; check its separator and"
             " quotes"
         ) from None
-    return Paths.of_cells(cells.str.strip_chars(), lengths)
+    return Paths.of_cells(cells.str.strip_chars(), lengths).without_repeats()
 
 
 def write_hierarchy(hierarchy: Hierarchy, path: str | Path, separator: str = ";") -> None:

@@ -9,6 +9,7 @@ from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
+from shoal.data.warnings import HIERARCHY_REPEATS, ReleaseWarning
 from shoal.jobs.audit.columns import measured_columns
 from shoal.jobs.audit.provenance import build, date
 from shoal.policy.digest import policy_identity
@@ -28,7 +29,25 @@ def described(
     The certificate must name its verb already.
     """
     columns = measured_columns(released, release, schema, policy, truth)
-    return certificate.extended(**provenance(certificate["verb"], policy), columns=columns)
+    made = certificate.extended(**provenance(certificate["verb"], policy), columns=columns)
+    return made.warned(*repeated_rows(schema))
+
+
+def repeated_rows(schema: Schema) -> list[ReleaseWarning]:
+    """A warning for each hierarchy table that says something twice."""
+    return [
+        ReleaseWarning(
+            HIERARCHY_REPEATS,
+            f"attribute '{attribute.name}': {_counted(attribute.hierarchy.repeated)} of its"
+            " hierarchy; each taken once",
+        )
+        for attribute in schema.attributes
+        if attribute.hierarchy is not None and attribute.hierarchy.repeated
+    ]
+
+
+def _counted(rows: int) -> str:
+    return "1 repeated row" if rows == 1 else f"{rows} repeated rows"
 
 
 def provenance(verb: str, policy: Policy) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from shoal.data.schema import Render
 from shoal.data.table import Table
 from shoal.jobs.audit.audit import measure
 from shoal.jobs.audit.columns import column_roles
-from shoal.jobs.audit.description import described, provenance
+from shoal.jobs.audit.description import described, provenance, repeated_rows
 from shoal.jobs.audit.warnings import withheld_few
 from shoal.jobs.stream.core import StreamCore
 from shoal.jobs.stream.gate import Gate
@@ -77,7 +77,7 @@ def release_by_release(core: StreamCore, gate: Gate) -> dict[str, Any]:
         "classes": {"count": None, "min": gate.least, "mean": None, "max": None},
         "promises": promises,
         "together": None,  # classes are measured when they appear, not what they grow to
-        "warnings": [warning.report() for warning in few],
+        "warnings": [warning.report() for warning in (*few, *repeated_rows(core.schema))],
         "utility": {"gcp": gate.loss / gate.rows if gate.rows else None},
         "risk": {"prosecutor_max": 1 / gate.least if gate.least else None},
         "measured": "release by release",
