@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from shoal.binding.near_names import check_near_names
 from shoal.data.numbers import looks_like_data
 from shoal.data.table import Table
 from shoal.policy.consistency import quoted
@@ -29,7 +30,7 @@ def check_columns(names: list[str], policy: Policy, released: bool = False) -> l
         for name, a in declared.items()
         if name not in names and (not released or a.role in _SHOWN or a.pseudonym is not None)
     ]
-    findings = []
+    findings = [] if released else check_near_names(names, policy)
     if unknown:
         findings.append(
             f"columns {quoted(unknown)}: in the data, not in the policy;"

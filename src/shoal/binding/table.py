@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.binding.attributes import bind_attributes
 from shoal.binding.columns import check_columns, check_header
+from shoal.binding.near_names import check_copies
 from shoal.binding.populations import check_populations, encode_populations
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.encoding import EncodedTable, encode
@@ -75,6 +76,7 @@ def bind_original(table: Table, policy: Policy) -> tuple[Schema | None, list[Any
     findings = (
         check_columns(table.names, policy)
         or check_header(table, policy)
+        or check_copies(table, policy)
         or check_populations(policy)
     )
     if findings:
