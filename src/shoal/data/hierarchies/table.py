@@ -2,7 +2,8 @@
 
 Separator `;`, tab, `|` or `,`, whichever splits the rows into columns that end in one label; labels
 may be quoted as in CSV. Blanks around a label are no part of it. Blank lines and a byte-order mark
-are passed over, and a row that says the same as an earlier one counts once. Files that end in `.gz` are compressed.
+are passed over, and a row that says the same as an earlier one counts once. Files that end in `.gz`
+are compressed.
 """
 
 from __future__ import annotations
