@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.grouped import grouped
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
 from shoal.cli.warnings import show_warnings
@@ -19,8 +20,10 @@ from shoal.reports.text import history_summary, summary
 
 if TYPE_CHECKING:
     from shoal.jobs.audit.audit import AuditResult
+    from shoal.policy.policy import Policy
 
 
+@grouped("columns", options.ReleasedColumns)
 def audit(
     released: Annotated[
         str | None,
@@ -73,6 +76,7 @@ def audit(
         ),
     ] = False,
     k: options.K = None,
+    columns: options.ReleasedColumns = options.NO_COLUMNS,
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="Write the certificate to this file.")
     ] = None,
@@ -106,6 +110,7 @@ def audit(
         "--downstream": downstream or None,
         "--require-together": require_together or None,
         "--sign": sign,
+        **columns.given(),
     }
     if ledger is not None:
         _refuse_beside("--ledger", one_table | {"--transcript": transcript})
@@ -115,14 +120,18 @@ def audit(
             "--transcript", one_table | {"--k": k, "--output": output, "--report": report}
         )
         raise typer.Exit(_audit_transcript(transcript, as_json, quiet))
-    if released is None or policy is None:
+    if columns.qi is not None:
+        beside = ("--policy", "--original", "--reference", "--trace", "--record-lines")
+        _refuse_beside("--qi", {name: one_table[name] for name in (*beside, "--downstream")})
+    if released is None or (policy is None and columns.qi is None):
         raise InputError(
-            "audit: needs RELEASED and --policy, or --ledger or --transcript; see 'shoal audit"
-            " --help'"
+            "audit: needs RELEASED and --policy or --qi, or --ledger or --transcript; see 'shoal"
+            " audit --help'"
         )
+    if columns.qi is None:
+        _refuse_beside("without --qi", columns.given())
     signer = opened(sign)
-    asked = options.policy_with(policy, k, None, None, None, None if trace is None else "fads")
-    asked = asked.with_reference(reference)
+    asked = columns.policy(k) if policy is None else _asked(policy, k, trace, reference)
     if downstream and (original is None or trace is not None):
         raise InputError(
             "--downstream: compares with the original, record by record; give it with --original"
@@ -132,7 +141,7 @@ def audit(
     if record_lines is not None and trace is None:
         raise InputError("--record-lines: is how a stream read its source; give it with --trace")
     options.check_outputs(
-        output, report=report, inputs=[released, original, str(policy), *asked.files]
+        output, report=report, inputs=[released, original, str(policy or "-"), *asked.files]
     )
     with shown(quiet) as progress:
         if trace is not None and original is not None:
@@ -168,6 +177,12 @@ def audit(
         print("shoal: the certificate is not signed: not everything holds", file=sys.stderr)
     fails = not certificate.holds or (require_together and is_below(certificate))
     raise typer.Exit(1 if fails else 0)
+
+
+def _asked(policy: Path, k: int | None, trace: str | None, reference: str | None) -> Policy:
+    """The policy in a file with what the command changes."""
+    method = None if trace is None else "fads"
+    return options.policy_with(policy, k, None, None, None, method).with_reference(reference)
 
 
 def _caveats(result: AuditResult, original: str | None, trace: str | None) -> Iterator[str]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from functools import wraps
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli.grouped import grouped
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -93,23 +92,66 @@ class Overrides:
 NO_OVERRIDES = Overrides()
 
 
-def with_overrides(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with --k, --method, --set and --seed in place of its parameter `overrides`."""
-    names = [field.name for field in fields(Overrides)]
-    signature = inspect.signature(command, eval_str=True)
-    options = inspect.signature(Overrides, eval_str=True).parameters.values()
-    parameters: list[inspect.Parameter] = []
-    for parameter in signature.parameters.values():
-        parameters += options if parameter.name == "overrides" else [parameter]
+@dataclass(frozen=True)
+class ReleasedColumns:
+    """What an audit without a policy is asked."""
 
-    @wraps(command)
-    def taken(**given: object) -> None:
-        overrides = Overrides(**{name: given.pop(name) for name in names})  # type: ignore[arg-type]
-        command(**given, overrides=overrides)
+    qi: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--qi", metavar="A,B", help="Without a policy: columns that an attacker could know."
+        ),
+    ] = None
+    subject: Annotated[
+        str | None, typer.Option("--subject", help="With --qi: the column that names the person.")
+    ] = None
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option("--sensitive", metavar="C,D", help="With --qi: sensitive columns."),
+    ] = None
+    l: Annotated[
+        int | None, typer.Option("--l", help="With --sensitive: distinct values in every class.")
+    ] = None
+    t: Annotated[
+        float | None, typer.Option("--t", help="With --sensitive: the bound of t-closeness.")
+    ] = None
 
-    taken.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    taken.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return taken
+    def given(self) -> dict[str, object]:
+        """What is given, by option."""
+        return {
+            "--qi": self.qi,
+            "--subject": self.subject,
+            "--sensitive": self.sensitive,
+            "--l": self.l,
+            "--t": self.t,
+        }
+
+    def policy(self, k: int | None) -> Policy:
+        """The policy that the options say; raises InputError."""
+        from shoal.jobs.audit.without_policy import policy_of_columns
+
+        if k is None:
+            raise InputError("audit --qi: needs --k; say how many people must look alike")
+        return policy_of_columns(
+            _names(self.qi),
+            k,
+            subject=self.subject,
+            sensitive=_names(self.sensitive),
+            l=self.l,
+            t=self.t,
+        )
+
+
+NO_COLUMNS = ReleasedColumns()
+
+
+def _names(texts: list[str] | None) -> list[str]:
+    """Names that commas part, over all times that the option is given."""
+    return [name.strip() for text in texts or [] for name in text.split(",") if name.strip()]
+
+
+with_overrides = grouped("overrides", Overrides)
+"""A command with --k, --method, --set and --seed in place of its parameter `overrides`."""
 
 
 def policy_with(

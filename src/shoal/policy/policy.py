@@ -41,11 +41,13 @@ class Policy:
 
     earlier: for promises that compare with all of a growing table, how often each value of a
         sensitive attribute counts in what of it is published already.
+    is_made_of_columns: whether nobody wrote it: an audit was asked about columns alone.
     """
 
     model: PolicyModel
     base: Path = Path()
     earlier: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    is_made_of_columns: bool = False
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:

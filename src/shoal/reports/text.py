@@ -73,6 +73,8 @@ def worst_columns(certificate: Certificate) -> list[tuple[str, float]]:
 def _loss_text(certificate: Certificate) -> str:
     """The mean loss and where most of it lies."""
     loss = certificate["utility"]["gcp"]
+    if loss is None and certificate.get("policy", {}) is None:
+        return "can't be measured without a policy, which says what cells stand for"
     if loss is None:
         return (
             "can't be measured on the release alone (means hide ranges, or domains follow the"

@@ -8,6 +8,7 @@ published cell covers the truth.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ from shoal.jobs.audit.reading import read_release
 from shoal.jobs.audit.reference import Measures
 from shoal.jobs.audit.together import together
 from shoal.jobs.audit.warnings import release_warnings
+from shoal.jobs.audit.without_policy import check_named, policy_of_columns, without_guesses
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.version import VERSION
@@ -55,9 +57,15 @@ class AuditResult:
 
 def audit(
     released: Any,
-    policy: Policy | str | Path | dict[str, Any],
+    policy: Policy | str | Path | dict[str, Any] | None = None,
     original: Any = None,
     *,
+    quasi: str | Sequence[str] = (),
+    k: int | None = None,
+    subject: str | None = None,
+    sensitive: str | Sequence[str] = (),
+    l: int | None = None,
+    t: float | None = None,
     downstream: bool = False,
     progress: Progress = no_progress,
 ) -> Certificate:
@@ -68,10 +76,34 @@ def audit(
     counted and the certificate's `counted` says so. downstream: also train classifiers on the
     release and test them on the original; needs the extra `ml`. Raises InputError where the two
     tables or the policy don't fit each other.
+
+    Instead of a policy, quasi names the columns that an attacker could know, and k how many people
+    must look alike in them; subject, sensitive, l and t are as in a policy. Cells are then
+    compared as text, and no loss of information is measured.
     """
-    policy = Policy.of(policy)
+    columns = {"quasi": quasi, "k": k, "subject": subject, "sensitive": sensitive, "l": l, "t": t}
+    given = {key: value for key, value in columns.items() if value not in (None, (), [])}
+    policy = _policy_of(policy, given, original)
     truth = None if original is None else table_of(original)
     return audit_table(table_of(released), policy, truth, progress, downstream).certificate
+
+
+def _policy_of(
+    policy: Policy | str | Path | dict[str, Any] | None, columns: dict[str, Any], original: Any
+) -> Policy:
+    """The policy that is given, or the one that columns and numbers say; raises InputError."""
+    if policy is not None:
+        if columns:
+            raise InputError("audit: takes a policy or columns, not both; leave out one of them")
+        return Policy.of(policy)
+    if "quasi" not in columns or "k" not in columns:
+        raise InputError("audit: needs a policy, or 'quasi' and 'k'; give one of them")
+    if original is not None:
+        raise InputError(
+            "audit: without a policy it is not known what cells stand for, so they can't be"
+            " compared with an original; give the policy"
+        )
+    return policy_of_columns(**columns)
 
 
 def audit_table(
@@ -84,6 +116,8 @@ def audit_table(
     """`audit` of a table, with what it read from it."""
     started = time.process_time()
     truth = None
+    if policy.is_made_of_columns:
+        check_named(released.names, policy)
     if original is None:
         schema, findings = bind_release(released, policy)
     else:
@@ -92,6 +126,8 @@ def audit_table(
         raise InputError.from_findings(findings)
     certificate, release = measure(released, schema, policy, truth, progress)
     certificate = described(certificate, released, release, schema, policy, truth)
+    if policy.is_made_of_columns:
+        certificate = without_guesses(certificate)
     if trained:
         progress("training on the release")
         certificate = certificate.extended(

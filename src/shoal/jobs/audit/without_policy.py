@@ -1,0 +1,82 @@
+"""Audit without a policy: the columns and the numbers are all that is asked.
+
+Cells are compared as text, and the mark is `*`; what a cell spans is not known, so no loss is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from shoal.data.certificate import Certificate
+from shoal.errors import InputError
+from shoal.policy.parameters import suggestion
+from shoal.policy.policy import Policy
+
+SPANS = ("gcp", "generalized_loss")
+OF_COLUMNS = ("type", "technique", "loss")
+
+
+def policy_of_columns(
+    quasi: str | Sequence[str],
+    k: int,
+    *,
+    subject: str | None = None,
+    sensitive: str | Sequence[str] = (),
+    l: int | None = None,
+    t: float | None = None,
+) -> Policy:
+    """The policy that these columns and numbers say; raises InputError with every finding.
+
+    l, t: distinct l-diversity and t-closeness with equal distances, of every sensitive column.
+    """
+    roles = {"quasi": _listed(quasi), "sensitive": _listed(sensitive)}
+    roles["subject"] = [] if subject is None else [subject]
+    named = [(name, role) for role, names in roles.items() for name in names]
+    findings = [
+        f"column '{name}': is named twice; name it once"
+        for name in sorted({one for one, _ in named})
+        if sum(one == name for one, _ in named) > 1
+    ]
+    if (l is not None or t is not None) and not roles["sensitive"]:
+        findings.append("audit: l and t are about sensitive columns; name one as sensitive")
+    if not roles["quasi"]:
+        findings.append("audit: no quasi-identifier; name the columns that an attacker could know")
+    if findings:
+        raise InputError.from_findings(findings)
+    promises: list[dict[str, Any]] = [{"model": "k-anonymity", "k": k}]
+    for name in roles["sensitive"]:
+        if l is not None:
+            promises.append({"model": "l-diversity", "attribute": name, "l": l, "kind": "distinct"})
+        if t is not None:
+            promises.append({"model": "t-closeness", "attributes": [name], "t": t})
+    content = {
+        "version": 1,
+        "attributes": {name: {"role": role} for name, role in named},
+        "other": "plain",
+        "promises": promises,
+    }
+    return replace(Policy.from_dict(content), is_made_of_columns=True)
+
+
+def check_named(names: list[str], policy: Policy) -> None:
+    """Raises InputError with every column that was named and is not in the release."""
+    findings = [
+        f"column '{name}': is not in the release; {suggestion(name, names)}name one of its columns"
+        for name in policy.model.attributes
+        if name not in names
+    ]
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+def without_guesses(certificate: Certificate) -> Certificate:
+    """The certificate without what nobody said: the policy, and what cells span."""
+    columns = [column | dict.fromkeys(OF_COLUMNS) for column in certificate["columns"]]
+    utility = certificate["utility"] | dict.fromkeys(SPANS)
+    return certificate.extended(policy=None, columns=columns, utility=utility)
+
+
+def _listed(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
