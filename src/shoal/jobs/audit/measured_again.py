@@ -128,6 +128,8 @@ def _other_figures(stated: Stated, found: Certificate, has_truth: bool) -> Itera
     """The figures beside the promises in which the two certificates differ."""
     if not _close(stated.at("subjects"), found["subjects"]):
         yield "subjects"
+    if _differs_in_people(stated, found):
+        yield "people"
     for key in ("suppressed", "withheld"):
         known = found["records"].get(key)
         if known is not None and not _is_unstated(stated, key):
@@ -138,6 +140,15 @@ def _other_figures(stated: Stated, found: Certificate, has_truth: bool) -> Itera
     utility = _comparable(found, has_truth)
     yield from _differing("utility", stated.at("utility"), found["utility"], utility)
     yield from _differing_columns(stated, found, has_truth)
+
+
+def _differs_in_people(stated: Stated, found: Certificate) -> bool:
+    """Whether records are said to be people who were counted, or the other way round.
+
+    A fusion knows its people, which its table alone does not show.
+    """
+    known = stated.at("people")
+    return known is not None and stated.at("verb") != "fuse" and known != found["people"]
 
 
 def _is_unstated(stated: Stated, key: str) -> bool:
