@@ -162,16 +162,10 @@ def test_the_figures_are_those_of_the_certificate(sample):
     certificate, text = sample.outcome.certificate, sample.page.text
     classes, risk, utility = certificate["classes"], certificate["risk"], certificate["utility"]
     assert "Every promise holds" in text
-    assert "k-anonymity (at least 10 asked, 10 found)" in text
-    assert (
-        f"l-diversity of disease (at least 3 asked, {certificate['promises'][1]['measured']} found)"
-        in text
-    )
-    assert f"{certificate['subjects']} people with 1,000 records" in text
-    assert (
-        f"in {classes['count']} classes, each of {classes['min']} to {classes['max']} people"
-        in text
-    )
+    assert "of a person finds at least 10 people who look alike" in text
+    assert f"disease has at least {certificate['promises'][1]['measured']} values" in text
+    assert f"1,000 records of {certificate['subjects']} people" in text
+    assert f"Classes {classes['count']} Smallest, in people {classes['min']}" in text
     assert (
         f"at most {100 * risk['prosecutor_max']:.1f} % on average"
         f" {100 * risk['prosecutor_mean']:.1f} %" in text
@@ -260,7 +254,8 @@ def test_only_numbers(tmp_path):
 
 def test_one_class(tmp_path):
     release = Release(tmp_path, people(12), policy_of({"age": AGE, "city": CITY, "ill": ILL}, k=12))
-    assert "in 1 class, each of 12 to 12 records" in release.page.text
+    assert "finds at least 12 records that look alike" in release.page.text
+    assert "Classes 1 Smallest, in records 12" in release.page.text
 
 
 def test_a_single_published_number(tmp_path):
@@ -279,7 +274,7 @@ def test_suppressed_records_are_counted_with_the_reason(tmp_path):
         tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}, missing="suppress")
     )
     assert "7 lack a quasi-identifier" in release.page.text
-    assert "7 records are suppressed" in release.page.text
+    assert "7 records hide all that an attacker could know" in release.page.text
     assert "7 of 60 records are suppressed" in release.page.text
     assert release.distribution("age").after.sum() == pytest.approx(53)
 
@@ -323,7 +318,7 @@ def test_columns_that_should_have_been_removed_are_said_without_the_original(tmp
         AuditResult(certificate, release, schema, None), policy, tmp_path / "audit.html"
     )
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
-    assert "1 column that the policy removes is still there" in page.text
+    assert "The policy removes 1 column that the release still holds." in page.text
     assert "Without the original, this audit could not check" in page.text
 
 
@@ -339,8 +334,8 @@ def test_a_release_without_any_class(sample, tmp_path):
         tmp_path / "audit.html",
     )
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
-    assert "are hidden in 1 class, each of" in page.text
-    assert "1,000 records are suppressed." in page.text
+    assert "1,000 records hide all that an attacker could know." in page.text
+    assert "Classes 1 " in page.text
 
 
 def test_a_broken_promise_is_said_first(sample, tmp_path):
@@ -355,7 +350,7 @@ def test_a_broken_promise_is_said_first(sample, tmp_path):
     )
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
     assert "Not everything holds" in page.text
-    assert "k-anonymity (at least 25 asked, 10 found: broken)" in page.text
+    assert "Not kept: k-anonymity asked for 25, found was 10." in page.text
     assert "✗ does not hold" in page.text
 
 

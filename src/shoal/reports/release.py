@@ -23,6 +23,7 @@ from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports import charts
 from shoal.reports.distributions import Distribution, distributions, least_shown
+from shoal.reports.in_short import in_short
 from shoal.reports.limits import limits
 from shoal.reports.measured import (
     Measured,
@@ -79,7 +80,7 @@ def _content(measured: Measured) -> dict[str, Any]:
         "unit": measured.unit,
         "holds": certificate.holds,
         "state": verdict_state(certificate),
-        "warnings": [warning.text for warning in certificate.warnings],
+        "lines": in_short(certificate),
         "promises": [_promise(promise) for promise in certificate["promises"]],
         "faults": faults if "uncovered" in faults else None,
         "kept": faults.get("not_removed", 0),

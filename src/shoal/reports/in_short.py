@@ -1,0 +1,158 @@
+"""A release in five lines, for a reader who knows no measure by its name.
+
+What was published, who is protected and how, what was lost and where most, what is not promised,
+what is open. From the certificate alone, so that a page and a dossier say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from shoal.data.certificate import Certificate
+from shoal.data.fault_words import fault_sentences
+from shoal.data.people import ASSUMED, unit
+from shoal.reports.measured import number_text, percent_text
+from shoal.reports.text import worst_columns
+
+K_ANONYMITY, CLOSENESS = "k-anonymity", "t-closeness"
+ALL = "all that an attacker could know"
+MOST_NAMED = 6  # columns in one line
+
+
+class Line(NamedTuple):
+    """One of the five lines: what it is about, and what it says."""
+
+    about: str
+    says: str
+
+
+def in_short(certificate: Certificate) -> list[Line]:
+    """The five lines, in the order in which they are read."""
+    return [
+        Line("Published", _sentences(_published(certificate))),
+        Line("Protected", _sentences(_protected(certificate))),
+        Line("Lost", _sentences(_lost(certificate))),
+        Line("Not promised", _sentences(_not_promised(certificate))),
+        Line("Open", _sentences(_open(certificate))),
+    ]
+
+
+def _published(certificate: Certificate) -> Iterator[str]:
+    records, counted = certificate["records"], unit(certificate)
+    columns = _columns(certificate)
+    shown = [c for c in columns if c["technique"] != "removed"]
+    removed = [c["name"] for c in columns if c["technique"] == "removed"]
+    people = certificate["subjects"]
+    what = _count(records["out"], "record", "records")
+    if people is not None and counted.many == "people":
+        what += f" of {_count(people, counted.one, counted.many)}"
+    elif certificate.get("people") == ASSUMED:
+        what += ", each taken to be a person"
+    yield what + (f", in {_count(len(shown), 'column', 'columns')}" if shown else "")
+    if removed:
+        yield f"Removed: {_listed(removed)}"
+
+
+def _protected(certificate: Certificate) -> Iterator[str]:
+    quasi = [c["name"] for c in _columns(certificate) if c["role"] == "quasi"]
+    for promise in certificate["promises"]:
+        if not promise["holds"]:
+            yield (
+                f"Not kept: {promise['model']} asked for {number_text(promise['asked'])}, found was"
+                f" {number_text(promise['measured'])}"
+            )
+        elif promise["model"] == K_ANONYMITY:
+            yield _alike(certificate, promise, promise["attributes"] or quasi)
+        else:
+            yield _of_sensitive(promise)
+
+
+def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence[str]) -> str:
+    least, counted = promise["measured"], unit(certificate)
+    if least is None:
+        return f"Every record hides {ALL}"
+    who = "who" if counted.many == "people" else "that"
+    return (
+        f"Whoever knows {_listed(known) or ALL} of a person finds at least"
+        f" {number_text(least)} {counted.of(least)} {who} look alike, and so picks the right one at"
+        f" most {percent_text(1 / least)} of the time"
+    )
+
+
+def _of_sensitive(promise: Mapping[str, Any]) -> str:
+    about = _listed(promise["attributes"])
+    if promise["model"] == "l-diversity" and promise.get("kind") == "distinct":
+        return f"Among them, {about} has at least {number_text(promise['measured'])} values"
+    if promise["model"] == CLOSENESS:
+        return (
+            f"Among them, {about} is spread as in all records, but for at most"
+            f" {percent_text(promise['measured'])}"
+        )
+    return f"{promise['model']}{f' of {about}' if about else ''} holds as well"
+
+
+def _lost(certificate: Certificate) -> Iterator[str]:
+    loss = certificate["utility"].get("gcp")
+    if loss is None:
+        yield "How much detail is lost can't be told from the release alone"
+    else:
+        worst = [f"{name} ({percent_text(lost)})" for name, lost in worst_columns(certificate)]
+        most = f", most of it in {_listed(worst)}" if worst else ""
+        yield f"{percent_text(loss)} of the detail of what an attacker could know{most}"
+    same = [c["name"] for c in _columns(certificate) if c["technique"] == "as-is"]
+    if same:
+        yield f"As in the original: {_listed(same)}"
+    hidden = certificate["records"]["suppressed"]
+    if hidden:
+        yield (f"{_count(hidden, 'record hides', 'records hide')} {ALL}")
+
+
+def _not_promised(certificate: Certificate) -> Iterator[str]:
+    columns, together = _columns(certificate), certificate.get("together")
+    if together and together["asked"] and together["below"]:
+        yield (
+            f"Whoever knows {_listed(together['attributes'])} together may be left with fewer than"
+            f" {number_text(together['asked'])}"
+        )
+    promised = {name for p in certificate["promises"] for name in p["attributes"]}
+    free = [c["name"] for c in columns if c["role"] == "sensitive" and c["name"] not in promised]
+    if free:
+        yield f"No promise was asked for {_listed(free)}, so it may be learned of a person"
+    plain = [c["name"] for c in columns if c["role"] == "plain"]
+    more = f"more, such as {_listed(plain)}," if plain else "more"
+    yield f"Who knows {more} or has another release of the same people may recognise somebody"
+    yield "What is true of a whole group is true of everybody in it"
+
+
+def _open(certificate: Certificate) -> Iterator[str]:
+    yield from (sentence[:1].upper() + sentence[1:] for sentence in fault_sentences(certificate))
+    counted = unit(certificate)
+    if counted.many == "rows":
+        yield "Rows were counted, not people: the file does not say whose they are"
+    elif certificate.get("people") == ASSUMED:
+        yield "Whether every record is a person of its own: the policy names no column for that"
+    yield from (warning.text for warning in certificate.warnings)
+    if "uncovered" not in (certificate.get("faults") or {}):
+        yield "The cells were not compared with an original"
+    if certificate["verb"] != "audit":
+        yield "Whether an attacker could know more than the policy says is its author's judgement"
+
+
+def _columns(certificate: Certificate) -> list[Mapping[str, Any]]:
+    return certificate.get("columns") or []
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them; many are cut short."""
+    if len(names) > MOST_NAMED:
+        names = [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
+    return " and ".join(part for part in (", ".join(names[:-1]), "".join(names[-1:])) if part)
+
+
+def _sentences(texts: Iterator[str]) -> str:
+    return " ".join(f"{text.rstrip('.')}." for text in texts)
