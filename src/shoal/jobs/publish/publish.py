@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from shoal.connectors import files
-from shoal.connectors.dialects import describe_file
+from shoal.connectors.dialects import DELIMITED, describe_file
 from shoal.connectors.frames import like, table_of
 from shoal.connectors.outputs import (
     certificate_path,
@@ -23,11 +23,12 @@ from shoal.connectors.outputs import (
     remove_uncommitted_certificate,
 )
 from shoal.data.certificate import Certificate
+from shoal.data.formulas import formula_sentences
 from shoal.data.person_numbers import person_numbers
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table
-from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning
+from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.audit.audit import measure
 from shoal.jobs.audit.description import described
@@ -130,7 +131,7 @@ def publish_file(
         certificate = certificate.extended(
             input={"sha256": digest},
             output=describe_file(path, output_path, written.sha256, draft.schema.render),
-        ).warned(*assumed)
+        ).warned(*assumed, *_formulas(draft, kind))
         require_kept(certificate, WITHHELD)
         if require_together:
             require_together_kept(certificate, WITHHELD)
@@ -146,6 +147,13 @@ def _people_assumed(table: Table, policy: Policy) -> list[ReleaseWarning]:
     if policy.subject is not None:
         return []
     return [ReleaseWarning(PEOPLE_ASSUMED, str(evidence)) for evidence in person_numbers(table)]
+
+
+def _formulas(draft: RecodedDraft, kind: str) -> list[ReleaseWarning]:
+    """A warning for each column of delimited text that a spreadsheet would compute."""
+    if kind not in DELIMITED:
+        return []
+    return [ReleaseWarning(FORMULA_CELLS, told) for told in formula_sentences(draft.frame)]
 
 
 def _existing(path: str | Path | None, policy: Policy, explain: bool) -> Plan | None:

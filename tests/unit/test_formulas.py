@@ -1,0 +1,75 @@
+"""Cells that a spreadsheet would compute: found, told, and escaped one-to-one."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.cli.main import status_of
+from shoal.data.formulas import escaped, formula_cells, unescaped
+
+BY_HAND = {
+    "=1+0": "'=1+0",
+    "-5": "-5",
+    "'=1": "''=1",
+    "''@x": "'''@x",
+    "+4.5e-3": "+4.5e-3",
+    "-": "'-",
+    "-5..3": "'-5..3",
+    "@x": "'@x",
+    "\tx": "'\tx",
+    "'quoted'": "'quoted'",
+    "a=b": "a=b",
+    "": "",
+    "[-5, 3]": "[-5, 3]",
+}
+
+
+@pytest.mark.parametrize("cell", BY_HAND)
+def test_cells_are_escaped_as_by_hand(cell):
+    for dtype in (pl.String, pl.Categorical):
+        frame = pl.DataFrame({"c": pl.Series([cell], dtype=dtype)})
+        assert escaped(frame)["c"].to_list() == [BY_HAND[cell]]
+
+
+@given(st.lists(st.text(alphabet="'=+-@\t\r5.ea", max_size=5), min_size=1, unique=True))
+def test_escaping_is_one_to_one_and_leaves_no_formula(cells):
+    frame = pl.DataFrame({"c": cells, "=n": cells})
+    written = escaped(frame)
+    assert formula_cells(written) == {}
+    assert written["c"].n_unique() == len(cells)
+    assert unescaped(written).equals(frame)
+
+
+def test_names_numbers_and_missing_cells():
+    frame = pl.DataFrame({"=sum": [1, 2], "x": ["=a", None], "y": ["-1", "-2"]})
+    assert formula_cells(frame) == {"=sum": 1, "x": 1}
+    assert escaped(frame).columns == ["'=sum", "x", "y"]
+    assert escaped(frame)["x"].to_list() == ["'=a", None]
+    assert escaped(frame)["'=sum"].dtype == pl.Int64
+
+
+def test_publish_tells_of_delimited_text_alone(tmp_path, capsys):
+    (tmp_path / "in.csv").write_text('age,note\n20,=1+1\n20,"-5"\n20,"@x"\n20,ok\n')
+    policy = {
+        "version": 1,
+        "attributes": {
+            "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
+            "note": {"role": "plain"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 2}],
+        "method": {"name": "mondrian"},
+    }
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy))
+    for name, codes in (("out.csv", ["formula-cells"]), ("out.parquet", [])):
+        command = ["publish", tmp_path / "in.csv", "-p", tmp_path / "p.yaml", "-q"]
+        assert status_of([str(part) for part in [*command, "-o", tmp_path / name]]) == 0
+        certificate = json.loads((tmp_path / f"{name}.certificate.json").read_text())
+        assert [warning["code"] for warning in certificate["warnings"]] == codes
+        told = capsys.readouterr().err
+        assert ("column 'note': 2 cells read as formulas in a spreadsheet" in told) == bool(codes)
