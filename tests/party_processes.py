@@ -72,6 +72,13 @@ class World:
                 process.join()
         return {name: process.exitcode for name, process in self.running.items()}
 
+    def kill(self) -> None:
+        """Ends all that still run; frozen ones, too, which nothing else does."""
+        for process in self.running.values():
+            if process.is_alive():
+                process.kill()
+                process.join()
+
     def die_at_every_entry(self, name: str) -> int:
         """Starts a party that is killed at the first entry that it adds to its journal, again and
         again; its lives.
@@ -101,7 +108,9 @@ def _party(
     from shoal.jobs.fuse.party import take_part
 
     session.LAST_CALL, joining.CHUNK = 2.0, 16  # several chunks of few people
-    if lie is not None:
+    if lie is not None and ":" in lie:
+        _end_at(*lie.split(":"))
+    elif lie is not None:
         _lie(lie)
     if die_at is not None:
         append, count = Journal.append, [0]
@@ -150,6 +159,39 @@ def _lie(about: str) -> None:
         send(self, to, kind, content)
 
     PartyLink.send = lying
+
+
+def _end_at(how: str, kind: str) -> None:
+    """Before this process sends its first message of a kind, it is frozen or killed, it leaves, or
+    it goes on without sending anything any more.
+    """
+    from shoal.connectors.party.link import PartyLink
+    from shoal.connectors.party.messages import MessageKind
+    from shoal.errors import PartyError
+
+    is_silent = False
+
+    def ending(send, is_it):
+        def sent(self, to, *content):
+            nonlocal is_silent
+            if is_it(content):
+                if how == "frozen":
+                    os.kill(os.getpid(), signal.SIGSTOP)
+                if how == "killed":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if how == "leaves":
+                    raise PartyError("this party: has had enough")
+                is_silent = True
+            if not is_silent:
+                send(self, to, *content)
+
+        return sent
+
+    wanted = MessageKind[kind]
+    PartyLink.send = ending(PartyLink.send, lambda content: content[0] == wanted)
+    PartyLink.send_shares = ending(
+        PartyLink.send_shares, lambda content: wanted == MessageKind.SHARES
+    )
 
 
 def ports(count: int) -> list[int]:

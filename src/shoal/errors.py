@@ -7,6 +7,7 @@
     |- LedgerError          1  a chain of releases is damaged or would break its history
     |- CheckpointError      2  a stream can't resume from what it was given
     |- PartyError           4  another party is missing or broke the agreement
+    |  `- LostPartyError    4  another party was lost on the way; all can start again and resume
     `- MissingExtraError    4  an optional part of Shoal is not installed
 
 Messages name attributes, counts, rules and a way out, never a value of the data.
@@ -73,6 +74,10 @@ class PartyError(ShoalError):
     """Another party can't be reached, or broke the agreement."""
 
     exit_status = 4
+
+
+class LostPartyError(PartyError):
+    """Another party was lost on the way, or a process of this one; starting again resumes."""
 
 
 class MissingExtraError(ShoalError):

@@ -4,10 +4,14 @@ strangers.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -16,6 +20,7 @@ import yaml
 
 import shoal
 from party_processes import bank_world
+from shoal.data.certificate import Certificate
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.jobs.advise.sample import write_sample
@@ -329,6 +334,48 @@ def test_a_fusion_whose_starter_is_killed_goes_on_when_it_is_run_again(tmp_path)
     assert certificate.holds
     assert before
     assert not journal.exists()
+
+
+@pytest.mark.parametrize("victim", ["secure_maximum", "party run"])
+def test_a_party_that_fails_for_a_reason_that_passes_is_started_again_and_it_is_said(
+    tmp_path, victim
+):
+    """Its process for the secure maximum ends, or it is killed itself."""
+    if not Path("/proc/self/cmdline").exists():
+        pytest.skip("the system does not tell what its processes run")
+    write_sample("bank", 250, 4, str(tmp_path / "demo"))
+    order = ["fuse", str(tmp_path / "demo" / "bank.parties.yaml"), "-q", "-o", "out.csv"]
+    fusion = subprocess.Popen(
+        [sys.executable, "-m", "shoal", *order], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        until = time.monotonic() + 60
+        while not (found := descendants(fusion.pid, victim)):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        os.kill(found[0], signal.SIGKILL)
+        _, told = fusion.communicate(timeout=120)
+    finally:
+        fusion.kill()
+    assert fusion.returncode == 0, told
+    assert "starting it again (1 of" in told
+    assert Certificate.load(tmp_path / "out.csv.certificate.json").holds
+
+
+def descendants(process: int, what: str) -> list[int]:
+    """Processes below this one whose command line holds these words."""
+    parents = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, IndexError):
+            parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")")[-1].split()[1])
+    below, found = {process}, []
+    while below:
+        below = {child for child, parent in parents.items() if parent in below}
+        for child in sorted(below):
+            with contextlib.suppress(OSError):
+                words = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ")
+                found += [child] if what.encode() in words else []
+    return found
 
 
 def test_a_stranger_under_an_agreed_name_is_not_heard(tmp_path):

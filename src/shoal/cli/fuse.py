@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -56,6 +57,7 @@ def fuse(
                 beside=[] if report is None else [report],
                 require_together=require_together,
                 progress=progress,
+                notice=_say,
             )
             if report is not None:
                 from shoal.jobs.audit.audit import audit_file
@@ -77,3 +79,8 @@ def fuse(
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:
         typer.echo(fusion_summary(certificate, f"{output} and {output}.certificate.json"), err=True)
+
+
+def _say(line: str) -> None:
+    """A line that is no progress: shown under --quiet, too."""
+    print(f"shoal: {line}", file=sys.stderr, flush=True)

@@ -11,7 +11,7 @@ import queue
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -28,12 +28,12 @@ from shoal.connectors.party.messages import (
     unpack_head,
 )
 from shoal.connectors.party.parser import Parser, Terms
+from shoal.connectors.party.patience import Patience, left_early
 from shoal.connectors.party.session import POLL, Sessions
 from shoal.connectors.party.tls import Endpoint, Identity, Peer
 from shoal.errors import PartyError
 
 _MOST_WAITING = 64  # messages to one party that are on their way; more wait in the journal
-
 _MOST_EARLY = 1 << 14  # messages of a secure round that wait for this party to open the session
 
 
@@ -63,7 +63,6 @@ class PartyLink:
         self._agreement = terms.hash
         self._journal = journal
         self._peers = [peer.name for peer in peers]
-        self._patience = patience
         self._delay = delay
         self._record = record
         self.on_shares: Callable[[str, bytes], None] = lambda sender, content: None
@@ -78,11 +77,16 @@ class PartyLink:
         self._outbox: dict[str, queue.SimpleQueue[tuple[float, bytes] | None]] = {}
         self._streams: dict[str, Any] = {}
         self._endpoint = Endpoint(identity, peers, terms.most_frame)
+        self._patience = Patience(patience, self._endpoint, lambda: tuple(self._outbox))
         self._sessions = Sessions(identity.name, self._peers, terms, journal, self._endpoint)
         self._state = self._sessions.state
         self._parsers = {name: self._parser_of(name, terms) for name in self._peers}
         self._endpoint.serve(
-            {"Hello": self._sessions.hear_hello, "Begin": self._sessions.hear_begin},
+            {
+                "Hello": self._sessions.hear_hello,
+                "Begin": self._sessions.hear_begin,
+                "Idle": self._patience.hear_idle,
+            },
             {"Talk": self._hear_stream},
         )
 
@@ -105,7 +109,9 @@ class PartyLink:
         with self._state:
             self._opened = None
         self._hang_up()
-        self._open(self._sessions.negotiate(self._patience, is_last))
+        with self._patience.waiting("the other parties"):
+            session = self._sessions.negotiate(self._patience.seconds, is_last)
+        self._open(session)
 
     def check(self) -> None:
         """Raises LinkLost where the session broke, or the PartyError that ended the run."""
@@ -121,9 +127,11 @@ class PartyLink:
     def finish(self) -> None:
         """Waits until the others have everything, and leaves. Raises LinkLost if one does not."""
         self.leave(DONE)
+        until = time.monotonic() + self._patience.seconds
         try:
             for name, stream in self._streams.items():
-                stream.result(timeout=self._patience)
+                with self._patience.waiting(f"party '{name}'"):
+                    stream.result(timeout=max(POLL, until - time.monotonic()))
                 self._sessions.note_served(name)
         except Exception:
             self._sessions.leaving = False
@@ -204,14 +212,22 @@ class PartyLink:
             frame = pack_frame(self._agreement, kind, number, body)
             self._journal.append(b"S", frame, to, number)
         self._count(kind, len(frame))
+        if not self._put(to, number, frame):
+            with self._patience.waiting(f"party '{to}'") as go_on:
+                while not self._put(to, number, frame):
+                    time.sleep(POLL / 100)
+                    go_on()
+
+    def _put(self, to: str, number: int, frame: bytes) -> bool:
+        """Whether the message is on its way, or was before; False while too many others are."""
         with self._state:
             self._sessions.check()
             if to not in self._outbox or number < self._resend_from[to]:
-                return
-            while self._outbox[to].qsize() >= _MOST_WAITING:
-                self._state.wait(POLL / 100)
-                self._sessions.check()
+                return True
+            if self._outbox[to].qsize() >= _MOST_WAITING:
+                return False
             self._outbox[to].put((time.monotonic() + self._delay, frame))
+            return True
 
     def send_long(self, to: str, kind: MessageKind, content: bytes | memoryview) -> None:
         """Sends a message of any length in pieces, its length before it."""
@@ -245,21 +261,46 @@ class PartyLink:
     def receive(self, sender: str, kind: MessageKind) -> bytes:
         """The next message of a party, which must be of this kind; waits for it.
 
-        Raises LinkLost where the session breaks first, PartyError where the run has ended.
+        Raises LinkLost where the session breaks first, PartyError where the run has ended, or the
+        other party has left, or patience has run out.
         """
         number = self._read[sender]
-        with self._state:
-            while self._sessions.received[sender] <= number:
-                self._sessions.check()
-                if sender in self._closed:
-                    raise PartyError(f"party '{sender}': left before the end; start it again")
-                self._state.wait(POLL)
+        with self._patience.waiting(f"party '{sender}'") as go_on:
+            while not self._has_come(sender, number):
+                go_on()
         self._read[sender] += 1
         frame = self._journal.get(b"R", sender, number)
         assert frame is not None
         if unpack_head(frame)[1] != kind:
             raise refused(sender, MessageKind(unpack_head(frame)[1]), "is not what comes next")
         return frame[FRAME_HEAD:]
+
+    def _has_come(self, sender: str, number: int) -> bool:
+        """Whether there is a message of this number; waits a moment for it."""
+        with self._state:
+            if self._sessions.received[sender] <= number:
+                self._sessions.check()
+                if sender in self._closed:
+                    raise left_early(sender)
+                self._state.wait(POLL)
+            return self._sessions.received[sender] > number
+
+    @contextmanager
+    def waiting_for_round(self) -> Iterator[Callable[[], None]]:
+        """This party waits for the result of a round; yields what to call meanwhile.
+
+        That raises as `receive` does, but a party that is done may leave.
+        """
+        with self._patience.waiting("a secure round") as go_on:
+
+            def check() -> None:
+                self._sessions.check()
+                for name in tuple(self._closed):
+                    if not self._sessions.is_done(name):
+                        raise left_early(name)
+                go_on()
+
+            yield check
 
     def receive_long(self, sender: str, kind: MessageKind) -> bytearray:
         """The next message that came in pieces, which are as long as the parser found."""

@@ -173,6 +173,10 @@ class Sessions:
             self._fatal = self._fatal or error
             self.state.notify_all()
 
+    def is_done(self, name: str) -> bool:
+        """Whether this party has said that it is done."""
+        return (_LEFT, name, 0) in self._journal
+
     def note_left(self, name: str) -> None:
         """Remembers that this party is done."""
         self._note(_LEFT, name)

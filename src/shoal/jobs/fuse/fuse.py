@@ -117,12 +117,14 @@ def fuse_file(
     beside: Sequence[Path] = (),
     require_together: bool = False,
     progress: Progress = no_progress,
+    notice: Progress = no_progress,
 ) -> Certificate:
     """One release from all parties' tables; writes the output and its certificate.
 
     beside: what the caller will write afterwards; refused where a party reads it.
-    require_together: as in `publish`. Raises InputError, InfeasibleError, PromiseError or
-    PartyError, and then writes nothing.
+    require_together: as in `publish`. notice: called with a line about each party that has to be
+    started again. Raises InputError, InfeasibleError, PromiseError or PartyError, and then writes
+    nothing.
     """
     agreement = Agreement.of(agreement)
     tables = _tables_of(agreement)
@@ -138,7 +140,8 @@ def fuse_file(
         for name in agreement.participants
     ]
     try:
-        run_to_end(parties, progress)  # if a party is lost, the folder stays for the next run
+        # if a party is lost, the folder stays for the next run
+        run_to_end(parties, progress, notice)
     except (InputError, InfeasibleError, PromiseError):
         shutil.rmtree(folder)
         raise

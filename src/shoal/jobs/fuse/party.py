@@ -9,11 +9,11 @@ from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
-from shoal.errors import InputError
+from shoal.errors import InputError, LostPartyError
 from shoal.jobs.fuse.keys import Keys
 from shoal.jobs.fuse.outputs import check_output
 from shoal.jobs.fuse.party_input import PartyInput
-from shoal.jobs.fuse.processes import die_with_starter
+from shoal.jobs.fuse.processes import die_with_starter, say_recoverable
 from shoal.jobs.fuse.protocol import run_party
 from shoal.jobs.fuse.release import write_release
 from shoal.policy.agreement import Agreement
@@ -53,16 +53,20 @@ def take_part(
         )
     if isinstance(party, PartyModel) and output is not None:
         check_output(agreement, output)
-    fused = run_party(
-        agreement,
-        identity,
-        folder,
-        _input_of(agreement, name),  # not named here, so that it is freed before the audit
-        patience=patience,
-        delay=float(os.environ.get(ADDED_DELAY, 0)) / 1000,
-        transcript=transcript,
-        progress=progress,
-    )
+    try:
+        fused = run_party(
+            agreement,
+            identity,
+            folder,
+            _input_of(agreement, name),  # not named here, so that it is freed before the audit
+            patience=patience,
+            delay=float(os.environ.get(ADDED_DELAY, 0)) / 1000,
+            transcript=transcript,
+            progress=progress,
+        )
+    except LostPartyError:
+        say_recoverable()
+        raise
     if fused is None:
         return None
     assert output is not None

@@ -12,13 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shoal import errors
-from shoal.data.progress import Progress
+from shoal.data.progress import Progress, no_progress
 from shoal.errors import PartyError
 
-RESTARTS = 3
+RESTARTS = 8  # of a party that is killed
+RETRIES = 3  # of a party that fails by itself, for a reason that may pass
 LAST_WORDS = 5.0  # seconds to read what a party wrote before it ended
 ATTACHED = "SHOAL_ATTACHED"  # set for a party that must die with the process that started it
 _PREFIX = "shoal: "
+_RECOVERABLE = "recoverable"  # a line by which a party says that it may be started again
+_INTERNAL_ERROR = 70  # among them what a broken session led to
 _POLL = 0.05  # seconds
 _GRACE = 5  # seconds between SIGTERM and SIGKILL
 _ERRORS: dict[int, type[errors.ShoalError]] = {
@@ -38,13 +41,19 @@ class PartyProcess:
     process: subprocess.Popen[bytes] | None = None
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=20))
     listener: threading.Thread | None = None
-    starts: int = 0
+    restarts: int = 0
+    retries: int = 0
+    is_recoverable: bool = False
 
 
-def run_to_end(parties: Sequence[PartyProcess], progress: Progress) -> None:
+def run_to_end(
+    parties: Sequence[PartyProcess], progress: Progress, notice: Progress = no_progress
+) -> None:
     """Runs all parties to their end; the first one's progress is shown.
 
-    Raises the first error that a party reports, PartyError where one was killed too often.
+    A party that was killed, or failed for a reason that may pass, is started again, a few times at
+    most. notice: called with a line about each restart. Raises the first error that a party reports
+    and that no restart helps against.
     """
     try:
         for party in parties:
@@ -59,17 +68,39 @@ def run_to_end(parties: Sequence[PartyProcess], progress: Progress) -> None:
                     continue
                 if status == 0:
                     running.remove(party)
-                elif status < 0 and party.starts <= RESTARTS:
-                    progress(f"{party.name} was killed; starting it again")
-                    _start(party, parties[0].name, progress)
-                else:
+                    continue
+                restart = _restart(party, status)
+                if not restart:
                     raise _error_of(party, status)
+                notice(restart)
+                _start(party, parties[0].name, progress)
     finally:
         _stop(parties)
 
 
+def _restart(party: PartyProcess, status: int) -> str:
+    """What is said about a restart of a party that ended so; empty where it is not started again.
+
+    Its journal has all that it did.
+    """
+    if party.listener is not None:
+        party.listener.join(LAST_WORDS)
+    if status < 0:
+        party.restarts += 1
+        count, most, why = party.restarts, RESTARTS, "was killed"
+    elif party.is_recoverable or status == _INTERNAL_ERROR:
+        party.retries += 1
+        said = [line.removeprefix(_PREFIX) for line in party.lines if line.startswith(_PREFIX)]
+        count, most = party.retries, RETRIES
+        why = f"failed ({said[-1]})" if said else f"ended with status {status}"
+    else:
+        return ""
+    return f"party '{party.name}': {why}; starting it again ({count} of {most})" * (count <= most)
+
+
 def _start(party: PartyProcess, reporting: str, progress: Progress) -> None:
-    party.starts += 1
+    party.lines.clear()
+    party.is_recoverable = False
     # the pipe to its standard input breaks when this process dies, and the party dies with it
     environment = {**os.environ, ATTACHED: "1"}
     party.process = subprocess.Popen(
@@ -105,6 +136,8 @@ def _listen(
         if line.startswith("progress: "):
             if is_reporting:
                 progress(line.removeprefix("progress: "))
+        elif line == _RECOVERABLE:
+            party.is_recoverable = True
         elif line:
             party.lines.append(line)
 
@@ -118,6 +151,12 @@ def _error_of(party: PartyProcess, status: int) -> errors.ShoalError:
     if not lines:
         return error(f"party '{party.name}': ended with status {status}; run again to resume")
     return error(lines[0], lines[1:])
+
+
+def say_recoverable() -> None:
+    """Says to the process that started this one that it may be started again."""
+    if os.environ.get(ATTACHED):
+        os.write(2, f"{_RECOVERABLE}\n".encode())
 
 
 def die_with_starter() -> None:

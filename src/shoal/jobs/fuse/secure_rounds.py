@@ -14,7 +14,7 @@ from shoal.algorithms.fusion import secure_maximum
 from shoal.algorithms.fusion.party_tds import worth_bits
 from shoal.connectors.party.link import PartyLink
 from shoal.connectors.party.messages import MessageKind, refused
-from shoal.errors import PartyError
+from shoal.errors import LostPartyError, PartyError
 from shoal.jobs.fuse.conversation import Conversation
 from shoal.jobs.fuse.limits import SHARE
 
@@ -84,20 +84,24 @@ class MpycRounds:
         unless: whether to stop waiting, for a helper, which does not know which round is the last.
         """
         self._write(secure_maximum.BIDS, 0, 0, json.dumps(list(bids)).encode())
-        while True:
-            self._link.check()
-            try:
-                steps = self._results.get(timeout=_POLL)
-            except queue.Empty:
+        with self._link.waiting_for_round() as go_on:
+            while (steps := self._next_result()) is None:
                 if unless():
                     return 0, 0
+                go_on()
                 if self._process.poll() is not None:
-                    raise PartyError(
+                    raise LostPartyError(
                         "the secure maximum: its process ended, killed or by messages 'shares' that"
                         " can't be computed with; run again to resume"
-                    ) from None
-                continue
-            return winner_of(steps, self._owners, len(bids))
+                    )
+        return winner_of(steps, self._owners, len(bids))
+
+    def _next_result(self) -> list[int] | None:
+        """What MPyC found, None where it needs longer."""
+        try:
+            return self._results.get(timeout=_POLL)
+        except queue.Empty:
+            return None
 
     def close(self) -> None:
         """Ends the process; nothing that it still said is sent in a later session."""
