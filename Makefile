@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench mutants docs man wheel services clean
+.PHONY: help demo test check bench soak mutants docs man wheel services clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
@@ -50,6 +50,10 @@ bench: ## the figures that the docs claim, side by side with a floor or a peer
 	@test -x $(BENCH)/python || $(PYTHON) -m venv .venv-bench
 	$(BENCH)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuse]'
 	$(BENCH)/python benchmarks/run.py
+
+soak: export PYTHONPATH := src:tests
+soak: $(READY) ## kill, damage and lie to streams, ledgers and fusions: MINUTES=10 SEED=3, or TRIALS=500 ROOM=kills
+	$(BIN)/python -m soak --minutes $(or $(MINUTES),5) --seed $(or $(SEED),1) $(if $(TRIALS),--trials $(TRIALS)) $(if $(ROOM),--only $(ROOM))
 
 mutants: ## changes in the auditor's code that no test notices: all of them (hours), or SAMPLE=100 of each part
 	@test -x $(MUTANTS)/mutmut || $(PYTHON) -m venv .venv-mutants

@@ -108,7 +108,9 @@ def _party(
     from shoal.jobs.fuse.party import take_part
 
     session.LAST_CALL, joining.CHUNK = 2.0, 16  # several chunks of few people
-    if lie is not None and ":" in lie:
+    if lie is not None and lie.startswith("mutates:"):
+        _mutate(int(lie.removeprefix("mutates:")))
+    elif lie is not None and ":" in lie:
         _end_at(*lie.split(":"))
     elif lie is not None:
         _lie(lie)
@@ -192,6 +194,43 @@ def _end_at(how: str, kind: str) -> None:
     PartyLink.send_shares = ending(
         PartyLink.send_shares, lambda content: wanted == MessageKind.SHARES
     )
+
+
+def _mutate(seed: int) -> None:
+    """Changes one in a few of the frames and greetings that this process sends."""
+    import random
+
+    from shoal.connectors.party.tls import Endpoint
+
+    rng = random.Random(seed)
+    often = rng.choice([0.02, 0.1, 0.5])
+    call, stream = Endpoint.call, Endpoint.stream
+
+    def changed(frame: bytes) -> list[bytes]:
+        if rng.random() >= often:
+            return [frame]
+        at = rng.randrange(len(frame) + 1)
+        flipped = bytes([frame[at] ^ 1 << rng.randrange(8)]) if at < len(frame) else b"?"
+        return rng.choice(
+            [
+                [frame[:at]],
+                [frame, frame],
+                [],
+                [frame[:at] + flipped + frame[at + 1 :]],
+                [frame[:at] + rng.randbytes(rng.choice([1, 40, 1 << 20])) + frame[at:]],
+                [frame[:33] + rng.randbytes(len(frame) - 33)],
+            ]
+        )
+
+    def lying_call(self, name, method, packed):
+        frames = changed(packed)
+        return call(self, name, method, frames[0] if frames else b"")
+
+    def lying_stream(self, name, method, frames, session):
+        mutated = (one for frame in frames for one in changed(frame))
+        return stream(self, name, method, mutated, session)
+
+    Endpoint.call, Endpoint.stream = lying_call, lying_stream
 
 
 def ports(count: int) -> list[int]:

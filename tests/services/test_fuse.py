@@ -20,9 +20,9 @@ import yaml
 
 import shoal
 from party_processes import bank_world
-from shoal.data.certificate import Certificate
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
+from shoal.data.certificate import Certificate
 from shoal.jobs.advise.sample import write_sample
 from shoal.jobs.fuse import processes
 from shoal.jobs.fuse.columns import shuffled_rows

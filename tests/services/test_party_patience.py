@@ -1,4 +1,4 @@
-"""Every wait of every party ends: by patience, by the farewell or by the death of whom it waits for.
+"""Every wait of every party ends: by patience, by a farewell, or by the death of another party.
 
 The states that a party waits in, by the message that does not come:
 

@@ -1,6 +1,6 @@
-"""One writer for each output that grows: a lock beside it, which ends with its holder.
+"""One writer for each output that grows: a lock beside it.
 
-A file that a killed run left is empty and holds nobody off.
+The system frees it when its holder dies: what a killed run leaves is empty and holds nobody off.
 """
 
 from __future__ import annotations
