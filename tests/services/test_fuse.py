@@ -568,6 +568,37 @@ def test_files_with_hierarchies_and_plain_columns(tmp_path):
     assert check_transcript(tmp_path / "said").wrong == []
 
 
+def test_a_fused_table_of_stars_alone_is_one_class_that_every_promise_counts(tmp_path):
+    """No step is valid; each QID, and all of them together, is measured on everybody."""
+
+    def change(content):
+        bank, clinic = content["parties"]
+        bank["attributes"] = {"salary": {"role": "drop"}, "sex": {"role": "quasi"}}
+        bank["attributes"]["sex"]["hierarchy"] = "sex.csv"
+        clinic["attributes"]["salary"] = {"role": "drop"}
+        content["promises"] = [
+            {"model": "k-anonymity", "attributes": [name], "k": 110} for name in ("sex", "job")
+        ]
+
+    agreement = demo(tmp_path, change)
+    table = pl.read_csv(tmp_path / "bank.csv", infer_schema=False)
+    sex = pl.Series("sex", ["f", "m"] * (table.height // 2))
+    table.with_columns(sex).write_csv(tmp_path / "bank.csv")
+    table = pl.read_csv(tmp_path / "clinic.csv", infer_schema=False)
+    table.with_columns(salary=pl.lit("unknown")).write_csv(tmp_path / "clinic.csv")
+    (tmp_path / "sex.csv").write_text("f;*\nm;*\n")
+    certificate = fuse_file(agreement, str(tmp_path / "out.csv"))
+    published = pl.read_csv(tmp_path / "out.csv", infer_schema=False)
+    assert set(published["sex"]) == set(published["job"]) == {"*"}
+    assert certificate.holds
+    assert certificate["classes"]["count"] == 1
+    for promise, qid in zip(certificate["promises"], certificate["fusion"]["qids"], strict=True):
+        assert promise["measured"] == promise["classes"]["min"] == qid["groups"]["min"] == 110
+    assert (certificate["together"]["min"], certificate["together"]["below"]) == (110, 0)
+    audited = shoal.audit(published, Agreement.load(agreement).policy)
+    assert audited["promises"] == certificate["promises"]
+
+
 def test_what_a_party_said_at_its_end_is_waited_for(monkeypatch):
     """Else it is told that a party ended, not why, where this process reads later than that one
     ends.
