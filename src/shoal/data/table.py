@@ -75,23 +75,25 @@ class Table:
 
     def distinct(self, name: str) -> int:
         """How many different texts a column holds."""
-        return len(self._repeats(name))
-
-    def alone(self, name: str) -> float | None:
-        """The share of records that no other record agrees with in a column; None without any."""
-        repeats = self._repeats(name)
-        records = int(repeats.sum())
-        return float((repeats == 1).sum()) / records if records else None
-
-    def _repeats(self, name: str) -> np.ndarray:
-        """How often each different text of a column occurs, without encoding it."""
         if name in self._columns:
-            return self._columns[name].counts()
+            return len(self._columns[name].cells)
+        return self._as_compared(name).n_unique()
+
+    def distinct_and_alone(self, name: str) -> tuple[int, float | None]:
+        """`distinct`, and the share of records that no other agrees with in a column; None without
+        any record.
+        """
+        if name in self._columns:
+            repeats = self._columns[name].counts()
+        else:
+            repeats = self._as_compared(name).to_frame().group_by(name).len()["len"].to_numpy()
+        records = int(repeats.sum())
+        return len(repeats), float((repeats == 1).sum()) / records if records else None
+
+    def _as_compared(self, name: str) -> pl.Series:
+        """A column in which missing and empty text are the same, as when it is encoded."""
         series = self.frame[name]
-        if series.dtype == pl.String and series.null_count():
-            series = series.fill_null("")
-        counted = series.to_frame().group_by(name).len()
-        return counted["len"].to_numpy()
+        return series.fill_null("") if series.dtype == pl.String else series
 
     def codes_of(self, name: str | None) -> np.ndarray | None:
         """(n,) which text of a column each record holds; None where there is no such column."""

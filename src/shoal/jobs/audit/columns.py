@@ -40,8 +40,7 @@ def measured_columns(
         column["distinct_out"] = released.distinct(name)
         column["loss"] = losses.get(name)
         if truth is not None and name in truth.original:
-            column["distinct_in"] = truth.original.distinct(name)
-            column["alone_in"] = truth.original.alone(name)
+            column["distinct_in"], column["alone_in"] = truth.original.distinct_and_alone(name)
     return columns
 
 
