@@ -1,0 +1,92 @@
+"""`python -m fuzz`: so many random tables, streams and ledgers; `python -m fuzz FOLDER`: one again.
+
+Ends with status 1 where publish, an audit, `verify` and the checker disagree, or something breaks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import secrets
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+from fuzz.runs import KINDS, Tally, forget, load, run_case, run_many
+
+BATCH = {"tables": 50, "streams": 10, "ledgers": 5}
+
+
+def main() -> int:
+    asked = _arguments()
+    if asked.case is not None:
+        return _one(asked.case)
+    seed = asked.seed or secrets.token_hex(4)
+    forget(asked.failures)
+    print(f"seed {seed}, {asked.cores} processes; failing cases go to {asked.failures}", flush=True)
+    worst = 0
+    for kind in KINDS:
+        count = getattr(asked, kind)
+        if count:
+            worst = max(worst, _many(kind, seed, count, asked.cores, asked.failures))
+    return worst
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
+    parser.add_argument("case", nargs="?", type=Path, help="a saved case, to be run again")
+    for kind in KINDS:
+        parser.add_argument(f"--{kind}", type=int, default=0, metavar="N")
+    parser.add_argument("--seed", default="")
+    parser.add_argument("--cores", type=int, default=1, help="processes at a time")
+    parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"))
+    return parser.parse_args()
+
+
+def _one(folder: Path) -> int:
+    outcome = run_case(*load(folder))
+    print(f"{outcome.status}; {len(outcome.problems)} problems")
+    for kind, text in outcome.problems:
+        print(f"{kind}: {text}")
+    return 1 if outcome.problems else 0
+
+
+def _many(kind: str, seed: str, count: int, cores: int, failures: Path) -> int:
+    started, tally, told = time.monotonic(), Tally(), 0.0
+    for part in _parts(kind, seed, count, cores, failures):
+        tally.add(part)
+        now = time.monotonic() - started
+        if now - told > 10 or tally.cases == count:
+            told = now
+            rate = tally.cases / max(now, 1e-9)
+            found = sum(tally.problems.values())
+            print(f"{kind}: {tally.cases} of {count}, {rate:.1f}/s, {found} problems", flush=True)
+    print("  " + ", ".join(f"{n} {status}" for status, n in tally.statuses.most_common()))
+    for name, times in sorted(tally.counts.items()):
+        print(f"  {times:8} {name}")
+    for problem, times in tally.problems.most_common():
+        print(f"  PROBLEM {times:6} {problem}\n          {tally.failing.get(problem, '')}")
+    return 1 if tally.problems else 0
+
+
+def _parts(kind: str, seed: str, count: int, cores: int, failures: Path) -> Iterator[Tally]:
+    batches = [range(a, min(a + BATCH[kind], count)) for a in range(0, count, BATCH[kind])]
+    if cores <= 1:
+        for numbers in batches:
+            yield run_many(kind, seed, numbers, failures)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(cores, mp_context=context) as pool:
+        work = [pool.submit(run_many, kind, seed, numbers, failures) for numbers in batches]
+        for done in as_completed(work):
+            yield done.result()
+
+
+if __name__ == "__main__":
+    # every process works alone; threads of libraries would only wait for one another
+    for name in ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    sys.exit(main())

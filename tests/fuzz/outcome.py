@@ -1,0 +1,81 @@
+"""What a case came to, and how a certificate compares with the checker's verdict."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+from fuzz.draw import Case
+from fuzz.judge import Verdict
+from shoal.policy.policy import Policy
+
+CLOSE = 1e-9
+
+
+@dataclass
+class Outcome:
+    """status: published, refused or infeasible. problems: by kind, what is wrong."""
+
+    status: str = "published"
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, kind: str, text: str) -> None:
+        self.problems.append((kind, text))
+
+    def require(self, is_so: bool, kind: str, text: str) -> None:
+        if not is_so:
+            self.add(kind, text)
+
+
+def write_inputs(case: Case, folder: Path) -> Policy:
+    """The case as files that the commands read too; returns its policy."""
+    for name, text in case.files.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="")
+    (folder / "policy.json").write_text(json.dumps(case.policy, ensure_ascii=False, indent=1))
+    (folder / "table.csv").write_text(case.table.text(), encoding="utf-8", newline="")
+    return Policy.load(folder / "policy.json")
+
+
+def compare(outcome: Outcome, who: str, certificate: Mapping[str, Any], verdict: Verdict) -> None:
+    """Whether a certificate finds what the checker found; every difference is a problem."""
+    if verdict.unfit:
+        outcome.add(f"{who}: reads what is unfit", "; ".join(verdict.unfit))
+        return
+    for stated, found in zip(certificate["promises"], verdict.promises, strict=True):
+        if stated["holds"] != found.holds or not _same(stated["measured"], found.measured):
+            text = f"{stated['measured']} ({stated['holds']}), {found.measured} ({found.holds})"
+            outcome.add(f"{who}: {found.model} differs", text)
+    faults = certificate.get("faults") or {}
+    for name, rows in (("uncovered", verdict.uncovered), ("changed", verdict.changed)):
+        stated = faults.get(name, len(rows) if "faults" not in certificate else 0)
+        if bool(stated) != bool(rows) and name in faults:
+            outcome.add(f"{who}: {name} differs", f"{stated}, {len(rows)}")
+    outcome.require(
+        certificate["records"]["suppressed"] == verdict.starred,
+        f"{who}: starred rows differ",
+        f"{certificate['records']['suppressed']}, {verdict.starred}",
+    )
+    if "withheld" in certificate["records"]:
+        stated = certificate["records"]["withheld"]
+        outcome.require(
+            stated == verdict.withheld, f"{who}: withheld rows differ", f"{stated}"
+        )
+    sizes = certificate["classes"]
+    least = min(verdict.sizes, default=None)
+    outcome.require(
+        (sizes["count"], sizes["min"]) == (len(verdict.sizes), least),
+        f"{who}: classes differ",
+        f"{sizes['count']} of {sizes['min']}, {len(verdict.sizes)} of {least}",
+    )
+
+
+def _same(stated: Any, found: Any) -> bool:
+    if stated is None or found is None:
+        return True  # infinite, or not compared
+    return isclose(float(stated), float(found), rel_tol=CLOSE, abs_tol=CLOSE)

@@ -1,0 +1,125 @@
+"""Streams: every prefix of the sink judged, then the file that the command would write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import polars as pl
+
+import shoal
+from fuzz import draw
+from fuzz.cells import Policy, Table
+from fuzz.draw import Case
+from fuzz.judge import judge
+from fuzz.outcome import Outcome, compare, write_inputs
+from fuzz.tables import match_of, methods, some_method
+from shoal.data.progress import no_progress
+from shoal.errors import InfeasibleError, InputError, PromiseError
+from shoal.jobs.audit.audit import audit_file
+from shoal.jobs.audit.verify import verify
+from shoal.jobs.stream.options import StreamOptions
+from shoal.jobs.stream.run import stream_file
+
+LITERAL = {"preset": "paper", "strict": False}  # break promises on purpose, as printed
+
+
+def draw_case(random: Random, method: str | None = None) -> Case:
+    """A stream whose records come some at a time."""
+    name = method or random.choice(methods("stream"))
+    records = random.choice([1, 20, 50, 90])
+    columns, sensitive = draw.draw_columns(random, records, draw.STREAM_KINDS)
+    asked = draw.promises(sensitive, random, shares=False)
+    if sensitive and random.random() < 0.2:
+        asked.append({"model": "t-closeness", "attributes": [*sensitive], "t": 0.5})
+    chosen = some_method(name, random)
+    chosen = {key: v for key, v in chosen.items() if LITERAL.get(key) != v}
+    policy = columns.policy(asked, chosen | {"delta": random.choice([6, 15, 40])})
+    follows = any(isinstance(a.get("order"), str) for a in policy["attributes"].values())
+    if follows or any(p["model"] == "t-closeness" for p in asked) or random.random() < 0.1:
+        policy["reference"] = "reference.csv"
+    if random.random() < 0.3:
+        policy["render"] = {"order": random.choice(["input", "shuffled"])}
+    files = {"h.csv": draw.HIERARCHY, "reference.csv": columns.table().text()}
+    return Case("stream", policy, columns.table(), files, (random.choice([1, 1, 7, 30, 1000]),))
+
+
+def run(case: Case, folder: Path, random: Random) -> Outcome:
+    """Everything that has to be true of one stream."""
+    outcome = Outcome()
+    policy = Policy.of(case.policy, case.files)
+    table = case.table if "reference" in case.policy else None
+    asked = write_inputs(case, folder)
+    try:
+        prefixes = _released(asked, case, outcome, policy, table)
+        if prefixes is None:
+            return outcome
+        _written(asked, folder, case, outcome, policy, table)
+    except (InputError, InfeasibleError) as unfit:
+        outcome.status = "refused"
+        outcome.counts[str(unfit.args[0]).split("'")[0][:60]] += 1
+    except PromiseError as broken:
+        outcome.add("stream: withholds its own release", str(broken))
+    return outcome
+
+
+def _released(asked, case, outcome, policy, table) -> Table | None:
+    """What a program gets that pushes the records; every prefix of it is judged."""
+    frame = pl.DataFrame(case.table.rows, schema=case.table.names, orient="row")
+    size, stream, rows = case.parts[0], shoal.stream(asked), []
+    for at in range(0, frame.height, size):
+        batch = stream.push(frame[at : at + size])
+        rows += _rows(batch)
+        if batch.height and not _prefix_holds(rows, batch.columns, case, outcome, policy, table):
+            return None
+    batch = stream.flush()
+    rows += _rows(batch)
+    outcome.counts["rows"] += len(rows)
+    if rows and not _prefix_holds(rows, batch.columns, case, outcome, policy, table):
+        return None
+    return Table(batch.columns, rows)
+
+
+def _rows(batch: pl.DataFrame) -> list[list[str]]:
+    text = batch.with_columns(pl.all().cast(pl.String).fill_null(""))
+    return [list(row) for row in text.rows()]
+
+
+def _prefix_holds(rows, names, case, outcome, policy, table) -> bool:
+    released = Table(list(names), rows)
+    match = match_of(released, case.table)
+    verdict = judge(policy, released, case.table, match, table)
+    outcome.require(len(set(match)) == len(match), "stream: a record leaves twice", "")
+    outcome.require(verdict.holds, "stream: a prefix breaks a promise", str(verdict))
+    outcome.counts["prefixes"] += 1
+    return not outcome.problems
+
+
+def _written(asked, folder, case, outcome, policy, table) -> None:
+    """What the command writes: audited without the original, and verified."""
+    out = folder / "out.csv"
+    options = StreamOptions(str(folder / "table.csv"), str(out), durable=False)
+    certificate, _ = stream_file(options, asked, progress=no_progress)
+    released = Table.read(out.read_text(encoding="utf-8"))
+    if not released.rows:
+        outcome.status = "nothing published"
+        return
+    match = match_of(released, case.table)
+    verdict = judge(policy, released, case.table, match, table)
+    outcome.require(verdict.holds, "stream file: breaks a promise", str(verdict))
+    compare(outcome, "stream file", _without_counts(certificate), verdict)
+    by_rows = judge(policy, released, reference=table)
+    try:
+        found = audit_file(str(out), asked).certificate
+        compare(outcome, "audit of a stream", found, by_rows)
+    except InputError as unfit:
+        outcome.add("audit of a stream: refuses its own release", str(unfit))
+    for check in verify(out, policy=asked):
+        outcome.require(check.ok is not False, f"verify: {check.name} fails", str(check))
+
+
+def _without_counts(certificate):
+    """A stream's own count of suppressed records is by record, not by cells."""
+    content = dict(certificate)
+    content.pop("faults", None)
+    return content

@@ -1,0 +1,127 @@
+"""Tables: published, judged, audited with and without the original, verified, and spoilt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from fuzz import draw, spoil
+from fuzz.cells import Policy, Table
+from fuzz.draw import Case
+from fuzz.judge import Verdict, as_one_class, judge
+from fuzz.outcome import Outcome, compare, write_inputs
+from shoal.errors import InfeasibleError, InputError, PromiseError
+from shoal.jobs.audit.audit import audit_file
+from shoal.jobs.audit.verify import verify
+from shoal.jobs.publish.publish import publish_file
+from shoal.policy import registry
+
+SPOILT = 1  # spoilt copies of each release
+WITHOUT_MEANS = [kind for kind in draw.KINDS if kind not in ("mean", "both")]
+
+
+def methods(verb: str) -> list[str]:
+    return [m.name for m in registry.methods().values() if m.verb == verb]
+
+
+def some_method(name: str, random: Random) -> dict[str, Any]:
+    """A method by default, or with other choices of its parameters."""
+    asked: dict[str, Any] = {"name": name}
+    for parameter in registry.methods()[name].parameters:
+        if parameter.choices and random.random() < 0.3:
+            asked[parameter.name] = random.choice(parameter.choices)
+        elif parameter.kind is bool and random.random() < 0.2:
+            asked[parameter.name] = random.random() < 0.5
+    if "suppression" in {p.name for p in registry.methods()[name].parameters}:
+        asked["suppression"] = random.choice([0.0, 0.1, 0.3, 1.0])
+    return asked
+
+
+def draw_case(random: Random, method: str | None = None) -> Case:
+    """A table and its policy, for any method."""
+    method = method or random.choice(methods("publish"))
+    kinds = WITHOUT_MEANS if registry.methods()[method].recodes_globally else draw.KINDS
+    records = random.choice([2, 5, 9, 16, 25, 40, 60])
+    columns, sensitive = draw.draw_columns(random, records, kinds)
+    asked = draw.promises(sensitive, random)
+    if sensitive and method.startswith("tcloseness") and random.random() < 0.7:
+        closeness = {"model": "t-closeness", "attributes": [*sensitive], "t": 0.4}
+        asked = [p for p in asked if p["model"] != "t-closeness"] + [closeness]
+    policy = columns.policy(asked, some_method(method, random))
+    policy["render"] = {
+        "order": random.choice(["input", "input", "shuffled"]),
+        "suppressed": random.choice(draw.MARKS),
+        "intervals": random.choice(draw.INTERVALS),
+    }
+    return Case("table", policy, columns.table(), {"h.csv": draw.HIERARCHY})
+
+
+def run(case: Case, folder: Path, random: Random) -> Outcome:
+    """Everything that has to be true of one table."""
+    outcome = Outcome()
+    source, out = str(folder / "table.csv"), str(folder / "out.csv")
+    policy = Policy.of(case.policy, case.files)
+    try:
+        asked = write_inputs(case, folder)
+        published = publish_file(source, asked, out)
+    except InfeasibleError:
+        outcome.status = "infeasible"
+        whole = as_one_class(policy, case.table)
+        if whole.holds and not policy.suppresses:
+            outcome.add("infeasible: but one class would do", str(whole))
+        return outcome
+    except InputError as unfit:
+        outcome.status = "refused"
+        outcome.counts[_kind(str(unfit.args[0]))] += 1
+        return outcome
+    except PromiseError as broken:
+        outcome.add("publish: withholds its own release", str(broken))
+        return outcome
+    released = Table.read(Path(out).read_text(encoding="utf-8"))
+    match = match_of(released, case.table)
+    verdict = judge(policy, released, case.table, match)
+    outcome.require(verdict.holds, "checker: release breaks a promise", str(verdict))
+    compare(outcome, "publish", published.certificate, verdict)
+    by_rows = judge(policy, released)
+    with_original = by_rows if policy.shuffled else verdict
+    _audited(outcome, "audit with original", asked, out, source, with_original)
+    _audited(outcome, "audit alone", asked, out, None, by_rows)
+    if _counts_the_same(policy, case.table):
+        outcome.require(by_rows.holds, "audit alone: own release fails", str(by_rows))
+    for check in verify(out, policy=asked, original=source):
+        outcome.require(check.ok is not False, f"verify: {check.name} fails", str(check))
+    for _ in range(SPOILT):
+        spoil.check(outcome, asked, policy, case.table, released, folder, random)
+    return outcome
+
+
+def match_of(released: Table, original: Table) -> list[int]:
+    """The record behind each row, by the column that numbers records."""
+    index = {cell: i for i, cell in enumerate(original.column("row id"))}
+    return [index[cell] for cell in released.column("row id")]
+
+
+def _counts_the_same(policy: Policy, original: Table) -> bool:
+    """Whether rows are people."""
+    if policy.subject is None:
+        return True
+    people = [cell.strip() for cell in original.column(policy.subject)]
+    return len(set(people)) == len(people)
+
+
+def _audited(
+    outcome: Outcome, who: str, policy: Any, out: str, original: str | None, verdict: Verdict
+) -> None:
+    try:
+        certificate = audit_file(out, policy, original).certificate
+    except InputError as unfit:
+        outcome.add(f"{who}: refuses its own release", str(unfit))
+        return
+    compare(outcome, who, certificate, verdict)
+
+
+def _kind(message: str) -> str:
+    """A message without the names in it."""
+    parts = message.split("'")
+    return "'...'".join(parts[::2])[:100]

@@ -1,0 +1,48 @@
+"""A slice of `make fuzz`: every registered method, on a few cases each."""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+import pytest
+
+from fuzz.runs import draw_case, load, run_case, save
+from fuzz.tables import methods
+
+SAME = os.environ.get("SHOAL_SAME_EXAMPLES") == "1"
+SEED = "ci" if SAME else secrets.token_hex(4)
+SIZES = {"tables": ("publish", 5), "streams": ("stream", 4), "ledgers": ("republish", 3)}
+SLICES = [(kind, name, n) for kind, (verb, n) in SIZES.items() for name in methods(verb)]
+
+
+@pytest.mark.parametrize(("kind", "method", "cases"), SLICES, ids=str)
+def test_publish_audits_verify_and_the_checker_agree(kind, method, cases):
+    for number in range(cases):
+        seed = f"{SEED} {number}"
+        outcome = run_case(draw_case(kind, seed, method), seed)
+        assert outcome.problems == [], f"seed {seed!r}"
+
+
+def test_a_failing_case_is_saved_small_and_fails_again(tmp_path, monkeypatch):
+    """With a release that is said to break a promise whatever it holds."""
+    import fuzz.tables as tables
+    from fuzz.judge import Verdict
+
+    real = tables.judge
+
+    def unjust(*arguments) -> Verdict:
+        found = real(*arguments)
+        return Verdict(found.unfit, found.promises, frozenset({0}), frozenset())
+
+    monkeypatch.setattr(tables, "judge", unjust)
+    case = next(
+        drawn
+        for drawn in (draw_case("tables", f"s {n}", "mondrian") for n in range(20))
+        if run_case(drawn, "s").status == "published" and len(drawn.table.rows) > 9
+    )
+    problem = "checker: release breaks a promise"
+    folder = save(case, "s", problem, "", tmp_path)
+    again, seed = load(tmp_path / folder)
+    assert len(again.table.rows) < 9
+    assert problem in [kind for kind, _ in run_case(again, seed).problems]
