@@ -260,6 +260,31 @@ def test_duplicate_column_names(refused, workplace):
     refused("have the same name")
 
 
+@pytest.mark.parametrize("name", ["*", "^age.*$"])
+@pytest.mark.parametrize("verb", ["publish", "stream", "republish", "audit", "check"])
+def test_a_column_whose_name_reads_as_a_pattern_is_refused_by_its_number(workplace, name, verb):
+    attributes = {"age": {"role": "quasi", "type": "number", "domain": [0, 9]}, name: {}}
+    attributes[name] = {"role": "sensitive"}
+    policy = {
+        "version": 1,
+        "attributes": attributes,
+        "promises": [{"model": "k-anonymity", "k": 2}],
+    }
+    frame = pl.DataFrame({"age": ["1", "2", "3"], name: ["x", "y", "z"]})
+    act = {
+        "publish": lambda: shoal_package.publish(frame, policy),
+        "stream": lambda: shoal_package.stream(policy).push(frame),
+        "republish": lambda: shoal_package.republish(frame, policy, workplace / "ledger"),
+        "audit": lambda: shoal_package.audit(frame, policy),
+        "check": lambda: shoal_package.check(policy, frame),
+    }[verb]
+    if verb == "check":
+        assert any("column 2: its name" in str(finding) for finding in act())
+        return
+    with pytest.raises(shoal_package.InputError, match="column 2: its name"):
+        act()
+
+
 def test_output_folder_that_is_not_there(refused):
     refused("can't be written", output="nowhere/out.csv")
 

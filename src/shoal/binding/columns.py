@@ -16,6 +16,9 @@ _SHOWN = ("quasi", "sensitive", "plain")
 
 def check_columns(names: list[str], policy: Policy, released: bool = False) -> list[str]:
     """Columns of the data that the policy does not name, and the other way round."""
+    patterns = _patterns(names)
+    if patterns:
+        return patterns
     declared = policy.model.attributes
     if not set(declared) & set(names):
         # the names may be data: a table without a header
@@ -43,6 +46,20 @@ def check_columns(names: list[str], policy: Policy, released: bool = False) -> l
             f" {_renamed(absent, unnamed)}take them out or correct the name"
         )
     return findings
+
+
+def _patterns(names: list[str]) -> list[str]:
+    """Names that the table library takes for patterns of names, and so for other columns."""
+    numbers = [
+        str(number)
+        for number, name in enumerate(names, 1)
+        if name == "*" or (name.startswith("^") and name.endswith("$"))
+    ]
+    return [
+        f"column {number}: its name is '*', or runs from '^' to '$', and would be read as a pattern"
+        " of names; rename it"
+        for number in numbers
+    ]
 
 
 def check_header(table: Table, policy: Policy) -> list[str]:
