@@ -21,6 +21,8 @@ class JustK:
     cut.
     """
 
+    about_release = False
+
     def __init__(self, matrix: Matrix, k: int, needs_more_than_k: bool = False) -> None:
         self.matrix, self.k, self.needs_more_than_k = matrix, k, needs_more_than_k
 

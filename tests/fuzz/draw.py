@@ -9,7 +9,7 @@ from random import Random
 from fuzz.cells import Table
 
 NAMES = (
-    "age zip sex Größe pay-grade 年齢 UPPER _ lo hi * 1st".split()
+    "age zip sex Größe pay-grade 年齢 UPPER _ lo hi 1st".split()
     + ["a b", "x,y", 'q"uote', "p'q", " lead", "trail ", "=sum", "semi;colon", "naïve🙂", "a\tb"]
 )
 TREE = {"north": ["a", "b", {"far": ["c", "d"]}], "south": ["e", "f"]}

@@ -17,7 +17,8 @@ class Verdict:
 
     unfit: why the table can't be a release of this policy at all. uncovered, changed: rows that do
     not fit the original. starred: rows that show the mark everywhere; withheld: those of them that
-    are in no class. sizes: people of each class.
+    are in no class. is_blank: every row is starred, and no sensitive value is shown either. sizes:
+    people of each class.
     """
 
     unfit: tuple[str, ...] = ()
@@ -27,6 +28,7 @@ class Verdict:
     starred: int = 0
     withheld: int = 0
     sizes: tuple[int, ...] = field(default=())
+    is_blank: bool = False
 
     @property
     def holds(self) -> bool:
@@ -60,7 +62,9 @@ def judge(
     quasi = {a.name: released.column(a.name) for a in policy.with_role("quasi")}
     sensitive = {a.name: released.column(a.name) for a in policy.with_role("sensitive")}
     starred = _starred(quasi, policy)
-    withheld = _withheld(starred, sensitive, policy)
+    hides = all(c[r] == policy.mark for c in sensitive.values() for r in starred)
+    is_blank = hides and len(starred) == len(released.rows)
+    withheld = starred if hides and not is_blank else set()
     kept = [r for r in range(len(released.rows)) if r not in withheld]
     cells = list(zip(*quasi.values(), strict=True))
     people = _people(policy, released, original, behind)
@@ -69,10 +73,10 @@ def judge(
     promises = tuple(judge_promise(asked, rows, policy, table) for asked in policy.promises)
     uncovered = changed = frozenset()
     if original is not None:
-        uncovered = _uncovered(policy, released, original, behind, cells, withheld)
-        changed = _changed(policy, released, original, behind, withheld)
+        uncovered = _uncovered(policy, released, original, behind, cells)
+        changed = _changed(policy, released, original, behind, starred)
     sizes = tuple(sorted(rows.sizes().values()))
-    return Verdict((), promises, uncovered, changed, len(starred), len(withheld), sizes)
+    return Verdict((), promises, uncovered, changed, len(starred), len(withheld), sizes, is_blank)
 
 
 def as_one_class(policy: Policy, original: Table) -> Verdict:
@@ -117,17 +121,6 @@ def _starred(quasi: dict[str, list[str]], policy: Policy) -> set[int]:
     return {r for r in range(len(columns[0])) if all(c[r] == policy.mark for c in columns)}
 
 
-def _withheld(starred, sensitive, policy) -> set[int]:
-    """All starred rows, if some row is not and all their sensitive cells are the mark; or none."""
-    if not sensitive:
-        hidden = True
-    else:
-        hidden = all(c[r] == policy.mark for c in sensitive.values() for r in starred)
-    records = max((len(c) for c in sensitive.values()), default=None)
-    some_shown = records is None or len(starred) < records
-    return set(starred) if hidden and some_shown else set()
-
-
 def _people(policy, released, original, behind) -> list:
     name = policy.subject
     if name is not None and original is not None:
@@ -158,7 +151,7 @@ def _whole(table: Table, policy: Policy) -> Rows:
     return Rows([() for _ in records], people, quasi, sensitive)
 
 
-def _uncovered(policy, released, original, behind, cells, withheld) -> frozenset[int]:
+def _uncovered(policy, released, original, behind, cells) -> frozenset[int]:
     found = set()
     for a in policy.with_role("quasi"):
         shown, true = released.column(a.name), original.column(a.name)
@@ -198,12 +191,13 @@ def _decimals(texts: list[str]) -> int:
     return min(longest + 2, zeros + 10)
 
 
-def _changed(policy, released, original, behind, withheld) -> frozenset[int]:
+def _changed(policy, released, original, behind, starred) -> frozenset[int]:
     found = set()
     for a in policy.with_role("sensitive", "plain"):
         shown, true = released.column(a.name), original.column(a.name)
         for row, record in enumerate(behind):
-            hidden = a.role == "sensitive" and row in withheld and shown[row] == policy.mark
+            # a row that shows nothing else may hide this, too
+            hidden = a.role == "sensitive" and row in starred and shown[row] == policy.mark
             if shown[row] != true[record] and not hidden:
                 found.add(row)
     return frozenset(found)

@@ -224,23 +224,24 @@ def _decimal(of: Fraction) -> Decimal:
 
 
 def _closeness(name: str, rows: Rows, reference: Rows, policy: Policy) -> Fraction:
-    """The greatest distance of a class from the table that it is compared with."""
-    attribute = policy[name]
-    merged = not _is_flat(attribute)
-    table = _distribution(name, reference, range(len(reference.people)), policy, merged)
-    distance = _ground(attribute, table, policy, reference.sensitive[name])
-    presence = _distribution(name, reference, range(len(reference.people)), policy, merged, True)
+    """The greatest distance of a class from the table that it is compared with.
+
+    Where values have an order or a tree, texts for no value share a place in it. Where several of
+    them occur, having a value and each of the texts are compared besides, as equally far apart.
+    """
+    everybody = range(len(reference.people))
+    merged = not _is_flat(policy[name])
+    table = _distribution(name, reference, everybody, policy, merged)
+    distance = _ground(policy[name], table, policy, reference.sensitive[name])
+    presence = _presence(name, reference, everybody, policy)
+    several = merged and len(presence) - ("a value" in presence) > 1
     worst = Fraction(0)
     for members in rows.groups().values():
         own = _distribution(name, rows, members, policy, merged)
         worst = max(worst, distance(own, table))
-        if merged:
-            worst = max(
-                worst,
-                equal_distance(
-                    _distribution(name, rows, members, policy, merged, True), presence
-                ),
-            )
+        if several:
+            shown = _presence(name, rows, members, policy)
+            worst = max(worst, equal_distance(shown, presence))
     return worst
 
 
@@ -248,14 +249,15 @@ def _is_flat(attribute: Attribute) -> bool:
     return attribute.kind == "category" and not attribute.has_hierarchy
 
 
-def _distribution(name, rows, members, policy, merged, presence=False) -> Counter:
-    """Of values; or, for presence, of having one and of each text for none."""
-    keys = keys_of(name, rows.sensitive[name], policy, merged and not presence)
-    found = counts(rows, members, keys)
-    if not presence:
-        return found
+def _distribution(name, rows, members, policy, merged) -> Counter:
+    """How many people have each value."""
+    return counts(rows, members, keys_of(name, rows.sensitive[name], policy, merged))
+
+
+def _presence(name, rows, members, policy) -> Counter:
+    """How many have a value, and how many each text for none."""
     shown = Counter()
-    for key, times in found.items():
+    for key, times in _distribution(name, rows, members, policy, merged=False).items():
         shown[key if isinstance(key, tuple) and key[:1] == MISSING else "a value"] += times
     return shown
 

@@ -27,9 +27,10 @@ LITERAL = {"preset": "paper", "strict": False}  # break promises on purpose, as 
 def draw_case(random: Random, method: str | None = None) -> Case:
     """A stream whose records come some at a time."""
     name = method or random.choice(methods("stream"))
-    records = random.choice([1, 20, 50, 90])
+    records = random.choice([1, 20, 60, 60, 110])
     columns, sensitive = draw.draw_columns(random, records, draw.STREAM_KINDS)
     asked = draw.promises(sensitive, random, shares=False)
+    asked = [p | ({"k": min(p["k"], 3)} if "k" in p else {}) for p in asked]
     if sensitive and random.random() < 0.2:
         asked.append({"model": "t-closeness", "attributes": [*sensitive], "t": 0.5})
     chosen = some_method(name, random)
@@ -51,8 +52,11 @@ def run(case: Case, folder: Path, random: Random) -> Outcome:
     table = case.table if "reference" in case.policy else None
     asked = write_inputs(case, folder)
     try:
-        prefixes = _released(asked, case, outcome, policy, table)
-        if prefixes is None:
+        released = _released(asked, case, outcome, policy, table)
+        if released is None:
+            return outcome
+        if released.rows and judge(policy, released).is_blank:
+            outcome.status = "nothing but stars"
             return outcome
         _written(asked, folder, case, outcome, policy, table)
     except (InputError, InfeasibleError) as unfit:
@@ -90,7 +94,9 @@ def _prefix_holds(rows, names, case, outcome, policy, table) -> bool:
     match = match_of(released, case.table)
     verdict = judge(policy, released, case.table, match, table)
     outcome.require(len(set(match)) == len(match), "stream: a record leaves twice", "")
-    outcome.require(verdict.holds, "stream: a prefix breaks a promise", str(verdict))
+    # as long as nothing but stars has left, nothing is told of anybody
+    is_safe = verdict.holds or (verdict.is_blank and not verdict.changed)
+    outcome.require(is_safe, "stream: a prefix breaks a promise", str(verdict))
     outcome.counts["prefixes"] += 1
     return not outcome.problems
 
@@ -106,7 +112,8 @@ def _written(asked, folder, case, outcome, policy, table) -> None:
         return
     match = match_of(released, case.table)
     verdict = judge(policy, released, case.table, match, table)
-    outcome.require(verdict.holds, "stream file: breaks a promise", str(verdict))
+    is_safe = verdict.holds or (verdict.is_blank and not verdict.changed)
+    outcome.require(is_safe, "stream file: breaks a promise", str(verdict))
     compare(outcome, "stream file", _without_counts(certificate), verdict)
     by_rows = judge(policy, released, reference=table)
     try:

@@ -3,10 +3,12 @@
 import time
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import shoal
 from naive_peers import DistinctValues, JustK, classes_of, repaired
 from peer_cases import matrices
 from shoal.algorithms.steps.repair import repair
@@ -91,7 +93,7 @@ def test_one_class_that_still_fails_is_refused_with_a_way_out():
 class Sizes:
     """k records in every class, quickly."""
 
-    needs_more_than_k = False
+    needs_more_than_k = about_release = False
 
     def __init__(self, k: int) -> None:
         self.k = k
@@ -127,3 +129,20 @@ def test_classes_that_read_as_one_are_judged_as_one_where_subjects_are_shared():
     partition = Partition.of(np.array([0, 0, 1, 1, 2, 2]))
     repaired = repair(matrix, partition, NeverFour(matrix, 2, needs_more_than_k=True))
     assert repaired.labels.tolist() == [0] * 6
+
+
+def test_classes_of_too_few_people_for_a_promise_about_the_whole_merge():
+    """Ten records of five people: classes of five records each hold four people, and 2 / 8 > 0.2."""
+    ages = ["1.49", "1.49", "1.09", "1.09", "1.09", "1.49", "1.09", "1.09", "6.34", "1.49"]
+    people = ["p1", "p3", "p0", "p5", "p1", "p2", "p2", "p0", "p0", "p0"]
+    policy = {
+        "version": 1,
+        "attributes": {
+            "age": {"role": "quasi", "type": "number", "domain": [-2, 9]},
+            "person": {"role": "subject"},
+        },
+        "promises": [{"model": "average-risk", "threshold": 0.2}],
+        "method": {"name": "tcloseness-t-first"},
+    }
+    published = shoal.publish(pl.DataFrame({"age": ages, "person": people}), policy)
+    assert published.certificate["promises"][0]["measured"] == 0.2

@@ -10,6 +10,8 @@ class fails takes about as many rounds as doublings, not as many as there are cl
 Classes whose cells are equal are one class to readers of the release. A union of classes that
 hold holds unless they share subjects; where subjects have several records, such classes are judged
 together.
+Promises about the release as a whole are not asked class by class; where one fails, classes with
+fewer people than it can do with merge, too.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import numpy as np
 
 from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.segments import lowest_nodes
+from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
@@ -45,7 +48,26 @@ def repair(matrix: Matrix, partition: Partition, promises: Promises) -> Partitio
         if united.count == partition.count or promises.holds(united.labels, united.count).all():
             break
         partition = merge_failing(matrix, united, promises.holds)
+    if promises.about_release and not _release_holds(promises, partition):
+        partition = merge_failing(matrix, partition, _of_enough_people(matrix, promises))
     return partition
+
+
+def _release_holds(promises: Promises, partition: Partition) -> bool:
+    return promises.release_holds(partition.labels, partition.count)
+
+
+def _of_enough_people(matrix: Matrix, promises: Promises) -> Hold:
+    """Whether each class also has as many people as a promise about the whole can do with.
+
+    A method that counts records may have made smaller ones where people have several.
+    """
+
+    def hold(labels: np.ndarray, count: int) -> np.ndarray:
+        enough = Classes(labels, count, matrix.subjects).people() >= promises.k
+        return promises.holds(labels, count) & enough
+
+    return hold
 
 
 def _as_read(matrix: Matrix, partition: Partition) -> Partition:
