@@ -36,6 +36,7 @@ _PUBLIC = {
     "shoal.jobs.republish.what_if": ("Prospect", "what_if"),
     "shoal.jobs.stream.stream": ("Stream", "stream"),
     "shoal.policy.policy": ("Policy",),
+    "shoal.reports.dossier": ("dossier",),
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
 
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from shoal.jobs.stream.stream import Stream as Stream
     from shoal.jobs.stream.stream import stream as stream
     from shoal.policy.policy import Policy as Policy
+    from shoal.reports.dossier import dossier as dossier
 
 if not TYPE_CHECKING:  # else a type checker accepts every misspelt name
 

@@ -255,11 +255,10 @@ def _distribution(name, rows, members, policy, merged) -> Counter:
 
 
 def _presence(name, rows, members, policy) -> Counter:
-    """How many have a value, and how many each text for none."""
-    shown = Counter()
-    for key, times in _distribution(name, rows, members, policy, merged=False).items():
-        shown[key if isinstance(key, tuple) and key[:1] == MISSING else "a value"] += times
-    return shown
+    """How many people have a value, and how many each text for none."""
+    keys = keys_of(name, rows.sensitive[name], policy, merged=False)
+    is_text = [isinstance(key, tuple) and key[:1] == MISSING for key in keys]
+    return counts(rows, members, [key if text else "a value" for key, text in zip(keys, is_text, strict=True)])
 
 
 def _ground(attribute: Attribute, table: Counter, policy: Policy, texts: list[str]):

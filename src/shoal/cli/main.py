@@ -17,6 +17,7 @@ import typer
 from shoal.cli import (
     audit,
     compare,
+    dossier,
     fuse,
     key,
     ledger,
@@ -56,6 +57,7 @@ app.command("stream")(stream.stream)
 app.command("audit")(audit.audit)
 app.command("verify")(verify.verify)
 app.command("sign")(key.sign)
+app.command("dossier")(dossier.dossier)
 app.command("compare")(compare.compare)
 app.command("fuse")(fuse.fuse)
 app.command("methods")(methods.methods)

@@ -123,6 +123,7 @@ def read_mapping(path: Path, what: str = "policy") -> dict[str, Any]:
 _EXAMPLES = {
     "policy": "'shoal policy init DATA' proposes a policy",
     "agreement": "compare with the agreement that 'shoal sample bank' writes",
+    "context": "'shoal dossier --template' prints one",
 }
 
 

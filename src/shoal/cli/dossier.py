@@ -1,0 +1,117 @@
+"""shoal dossier"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.key import Sign, opened
+from shoal.cli.progress import shown
+from shoal.errors import InputError
+
+
+def dossier(
+    released: Annotated[
+        str | None, typer.Argument(metavar="RELEASED", help="The released table.")
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Argument(metavar="[CERT]", help="Its certificate; else RELEASED.certificate.json."),
+    ] = None,
+    context: Annotated[
+        Path | None,
+        typer.Option(
+            "--context", help="What no certificate can know: who, why, under which controls."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="D.html", help="The page; D.json is written beside it."
+        ),
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option("-p", "--policy", help="The policy: measures the promises again."),
+    ] = None,
+    original: Annotated[
+        str | None,
+        typer.Option("--original", help="The table it was made of: tells the initial risk."),
+    ] = None,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            help="Whose clauses are listed; repeatable. By default all: appi, ehds, ema-hc,"
+            " gbt-42460, hipaa-expert, iso-27559.",
+        ),
+    ] = None,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trust",
+            metavar="PUB.pem",
+            help="A public key that must have signed the certificate; repeatable. Extra: sign.",
+        ),
+    ] = None,
+    complete: Annotated[
+        bool, typer.Option("--complete", help="Exit status 1 while something is open.")
+    ] = False,
+    template: Annotated[
+        bool, typer.Option("--template", help="Print an empty context file, and end.")
+    ] = False,
+    schema: Annotated[
+        bool,
+        typer.Option("--schema", help="Print the JSON Schema of a context file, and end."),
+    ] = False,
+    sign: Sign = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write the dossier of a release: what was measured, what its owner answers, what is open."""
+    from shoal.jobs.dossier.context import json_schema
+    from shoal.jobs.dossier.context import template as empty_context
+
+    if template or schema:
+        typer.echo(empty_context() if template else json_schema(), nl=not template)
+        return
+    if released is None or context is None:
+        lacking = "RELEASED" if released is None else "--context"
+        raise InputError(
+            f"dossier: {lacking} is missing; 'shoal dossier --template' prints a context file"
+        )
+    if sign is not None and output is None:
+        raise InputError("--sign: signs what -o writes; name a page with -o")
+    signer = opened(sign)
+    _check_outputs(output, [released, str(context), original])
+    from shoal.reports.dossier import build_dossier, json_path, summary, write_dossier
+
+    with shown(quiet) as progress:
+        found = build_dossier(
+            released,
+            certificate,
+            context=context,
+            policy=policy,
+            original=original,
+            profiles=profile or (),
+            trust=trust or (),
+            progress=progress,
+        )
+    if output is not None:
+        write_dossier(found, output)
+        if signer is not None:
+            signer.sign(json_path(output))
+    if not quiet:
+        for line in summary(found):
+            typer.echo(line, err=True)
+    raise typer.Exit(1 if complete and found.open else 0)
+
+
+def _check_outputs(output: Path | None, inputs: list[str | None]) -> None:
+    if output is not None:
+        from shoal.reports.dossier import json_path
+
+        options.check_outputs(json_path(output), inputs=inputs, report=output)

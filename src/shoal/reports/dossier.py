@@ -1,0 +1,205 @@
+"""The dossier of a release as a page that prints on A4; shows no value of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from shoal.connectors import files
+from shoal.jobs.dossier.dossier import OPEN, Dossier, build_dossier
+from shoal.reports import pages
+
+JSON = ".json"
+
+ANSWERS = {
+    "controller": "Controller",
+    "purpose": "Purpose",
+    "legal_basis": "Legal basis",
+    "recipient": "Recipient",
+    "conditions": "Conditions",
+    "controls": "Controls",
+    "transparency": "What the people concerned are told",
+    "harms": "Possible harms",
+    "minimisation": "Why not less",
+    "other_releases": "Other releases",
+    "utility": "Utility",
+    "incident": "Incidents",
+    "expert": "Expert",
+    "grade": "Grade (GB/T 42460)",
+    "review_by": "Review by",
+    "review_triggers": "Reviewed earlier if",
+}
+RISKS = {
+    "alone": "People whom nobody else looks like",
+    "mean": "Chance to find a person, on average",
+    "max": "Chance to find a person, at most",
+}
+
+
+def dossier(
+    released: str | Path,
+    certificate: str | Path | None = None,
+    *,
+    output: str | Path | None = None,
+    **asked: Any,
+) -> Dossier:
+    """The dossier of a released file, from its certificate and a context file.
+
+    output: a page of HTML; the same as JSON is written beside it. Further keywords: context (a
+    file or its content), policy, original (tells the initial risk), profiles (by name; default
+    all), trust (public keys). Raises PromiseError where the file fails `verify`, and InputError.
+    """
+    found = build_dossier(released, certificate, **asked)
+    if output is not None:
+        write_dossier(found, Path(output))
+    return found
+
+
+def json_path(page: Path) -> Path:
+    """Where the same is written as JSON."""
+    return page.with_suffix(JSON)
+
+
+def write_dossier(found: Dossier, path: Path) -> None:
+    """The page, and the same as JSON beside it; each whole or not at all."""
+    page = pages.render_template("dossier.html.j2", _content(found))
+    with files.atomic_write(str(json_path(path))) as draft:
+        draft.write_text(found.to_json(), encoding="utf-8")
+    pages.write_page(page, path)
+
+
+def open_fields(found: Dossier) -> dict[str, dict[str, Any]]:
+    """What is open, field by field: what it lacks, and the clauses that ask for it."""
+    fields: dict[str, dict[str, Any]] = {}
+    for clause in found.open:
+        field = fields.setdefault(clause["field"], {"lacks": clause["lacks"], "clauses": []})
+        field["clauses"].append(f"{clause['profile']} {clause['clause']}")
+    return fields
+
+
+def summary(found: Dossier) -> Iterator[str]:
+    """The dossier in lines for a terminal."""
+    clauses, still = found.content["clauses"], open_fields(found)
+    answered = len(clauses) - len(found.open)
+    yield f"{answered} of {len(clauses)} fields of clauses answered, {len(still)} things open"
+    for name, field in still.items():
+        yield f"open  {name}: {field['lacks']} ({'; '.join(field['clauses'])})"
+
+
+def _content(found: Dossier) -> dict[str, Any]:
+    content = found.content
+    return {
+        "dossier": content,
+        "certificate": content["certificate"],
+        "checks": found.checks,
+        "sentences": list(_sentences(found)),
+        "risks": list(_risks(content)),
+        "columns": list(_columns(content)),
+        "answers": list(_answers(content["context"])),
+        "sign_off": content["context"]["sign_off"],
+        "profiles": list(_profiles(found)),
+        "open": open_fields(found),
+    }
+
+
+def _sentences(found: Dossier) -> Iterator[str]:
+    """What somebody needs who reads nothing else."""
+    content, records = found.content, found.content["certificate"].get("records") or {}
+    promises = content["certificate"].get("promises") or []
+    yield f"Published: {content['released']['name']}, {_number(records.get('out'))} records."
+    kept = ", ".join(f"{p['model']} {_number(p['asked'])}" for p in promises)
+    yield f"Kept, measured on the published file: {kept}."
+    before, after = content["initial_risk"], content["residual_risk"]
+    if before is not None:
+        yield (
+            f"Chance to find a person, at most: {share(before['max'])} in the original,"
+            f" {share(after['max'])} in the release."
+        )
+    else:
+        yield f"Chance to find a person, at most: {share(after['max'])} in the release."
+    for name, limit in content["threshold"].items():
+        if name != "why" and limit["within"] is not None:
+            word = "within" if limit["within"] else "above"
+            yield f"That is {word} the accepted {name} of {share(limit['accepted'])}."
+    still = len(open_fields(found))
+    yield f"Open: {still} things, listed below." if still else "Open: nothing that was asked for."
+
+
+def _risks(content: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    before, after = content["initial_risk"] or {}, content["residual_risk"]
+    for name, words in RISKS.items():
+        limit = content["threshold"].get(name) or {}
+        yield {
+            "words": words,
+            "before": share(before.get(name)),
+            "after": share(after[name]),
+            "accepted": share(limit.get("accepted")),
+            "within": limit.get("within"),
+        }
+
+
+def _columns(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The columns of the certificate with what the context says of them, or what it alone says."""
+    rated = content["context"]["attributes"]
+    listed = content["certificate"].get("columns") or [{"name": name} for name in rated]
+    for column in listed:
+        rating = rated.get(column["name"], {})
+        yield {
+            "name": column["name"],
+            "role": column.get("role") or "–",
+            "technique": column.get("technique") or "–",
+            "loss": share(column.get("loss")),
+            **{
+                key: rating.get(key) or "–"
+                for key in ("replicable", "available", "distinguishing", "why")
+            },
+        }
+
+
+def _answers(context: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Every answer of the context as pairs of what and how."""
+    for key, title in ANSWERS.items():
+        value = context[key]
+        if isinstance(value, Mapping):
+            yield title, [(k.replace("_", " "), _text(v)) for k, v in value.items()]
+        else:
+            yield title, [("", _text(value))]
+
+
+def _profiles(found: Dossier) -> Iterator[dict[str, Any]]:
+    states = {(c["profile"], c["clause"], c["field"]): c for c in found.content["clauses"]}
+    for profile in found.profiles:
+        clauses = [
+            {
+                "clause": clause.clause,
+                "about": clause.about,
+                "fields": [states[profile.name, clause.clause, field] for field in clause.fields],
+            }
+            for clause in profile.clauses
+        ]
+        still = sum(f["state"] == OPEN for clause in clauses for f in clause["fields"])
+        yield {
+            "name": profile.name,
+            "title": profile.title,
+            "basis": profile.basis,
+            "clauses": clauses,
+            "open": still,
+        }
+
+
+def share(value: float | None) -> str:
+    """A share in per cent; a dash where it is not known."""
+    if value is None:
+        return "–"
+    return f"{100 * value:.2g} %" if 0 < value < 0.01 else f"{100 * value:.1f} %"
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return "; ".join(map(str, value)) or "open"
+    return str(value) if value not in (None, "") else "open"
