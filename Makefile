@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench soak mutants docs man wheel services clean
+.PHONY: help demo test check bench soak fuzz mutants docs man wheel services clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
@@ -60,6 +60,9 @@ mutants: ## changes in the auditor's code that no test notices: all of them (hou
 	$(MUTANTS)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' mutmut
 	$(MUTANTS)/python benchmarks/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
+fuzz: $(READY) ## random releases against an independent checker: N=20000 tables, streams and ledgers in proportion; SEED=..., CORES=..., or CASE=folder to run one again
+	cd tests && ../$(BIN)/python -m fuzz $(if $(CASE),$(abspath $(CASE)),--tables $(or $(N),1000) --streams $(or $(STREAMS),$(shell expr $(or $(N),1000) / 10)) --ledgers $(or $(LEDGERS),$(shell expr $(or $(N),1000) / 40)) $(if $(SEED),--seed $(SEED)) --cores $(or $(CORES),1) --failures $(abspath fuzz-failures))
+
 services: ## a Kafka broker for the tests that want one (needs Maven and Java 17)
 	mvn -q -B -f tests/services/kafka/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(abspath .services/kafka)
 
@@ -80,4 +83,4 @@ wheel: $(READY) ## wheel and source archive in dist/, built twice to see that bo
 		[print(hashlib.sha256(p.read_bytes()).hexdigest(), p, sep='  ') for p in sorted(pathlib.Path().iterdir())]"
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) .venv-bench .venv-mutants mutants .services demo build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-bench .venv-mutants mutants fuzz-failures .services demo build dist docs/_build .pytest_cache .mypy_cache .ruff_cache

@@ -17,6 +17,7 @@ import yaml
 from pages import Block, anchors, blocks, commands, links
 
 from shoal.cli.main import app, status_of
+from shoal.jobs.dossier.context import read_context
 from shoal.policy import registry
 from shoal.policy.agreement import Agreement
 from shoal.policy.consistency import build_promise
@@ -198,6 +199,9 @@ def assert_fits(content: object, where: str) -> None:
     assert isinstance(content, dict), where
     if "parties" in content:
         Agreement.from_dict(content)
+        return
+    if "controller" in content:
+        read_context(content)
         return
     if "version" in content:
         Policy.from_dict(content)

@@ -11,6 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 PERIODS = {
@@ -171,7 +172,7 @@ def _neighbours(values):
     paths = {value: [value] for value in values}
     groups = [[value] for value in values]
     while len(groups) > 2:
-        groups = [sum(groups[i : i + 2], []) for i in range(0, len(groups), 2)]
+        groups = [[*chain(*groups[i : i + 2])] for i in range(0, len(groups), 2)]
         for group in groups:
             label = group[0] if len(group) == 1 else f"{group[0]}..{group[-1]}"
             for value in group:

@@ -8,10 +8,8 @@ from random import Random
 
 from fuzz.cells import Table
 
-NAMES = (
-    "age zip sex Größe pay-grade 年齢 UPPER _ lo hi 1st".split()
-    + ["a b", "x,y", 'q"uote', "p'q", " lead", "trail ", "=sum", "semi;colon", "naïve🙂", "a\tb"]
-)
+ODD = ["a b", "x,y", 'q"uote', "p'q", " lead", "trail ", "=sum", "semi;colon", "naïve🙂", "a\tb"]
+NAMES = ["age", "zip", "sex", "Größe", "pay-grade", "年齢", "UPPER", "_", "lo", "hi", "1st", *ODD]
 TREE = {"north": ["a", "b", {"far": ["c", "d"]}], "south": ["e", "f"]}
 WIDE_TREE = {"any": {"r1": ["a", "b"], "r2": ["c", "d"], "r3": ["e", "f"]}}
 GRADES = ["low", "mid", "a, b", "high"]  # one label holds the text that parts an interval

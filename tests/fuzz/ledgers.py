@@ -83,9 +83,7 @@ def _judge_release(case, asked, ledger, done, outcome) -> None:
         verdict = judge(policy, released)
     else:
         match = match_of(released, case.table)
-        outcome.require(
-            len(set(match)) == len(match), "ledger: a record is published twice", ""
-        )
+        outcome.require(len(set(match)) == len(match), "ledger: a record is published twice", "")
         verdict = judge(policy, released, case.table, match)
         compare(outcome, "republish", done.certificate, verdict)
     outcome.require(verdict.holds, "ledger: a release breaks a promise", str(verdict))

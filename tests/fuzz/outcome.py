@@ -63,9 +63,7 @@ def compare(outcome: Outcome, who: str, certificate: Mapping[str, Any], verdict:
     )
     if "withheld" in certificate["records"]:
         stated = certificate["records"]["withheld"]
-        outcome.require(
-            stated == verdict.withheld, f"{who}: withheld rows differ", f"{stated}"
-        )
+        outcome.require(stated == verdict.withheld, f"{who}: withheld rows differ", f"{stated}")
     sizes = certificate["classes"]
     least = min(verdict.sizes, default=None)
     outcome.require(

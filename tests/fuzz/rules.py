@@ -47,13 +47,11 @@ class Found:
     measured: Fraction | float | None
 
 
-def judge_promise(
-    asked: dict, rows: Rows, policy: Policy, reference: Rows | None = None
-) -> Found:
-    """One promise on all classes. reference: what t-closeness compares with, instead of all rows."""
+def judge_promise(asked: dict, rows: Rows, policy: Policy, reference: Rows | None = None) -> Found:
+    """One promise on all classes. reference: what t-closeness compares with, if not all rows."""
     model = asked["model"]
     if model == "t-closeness":
-        worst = max((_closeness(name, rows, reference or rows, policy) for name in _names(asked)))
+        worst = max(_closeness(name, rows, reference or rows, policy) for name in _names(asked))
         return Found(model, worst <= _written(asked["t"]), worst)
     return _RULES[model](asked, rows, policy)
 
@@ -257,8 +255,8 @@ def _distribution(name, rows, members, policy, merged) -> Counter:
 def _presence(name, rows, members, policy) -> Counter:
     """How many people have a value, and how many each text for none."""
     keys = keys_of(name, rows.sensitive[name], policy, merged=False)
-    is_text = [isinstance(key, tuple) and key[:1] == MISSING for key in keys]
-    return counts(rows, members, [key if text else "a value" for key, text in zip(keys, is_text, strict=True)])
+    shown = [key if isinstance(key, tuple) and key[:1] == MISSING else "a value" for key in keys]
+    return counts(rows, members, shown)
 
 
 def _ground(attribute: Attribute, table: Counter, policy: Policy, texts: list[str]):

@@ -132,7 +132,7 @@ def test_classes_that_read_as_one_are_judged_as_one_where_subjects_are_shared():
 
 
 def test_classes_of_too_few_people_for_a_promise_about_the_whole_merge():
-    """Ten records of five people: classes of five records each hold four people, and 2 / 8 > 0.2."""
+    """Ten records of five people: two classes of five hold four people each, 2 / 8 > 0.2."""
     ages = ["1.49", "1.49", "1.09", "1.09", "1.09", "1.49", "1.09", "1.09", "6.34", "1.49"]
     people = ["p1", "p3", "p0", "p5", "p1", "p2", "p2", "p0", "p0", "p0"]
     policy = {

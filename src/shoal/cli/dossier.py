@@ -50,14 +50,6 @@ def dossier(
             " gbt-42460, hipaa-expert, iso-27559.",
         ),
     ] = None,
-    trust: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--trust",
-            metavar="PUB.pem",
-            help="A public key that must have signed the certificate; repeatable. Extra: sign.",
-        ),
-    ] = None,
     complete: Annotated[
         bool, typer.Option("--complete", help="Exit status 1 while something is open.")
     ] = False,
@@ -87,7 +79,8 @@ def dossier(
         raise InputError("--sign: signs what -o writes; name a page with -o")
     signer = opened(sign)
     _check_outputs(output, [released, str(context), original])
-    from shoal.reports.dossier import build_dossier, json_path, summary, write_dossier
+    from shoal.jobs.dossier.dossier import build_dossier
+    from shoal.reports.dossier import json_path, summary, write_dossier
 
     with shown(quiet) as progress:
         found = build_dossier(
@@ -97,7 +90,6 @@ def dossier(
             policy=policy,
             original=original,
             profiles=profile or (),
-            trust=trust or (),
             progress=progress,
         )
     if output is not None:

@@ -96,7 +96,7 @@ def _content(found: Dossier) -> dict[str, Any]:
         "sentences": list(_sentences(found)),
         "risks": list(_risks(content)),
         "columns": list(_columns(content)),
-        "answers": list(_answers(content["context"])),
+        "answers": list(_answers(content["context"], {c["field"] for c in content["clauses"]})),
         "sign_off": content["context"]["sign_off"],
         "profiles": list(_profiles(found)),
         "open": open_fields(found),
@@ -126,7 +126,7 @@ def _sentences(found: Dossier) -> Iterator[str]:
     yield f"Open: {still} things, listed below." if still else "Open: nothing that was asked for."
 
 
-def _risks(content: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+def _risks(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     before, after = content["initial_risk"] or {}, content["residual_risk"]
     for name, words in RISKS.items():
         limit = content["threshold"].get(name) or {}
@@ -157,10 +157,15 @@ def _columns(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _answers(context: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Every answer of the context as pairs of what and how."""
+def _answers(
+    context: Mapping[str, Any], asked: set[str]
+) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Answers of the context as pairs of what and how, but for empty ones that nobody asks for."""
     for key, title in ANSWERS.items():
         value = context[key]
+        parts = value.values() if isinstance(value, Mapping) else [value]
+        if key not in asked and not any(parts):
+            continue
         if isinstance(value, Mapping):
             yield title, [(k.replace("_", " "), _text(v)) for k, v in value.items()]
         else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date as Day
 from importlib.resources import files as resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -18,6 +18,7 @@ from shoal.policy.loading import finding_text, read_mapping
 _KEYS = "'shoal dossier --schema' lists its keys"
 
 Text = str | None
+Share = Annotated[float | None, Field(ge=0, le=1)]
 Grade = Literal["low", "medium", "high"] | None
 
 
@@ -75,8 +76,8 @@ class Rating(_Part):
 class Threshold(_Part):
     """The greatest risk to be found that is accepted."""
 
-    max: float | None = Field(None, ge=0, le=1)
-    mean: float | None = Field(None, ge=0, le=1)
+    max: Share = None
+    mean: Share = None
     why: Text = None
 
 

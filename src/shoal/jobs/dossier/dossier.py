@@ -70,9 +70,7 @@ def build_dossier(
     proof = Path(certificate_path(str(released)) if certificate is None else certificate)
     stated = Certificate.load(proof)
     policy = None if policy is None else Policy.of(policy)
-    checks = verify(
-        released, proof, policy, original=original, trust=trust, progress=progress
-    )
+    checks = verify(released, proof, policy, original=original, trust=trust, progress=progress)
     _require_verified(released, checks)
     roles = Roles.of(stated, policy)
     _require_known(answered, roles)
@@ -161,4 +159,5 @@ def _clauses(profiles: Sequence[Profile], answers: Answers) -> list[dict[str, An
 def _today() -> date:
     """The day, in UTC; SOURCE_DATE_EPOCH wins."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return (datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)).date()
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
+    return now.date()

@@ -37,9 +37,7 @@ def profile_names() -> list[str]:
     """The profiles that are here."""
     folder = resources("shoal.jobs.dossier") / "profiles"
     return sorted(
-        entry.name.removesuffix(SUFFIX)
-        for entry in folder.iterdir()
-        if entry.name.endswith(SUFFIX)
+        entry.name.removesuffix(SUFFIX) for entry in folder.iterdir() if entry.name.endswith(SUFFIX)
     )
 
 

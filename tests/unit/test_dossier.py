@@ -1,0 +1,225 @@
+"""The dossier: what is answered, what is open, and what it never says."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+import shoal as shoal_package
+from shoal.cli.main import status_of
+from shoal.errors import InputError, PromiseError
+from shoal.jobs.dossier.answers import Answers
+from shoal.jobs.dossier.context import Context, json_schema, template
+from shoal.jobs.dossier.profiles import profile_names, read_profiles
+from shoal.jobs.dossier.risk import Roles, initial_risk, residual_risk
+
+CLAIMS = re.compile(r"\banonymous|\bcompliant", re.IGNORECASE)
+RATED = {"why": "asked for", "replicable": "high", "available": "low", "distinguishing": "medium"}
+CONTEXT = {
+    "version": 1,
+    "controller": {"name": "A", "contact": "B"},
+    "threshold": {"max": 0.5, "why": "a closed circle"},
+    "attributes": dict.fromkeys(("age", "sex", "zip", "education"), RATED),
+}
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory) -> Path:
+    """A folder with patients, their policy, a release and its certificate."""
+    folder = tmp_path_factory.mktemp("dossier")
+    sample = ["sample", "patients", "-n", "300", "-o", str(folder / "in.csv"), "-q"]
+    assert status_of(sample) == 0
+    publish = ["publish", folder / "in.csv", "-p", folder / "in.policy.yaml", "-q"]
+    publish += ["-o", folder / "out.csv", "--method", "mondrian"]
+    assert status_of([str(argument) for argument in publish]) == 0
+    (folder / "release.yaml").write_text(yaml.safe_dump(CONTEXT))
+    return folder
+
+
+def dossier(folder: Path, **more):
+    asked = {"policy": _policy(folder), "context": CONTEXT}
+    return shoal_package.dossier(folder / "out.csv", **asked | more)
+
+
+def _policy(folder: Path) -> shoal_package.Policy:
+    return shoal_package.Policy.load(folder / "in.policy.yaml").with_method("mondrian", {})
+
+
+def states(found) -> dict[str, str]:
+    return {clause["field"]: clause["state"] for clause in found.content["clauses"]}
+
+
+def answers(**context) -> Answers:
+    """Of a release with a risk of 0.2 at most, on 2026-11-22."""
+    certificate = shoal_package.Certificate({"risk": {"prosecutor_max": 0.2}})
+    stated = Context.model_validate({"version": 1, **context})
+    day = date(2026, 11, 22)
+    return Answers(certificate, stated, None, residual_risk(certificate), Roles(False), day)
+
+
+def test_of_an_empty_context_everything_is_open_that_the_certificate_does_not_state(released):
+    found = dossier(released, context=yaml.safe_load(template()))
+    answered = {field for field, state in states(found).items() if state == "answered"}
+    assert all(field.startswith("certificate.") for field in answered)
+    assert "certificate.promises" in answered
+
+
+def test_what_is_filled_in_is_answered(released):
+    found = states(dossier(released))
+    assert [found[f] for f in ("controller", "threshold", "attributes")] == ["answered"] * 3
+    assert found["purpose"] == "open"
+
+
+def test_a_file_that_fails_verify_gets_no_dossier(released, tmp_path, shoal):
+    changed = tmp_path / "out.csv"
+    changed.write_text((released / "out.csv").read_text().replace("asthma", "ulcer", 1))
+    proof = released / "out.csv.certificate.json"
+    page = tmp_path / "d.html"
+    context = released / "release.yaml"
+    result = shoal("dossier", changed, proof, "--context", context, "-o", page)
+    assert result.status == 1
+    assert "fails verify, file: is not the one certified" in result.err
+    assert not page.exists()
+    assert not page.with_suffix(".json").exists()
+
+
+def test_initial_risk_by_hand(tmp_path):
+    """(1,x) and (1,y) are alone, two people are (2,x), one of them with two records."""
+    rows = ["p,1,x", "q,1,y", "r,2,x", "s,2,x", "s,2,x"]
+    (tmp_path / "in.csv").write_text("\n".join(["who,a,b", *rows]) + "\n")
+    roles = Roles(True, ("a", "b"), ("a", "b"), "who")
+    assert initial_risk(str(tmp_path / "in.csv"), roles) == {"alone": 0.5, "mean": 0.75, "max": 1.0}
+
+
+def test_initial_and_residual_risk_stand_side_by_side(released):
+    found = dossier(released, original=released / "in.csv").content
+    assert found["initial_risk"]["max"] == 1.0
+    assert found["residual_risk"]["max"] == found["certificate"]["risk"]["prosecutor_max"]
+    assert found["threshold"]["max"] == {
+        "accepted": 0.5,
+        "residual": found["residual_risk"]["max"],
+        "within": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("context", "field", "lacks"),
+    [
+        ({"threshold": {"max": 0.1, "why": "x"}}, "threshold", "above its max"),
+        ({"threshold": {"max": 0.2, "why": "x"}}, "threshold", ""),
+        ({"threshold": {"max": 0.2}}, "threshold", "lacks why"),
+        ({"review_by": "2026-11-21"}, "review_by", "is over"),
+        ({"review_by": "2026-11-22"}, "review_by", ""),
+        ({"controller": {"name": "A"}}, "controller", "lacks contact"),
+        ({"controller": {"name": "A", "contact": " "}}, "controller", "lacks contact"),
+        ({"other_releases": "none-known"}, "other_releases", ""),
+        ({"other_releases": []}, "other_releases", "empty"),
+        ({"sign_off": [{"name": "A", "role": "B"}]}, "sign_off", "lacks date, decision"),
+        (
+            {"sign_off": [{"name": "A", "role": "B", "date": "2026-01-01", "decision": "reject"}]},
+            "sign_off",
+            "rejected",
+        ),
+        (
+            {"sign_off": [{"name": "A", "role": "B", "date": "2026-01-01", "decision": "accept"}]},
+            "sign_off",
+            "",
+        ),
+        (
+            {"expert": dict.fromkeys(["name", "qualification", "opinion"], "x")},
+            "expert.valid_until",
+            "empty",
+        ),
+    ],
+    ids=str,
+)
+def test_what_an_answer_lacks(context, field, lacks):
+    found = answers(**context).lacks(field)
+    assert bool(found) == bool(lacks)
+    assert lacks in found
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_every_field_of_a_profile_is_one_that_can_be_answered(name):
+    (profile,) = read_profiles([name])
+    assert profile.title
+    assert profile.basis
+    asked = answers()
+    for clause in profile.clauses:
+        for field in clause.fields:
+            assert isinstance(asked.lacks(field), str)
+
+
+def test_an_unknown_profile_column_or_key_is_refused_with_a_suggestion(released):
+    with pytest.raises(InputError, match="profile 'iso-2755': unknown; did you mean"):
+        dossier(released, profiles=["iso-2755"])
+    with pytest.raises(InputError, match="'agee' is not a published column"):
+        dossier(released, context=CONTEXT | {"attributes": {"agee": RATED}})
+    with pytest.raises(InputError, match="context, purpos: is not a known key; did you mean"):
+        dossier(released, context=CONTEXT | {"purpos": "x"})
+
+
+def test_the_template_fits_the_schema_and_the_schema_is_one():
+    schema = json.loads(json_schema())
+    Draft202012Validator.check_schema(schema)
+    Draft202012Validator(schema).validate(
+        {key: value for key, value in yaml.safe_load(template()).items() if value is not None}
+    )
+
+
+def test_page_and_json_claim_nothing_and_show_no_value(released, tmp_path):
+    page = tmp_path / "d.html"
+    dossier(released, original=released / "in.csv", output=page)
+    text = page.read_text("utf-8") + page.with_suffix(".json").read_text("utf-8")
+    assert not CLAIMS.search(text)
+    assert not CLAIMS.search(template())
+    diseases = pl.read_csv(released / "in.csv")["disease"].unique()
+    assert not [disease for disease in diseases if disease in text]
+    assert json.loads(page.with_suffix(".json").read_text())["schema"] == "shoal.dossier/1"
+
+
+def test_what_an_owner_writes_is_shown_as_text(released, tmp_path):
+    page = tmp_path / "d.html"
+    dossier(released, context=CONTEXT | {"purpose": "<script>x</script>"}, output=page)
+    assert "<script>" not in page.read_text("utf-8")
+    assert "&lt;script&gt;" in page.read_text("utf-8")
+
+
+def test_complete_ends_with_status_1_while_something_is_open(released, shoal):
+    command = ["dossier", released / "out.csv", "--context", released / "release.yaml", "-q"]
+    assert shoal(*command).status == 0
+    assert shoal(*command, "--complete").status == 1
+
+
+def test_a_release_named_as_another_one_is_told_by_its_hashes(released):
+    context = CONTEXT | {"other_releases": [str(released / "out.csv.certificate.json")]}
+    (other,) = dossier(released, context=context).content["other_certificates"]
+    content = json.loads((released / "out.csv.certificate.json").read_text())
+    assert other["released_sha256"] == content["output"]["sha256"]
+
+
+def test_sign_signs_the_json(released, tmp_path, shoal, monkeypatch):
+    pytest.importorskip("cryptography")
+    from shoal.connectors.signatures import read_trusted
+
+    monkeypatch.chdir(tmp_path)
+    assert shoal("key", "new", "k", "--unprotected").status == 0
+    command = ["dossier", released / "out.csv", "--context", released / "release.yaml", "-q"]
+    assert shoal(*command, "--sign", "k.pem").status == 2
+    assert shoal(*command, "-o", "d.html", "--sign", "k.pem").status == 0
+    (key,) = read_trusted(["k.pub.pem"])
+    assert key.accepts(Path("d.json.sig").read_bytes(), Path("d.json").read_bytes())
+
+
+def test_the_original_needs_to_be_the_certified_one(released, tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text((released / "in.csv").read_text().replace("asthma", "ulcer", 1))
+    with pytest.raises(PromiseError, match="fails verify"):
+        dossier(released, original=other)
