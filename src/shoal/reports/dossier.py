@@ -118,10 +118,14 @@ def _sentences(found: Dossier) -> Iterator[str]:
         )
     else:
         yield f"Chance to find a person, at most: {share(after['max'])} in the release."
-    for name, limit in content["threshold"].items():
-        if name != "why" and limit["within"] is not None:
-            word = "within" if limit["within"] else "above"
-            yield f"That is {word} the accepted {name} of {share(limit['accepted'])}."
+    for name, words in (("max", "at most"), ("mean", "on average")):
+        limit = content["threshold"][name]
+        if limit["within"] is not None:
+            is_within = "within" if limit["within"] else "above"
+            yield (
+                f"Accepted {words}: {share(limit['accepted'])};"
+                f" the release is {is_within} that, with {share(limit['residual'])}."
+            )
     still = len(open_fields(found))
     yield f"Open: {still} things, listed below." if still else "Open: nothing that was asked for."
 
