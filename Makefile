@@ -60,8 +60,10 @@ mutants: ## changes in the auditor's code that no test notices: all of them (hou
 	$(MUTANTS)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' mutmut
 	$(MUTANTS)/python benchmarks/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
-fuzz: $(READY) ## random releases against an independent checker: N=20000 tables, streams and ledgers in proportion; SEED=..., CORES=..., or CASE=folder to run one again
-	cd tests && ../$(BIN)/python -m fuzz $(if $(CASE),$(abspath $(CASE)),--tables $(or $(N),1000) --streams $(or $(STREAMS),$(shell expr $(or $(N),1000) / 10)) --ledgers $(or $(LEDGERS),$(shell expr $(or $(N),1000) / 40)) $(if $(SEED),--seed $(SEED)) --cores $(or $(CORES),1) --failures $(abspath fuzz-failures))
+fuzz: export POLARS_MAX_THREADS ?= 1
+fuzz: $(READY) ## random releases against an independent checker: N=20000 CORES=2 [SEED=...], or CASE=folder to run one again
+	cd tests && ../$(BIN)/python -m fuzz $(if $(CASE),$(abspath $(CASE)),$(if $(SEED),--seed $(SEED)) \
+		--tables $(or $(N),1000) --share --cores $(or $(CORES),1) --failures $(abspath fuzz-failures))
 
 services: ## a Kafka broker for the tests that want one (needs Maven and Java 17)
 	mvn -q -B -f tests/services/kafka/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(abspath .services/kafka)

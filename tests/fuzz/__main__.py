@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import os
 import secrets
 import sys
 import time
@@ -17,7 +16,8 @@ from pathlib import Path
 
 from fuzz.runs import KINDS, Tally, forget, load, run_case, run_many
 
-BATCH = {"tables": 50, "streams": 10, "ledgers": 5}
+SHARE = {"tables": 1, "streams": 10, "ledgers": 40, "fusions": 400}  # tables to one of each
+BATCH = {"tables": 50, "streams": 10, "ledgers": 5, "fusions": 1}
 
 
 def main() -> int:
@@ -29,7 +29,7 @@ def main() -> int:
     print(f"seed {seed}, {asked.cores} processes; failing cases go to {asked.failures}", flush=True)
     worst = 0
     for kind in KINDS:
-        count = getattr(asked, kind)
+        count = getattr(asked, kind) or asked.share * asked.tables // SHARE[kind]
         if count:
             worst = max(worst, _many(kind, seed, count, asked.cores, asked.failures))
     return worst
@@ -40,6 +40,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("case", nargs="?", type=Path, help="a saved case, to be run again")
     for kind in KINDS:
         parser.add_argument(f"--{kind}", type=int, default=0, metavar="N")
+    parser.add_argument(
+        "--share", action="store_true", help="also streams, ledgers, fusions, by their share"
+    )
     parser.add_argument("--seed", default="")
     parser.add_argument("--cores", type=int, default=1, help="processes at a time")
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"))
@@ -86,7 +89,4 @@ def _parts(kind: str, seed: str, count: int, cores: int, failures: Path) -> Iter
 
 
 if __name__ == "__main__":
-    # every process works alone; threads of libraries would only wait for one another
-    for name in ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
     sys.exit(main())

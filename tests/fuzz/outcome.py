@@ -35,11 +35,16 @@ class Outcome:
 
 def write_inputs(case: Case, folder: Path) -> Policy:
     """The case as files that the commands read too; returns its policy."""
+    write_files(case, folder)
+    return Policy.load(folder / "policy.json")
+
+
+def write_files(case: Case, folder: Path) -> None:
+    """The case as files."""
     for name, text in case.files.items():
         (folder / name).write_text(text, encoding="utf-8", newline="")
     (folder / "policy.json").write_text(json.dumps(case.policy, ensure_ascii=False, indent=1))
     (folder / "table.csv").write_text(case.table.text(), encoding="utf-8", newline="")
-    return Policy.load(folder / "policy.json")
 
 
 def compare(outcome: Outcome, who: str, certificate: Mapping[str, Any], verdict: Verdict) -> None:

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from fuzz import ledgers, streams, tables
+from fuzz import fusions, ledgers, streams, tables
 from fuzz.cells import Table
 from fuzz.draw import Case
-from fuzz.outcome import Outcome, write_inputs
+from fuzz.outcome import Outcome, write_files
 from fuzz.shrink import shrunk
 
-KINDS = {"tables": tables, "streams": streams, "ledgers": ledgers}
-MODULE_OF = {"table": tables, "stream": streams, "ledger": ledgers}
+KINDS = {"tables": tables, "streams": streams, "ledgers": ledgers, "fusions": fusions}
+MODULE_OF = {kind.removesuffix("s"): module for kind, module in KINDS.items()}
 MEMORY = Path("/dev/shm")
 
 
@@ -81,7 +81,7 @@ def save(case: Case, seed: str, problem: str, text: str, failures: Path) -> str:
         return str(folder)
     small = shrunk(case, lambda other: fails(other, seed, problem))
     folder.mkdir(parents=True)
-    write_inputs(small, folder)
+    write_files(small, folder)
     content = {"kind": small.kind, "seed": seed, "parts": small.parts, "files": [*small.files]}
     (folder / "case.json").write_text(json.dumps(content) + "\n")
     (folder / "problem.txt").write_text(f"{problem}\n{text}\n")
