@@ -69,7 +69,9 @@ def judge(
     cells = list(zip(*quasi.values(), strict=True))
     people = _people(policy, released, original, behind)
     rows = _rows(kept, cells, people, quasi, sensitive)
-    table = None if reference is None else _whole(reference, policy)
+    # where rows are counted, they are counted on both sides
+    by_people = original is not None or policy.subject in released.names
+    table = None if reference is None else _whole(reference, policy, by_people)
     promises = tuple(judge_promise(asked, rows, policy, table) for asked in policy.promises)
     uncovered = changed = frozenset()
     if original is not None:
@@ -140,11 +142,11 @@ def _rows(kept, cells, people, quasi, sensitive) -> Rows:
     )
 
 
-def _whole(table: Table, policy: Policy) -> Rows:
+def _whole(table: Table, policy: Policy, by_people: bool = True) -> Rows:
     """All records of a table as one class."""
     records = range(len(table.rows))
     people = list(records)
-    if policy.subject is not None and policy.subject in table.names:
+    if by_people and policy.subject is not None and policy.subject in table.names:
         people = [cell.strip() for cell in table.column(policy.subject)]
     quasi = {a.name: [policy.mark for _ in records] for a in policy.with_role("quasi")}
     sensitive = {a.name: table.column(a.name) for a in policy.with_role("sensitive")}

@@ -326,3 +326,17 @@ def test_sensitive_attributes_that_follow_the_data_are_audited_alone_as_with_the
         for c in (published.certificate, shoal.audit(published.data, content))
     ]
     assert measured[0] == pytest.approx(measured[1], abs=0.05)
+
+
+def test_a_starred_row_may_hide_its_sensitive_value_by_the_mark_alone():
+    """An empty cell says that there is no value, which is not what the original says."""
+    frame = pl.DataFrame({"age": ["1", "1", "2", "2", "9"], "ill": ["x", "y", "x", "y", "x"]})
+    content = {
+        "version": 1,
+        "attributes": {"age": {"role": "quasi", "type": "number"}, "ill": {"role": "sensitive"}},
+        "promises": [{"model": "k-anonymity", "k": 2}],
+    }
+    starred = frame.with_columns(pl.Series("age", ["1", "1", "*", "*", "*"]))
+    for text, faults in (("*", 0), ("", 1)):
+        hidden = starred.with_columns(pl.Series("ill", ["x", "y", "x", "y", text]))
+        assert shoal.audit(hidden, content, frame)["faults"]["changed"] == faults

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
 from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedAttribute
@@ -11,6 +12,9 @@ from shoal.data.release import PublishedColumn, Release, covers
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table, as_text
 from shoal.data.truth import Truth
+
+TEXT = (pl.String, pl.Categorical, pl.Enum)
+"""Columns in which the suppression mark can stand."""
 
 
 def cells_match_original(
@@ -46,7 +50,9 @@ def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> d
             differs = _differing(attribute, released, truth)
             if differs.any():
                 shown = released.column(attribute.name)
-                star = np.array([cell in (schema.render.suppressed, "") for cell in shown.cells])
+                is_text = released.frame[attribute.name].dtype in TEXT
+                hidden = schema.render.suppressed if is_text else ""  # null, in other types
+                star = np.array([cell == hidden for cell in shown.cells])
                 # a record that shows nothing else may hide its sensitive values, too
                 changed |= differs & ~(star[shown.codes] & starred)
     return {"uncovered": int(uncovered.sum()), "changed": int(changed.sum())}
