@@ -146,3 +146,17 @@ def test_classes_of_too_few_people_for_a_promise_about_the_whole_merge():
     }
     published = shoal.publish(pl.DataFrame({"age": ages, "person": people}), policy)
     assert published.certificate["promises"][0]["measured"] == 0.2
+
+
+def test_a_method_that_counts_people_by_qid_leaves_nobody_alone():
+    policy = {
+        "version": 1,
+        "attributes": {
+            "age": {"role": "quasi", "type": "number", "domain": [0, 9]},
+            "ill": {"role": "sensitive"},
+        },
+        "promises": [{"model": "sample-uniqueness", "threshold": 0}],
+        "method": {"name": "tds"},
+    }
+    published = shoal.publish(pl.DataFrame({"age": ["5", "6"], "ill": ["x", "y"]}), policy)
+    assert published.certificate["promises"][0]["measured"] == 0
