@@ -20,7 +20,8 @@ from shoal.connectors.outputs import certificate_path
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError, PromiseError
-from shoal.jobs.audit.verify import Check, verify
+from shoal.jobs.audit.checks import Check
+from shoal.jobs.audit.verify import verify
 from shoal.jobs.dossier.answers import Answers
 from shoal.jobs.dossier.context import ContextFile, read_context
 from shoal.jobs.dossier.profiles import Profile, read_profiles
