@@ -191,7 +191,7 @@ def test_wrong_encoding_names_the_line(refused, workplace):
         workplace / "patients.csv"
     ).read_bytes() + "Zoë,P9,33,female,13001,primary,asthma,1,east\n".encode("latin-1")
     (workplace / "patients.csv").write_bytes(content)
-    refused("line 602 is not UTF-8", "iconv")
+    refused("line 602 is not UTF-8", "--read encoding=cp1252")
 
 
 def test_text_in_a_number_column_names_rows_not_values(refused, workplace):
@@ -312,7 +312,7 @@ def test_input_that_is_not_there(refused):
 
 
 def test_unknown_format(refused):
-    refused("unknown format", ".parquet", output="out.xlsx")
+    refused("unknown format", ".parquet", output="out.docx")
 
 
 def test_person_without_a_number(refused, workplace):
@@ -411,14 +411,14 @@ def test_numbers_beyond_exact_comparison(refused, workplace):
 
 def test_decimal_commas_are_named(refused, workplace):
     append_row(workplace, GOOD.replace(",33,", ',"33,5",'))
-    refused("decimal commas: write points")
+    refused("decimal commas: say --read decimal=,")
 
 
-def test_utf_16(refused, workplace):
+def test_utf_16_without_a_mark(refused, workplace):
     (workplace / "patients.csv").write_text(
-        (workplace / "patients.csv").read_text(), encoding="utf-16"
+        (workplace / "patients.csv").read_text(), encoding="utf-16-le"
     )
-    refused("not UTF-8")
+    refused("not UTF-8", "--read encoding=utf-16-le")
 
 
 @pytest.mark.parametrize("rest", ["", "x,y\n"])
@@ -428,7 +428,7 @@ def test_a_header_that_is_not_utf_8(refused, workplace, rest):
     (workplace / "patients.csv").write_bytes(
         table.replace(b"disease", b"dis\xc3ease", 1) + rest.encode()
     )
-    refused("line 1 is not UTF-8", "iconv")
+    refused("line 1 is not UTF-8", "--read encoding=cp1252")
 
 
 def test_a_missing_header(refused, workplace):
@@ -519,7 +519,7 @@ def owners(tmp_path, monkeypatch, shoal):
             "bank.bank.csv",
             "is read by a party; name another file, nothing that is read is overwritten",
         ),
-        ("fused.txt", "unknown format"),
+        ("fused.doc", "unknown format"),
         ("none/fused.csv", "can't be written; name a file in a folder that exists"),
     ],
 )

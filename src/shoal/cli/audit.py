@@ -77,6 +77,8 @@ def audit(
     ] = False,
     k: options.K = None,
     columns: options.ReleasedColumns = options.NO_COLUMNS,
+    read: options.Read = None,
+    write: options.Write = None,
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="Write the certificate to this file.")
     ] = None,
@@ -111,6 +113,8 @@ def audit(
         "--require-together": require_together or None,
         "--sign": sign,
         **columns.given(),
+        "--read": read,
+        "--write": write,
     }
     if ledger is not None:
         _refuse_beside("--ledger", one_table | {"--transcript": transcript})
@@ -131,7 +135,10 @@ def audit(
     if columns.qi is None:
         _refuse_beside("without --qi", columns.given())
     signer = opened(sign)
-    asked = columns.policy(k) if policy is None else _asked(policy, k, trace, reference)
+    changes = options.Overrides(k=k, read=read, write=write)
+    asked = (
+        columns.policy(changes) if policy is None else _asked(policy, changes, trace, reference)
+    )
     if downstream and (original is None or trace is not None):
         raise InputError(
             "--downstream: compares with the original, record by record; give it with --original"
@@ -179,10 +186,11 @@ def audit(
     raise typer.Exit(1 if fails else 0)
 
 
-def _asked(policy: Path, k: int | None, trace: str | None, reference: str | None) -> Policy:
+def _asked(
+    policy: Path, changes: options.Overrides, trace: str | None, reference: str | None
+) -> Policy:
     """The policy in a file with what the command changes."""
-    method = None if trace is None else "fads"
-    return options.policy_with(policy, k, None, None, None, method).with_reference(reference)
+    return changes.policy(policy, None if trace is None else "fads").with_reference(reference)
 
 
 def _caveats(result: AuditResult, original: str | None, trace: str | None) -> Iterator[str]:

@@ -33,6 +33,7 @@ def compare(
         list[str] | None, typer.Option("--set", hidden=True, help="Not here: see --methods.")
     ] = None,
     seed: options.Seed = None,
+    read: options.Read = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the rows as JSON instead of the table.")
     ] = False,
@@ -58,7 +59,7 @@ def compare(
         )
     if output == "-":
         output, as_json = None, True
-    asked = options.policy_with(policy, None, None, None, seed)
+    asked = options.Overrides(seed=seed, read=read).policy(policy)
     options.check_outputs(output, report=report, inputs=[input_path, str(policy), *asked.files])
     options.check_outputs(report=report, inputs=[output])
     with shown(quiet) as progress:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,6 +27,22 @@ Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set", metavar="PARAM=VALUE", help="Sets a parameter of the method; repeatable."
+    ),
+]
+Read = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--read",
+        metavar="KEY=VALUE",
+        help="How the input is written, such as encoding=cp1252, decimal=,; repeatable.",
+    ),
+]
+Write = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--write",
+        metavar="KEY=VALUE",
+        help="How the release is written, such as encoding=utf-8, delimiter=;; repeatable.",
     ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Overrides the policy's seed.")]
@@ -83,10 +99,25 @@ class Overrides:
     method: Method = None
     settings: Settings = None
     seed: Seed = None
+    read: Read = None
+    write: Write = None
 
     def policy(self, path: Path, default_method: str | None = None) -> Policy:
-        """The policy in the file with these changes; raises InputError."""
-        return policy_with(path, self.k, self.method, self.settings, self.seed, default_method)
+        """The policy in the file with these changes; raises InputError.
+
+        default_method: the verb's own, where neither the command nor the policy names one.
+        """
+        from shoal.policy.policy import Policy
+
+        policy = Policy.load(path).with_files(*files_options(self.read, self.write))
+        if self.k is not None:
+            policy = policy.with_k(self.k)
+        method = self.method
+        if method is None and policy.model.method is None:
+            method = default_method
+        if method is not None or self.settings:
+            policy = policy.with_method(method, parsed(self.settings or []))
+        return policy if self.seed is None else policy.with_seed(self.seed)
 
 
 NO_OVERRIDES = Overrides()
@@ -126,20 +157,21 @@ class ReleasedColumns:
             "--t": self.t,
         }
 
-    def policy(self, k: int | None) -> Policy:
-        """The policy that the options say; raises InputError."""
+    def policy(self, changes: Overrides) -> Policy:
+        """The policy that the options say; raises InputError. changes: k, and how files are read."""
         from shoal.jobs.audit.without_policy import policy_of_columns
 
-        if k is None:
+        if changes.k is None:
             raise InputError("audit --qi: needs --k; say how many people must look alike")
-        return policy_of_columns(
+        policy = policy_of_columns(
             _names(self.qi),
-            k,
+            changes.k,
             subject=self.subject,
             sensitive=_names(self.sensitive),
             l=self.l,
             t=self.t,
         )
+        return policy.with_files(*files_options(changes.read, changes.write))
 
 
 NO_COLUMNS = ReleasedColumns()
@@ -151,31 +183,20 @@ def _names(texts: list[str] | None) -> list[str]:
 
 
 with_overrides = grouped("overrides", Overrides)
-"""A command with --k, --method, --set and --seed in place of its parameter `overrides`."""
+"""A command with the options of `Overrides` in place of its parameter `overrides`."""
 
 
-def policy_with(
-    path: Path,
-    k: int | None,
-    method: str | None,
-    settings: list[str] | None,
-    seed: int | None,
-    default_method: str | None = None,
-) -> Policy:
-    """The policy in the file with the command's overrides; raises InputError.
+def files_options(
+    read: Sequence[str] | None, write: Sequence[str] | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """KEY=VALUE texts of --read and --write; raises InputError with every one that is none."""
+    from shoal.policy.interchange import keys_and_values
 
-    default_method: the verb's own, where neither the command nor the policy names one.
-    """
-    from shoal.policy.policy import Policy
-
-    policy = Policy.load(path)
-    if k is not None:
-        policy = policy.with_k(k)
-    if method is None and policy.model.method is None:
-        method = default_method
-    if method is not None or settings:
-        policy = policy.with_method(method, parsed(settings or []))
-    return policy if seed is None else policy.with_seed(seed)
+    reading, findings = keys_and_values("--read", list(read or []))
+    writing, more = keys_and_values("--write", list(write or []))
+    if findings or more:
+        raise InputError.from_findings([*findings, *more])
+    return reading, writing
 
 
 def parsed(settings: list[str]) -> dict[str, str]:

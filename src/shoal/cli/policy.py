@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli import options
 from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.policy.policy import Policy
 
 app = typer.Typer(help="Propose, validate and describe policies.", no_args_is_help=True)
 
@@ -20,13 +24,14 @@ def init(
         str, typer.Option("-o", "--output", help="The policy file; '-' prints it.")
     ] = "-",
     k: Annotated[int, typer.Option("--k", help="The k to promise.", min=2)] = 10,
+    read: options.Read = None,
 ) -> None:
     """Propose a policy for a table: a draft with a reason for every role, to be read before it is
     used.
     """
     from shoal.jobs.advise.propose import propose_file
 
-    text = propose_file(data, k)
+    text = propose_file(data, k, options.files_options(read)[0])
     if output == "-":
         typer.echo(text, nl=False)
         return
@@ -54,13 +59,17 @@ def check(
             "--show-values", help="Print the values that are at fault: on your own screen only."
         ),
     ] = False,
+    read: options.Read = None,
 ) -> None:
     """Validate a policy and, with its data, every hierarchy: lists all findings; exit status 2 if
     there are any.
     """
     from shoal.jobs.advise.check import check_files, unnumbered_people
 
-    findings = check_files(policy, data)
+    def load() -> Policy:
+        return options.Overrides(read=read).policy(policy)
+
+    findings = check_files(load, data)
     for finding in findings:
         typer.echo(f"shoal: {finding.message}", err=True)
         if show_values:
@@ -69,7 +78,7 @@ def check(
     if findings:
         raise typer.Exit(2)
     # standard input was read already
-    for evidence in [] if data in (None, "-") else unnumbered_people(policy, str(data)):
+    for evidence in [] if data in (None, "-") else unnumbered_people(load(), str(data)):
         typer.echo(f"shoal: {evidence}", err=True)
     typer.echo("the policy is sound" + ("" if data is None else " and fits the data"), err=True)
 

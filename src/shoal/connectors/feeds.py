@@ -24,7 +24,9 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import record_ends
-from shoal.connectors.files import STANDARD, check_plain, format_of, is_utf8
+from shoal.connectors.delimited import is_utf8
+from shoal.connectors.files import STANDARD, XLSX, check_plain, format_of
+from shoal.connectors.parquet_parts import is_many
 from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError
 from shoal.protocols import Source
@@ -187,7 +189,7 @@ class TextFeed:
             raise InputError(
                 f"source '{self._path}': is empty; the first line must name the columns"
             )
-        if self._kind == ".csv":
+        if self._kind != ".tsv":
             self._separator = max(
                 ",;\t|", key=lambda sep: len(next(csv.reader([text], delimiter=sep)))
             )
@@ -468,6 +470,11 @@ class TableFeed:
 def feed_of(path: str, following: bool = False, record_lines: int = RECORD_LINES) -> Source:
     """The source by its name; raises InputError where it can't be read."""
     kind = format_of(path)
+    if kind == XLSX or is_many(path):
+        raise InputError(
+            f"source '{path}': a stream reads one file piece by piece; give text, .parquet or"
+            " .arrow"
+        )
     if kind in (".parquet", ".arrow"):
         if following:
             raise InputError(

@@ -1,15 +1,13 @@
 """Tables in files: read whole, written whole or not at all.
 
-CSV and TSV are read as text, cell by cell, so that what is published is what was written: no guess
-turns a postcode into a number. Parquet, Arrow and JSON lines keep their types.
+Delimited text and workbooks are read as text, cell by cell. Parquet, Arrow and JSON lines keep
+their types.
 """
 
 from __future__ import annotations
 
-import csv
 import gzip
 import hashlib
-import io
 import os
 import re
 import secrets
@@ -22,9 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
 import polars as pl
 
+from shoal.connectors import delimited, parquet_parts, workbooks
+from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, default_dialect
 from shoal.data.regular_files import is_pipe, require_regular
 from shoal.errors import InputError
 
@@ -33,18 +32,30 @@ try:
 except ImportError:  # not on Windows, where drafts of killed runs stay
     fcntl = None  # type: ignore[assignment]
 
-FORMATS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".arrow", ".jsonl", ".jsonl.gz")
+XLSX = ".xlsx"
+TYPED = (".parquet", ".arrow")
+PACKED = ".gz"
+FORMATS = (
+    *(suffix + packed for suffix in DELIMITED for packed in ("", PACKED)),
+    *TYPED,
+    ".jsonl",
+    ".jsonl.gz",
+    XLSX,
+)
 STANDARD = "-"
-_MOST_NAMED = 5
 DRAFT_BYTES = 8  # of a random name
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A table as it was read, with the hash of its bytes."""
+    """A table as it was read, with the hash of its bytes.
+
+    dialect: of delimited text, as which the table was read; None of other formats.
+    """
 
     frame: pl.DataFrame
     sha256: str
+    dialect: Dialect | None = None
 
 
 def format_of(path: str) -> str:
@@ -54,53 +65,90 @@ def format_of(path: str) -> str:
     name = Path(path).name.lower()
     for suffix in FORMATS:
         if name.endswith(suffix):
-            return suffix.removesuffix(".gz")
+            return suffix.removesuffix(PACKED)
+    if parquet_parts.is_many(path):
+        return ".parquet"
+    if name.endswith((".xls", ".xlsb", ".xlsm", ".ods")):
+        raise InputError(f"file '{path}': is of a spreadsheet; save it as .xlsx, or as .csv")
     raise InputError(f"file '{path}': unknown format; use one of {', '.join(FORMATS)}")
 
 
 def is_typed(kind: str) -> bool:
     """Whether a format keeps numbers and no value apart from text."""
-    return kind in (".parquet", ".arrow", ".jsonl")
+    return kind in (*TYPED, ".jsonl")
 
 
-def read(path: str, categorical: Collection[str] = (), *, allow_empty: bool = False) -> SourceFile:
+def read(
+    path: str,
+    categorical: Collection[str] = (),
+    *,
+    allow_empty: bool = False,
+    reading: Reading = AS_FOUND,
+) -> SourceFile:
     """The table in a file, or on standard input for `-`; raises InputError where it is wrong.
 
     categorical: columns of few distinct values, of which text is then held once per value.
-    allow_empty: whether a header without records is a table, too.
+    allow_empty: whether a header without records is a table, too. A folder, or a pattern such as
+    `part-*.parquet`, is one table in several Parquet files.
     """
     kind = format_of(path)
     if path == STANDARD:
         content = sys.stdin.buffer.read()
-        source = SourceFile(
-            _parsed(content, path, kind, categorical), hashlib.sha256(content).hexdigest()
+        source = _parsed(
+            content, path, kind, categorical, reading, hashlib.sha256(content).hexdigest()
         )
     else:
-        source = read_as(path, kind, categorical)
+        source = read_as(path, kind, categorical, reading)
     if not source.frame.height and not allow_empty:
         raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
     return source
 
 
-def read_as(path: str | Path, kind: str, categorical: Collection[str] = ()) -> SourceFile:
+def read_as(
+    path: str | Path, kind: str, categorical: Collection[str] = (), reading: Reading = AS_FOUND
+) -> SourceFile:
     """A table in a file of the given format, whatever its name."""
-    require_regular(path, "file", or_pipe=kind not in (".parquet", ".arrow"))
+    if parquet_parts.is_many(path):
+        return _read_parts(path)
+    require_regular(path, "file", or_pipe=kind not in (*TYPED, XLSX))
     try:
         if is_pipe(path):  # can be read only once
             piped = Path(path).read_bytes()
             digest = hashlib.sha256(piped).hexdigest()
-            return SourceFile(_parsed(piped, str(path), kind, categorical), digest)
+            return _parsed(piped, str(path), kind, categorical, reading, digest)
         digest = file_sha256(path)
-        if kind in (".parquet", ".arrow"):
+        if kind in TYPED:
             return SourceFile(_typed(str(path), kind), digest)
+        if kind == XLSX:
+            return SourceFile(workbooks.read(path, reading), digest)
         with open(path, "rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
         content = Path(path).read_bytes() if packed or kind == ".jsonl" else Path(path)
     except OSError as failed:
-        raise InputError(
-            f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
-        ) from None
-    return SourceFile(_parsed(content, str(path), kind, categorical), digest)
+        raise _unreadable(path, failed) from None
+    return _parsed(content, str(path), kind, categorical, reading, digest)
+
+
+def _read_parts(path: str | Path) -> SourceFile:
+    parts = parquet_parts.parts_of(path)
+    try:
+        frames = [_typed(str(part), ".parquet") for part in parts]
+        return SourceFile(parquet_parts.joined(frames, parts), parquet_parts.digest(parts))
+    except OSError as failed:
+        raise _unreadable(path, failed) from None
+
+
+def _unreadable(path: str | Path, failed: OSError) -> InputError:
+    return InputError(
+        f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
+    )
+
+
+def table_sha256(path: str | Path) -> str:
+    """The hash that `read` gives a table in a file, or in several."""
+    if parquet_parts.is_many(path):
+        return parquet_parts.digest(parquet_parts.parts_of(path))
+    return file_sha256(path)
 
 
 def file_sha256(path: str | Path) -> str:
@@ -208,8 +256,14 @@ def _copy_to_standard_output(draft: Path) -> None:
         ) from None
 
 
-def write(frame: pl.DataFrame, draft: Path, kind: str, compressed: bool = False) -> None:
-    """Write a frame in the given format."""
+def write(
+    frame: pl.DataFrame,
+    draft: Path,
+    kind: str,
+    compressed: bool = False,
+    dialect: Dialect | None = None,
+) -> None:
+    """Write a frame in the given format. dialect: of delimited text; None for the default."""
     try:
         with open(draft, "wb") as file:
             if compressed:
@@ -217,9 +271,9 @@ def write(frame: pl.DataFrame, draft: Path, kind: str, compressed: bool = False)
                 with gzip.GzipFile(
                     filename="", fileobj=file, mode="wb", mtime=0, compresslevel=6
                 ) as packed:
-                    _write(frame, packed, kind)  # type: ignore[arg-type]
+                    _write(frame, packed, kind, dialect)  # type: ignore[arg-type]
             else:
-                _write(frame, file, kind)
+                _write(frame, file, kind, dialect)
     except OSError as failed:
         why = failed.strerror or "no space or no permission"
         raise InputError(
@@ -227,8 +281,8 @@ def write(frame: pl.DataFrame, draft: Path, kind: str, compressed: bool = False)
         ) from None
 
 
-def _write(frame: pl.DataFrame, file: BinaryIO, kind: str) -> None:
-    if kind in (".parquet", ".arrow"):
+def _write(frame: pl.DataFrame, file: BinaryIO, kind: str, dialect: Dialect | None) -> None:
+    if kind in TYPED:
         # a dictionary would carry along values that no cell shows
         categorical = [
             name for name, dtype in frame.schema.items() if dtype in (pl.Enum, pl.Categorical)
@@ -245,8 +299,10 @@ def _write(frame: pl.DataFrame, file: BinaryIO, kind: str) -> None:
         frame.write_ipc(file)
     elif kind == ".jsonl":
         frame.write_ndjson(file)
+    elif kind == XLSX:
+        workbooks.write(frame, file)
     else:
-        frame.write_csv(file, separator="\t" if kind == ".tsv" else ",")
+        delimited.write(frame, file, dialect or default_dialect(kind))
 
 
 def _sync(path: Path) -> None:
@@ -279,14 +335,20 @@ def _typed(path: str, kind: str) -> pl.DataFrame:
 
 
 def _parsed(
-    content: bytes | Path, path: str, kind: str, categorical: Collection[str]
-) -> pl.DataFrame:
+    content: bytes | Path,
+    path: str,
+    kind: str,
+    categorical: Collection[str],
+    reading: Reading,
+    digest: str,
+) -> SourceFile:
     """The table in some bytes, or in a plain text file that is too large to be held twice."""
     if isinstance(content, bytes):
         content = _unpacked(content, path)
         if kind == ".jsonl":
-            return _json_lines(content, path)
-    return _delimited(content, path, kind, categorical)
+            return SourceFile(_json_lines(content, path), digest)
+    frame, dialect = delimited.read(content, path, kind, categorical, reading)
+    return SourceFile(frame, digest, dialect)
 
 
 def _json_lines(content: bytes, path: str) -> pl.DataFrame:
@@ -313,155 +375,3 @@ def check_plain(frame: pl.DataFrame, where: str) -> None:
         raise InputError(
             f"{where}: columns {', '.join(odd)} hold lists, objects or bytes; give plain values"
         )
-
-
-def _places(header: list[str], name: str) -> str:
-    """The numbers of the columns with this name, from 1, as text."""
-    *others, last = (number for number, text in enumerate(header, 1) if text == name)
-    return f"{', '.join(map(str, others))} and {last}"
-
-
-def _delimited(
-    content: bytes | Path, path: str, kind: str, categorical: Collection[str]
-) -> pl.DataFrame:
-    header, separator = _header(content, path, kind)
-    repeated = sorted({name for name in header if header.count(name) > 1})
-    # the first line may be a record, so its cells are not shown
-    findings = [
-        f"file '{path}': columns {_places(header, name)} have the same name; rename all but one, or"
-        " give the file a first line with names"
-        for name in repeated
-    ]
-    if "" in header:
-        number = header.index("") + 1
-        findings.append(
-            f"file '{path}': column {number} has no name; the first line must name every column"
-        )
-    if findings:
-        raise InputError.from_findings(findings)
-    try:
-        categories = {name: pl.Categorical for name in header if name in categorical}
-        frame = pl.read_csv(
-            content,
-            separator=separator,
-            infer_schema=False,
-            schema_overrides=categories,
-            glob=False,
-            low_memory=True,
-        )
-    except pl.exceptions.PolarsError:
-        _check_encoding(content, path)
-        _check_rows(content, path, separator, len(header))
-        raise InputError(
-            f"file '{path}': can't be read as {kind[1:]}; a quote may be left open"
-        ) from None
-    if len(header) != frame.width:
-        raise InputError(
-            f"file '{path}': its first line can't be read as column names; begin with the names"
-        )
-    frame.columns = header  # Polars leaves doubled quotes in names as they are
-    # a row that is too short shows as a missing last cell: only then is each row looked at
-    if frame.height and frame[frame.columns[-1]].null_count():
-        blank = _check_rows(content, path, separator, len(header))
-        if blank and len(header) > 1:
-            kept = np.ones(frame.height, dtype=bool)
-            kept[blank] = False
-            frame = frame.filter(pl.Series(kept))
-    return frame
-
-
-def delimiter_of(head: bytes, kind: str) -> str:
-    """What parts the cells of a delimited text, by its first line."""
-    return _header(head, "", kind)[1]
-
-
-def _opened(content: bytes | Path) -> BinaryIO:
-    return io.BytesIO(content) if isinstance(content, bytes) else open(content, "rb")
-
-
-def _check_encoding(content: bytes | Path, path: str) -> None:
-    """Raises InputError with the first line that is not UTF-8."""
-    with _opened(content) as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError:
-                raise InputError(
-                    f"file '{path}': line {number} is not UTF-8; convert the file, for instance"
-                    " with iconv"
-                ) from None
-
-
-def is_utf8(text: bytes) -> bool:
-    """Whether bytes are text."""
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _header(content: bytes | Path, path: str, kind: str) -> tuple[list[str], str]:
-    """The column names, and what parts the cells."""
-    with _opened(content) as file:
-        text = file.read(1 << 20)
-    start = text.decode("utf-8-sig", errors="ignore")
-    if not start.strip():
-        raise InputError(f"file '{path}': is empty; the first line must name the columns")
-    if "\0" in start:
-        raise InputError(
-            f"file '{path}': is not UTF-8 text, or holds null characters; convert it, for instance"
-            " with iconv"
-        )
-    if not is_utf8(text.partition(b"\n")[0]):
-        _check_encoding(content, path)
-    if start.lower().startswith("sep="):
-        raise InputError(
-            f"file '{path}': begins with a spreadsheet's 'sep=' line; remove that line"
-        )
-    names = _first_row(start, "\t" if kind == ".tsv" else ",", path)
-    if kind == ".csv" and len(names) == 1:
-        others = [(separator, _first_row(start, separator, path)) for separator in ";\t|"]
-        separator, split = max(others, key=lambda other: len(other[1]))
-        if len(split) > 1:
-            return split, separator
-    return names, "\t" if kind == ".tsv" else ","
-
-
-def _first_row(text: str, separator: str, path: str) -> list[str]:
-    try:
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
-    except csv.Error:
-        raise InputError(
-            f"file '{path}': its first line can't be read as column names; check its quotes"
-        ) from None
-
-
-def _check_rows(content: bytes | Path, path: str, separator: str, columns: int) -> list[int]:
-    """0-based rows that are blank lines; raises InputError for rows of too few or many cells."""
-    blank: list[int] = []
-    ragged: list[str] = []
-    count = 0
-    try:
-        with io.TextIOWrapper(_opened(content), "utf-8-sig", newline="") as text:
-            reader = csv.reader(text, delimiter=separator)
-            next(reader)
-            for row, cells in enumerate(reader):
-                if not cells:
-                    blank.append(row)
-                elif len(cells) != columns:
-                    count += 1
-                    if len(ragged) < _MOST_NAMED:
-                        ragged.append(str(row + 1))
-    except csv.Error:
-        raise InputError(
-            f"file '{path}': holds a cell too long to be one; a quote may be left open"
-        ) from None
-    if count:
-        more = ", ..." if count > len(ragged) else ""
-        raise InputError(
-            f"file '{path}': {count} row{'s' if count > 1 else ''} with more or fewer than the"
-            f" header's {columns} cells (row {', '.join(ragged)}{more}); fix them, or quote cells"
-            " that hold the separator"
-        )
-    return blank

@@ -25,6 +25,8 @@ def check_not_read(output_path: str, input_path: str, read_by_policy: Iterable[s
             what = "a file that the policy reads"
         if _is_same(output, input_path):
             what = "the input"
+        if output.parent.exists() and _is_same(output.parent, input_path):
+            what = "in the folder that is read"
         if what is not None:
             raise InputError(
                 f"output '{output}': is {what}; name another file, nothing that is read is"

@@ -144,7 +144,7 @@ def _numbers(
     if bad.any():
         remedy = "correct them, or list the text under 'missing_values'"
         if all(_DECIMAL_COMMA.fullmatch(column.cells[i]) for i in np.flatnonzero(bad)):
-            remedy = "they have decimal commas: write points"
+            remedy = "they have decimal commas: say --read decimal=,"
         findings.append(finding_about(column, bad, "with text that is not a number", remedy))
     alike = _alike(values, column.cells)
     if alike.any():

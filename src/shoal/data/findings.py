@@ -6,12 +6,15 @@ Messages name the attribute, counts and rules. The labels and values concerned a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
 
 from shoal.data.table import Column
+
+MOST_LISTED = 5
 
 
 class Fault(StrEnum):
@@ -52,9 +55,15 @@ def finding_about(column: Column, cells: np.ndarray, what: str, remedy: str) -> 
     cells: (cells,) bool.
     """
     count = int(column.counts()[cells].sum())
-    rows = column.rows_of(cells)
-    listed = ", ".join(str(row + 1) for row in rows) + (", ..." if count > len(rows) else "")
+    listed = listed_rows(column.rows_of(cells).tolist(), count)
     records = f"{count} record{'s' if count > 1 else ''}"
-    message = f"attribute '{column.name}': {records} {what} (row {listed}); {remedy}"
+    message = f"attribute '{column.name}': {records} {what} ({listed}); {remedy}"
     values = tuple(np.array(column.cells, dtype=object)[cells])
     return AttributeFinding(Fault.MISFIT, column.name, count, message, values)
+
+
+def listed_rows(rows: Sequence[int], count: int | None = None) -> str:
+    """The first few of 0-based rows in words, from 1. count: of all, where some are left out."""
+    first = ", ".join(str(row + 1) for row in rows[:MOST_LISTED])
+    more = (len(rows) if count is None else count) > min(len(rows), MOST_LISTED)
+    return f"row {first}{', ...' if more else ''}"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from shoal.connectors.dialect import codec_of
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.interchange import ReadOptions
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build, suggestion
 
@@ -28,6 +30,46 @@ def contradictions(model: PolicyModel) -> list[str]:
         )
     for promise in model.promises:
         findings += _promise_findings(promise, model)
+    return findings + _interval_findings(model)
+
+
+def _interval_findings(model: PolicyModel) -> list[str]:
+    """Intervals whose ends could not be told apart."""
+    text, mark = model.render.intervals, model.read.decimal
+    if mark == "." or text[text.index("{lo}") + 4 : text.index("{hi}")] != mark:
+        return []
+    way_out = text.replace("{lo}" + mark, "{lo} - ")
+    return [
+        f"render: '{text}' can't be parted where numbers have a decimal comma; write '{way_out}'"
+    ]
+
+
+SERVED: dict[str, tuple[set[str], set[str]]] = {
+    # a stream is read piece by piece, and a ledger's releases are compared with each other
+    "stream": ({"encoding"}, set()),
+    "republish": (set(ReadOptions.model_fields), set()),
+}
+"""By verb, the keys of 'read' and 'write' that it serves; others serve all."""
+
+
+def unserved_options(model: PolicyModel, verb: str) -> list[str]:
+    """Keys of 'read' and 'write' that a verb can't follow."""
+    if verb not in SERVED:
+        return []
+    findings = []
+    for block, options, served in zip(
+        ("read", "write"), (model.read, model.write), SERVED[verb], strict=True
+    ):
+        unserved = sorted(options.model_fields_set - served)
+        if unserved:
+            findings.append(
+                f"policy, {block}: '{verb}' can't follow {quoted(unserved)}; leave them out, or"
+                " use 'publish'"
+            )
+    if verb == "stream" and model.read.encoding is not None:
+        codec = codec_of(model.read.encoding)
+        if codec not in ("utf-8", "utf-8-sig"):
+            findings.append("policy, read.encoding: streams are UTF-8; convert the source")
     return findings
 
 

@@ -13,7 +13,7 @@ from shoal.errors import InputError
 from shoal.policy.policy import Policy
 
 DEFAULT_METHODS = {"stream": "fads"}
-FREE = ("method", "seed")
+FREE = ("method", "seed", "read")
 """What may differ between the releases of one ledger, and is no part of its policy."""
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import yaml
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from shoal.data.regular_files import require_regular
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.interchange import ReadOptions
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import parameters_of, suggestion
 
@@ -64,6 +65,16 @@ class _RepeatedKey(ValueError):
     """A JSON object with a key that is given twice."""
 
     problem = REPEATED
+
+
+def read_options(content: Mapping[str, Any]) -> ReadOptions:
+    """The block `read` of a policy that is still to be written; raises InputError."""
+    try:
+        return ReadOptions.model_validate(dict(content))
+    except ValidationError as invalid:
+        raise InputError.from_findings(
+            [_finding(error, ReadOptions, "read") for error in invalid.errors()]
+        ) from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from shoal.data.numbers import FARTHEST
 from shoal.data.schema import Kind
 from shoal.policy import registry
+from shoal.policy.interchange import ReadOptions, WriteOptions
 
 ORDERS = ("frequency", "alphabetical")
 
@@ -165,6 +166,8 @@ class PolicyModel(_Strict):
         ),
     )
     render: RenderPolicy = Field(default_factory=lambda: RenderPolicy.model_validate({}))
+    read: ReadOptions = Field(default_factory=lambda: ReadOptions.model_validate({}))
+    write: WriteOptions = Field(default_factory=lambda: WriteOptions.model_validate({}))
     seed: int = Field(0, ge=0)
 
     @field_validator("promises")

@@ -15,7 +15,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from shoal.connectors import files
-from shoal.data.schema import Schema
+from shoal.data.notation import Notation
+from shoal.data.schema import Render, Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
@@ -25,6 +26,7 @@ from shoal.policy.consistency import (
     contradictions,
     quoted,
     recodes_globally,
+    unserved_options,
 )
 from shoal.policy.loading import finding_text, read_mapping
 from shoal.policy.model import PolicyModel
@@ -170,6 +172,15 @@ class Policy:
             render=self.model.render.model_dump(exclude_unset=True) | {"order": "shuffled"}
         )
 
+    def with_files(self, read: Mapping[str, Any], write: Mapping[str, Any]) -> Policy:
+        """The same policy with some keys of its blocks `read` and `write` changed."""
+        if not read and not write:
+            return self
+        return self._with(
+            read=self.model.read.model_dump(exclude_unset=True) | dict(read),
+            write=self.model.write.model_dump(exclude_unset=True) | dict(write),
+        )
+
     def with_promises(self, promises: list[dict[str, Any]]) -> Policy:
         return self._with(promises=promises)
 
@@ -202,8 +213,15 @@ class Policy:
             raise InputError(
                 f"policy: 'reference' is what a stream is compared with; leave it out for '{verb}'"
             )
+        self.check_files(verb)
         known = registry.method(self.method_name, verb)
         return build(known.implementation, f"method '{known.name}'", self.method_settings)
+
+    def check_files(self, verb: str) -> None:
+        """Raises InputError where the verb can't follow what 'read' and 'write' say."""
+        unserved = unserved_options(self.model, verb)
+        if unserved:
+            raise InputError.from_findings(unserved)
 
     @property
     def recodes_globally(self) -> bool:
@@ -241,6 +259,16 @@ class Policy:
         ]
         if findings:
             raise InputError.from_findings(findings)
+
+    @property
+    def notation(self) -> Notation:
+        """How numbers and dates are written in the files that are read."""
+        return self.model.read.notation
+
+    @property
+    def render(self) -> Render:
+        """How published cells are written."""
+        return Render(**self.model.render.model_dump())
 
     @property
     def subject(self) -> str | None:

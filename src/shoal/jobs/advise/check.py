@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shoal.binding.columns import check_columns
+from shoal.binding.files import original_table, read_original
 from shoal.binding.table import bind
-from shoal.connectors import files
 from shoal.connectors.frames import table_of
 from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.hierarchies.diagnostics import diagnose, values_without_leaf
@@ -24,28 +25,30 @@ from shoal.policy.policy import Policy
 from shoal.privacy.promises import nearest_feasible
 
 
-def check_files(policy_path: Path, data_path: str | None) -> list[AttributeFinding]:
-    """Every finding about a policy file and its data, if given; values apart from messages."""
+def check_files(load: Callable[[], Policy], data_path: str | None) -> list[AttributeFinding]:
+    """Every finding about a policy and its data, if given; values apart from messages.
+
+    load: reads the policy, and raises InputError where it is none.
+    """
     try:
-        policy = Policy.load(policy_path)
+        policy = load()
         _check_method(policy)
     except InputError as unfit:
         return _plain([str(unfit.args[0]), *unfit.findings])
     table = None
     if data_path is not None:
         try:
-            table = Table(files.read(data_path).frame)
+            table = Table(read_original(data_path, policy).frame)
         except InputError as unfit:
             return _plain([str(unfit.args[0]), *unfit.findings])
     return _findings(policy, table)
 
 
-def unnumbered_people(policy_path: Path, data_path: str) -> list[Evidence]:
+def unnumbered_people(policy: Policy, data_path: str) -> list[Evidence]:
     """Columns that may number people, where a policy that is sound has no subject."""
-    policy = Policy.load(policy_path)
     if policy.subject is not None:
         return []
-    return person_numbers(Table(files.read(data_path).frame))
+    return person_numbers(Table(read_original(data_path, policy).frame))
 
 
 def check(
@@ -58,7 +61,7 @@ def check(
     """
     policy = Policy.of(policy)
     _check_method(policy)
-    return _findings(policy, None if frame is None else table_of(frame))
+    return _findings(policy, None if frame is None else original_table(table_of(frame), policy))
 
 
 def _check_method(policy: Policy) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.binding.files import read_original
 from shoal.binding.table import BoundTable, bind
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
@@ -196,7 +197,7 @@ def compare_file(
     _with_methods(policy, methods)  # what is asked is judged before a large file is read
     _checked(ks)
     progress("reading the table")
-    source = files.read(input_path, policy.audited_columns)
+    source = read_original(input_path, policy)
     comparison = compare(Table(source.frame), policy, methods, ks, progress=progress)
     comparison = replace(comparison, sha256=source.sha256)
     if output_path is not None:

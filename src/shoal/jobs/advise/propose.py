@@ -7,19 +7,24 @@ goes.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 import yaml
 
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
+from shoal.data.notation import Notation, PublishedNumbers, map_cells
 from shoal.data.numbers import looks_like_data, parse_numbers
 from shoal.data.person_numbers import person_numbers
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.interchange import reading_of
+from shoal.policy.loading import read_options
 from shoal.policy.parameters import build
 
 MANY = 50  # distinct texts from which a category can hardly be published without a hierarchy
@@ -46,9 +51,30 @@ class _Proposal:
     reason: str
 
 
-def propose_file(data_path: str, k: int) -> str:
-    """`propose` for a table in a file."""
-    return propose(Table(files.read(data_path).frame), k)
+def propose_file(data_path: str, k: int, read: Mapping[str, Any] | None = None) -> str:
+    """`propose` for a table in a file. read: what the policy's block `read` is to say."""
+    options = read_options(read or {})
+    frame = files.read(data_path, reading=reading_of(options)).frame
+    block = options.model_dump(exclude_unset=True)
+    lines = f"read: {_flow(block)}\n" if block else ""
+    return propose(Table(_as_read(frame, options.notation)), k) + lines
+
+
+def _as_read(frame: pl.DataFrame, notation: Notation) -> pl.DataFrame:
+    """Columns of numbers and dates in this notation, as Shoal reads them."""
+    numbers = PublishedNumbers.of(notation, None)
+    readers: list[Callable[[str], str | None]] = []
+    if not notation.has_plain_numbers:
+        readers.append(lambda cell: numbers.translated(cell, notation.plain))
+    if notation.dates is not None:
+        readers.append(notation.day)
+    for name, dtype in frame.schema.items():
+        for reader in readers if dtype == pl.String else ():
+            cells, lost = map_cells(frame[name], reader)
+            if set(lost) <= set(NO_VALUE) and not cells.equals(frame[name]):
+                frame = frame.with_columns(cells.alias(name))
+                break
+    return frame
 
 
 def propose(frame: Any, k: int = 10) -> str:

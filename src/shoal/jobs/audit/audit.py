@@ -16,6 +16,12 @@ from typing import Any
 import numpy as np
 
 from shoal.binding.columns import check_columns
+from shoal.binding.files import (
+    original_table,
+    published_table,
+    read_original,
+    read_released,
+)
 from shoal.binding.release import bind_release, unremoved_identifiers
 from shoal.binding.table import bind_original
 from shoal.connectors import files
@@ -84,8 +90,9 @@ def audit(
     columns = {"quasi": quasi, "k": k, "subject": subject, "sensitive": sensitive, "l": l, "t": t}
     given = {key: value for key, value in columns.items() if value not in (None, (), [])}
     policy = _policy_of(policy, given, original)
-    truth = None if original is None else table_of(original)
-    return audit_table(table_of(released), policy, truth, progress, downstream).certificate
+    truth = None if original is None else original_table(table_of(original), policy)
+    table = published_table(table_of(released), policy)
+    return audit_table(table, policy, truth, progress, downstream).certificate
 
 
 def _policy_of(
@@ -172,13 +179,20 @@ def audit_file(
 ) -> AuditResult:
     """`audit` from files; writes the certificate to `output_path`, if given."""
     progress("reading the release")
-    released = files.read(released_path, policy.audited_columns)
-    original = None if original_path is None else files.read(original_path, policy.audited_columns)
+    released = read_released(released_path, policy)
+    original = None if original_path is None else read_original(original_path, policy)
     truth = None if original is None else Table(original.frame)
     result = audit_table(Table(released.frame), policy, truth, progress, downstream)
     certificate = result.certificate.extended(
         input=None if original is None else {"sha256": original.sha256},
-        output=describe_file(released_path, released_path, released.sha256, result.schema.render),
+        output=describe_file(
+            released_path,
+            released_path,
+            released.sha256,
+            result.schema.render,
+            released.dialect,
+            policy.notation.written,
+        ),
     )
     if output_path is not None:
         with files.atomic_write(output_path) as draft:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.connectors import files
+from shoal.binding.files import read_original
 from shoal.data.certificate import Certificate
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -51,7 +51,7 @@ def measured_again(
         return Check(NAME, unmeasured, refusal)
     matched = original is not None and stated.at("verb") not in RELEASED_IN_PARTS
     try:
-        source = Table(files.read(str(original), policy.audited_columns).frame) if matched else None
+        source = Table(read_original(str(original), policy).frame) if matched else None
         found = audit_table(table, policy, source)
     except InputError as unfit:
         return Check(NAME, False, str(unfit.args[0]))

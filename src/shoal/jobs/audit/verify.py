@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shoal.binding.files import read_released
 from shoal.connectors import files
 from shoal.connectors.outputs import certificate_path
 from shoal.connectors.signatures import SIGNATURE_BYTES, read_trusted, signature_path
@@ -76,7 +77,7 @@ def _require_there(path: str) -> None:
 
 def _digest(path: str | Path) -> str:
     try:
-        return files.file_sha256(path)
+        return files.table_sha256(path)
     except OSError as failed:
         raise InputError(
             f"file '{path}': can't be read ({failed.strerror}); check its name and permissions"
@@ -86,8 +87,9 @@ def _digest(path: str | Path) -> str:
 def _read(path: str, policy: Policy | None) -> tuple[Table | None, str]:
     """The released table; or why it can't be read, which a damaged file may be the cause of."""
     try:
-        columns = () if policy is None else policy.audited_columns
-        return Table(files.read(path, columns, allow_empty=True).frame), ""
+        if policy is None:
+            return Table(files.read(path, allow_empty=True).frame), ""
+        return Table(read_released(path, policy, allow_empty=True).frame), ""
     except InputError as unfit:
         return None, str(unfit.args[0])
 

@@ -14,8 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from shoal.binding import notation
+from shoal.binding.files import original_table, output_dialect, read_original, read_written
 from shoal.connectors import files
-from shoal.connectors.dialects import DELIMITED, describe_file
+from shoal.connectors.dialect import DELIMITED
+from shoal.connectors.dialects import describe_file
 from shoal.connectors.frames import like, table_of
 from shoal.connectors.outputs import (
     certificate_path,
@@ -82,7 +85,7 @@ def publish(
     """
     started = time.process_time()
     policy = Policy.of(policy)
-    table = table_of(frame)
+    table = original_table(table_of(frame), policy)
     assumed = _people_assumed(table, policy)
     draft = prepare(table, policy, progress, _existing(plan, policy, explain), explain)
     certificate, release = _measured(Table(draft.frame), draft, policy, progress, started)
@@ -93,7 +96,8 @@ def publish(
     _save_plan(draft, plan)
     for warning in certificate.warnings:
         warnings.warn(warning, stacklevel=2)
-    return Publication(like(frame, draft.frame), certificate, release.classes.labels)
+    released = notation.written(draft.frame, policy)
+    return Publication(like(frame, released), certificate, release.classes.labels)
 
 
 def publish_file(
@@ -116,21 +120,30 @@ def publish_file(
     known = _existing(plan, policy, explain)
     kind = files.format_of(output_path)
     progress("reading the table")
-    source = files.read(input_path, policy.audited_columns)
+    source = read_original(input_path, policy)
     table, digest = Table(source.frame), source.sha256
+    dialect = output_dialect(policy, input_path, source.dialect, output_path)
     del source
     assumed = _people_assumed(table, policy)
     draft = prepare(table, policy, progress, known, explain, files.is_typed(kind))
     del table  # the quasi-identifiers' cells are no longer needed
     with remove_uncommitted_certificate(output_path), files.atomic_write(output_path) as path:
         progress("writing the release")
-        files.write(draft.frame, path, kind, compressed=output_path.endswith(".gz"))
+        released = notation.written(draft.frame, policy)
+        files.write(released, path, kind, output_path.endswith(".gz"), dialect)
         progress("reading the release back")
-        written = files.read_as(path, kind, policy.audited_columns)
+        written = read_written(path, kind, policy, dialect)
         certificate, release = _measured(Table(written.frame), draft, policy, progress, started)
         certificate = certificate.extended(
             input={"sha256": digest},
-            output=describe_file(path, output_path, written.sha256, draft.schema.render),
+            output=describe_file(
+                path,
+                output_path,
+                written.sha256,
+                draft.schema.render,
+                dialect,
+                policy.notation.written,
+            ),
         ).warned(*assumed, *_formulas(draft, kind))
         require_kept(certificate, WITHHELD)
         if require_together:

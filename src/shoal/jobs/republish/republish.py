@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.binding.columns import check_columns, check_people
+from shoal.binding.files import original_frame, read_original
 from shoal.connectors import files
 from shoal.connectors.frames import like, table_of
 from shoal.data.certificate import Certificate
@@ -81,8 +82,9 @@ def republish(
     InputError, PromiseError, InfeasibleError or LedgerError. `data` is of the same kind as the
     frame, with cells as text, as in the file.
     """
-    source = increment_of(frame)
-    done = republish_source(source, Policy.of(policy), Path(ledger), allow_leaks, progress)
+    policy = Policy.of(policy)
+    source = increment_of(frame, policy)
+    done = republish_source(source, policy, Path(ledger), allow_leaks, progress)
     if done.release is None or done.repeated:
         return done
     written = files.read_as(Ledger(Path(ledger)).folder(done.release) / DATA, ".csv").frame
@@ -165,13 +167,14 @@ def with_defaults(policy: Policy) -> Policy:
 
 def read_increment(path: str, policy: Policy) -> files.SourceFile:
     """The increment in a file; it may be empty."""
-    return files.read(path, policy.audited_columns, allow_empty=True)
+    return read_original(path, policy, allow_empty=True)
 
 
-def increment_of(frame: Any) -> files.SourceFile:
+def increment_of(frame: Any, policy: Policy) -> files.SourceFile:
     """The increment in a frame of any kind, recognized by the text of its cells; may be empty."""
     records = table_of(frame, allow_empty=True).frame
     text = identities.as_text(records).write_csv()
+    records = original_frame(records, policy)
     return files.SourceFile(records, hashlib.sha256(text.encode()).hexdigest())
 
 

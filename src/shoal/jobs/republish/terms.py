@@ -13,7 +13,7 @@ from shoal.errors import InputError
 from shoal.policy.policy import Policy
 from shoal.state.ledger import HIERARCHIES, POLICY, Ledger, PolicyFiles
 
-FREE = ("method", "seed")
+FREE = ("method", "seed", "read")
 """What may differ from release to release."""
 
 

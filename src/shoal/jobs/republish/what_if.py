@@ -87,7 +87,8 @@ def what_if(
 
     The policy's own method has the parameters that it has there. Raises InputError or LedgerError.
     """
-    return _prospects(increment_of(frame), Policy.of(policy), Path(ledger), progress)
+    policy = Policy.of(policy)
+    return _prospects(increment_of(frame, policy), policy, Path(ledger), progress)
 
 
 def what_if_file(

@@ -60,7 +60,12 @@ class StreamOptions:
     @property
     def format(self) -> str:
         """The suffix that names the form in which rows are written."""
-        return ".jsonl" if self.to_topic else files.format_of(self.sink)
+        form = ".jsonl" if self.to_topic else files.format_of(self.sink)
+        if form == files.XLSX:
+            raise InputError(
+                f"output '{self.sink}': a workbook does not grow; name a .csv, or another format"
+            )
+        return form
 
     @property
     def certificate_path(self) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from shoal.connectors import kafka
+from shoal.connectors.dialect import default_dialect
 from shoal.data.schema import Role, Schema
 from shoal.errors import CheckpointError
 from shoal.jobs.stream.options import StreamOptions
@@ -35,7 +36,7 @@ class RowFormat:
     def __init__(self, options: StreamOptions, schema: Schema) -> None:
         self._suffix = options.format
         self._compresses = options.sink.endswith(".gz")
-        self._separator = "\t" if self._suffix == ".tsv" else ","
+        self._separator = default_dialect(self._suffix).delimiter
         self._schema = schema
         self.in_parts = self._suffix in (".parquet", ".arrow")
         """Whether rows are collected in files of their own and joined at the end."""

@@ -1,0 +1,110 @@
+"""Files as a policy says that they are written: the input, its release, and how one is written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from shoal.binding import notation
+from shoal.connectors import files
+from shoal.connectors.dialect import DELIMITED, Dialect, codec_of, default_dialect
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.policy.interchange import reading_of
+from shoal.policy.policy import Policy
+
+_UTF8_WITH_MARK = "utf-8-sig"
+
+
+def read_original(path: str, policy: Policy, *, allow_empty: bool = False) -> files.SourceFile:
+    """The table that a policy is for, numbers with points and dates in ISO; raises InputError."""
+    source = files.read(
+        path, _categorical(policy), allow_empty=allow_empty, reading=reading_of(policy.model.read)
+    )
+    return replace(source, frame=original_frame(source.frame, policy))
+
+
+def original_frame(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """The same of a table that was read already; raises InputError with every column at fault."""
+    frame, findings = notation.read_original(frame, policy)
+    if findings:
+        raise InputError.from_findings(findings)
+    return frame
+
+
+def original_table(table: Table, policy: Policy) -> Table:
+    """The same of a table."""
+    return _same_or(table, original_frame(table.frame, policy))
+
+
+def published_table(table: Table, policy: Policy) -> Table:
+    """The same of a release."""
+    return _same_or(table, published_frame(table.frame, policy))
+
+
+def _same_or(table: Table, frame: pl.DataFrame) -> Table:
+    """The table, with what was encoded of it, where its frame is the same."""
+    return table if frame is table.frame else Table(frame)
+
+
+def read_released(path: str, policy: Policy, *, allow_empty: bool = False) -> files.SourceFile:
+    """A release of a policy, as `read_original`: in the dialect of `write`, else of `read`."""
+    reading = reading_of(policy.model.read, policy.model.write)
+    source = files.read(path, _categorical(policy), allow_empty=allow_empty, reading=reading)
+    return replace(source, frame=published_frame(source.frame, policy))
+
+
+def read_written(path: Path, kind: str, policy: Policy, dialect: Dialect) -> files.SourceFile:
+    """A release that was just written in a dialect."""
+    reading = replace(
+        reading_of(policy.model.read, policy.model.write),
+        encoding=dialect.encoding,
+        delimiter=dialect.delimiter,
+    )
+    source = files.read_as(path, kind, _categorical(policy), reading)
+    return replace(source, frame=published_frame(source.frame, policy))
+
+
+def published_frame(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """The same of a release that was read already."""
+    frame, findings = notation.read_published(frame, policy)
+    if findings:
+        raise InputError.from_findings(findings)
+    return frame
+
+
+def output_dialect(
+    policy: Policy, input_path: str, found: Dialect | None, output_path: str
+) -> Dialect:
+    """How a release is written: as `write` says, else as `read` does, else as its input was.
+
+    found: the input's dialect. What parts the cells is taken over for the same suffix only.
+    """
+    read, write = policy.model.read, policy.model.write
+    kind = files.format_of(output_path)
+    base = default_dialect(kind)
+    if found is not None and kind in DELIMITED:
+        same = files.format_of(input_path) == kind
+        base = replace(found, delimiter=found.delimiter if same else base.delimiter)
+    if read.delimiter is not None:
+        base = replace(base, delimiter=read.delimiter)
+    if write.delimiter is not None:
+        base = replace(base, delimiter=write.delimiter)
+    named = write.encoding or read.encoding
+    if named is not None:
+        codec = codec_of(named)
+        assert codec is not None  # the policy was checked
+        is_same = found is not None and codec == found.encoding
+        mark = codec == _UTF8_WITH_MARK or (is_same and found is not None and found.bom)
+        base = replace(base, encoding="utf-8" if codec == _UTF8_WITH_MARK else codec, bom=mark)
+    return replace(base, newline=write.newline or base.newline)
+
+
+def _categorical(policy: Policy) -> Collection[str]:
+    """Columns that are read as categories: not those whose cells are translated."""
+    names = policy.audited_columns
+    translated = {*notation.translated_columns(policy, names)}
+    return [name for name in names if name not in translated]

@@ -1,0 +1,116 @@
+"""Numbers and dates as a policy says that its files write them, and as Shoal reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+
+from shoal.data.findings import listed_rows
+from shoal.data.notation import Notation, PublishedNumbers, map_cells
+from shoal.data.schema import Kind, Render
+from shoal.policy.model import AttributePolicy
+from shoal.policy.policy import Policy
+
+_SHOWN = ("quasi", "sensitive", "plain")
+Translate = Callable[[str], str | None]
+
+
+def translated_columns(policy: Policy, names: list[str]) -> list[str]:
+    """Those columns whose cells are written otherwise than Shoal reads them."""
+    declared, notation = policy.model.attributes, policy.notation
+    return [
+        name
+        for name in names
+        if name in declared
+        and (
+            (not notation.has_plain_numbers and is_number(declared[name]))
+            or (notation.dates is not None and is_date(declared[name]))
+        )
+    ]
+
+
+def is_number(declared: AttributePolicy) -> bool:
+    """Whether a column's texts are numbers: declared as such, or parted into bins."""
+    return declared.role in _SHOWN and (
+        (declared.kind is Kind.NUMBER and declared.hierarchy is None) or _maker(declared) == "bins"
+    )
+
+
+def is_date(declared: AttributePolicy) -> bool:
+    """Whether a column's texts are dates."""
+    return declared.role in _SHOWN and _maker(declared) == "dates"
+
+
+def _maker(declared: AttributePolicy) -> str | None:
+    if not isinstance(declared.hierarchy, dict):
+        return None
+    return next(iter(declared.hierarchy))
+
+
+def read_original(frame: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, list[str]]:
+    """The table with decimal points and ISO dates, and findings about cells that are neither."""
+    return _read(frame, policy, policy.notation, None)
+
+
+def read_published(frame: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, list[str]]:
+    """The same of a release, whose cells may be intervals, means or nodes."""
+    return _read(frame, policy, policy.notation.written, policy.render)
+
+
+def _read(
+    frame: pl.DataFrame, policy: Policy, notation: Notation, render: Render | None
+) -> tuple[pl.DataFrame, list[str]]:
+    findings: list[str] = []
+    for name in translated_columns(policy, frame.columns):
+        column = frame[name]
+        if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+            continue  # numbers and dates of a type of their own
+        if is_number(policy.model.attributes[name]):
+            what = f"not numbers with the decimal mark '{notation.decimal}'"
+            remedy = "correct them, or say what the mark is, such as --read decimal=."
+            translate = _number_reader(notation, render)
+        else:
+            what = f"not dates like {notation.dates}"
+            remedy = "correct them, or list their text under 'missing_values'"
+            translate = notation.day
+        cells, lost = map_cells(column, translate)
+        frame = frame.with_columns(cells.alias(name))
+        odd = [cell for cell in lost if policy.is_value(cell) and _is_odd(cell, render)]
+        if odd:
+            findings.append(_finding(name, column, odd, what, remedy))
+    return frame, findings
+
+
+def _is_odd(cell: str, render: Render | None) -> bool:
+    """Whether a cell that can't be read is a fault: nodes of a release may be any text."""
+    if render is None:
+        return True
+    # what would be read as a plain number or interval, were it left as it is
+    return PublishedNumbers.of(Notation(), render).translated(cell, str) is not None
+
+
+def _number_reader(notation: Notation, render: Render | None) -> Translate:
+    numbers = PublishedNumbers.of(notation, render)
+    return lambda cell: numbers.translated(cell, notation.plain)
+
+
+def _finding(name: str, column: pl.Series, odd: list[str], what: str, remedy: str) -> str:
+    rows = column.cast(pl.String).is_in(odd).arg_true()
+    cells = "1 cell is" if len(rows) == 1 else f"{len(rows)} cells are"
+    return f"attribute '{name}': {cells} {what} ({listed_rows(rows.to_list())}); {remedy}"
+
+
+def written(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """A release as it is published: with the policy's decimal mark and form of dates."""
+    notation, render = policy.notation.written, policy.render
+    numbers = PublishedNumbers.of(Notation(), render)
+    for name in translated_columns(policy, frame.columns):
+        column = frame[name]
+        if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+            continue
+        translate: Translate = notation.own_day
+        if is_number(policy.model.attributes[name]):
+            translate = lambda cell: numbers.translated(cell, notation.own)  # noqa: E731
+        frame = frame.with_columns(map_cells(column, translate)[0].alias(name))
+    return frame

@@ -1,0 +1,263 @@
+"""Tables in delimited text: read as text, cell by cell, and written in a dialect.
+
+What is published is what was written: no guess turns a postcode into a number.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Collection
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import polars as pl
+
+from shoal.connectors.dialect import ENCODINGS, UTF8, Dialect, Reading, as_utf8
+from shoal.errors import InputError
+
+_MOST_NAMED = 5
+_SEPARATORS = ",;\t|"
+_HEAD = 1 << 20  # bytes in which the first line must end
+
+
+def read(
+    content: bytes | Path, path: str, kind: str, categorical: Collection[str], reading: Reading
+) -> tuple[pl.DataFrame, Dialect]:
+    """The table in some text, and the dialect that it is written in; raises InputError.
+
+    content: a path where the file is too large to be held twice.
+    """
+    content, encoding, has_mark = as_utf8(content, path, reading.encoding)
+    start, newline = _start(content, path)
+    content, start, named = _without_sep_line(content, start)
+    delimiter = reading.delimiter or named
+    header, separator = _header(start, path, kind, delimiter)
+    check_names(header, path)
+    frame = _cells(content, path, header, separator, categorical)
+    return frame, Dialect(separator, encoding, newline, has_mark)
+
+
+def write(frame: pl.DataFrame, file: BinaryIO, dialect: Dialect) -> None:
+    """Write a table in a dialect; raises InputError where its encoding lacks a character."""
+    if dialect.encoding == UTF8:
+        _write_utf8(frame, file, dialect, dialect.bom)
+        return
+    buffer = io.BytesIO()
+    _write_utf8(frame, buffer, dialect, False)
+    try:
+        file.write(buffer.getvalue().decode(UTF8).encode(dialect.encoding))
+    except UnicodeEncodeError:
+        raise InputError.from_findings(_unwritable(frame, dialect.encoding)) from None
+
+
+def _write_utf8(
+    frame: pl.DataFrame, file: BinaryIO | io.BytesIO, dialect: Dialect, bom: bool
+) -> None:
+    frame.write_csv(
+        file,
+        separator=dialect.delimiter,
+        line_terminator=dialect.newline,
+        include_bom=bom,
+    )
+
+
+def _unwritable(frame: pl.DataFrame, encoding: str) -> list[str]:
+    """How many cells of which columns an encoding has no characters for."""
+    findings = []
+    for name in frame.columns:
+        cells = frame[name].cast(pl.String).drop_nulls().value_counts()
+        texts, counts = cells.to_series(0).to_list(), cells.to_series(1).to_list()
+        lost = sum(n for text, n in zip(texts, counts, strict=True) if not _fits(text, encoding))
+        if lost:
+            cell = "1 cell" if lost == 1 else f"{lost} cells"
+            findings.append(f"output: {cell} of '{name}' can't be written in {encoding}")
+        if not _fits(name, encoding):
+            findings.append(f"output: a column's name can't be written in {encoding}")
+    return [f"{finding}; say --write encoding=utf-8" for finding in findings]
+
+
+def _fits(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _cells(
+    content: bytes | Path,
+    path: str,
+    header: list[str],
+    separator: str,
+    categorical: Collection[str],
+) -> pl.DataFrame:
+    try:
+        categories = {name: pl.Categorical for name in header if name in categorical}
+        frame = pl.read_csv(
+            content,
+            separator=separator,
+            infer_schema=False,
+            schema_overrides=categories,
+            glob=False,
+            low_memory=True,
+        )
+    except pl.exceptions.PolarsError:
+        check_encoding(content, path)
+        _check_rows(content, path, separator, len(header))
+        raise InputError(
+            f"file '{path}': can't be read as delimited text; a quote may be left open"
+        ) from None
+    if len(header) != frame.width:
+        raise InputError(
+            f"file '{path}': its first line can't be read as column names; begin with the names"
+        )
+    frame.columns = header  # Polars leaves doubled quotes in names as they are
+    # a row that is too short shows as a missing last cell: only then is each row looked at
+    if frame.height and frame[frame.columns[-1]].null_count():
+        blank = _check_rows(content, path, separator, len(header))
+        if blank and len(header) > 1:
+            kept = np.ones(frame.height, dtype=bool)
+            kept[blank] = False
+            frame = frame.filter(pl.Series(kept))
+    return frame
+
+
+def check_names(header: list[str], path: str) -> None:
+    """Raises InputError where a column has no name, or two have the same."""
+    repeated = sorted({name for name in header if header.count(name) > 1})
+    # the first line may be a record, so its cells are not shown
+    findings = [
+        f"file '{path}': columns {_places(header, name)} have the same name; rename all but one, or"
+        " give the file a first line with names"
+        for name in repeated
+    ]
+    if "" in header:
+        number = header.index("") + 1
+        findings.append(
+            f"file '{path}': column {number} has no name; the first line must name every column"
+        )
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+def _places(header: list[str], name: str) -> str:
+    """The numbers of the columns with this name, from 1, as text."""
+    *others, last = (number for number, text in enumerate(header, 1) if text == name)
+    return f"{', '.join(map(str, others))} and {last}"
+
+
+def delimiter_of(head: bytes, kind: str) -> str:
+    """What parts the cells of a delimited text, by its first line."""
+    _, start, named = _without_sep_line(head, head.decode("utf-8-sig", errors="ignore"))
+    return _header(start, "", kind, named)[1]
+
+
+def _opened(content: bytes | Path) -> BinaryIO:
+    return io.BytesIO(content) if isinstance(content, bytes) else open(content, "rb")
+
+
+def check_encoding(content: bytes | Path, path: str) -> None:
+    """Raises InputError with the first line that is not UTF-8."""
+    with _opened(content) as file:
+        for number, line in enumerate(file, start=1):
+            if not is_utf8(line):
+                raise InputError(
+                    f"file '{path}': line {number} is not UTF-8; say what it is, {ENCODINGS}"
+                )
+
+
+def is_utf8(text: bytes) -> bool:
+    """Whether bytes are text."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _start(content: bytes | Path, path: str) -> tuple[str, str]:
+    """The beginning of the text, and how its first line ends."""
+    with _opened(content) as file:
+        text = file.read(_HEAD)
+    start = text.decode("utf-8-sig", errors="ignore")
+    if not start.strip():
+        raise InputError(f"file '{path}': is empty; the first line must name the columns")
+    if "\0" in start:
+        raise InputError(
+            f"file '{path}': is not UTF-8 text, or holds null characters; say what it is, such as"
+            " --read encoding=utf-16-le"
+        )
+    first_line = text.partition(b"\n")[0]
+    if not is_utf8(first_line):
+        check_encoding(content, path)
+    return start, "\r\n" if first_line.endswith(b"\r") else "\n"
+
+
+def _without_sep_line(content: bytes | Path, start: str) -> tuple[bytes | Path, str, str | None]:
+    """The text without a spreadsheet's first line `sep=;`, and the separator that it names."""
+    line, _, rest = start.partition("\n")
+    named = line.strip('\r "')
+    if not (named.lower().startswith("sep=") and len(named) == 5):
+        return content, start, None
+    raw = content if isinstance(content, bytes) else content.read_bytes()
+    return raw.partition(b"\n")[2], rest, named[4]
+
+
+def _header(start: str, path: str, kind: str, given: str | None) -> tuple[list[str], str]:
+    """The column names, and what parts the cells: what was given, or the one that parts names."""
+    if not start.strip():
+        raise InputError(f"file '{path}': is empty; the first line must name the columns")
+    if given is not None:
+        return _first_row(start, given, path), given
+    if kind == ".tsv":
+        return _first_row(start, "\t", path), "\t"
+    if kind == ".csv":
+        names = _first_row(start, ",", path)
+        if len(names) > 1:
+            return names, ","
+    rows = [(_first_row(start, separator, path), separator) for separator in _SEPARATORS]
+    names, separator = max(rows, key=lambda row: len(row[0]))
+    if len(names) == 1 and kind == ".tab":
+        separator = "\t"
+    return names, separator
+
+
+def _first_row(text: str, separator: str, path: str) -> list[str]:
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    except csv.Error:
+        raise InputError(
+            f"file '{path}': its first line can't be read as column names; check its quotes"
+        ) from None
+
+
+def _check_rows(content: bytes | Path, path: str, separator: str, columns: int) -> list[int]:
+    """0-based rows that are blank lines; raises InputError for rows of too few or many cells."""
+    blank: list[int] = []
+    ragged: list[str] = []
+    count = 0
+    try:
+        with io.TextIOWrapper(_opened(content), "utf-8-sig", newline="") as text:
+            reader = csv.reader(text, delimiter=separator)
+            next(reader)
+            for row, cells in enumerate(reader):
+                if not cells:
+                    blank.append(row)
+                elif len(cells) != columns:
+                    count += 1
+                    if len(ragged) < _MOST_NAMED:
+                        ragged.append(str(row + 1))
+    except csv.Error:
+        raise InputError(
+            f"file '{path}': holds a cell too long to be one; a quote may be left open"
+        ) from None
+    if count:
+        more = ", ..." if count > len(ragged) else ""
+        raise InputError(
+            f"file '{path}': {count} row{'s' if count > 1 else ''} with more or fewer than the"
+            f" header's {columns} cells (row {', '.join(ragged)}{more}); fix them, quote cells"
+            " that hold the separator, or say what it is, such as --read delimiter=;"
+        )
+    return blank

@@ -1,0 +1,105 @@
+"""How a text file is written: its encoding, what parts its cells, how its lines end.
+
+Nothing is guessed: a file is UTF-8, or UTF-16 by its mark, or what somebody says that it is.
+"""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from pathlib import Path
+
+from shoal.errors import InputError
+
+UTF8 = "utf-8"
+UTF16 = "utf-16"
+ENCODINGS = (
+    "such as --read encoding=cp1252 (Western Europe), cp1250 (Central Europe), gb18030 (Chinese),"
+    " cp932 (Japanese)"
+)
+DELIMITED = (".csv", ".tsv", ".txt", ".tab")
+_NO_TABLES = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined"}
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is said about a file that is read; None where it is to be found in the file.
+
+    decimal, dates: how a workbook's numbers and dates are written as text; dates: a strptime form,
+    None for ISO.
+    """
+
+    encoding: str | None = None
+    delimiter: str | None = None
+    sheet: str | None = None
+    decimal: str = "."
+    dates: str | None = None
+
+
+AS_FOUND = Reading()
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a delimited file is written. bom: whether it begins with the mark of its encoding."""
+
+    delimiter: str = ","
+    encoding: str = UTF8
+    newline: str = "\n"
+    bom: bool = False
+
+
+def default_dialect(kind: str) -> Dialect:
+    """UTF-8 with commas, or with tabs in the formats that are named after them."""
+    return Dialect("\t" if kind in (".tsv", ".tab") else ",")
+
+
+def codec_of(name: str) -> str | None:
+    """Python's name of an encoding of text that can hold any table; None where it is none."""
+    try:
+        known = codecs.lookup(name)
+        if known.name.replace("-", "_") in _NO_TABLES:
+            return None
+        if "a,b\n".encode(known.name).decode(known.name) != "a,b\n":
+            return None
+    except (LookupError, UnicodeError, ValueError, AttributeError, TypeError):
+        return None
+    return known.name
+
+
+def as_utf8(
+    content: bytes | Path, path: str, encoding: str | None
+) -> tuple[bytes | Path, str, bool]:
+    """The same text in UTF-8, its encoding, and whether a mark of it stands before the text.
+
+    Raises InputError with the first line that is not in the encoding that was named.
+    """
+    head = _head(content)
+    named = None if encoding is None else codec_of(encoding)
+    if head.startswith(codecs.BOM_UTF8):
+        if named not in (None, UTF8, "utf-8-sig"):
+            raise InputError(
+                f"file '{path}': begins with the mark of UTF-8, so it is not {encoding}; leave out"
+                " --read encoding, and 'encoding' of the policy"
+            )
+        return content, UTF8, True
+    if named in (None, UTF8, "utf-8-sig") and not head.startswith(_UTF16_MARKS):
+        return content, UTF8, False
+    codec = UTF16 if named in (None, UTF8, "utf-8-sig") else named
+    assert codec is not None
+    raw = content if isinstance(content, bytes) else content.read_bytes()
+    try:
+        return raw.decode(codec).encode(UTF8), codec, head.startswith(_UTF16_MARKS)
+    except UnicodeDecodeError as wrong:
+        line = raw[: wrong.start].decode(codec, errors="ignore").count("\n") + 1
+        raise InputError(
+            f"file '{path}': line {line} is not {encoding or 'UTF-16'}; say what it is, {ENCODINGS}"
+        ) from None
+
+
+def _head(content: bytes | Path) -> bytes:
+    if isinstance(content, bytes):
+        return content[:4]
+    with open(content, "rb") as file:
+        return file.read(4)

@@ -1,0 +1,357 @@
+"""Tables in Excel workbooks (.xlsx): one sheet, its first row the names.
+
+What a spreadsheet shows as an error, or as a formula that was never computed, has no value that
+could be published: such a workbook is refused. Text is written as text, never as a formula or link.
+"""
+
+from __future__ import annotations
+
+import math
+import posixpath
+import zipfile
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any, BinaryIO
+from xml.parsers import expat
+
+import polars as pl
+
+from shoal.connectors.delimited import check_names
+from shoal.connectors.dialect import Reading
+from shoal.errors import InputError, MissingExtraError
+
+ROWS, COLUMNS, CHARACTERS = 1_048_575, 16_384, 32_767
+"""What a sheet holds, below its first row; and a cell."""
+
+MOST_BYTES = 2 << 30
+"""A workbook that unpacks to more is refused."""
+
+MOST_EXACT = 10**15
+"""Whole numbers of more digits may have lost some: a spreadsheet keeps 15."""
+
+SHEET = "data"
+MADE = datetime(2000, 1, 1)
+"""The creation date in every workbook, so that the same table gives the same bytes."""
+
+_BLOCK = 1 << 16
+_SHOWN = 5
+
+
+def read(path: str | Path, reading: Reading) -> pl.DataFrame:
+    """The table in a workbook's one visible sheet, or in the one that is named, all as text.
+
+    Raises InputError for what is no such table, MissingExtraError without the extra.
+    """
+    calamine = _reader(path)
+    parts = _checked_parts(path)
+    try:
+        book = calamine.CalamineWorkbook.from_path(str(path))
+        sheet = _sheet_name(book, path, reading.sheet, calamine.SheetVisibleEnum.Visible)
+        _check_cells(path, parts, sheet)
+        rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
+    except (calamine.CalamineError, zipfile.BadZipFile, expat.ExpatError, KeyError, OSError):
+        raise _damaged(path) from None
+    return _table(rows, path, reading)
+
+
+def _damaged(path: str | Path) -> InputError:
+    return InputError(f"file '{path}': is not a complete .xlsx workbook; save it again")
+
+
+def _reader(path: str | Path) -> Any:
+    try:
+        import python_calamine
+    except ImportError:
+        raise MissingExtraError.of(f"file '{path}': needs the extra 'excel'", "excel") from None
+    return python_calamine
+
+
+def _checked_parts(path: str | Path) -> list[str]:
+    """The parts of the archive; raises InputError where it is none, or unpacks to too much."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = archive.infolist()
+    except (zipfile.BadZipFile, OSError, NotImplementedError):
+        raise _damaged(path) from None
+    if sum(part.file_size for part in parts) > MOST_BYTES:
+        raise InputError(
+            f"file '{path}': unpacks to more than {MOST_BYTES >> 30} GiB; export it as .csv"
+        )
+    return [part.filename for part in parts]
+
+
+def _sheet_name(book: Any, path: str | Path, named: str | None, visible: Any) -> str:
+    """The sheet that is read; raises InputError where it is not clear which."""
+    shown = [sheet.name for sheet in book.sheets_metadata if sheet.visible == visible]
+    if named is not None:
+        if named not in book.sheet_names:
+            raise InputError(
+                f"file '{path}': has no sheet of the name that was given; its sheets are"
+                f" {', '.join(map(repr, shown))}: say --read sheet=NAME"
+            )
+        return named
+    if len(shown) != 1:
+        raise InputError(f"file '{path}': has {len(shown)} sheets; say --read sheet=NAME")
+    return shown[0]
+
+
+# What calamine shows as blank
+
+
+def _check_cells(path: str | Path, parts: Sequence[str], sheet: str) -> None:
+    """Raises InputError where cells are errors, or formulas that nobody has computed."""
+    with zipfile.ZipFile(path) as archive:
+        part = _part_of(archive, parts, sheet)
+        errors, formulas, places = _scan(archive, part)
+    if not errors and not formulas:
+        return
+    listed = ", ".join(places) + (", ..." if errors + formulas > len(places) else "")
+    raise InputError(f"file '{path}': {_what_is_blank(errors, formulas)} ({listed}); fix them")
+
+
+def _what_is_blank(errors: int, formulas: int) -> str:
+    parts = []
+    if errors:
+        parts.append("1 cell is an error" if errors == 1 else f"{errors} cells are errors")
+    if formulas:
+        cells = "" if errors else (" cell" if formulas == 1 else " cells")
+        what = "is a formula" if formulas == 1 else "are formulas"
+        parts.append(f"{formulas}{cells} {what} without a value")
+    return " and ".join(parts)
+
+
+def _part_of(archive: zipfile.ZipFile, parts: Sequence[str], sheet: str) -> str:
+    """The part that holds a sheet, by the workbook's own list."""
+    book = next(
+        (
+            target
+            for _, kind, target in _relations(archive, "_rels/.rels", "")
+            if kind.endswith("/officeDocument")
+        ),
+        "xl/workbook.xml",
+    )
+    folder = posixpath.dirname(book)
+    numbers: dict[str, str] = {}
+
+    def begun(name: str, attributes: dict[str, str]) -> None:
+        if _local(name) == "sheet":
+            number = next((v for k, v in attributes.items() if _local(k) == "id"), "")
+            numbers[attributes.get("name", "")] = number
+
+    _parse(archive, book, begun)
+    relations = f"{folder}/_rels/{posixpath.basename(book)}.rels".lstrip("/")
+    for number, _, target in _relations(archive, relations, folder):
+        if number == numbers.get(sheet) and target in parts:
+            return target
+    raise KeyError(sheet)
+
+
+def _relations(archive: zipfile.ZipFile, part: str, folder: str) -> list[tuple[str, str, str]]:
+    """Number, kind and target of what a part refers to."""
+    found: list[tuple[str, str, str]] = []
+
+    def begun(name: str, attributes: dict[str, str]) -> None:
+        if _local(name) == "Relationship":
+            target = attributes.get("Target", "")
+            whole = target.lstrip("/") if target.startswith("/") else f"{folder}/{target}"
+            at = posixpath.normpath(whole.lstrip("/"))
+            found.append((attributes.get("Id", ""), attributes.get("Type", ""), at))
+
+    _parse(archive, part, begun)
+    return found
+
+
+def _scan(archive: zipfile.ZipFile, part: str) -> tuple[int, int, list[str]]:
+    """How many cells are errors, how many open formulas, and where the first ones are."""
+    if not _mentions(archive, part, (b't="e"', b"t='e'", b":f", b"<f")):
+        return 0, 0, []
+    cell = {"r": "", "t": ""}
+    has_formula = has_value = False
+    errors = formulas = 0
+    places: list[str] = []
+
+    def begun(name: str, attributes: dict[str, str]) -> None:
+        nonlocal has_formula, has_value
+        local = _local(name)
+        if local == "c":
+            cell.update(r=attributes.get("r", "?"), t=attributes.get("t", ""))
+            has_formula = has_value = False
+        elif local == "f":
+            has_formula = True
+        elif local in ("v", "is"):
+            has_value = True
+
+    def ended(name: str) -> None:
+        nonlocal errors, formulas
+        if _local(name) != "c":
+            return
+        is_error = cell["t"] == "e"
+        is_open = has_formula and not has_value
+        errors += is_error
+        formulas += is_open and not is_error
+        if (is_error or is_open) and len(places) < _SHOWN:
+            places.append(cell["r"])
+
+    _parse(archive, part, begun, ended)
+    return errors, formulas, places
+
+
+def _mentions(archive: zipfile.ZipFile, part: str, texts: tuple[bytes, ...]) -> bool:
+    """Whether a part holds one of these texts; most sheets hold none, and are not parsed."""
+    longest = max(map(len, texts))
+    before = b""
+    with archive.open(part) as file:
+        while block := file.read(_BLOCK):
+            seen = before + block
+            if any(text in seen for text in texts):
+                return True
+            before = seen[-longest:]
+    return False
+
+
+def _parse(archive: zipfile.ZipFile, part: str, begun: Any, ended: Any = None) -> None:
+    """Walks a part; a document type, by which entities would be declared, is damage."""
+
+    def refuse(*_: object) -> None:
+        raise KeyError(part)
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = begun
+    parser.EndElementHandler = ended
+    parser.StartDoctypeDeclHandler = refuse
+    with archive.open(part) as file:
+        parser.ParseFile(file)
+
+
+def _local(name: str) -> str:
+    """A name without the prefix of its namespace."""
+    return name.rpartition(":")[2]
+
+
+# Cells as text
+
+
+def _table(rows: list[list[Any]], path: str | Path, reading: Reading) -> pl.DataFrame:
+    """The rows below the names that are not blank, as text."""
+    width = max((_filled(row) for row in rows), default=0)
+    if not rows or not width:
+        raise InputError(f"file '{path}': is empty; the first row must name the columns")
+    header = [_text(cell, reading) for cell in rows[0][:width]]
+    check_names(header, str(path))
+    records = [row[:width] for row in rows[1:] if _filled(row)]
+    findings, columns = [], {}
+    for j, name in enumerate(header):
+        cells = [row[j] for row in records]
+        long = sum(_is_too_long(cell) for cell in cells)
+        if long:
+            are = "1 cell is a number" if long == 1 else f"{long} cells are numbers"
+            findings.append(
+                f"column '{name}': {are} of more than 15 digits, all a spreadsheet keeps; store"
+                " them as text"
+            )
+        columns[name] = pl.Series(name, [_text(c, reading) or None for c in cells], pl.String)
+    if findings:
+        raise InputError.from_findings(findings)
+    return pl.DataFrame(columns)
+
+
+def _filled(row: Sequence[Any]) -> int:
+    """How many cells there are up to the last that is not blank."""
+    return next((j + 1 for j in range(len(row) - 1, -1, -1) if row[j] != ""), 0)
+
+
+def _is_too_long(cell: Any) -> bool:
+    is_number = isinstance(cell, (int, float)) and not isinstance(cell, bool)
+    return is_number and abs(cell) >= MOST_EXACT and cell == math.floor(cell)
+
+
+def _text(cell: Any, reading: Reading) -> str:
+    """A cell as text: whole numbers without a point, midnight as a date."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, bool):
+        return "TRUE" if cell else "FALSE"
+    if isinstance(cell, (int, float)):
+        text = str(int(cell)) if cell == math.floor(cell) else repr(cell)
+        return text.replace(".", reading.decimal)
+    if isinstance(cell, datetime) and cell.time() == time():
+        cell = cell.date()
+    if isinstance(cell, date) and reading.dates is not None:
+        return cell.strftime(reading.dates)
+    return str(cell) if isinstance(cell, timedelta) else str(cell.isoformat())
+
+
+# Out
+
+
+def write(frame: pl.DataFrame, file: BinaryIO) -> None:
+    """Write a table as the one sheet `data`; the same table gives the same bytes.
+
+    Raises InputError where a sheet can't hold it, MissingExtraError without the extra.
+    """
+    try:
+        import xlsxwriter
+    except ImportError:
+        raise MissingExtraError.of("output: .xlsx needs the extra 'excel'", "excel") from None
+    _check_size(frame)
+    options = {
+        "in_memory": True,
+        "strings_to_numbers": False,
+        "strings_to_formulas": False,
+        "strings_to_urls": False,
+    }
+    book = xlsxwriter.Workbook(file, options)
+    book.set_properties({"created": MADE})
+    sheet = book.add_worksheet(SHEET)
+    formats = {
+        pl.Date: book.add_format({"num_format": "yyyy-mm-dd"}),
+        pl.Datetime: book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
+    }
+    for j, name in enumerate(frame.columns):
+        sheet.write_string(0, j, name)
+        _write_column(sheet, j, frame[name], formats)
+    book.close()
+
+
+def _write_column(sheet: Any, j: int, column: pl.Series, formats: dict[Any, Any]) -> None:
+    is_day = column.dtype.base_type() in formats
+    is_number = column.dtype.is_numeric()
+    cells = column if is_day or is_number else column.cast(pl.String)
+    for row, cell in _present(cells):
+        if is_day:
+            sheet.write_datetime(row, j, cell, formats[column.dtype.base_type()])
+        elif is_number:
+            sheet.write_number(row, j, cell)
+        else:
+            sheet.write_string(row, j, cell)
+
+
+def _present(column: pl.Series) -> Iterator[tuple[int, Any]]:
+    """The cells that hold something, each with its row; the first one is below the names."""
+    return ((row, cell) for row, cell in enumerate(column.to_list(), 1) if cell not in (None, ""))
+
+
+def _check_size(frame: pl.DataFrame) -> None:
+    findings = []
+    if frame.height > ROWS:
+        findings.append(
+            f"output: {frame.height} rows, a sheet holds {ROWS}; write .csv or .parquet"
+        )
+    if frame.width > COLUMNS:
+        findings.append(
+            f"output: {frame.width} columns, a sheet holds {COLUMNS}; write .csv or .parquet"
+        )
+    for name in frame.columns:
+        if frame[name].dtype.is_numeric() or frame[name].dtype.is_temporal():
+            continue
+        lengths = frame[name].cast(pl.String).str.len_chars()
+        long = int((lengths > CHARACTERS).sum() or 0)
+        if long:
+            cells = "1 cell" if long == 1 else f"{long} cells"
+            findings.append(
+                f"output: {cells} of '{name}' longer than the {CHARACTERS} characters a sheet's"
+                " cell holds; write .csv or .parquet"
+            )
+    if findings:
+        raise InputError.from_findings(findings)

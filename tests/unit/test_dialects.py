@@ -1,0 +1,373 @@
+"""Files as people have them: encodings, delimiters, decimal commas, local dates; and back."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal as shoal_package
+from shoal.connectors import files
+from shoal.connectors.dialect import Dialect, Reading, codec_of
+from shoal.data.notation import Notation, PublishedNumbers
+from shoal.data.schema import Render
+from shoal.errors import InputError
+
+ROWS = [
+    ("12,5", "1.2.2024", "grün"),
+    ("13,7", "01.02.2024", "grün"),
+    ("1.200,25", "14.03.2024", "blau"),
+    ("1.300", "15.03.2024", "blau"),
+]
+POLICY = {
+    "version": 1,
+    "attributes": {
+        "größe": {"role": "quasi", "type": "number", "domain": [0, 2000]},
+        "datum": {"role": "quasi", "hierarchy": {"dates": ["day", "month", "year"]}},
+        "farbe": {"role": "sensitive"},
+    },
+    "promises": [{"model": "k-anonymity", "k": 2}],
+    "read": {"encoding": "cp1252", "decimal": ",", "thousands": ".", "dates": "%d.%m.%Y"},
+}
+
+
+def export(encoding: str = "cp1252", delimiter: str = ";", newline: str = "\r\n") -> bytes:
+    lines = [("größe", "datum", "farbe"), *ROWS]
+    return "".join(delimiter.join(line) + newline for line in lines).encode(encoding)
+
+
+@pytest.fixture
+def hospital(tmp_path, monkeypatch) -> Path:
+    """A folder with an export of cp1252, semicolons and decimal commas, and its policy."""
+    (tmp_path / "in.csv").write_bytes(export())
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(POLICY))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def published(hospital: Path, shoal, *more: str, output: str = "out.csv") -> bytes:
+    result = shoal("publish", "in.csv", "-p", "policy.yaml", "-o", output, *more)
+    assert result.status == 0, result.err
+    return (hospital / output).read_bytes()
+
+
+def rows_of(text: str, delimiter: str = ";") -> list[list[str]]:
+    return [line.split(delimiter) for line in text.splitlines()]
+
+
+def test_a_release_is_written_as_its_input_was(hospital, shoal):
+    text = published(hospital, shoal).decode("cp1252")
+    assert text.endswith("\r\n")
+    # means of a class: both ends with commas, thousands not grouped, days in the form, else ISO
+    assert rows_of(text) == [
+        ["größe", "datum", "farbe"],
+        ["[12,5, 13,7]", "01.02.2024", "grün"],
+        ["[12,5, 13,7]", "01.02.2024", "grün"],
+        ["[1200,25, 1300]", "2024-03", "blau"],
+        ["[1200,25, 1300]", "2024-03", "blau"],
+    ]
+
+
+def test_its_audit_reads_it_by_the_same_policy(hospital, shoal):
+    published(hospital, shoal)
+    result = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "in.csv", "--json")
+    assert result.status == 0, result.err
+    found = json.loads(result.out)
+    assert found["faults"] == {"uncovered": 0, "changed": 0}
+    assert found["utility"]["gcp"] is not None
+
+
+def test_an_audit_sees_an_end_that_was_changed_behind_its_comma(hospital, shoal):
+    text = published(hospital, shoal).decode("cp1252").replace("13,7", "13,6")
+    (hospital / "out.csv").write_bytes(text.encode("cp1252"))
+    result = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "in.csv", "--json")
+    assert result.status == 1
+    assert json.loads(result.out)["faults"]["uncovered"] == 1
+
+
+def test_write_overrides_read(hospital, shoal):
+    more = ("--write", "encoding=utf-8-sig", "--write", "delimiter=|", "--write", "newline=lf")
+    text = published(hospital, shoal, *more)
+    assert text.startswith(codecs.BOM_UTF8)
+    assert b"\r" not in text
+    assert rows_of(text.decode("utf-8-sig"), "|")[1][2] == "grün"
+    result = shoal("audit", "out.csv", "-p", "policy.yaml", *more)
+    assert result.status == 0, result.err
+
+
+@pytest.mark.parametrize("output", ["out.tsv", "out.txt", "out.tab", "out.csv.gz", "out.jsonl"])
+def test_another_format_is_audited_by_the_same_policy(hospital, shoal, output):
+    published(hospital, shoal, output=output)
+    result = shoal("audit", output, "-p", "policy.yaml", "--original", "in.csv")
+    assert result.status == 0, result.err
+
+
+def test_what_is_absent_is_found_in_the_file(hospital, shoal):
+    (hospital / "in.csv").write_bytes(export("utf-16"))
+    policy = POLICY | {"read": POLICY["read"] | {}}
+    policy["read"].pop("encoding")
+    (hospital / "policy.yaml").write_text(yaml.safe_dump(policy))
+    text = published(hospital, shoal)
+    assert text.startswith(codecs.BOM_UTF16)
+    assert rows_of(text.decode("utf-16"))[1] == ["[12,5, 13,7]", "01.02.2024", "grün"]
+    assert shoal("audit", "out.csv", "-p", "policy.yaml").status == 0
+
+
+def test_a_frame_of_text_is_read_and_written_alike(hospital):
+    frame = pl.DataFrame(ROWS, schema=["größe", "datum", "farbe"], orient="row")
+    release = shoal_package.publish(frame, POLICY)
+    assert release.data["größe"].to_list()[2:] == ["[1200,25, 1300]"] * 2
+    assert release.data["datum"].to_list()[:2] == ["01.02.2024"] * 2
+    assert shoal_package.audit(release.data, POLICY, frame).holds
+
+
+# Refusals name the option that helps
+
+
+def refused(shoal, *says: str, data: str = "in.csv", more: tuple[str, ...] = ()) -> None:
+    result = shoal("publish", data, "-p", "policy.yaml", "-o", "out.csv", *more)
+    assert result.status == 2
+    for text in says:
+        assert text in result.err
+    assert not Path("out.csv").exists()
+
+
+def test_text_that_is_not_utf8_names_its_line_and_the_option(hospital, shoal):
+    refused(
+        shoal,
+        "file 'in.csv': line 1 is not UTF-8; say what it is, such as --read encoding=cp1252"
+        " (Western Europe), cp1250 (Central Europe), gb18030 (Chinese), cp932 (Japanese)",
+        more=("--read", "encoding=utf-8"),
+    )
+
+
+def test_text_that_is_not_in_the_encoding_that_was_named(hospital, shoal):
+    (hospital / "in.csv").write_bytes(export().replace(b"blau", b"bl\x81u", 1))
+    refused(shoal, "file 'in.csv': line 4 is not cp1252; say what it is")
+
+
+def test_the_mark_of_utf8_beats_what_was_named(hospital, shoal):
+    (hospital / "in.csv").write_bytes(export("utf-8-sig"))
+    refused(shoal, "begins with the mark of UTF-8, so it is not cp1252; leave out")
+
+
+def test_numbers_that_are_none_in_this_notation(hospital, shoal):
+    (hospital / "in.csv").write_bytes(export().replace(b"1.200,25", b"12.00,25"))
+    refused(shoal, "attribute 'größe': 1 cell is not numbers with the decimal mark ',' (row 3)")
+
+
+def test_a_point_is_never_taken_for_a_decimal_mark_where_commas_are_one(hospital, shoal):
+    (hospital / "in.csv").write_bytes(export().replace(b"1.200,25", b"12.5"))
+    refused(shoal, "1 cell is not numbers with the decimal mark ','", "--read decimal=.")
+
+
+def test_dates_of_another_form(hospital, shoal):
+    (hospital / "in.csv").write_bytes(export().replace(b"14.03.2024", b"2024/03/14"))
+    refused(shoal, "attribute 'datum': 1 cell is not dates like %d.%m.%Y (row 3)")
+
+
+def test_decimal_commas_without_a_word_about_them(hospital, shoal):
+    policy = POLICY | {"read": {"encoding": "cp1252", "dates": "%d.%m.%Y"}}
+    (hospital / "policy.yaml").write_text(yaml.safe_dump(policy))
+    (hospital / "in.csv").write_bytes(export().replace(b"1.200,25", b"1200,25"))
+    refused(shoal, "decimal commas: say --read decimal=,")
+
+
+def test_an_encoding_that_lacks_a_character(hospital, shoal):
+    (hospital / "in.csv").write_bytes(export("utf-8").replace(b"blau", "青".encode()))
+    refused(
+        shoal,
+        "output: 2 cells of 'farbe' can't be written in cp1252; say --write encoding=utf-8",
+        more=("--read", "encoding=utf-8", "--write", "encoding=cp1252"),
+    )
+
+
+def test_intervals_that_could_not_be_parted(hospital, shoal):
+    policy = POLICY | {"render": {"intervals": "{lo},{hi}"}}
+    (hospital / "policy.yaml").write_text(yaml.safe_dump(policy))
+    refused(
+        shoal,
+        "render: '{lo},{hi}' can't be parted where numbers have a decimal comma; write"
+        " '{lo} - {hi}'",
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("encoding=klingon", "is not an encoding that Python knows"),
+        ("encoding=base64", "is not an encoding that Python knows"),
+        ("delimiter=;;", "must be one ASCII character"),
+        ("thousands=,", "are the same mark"),
+        ("dates=%d.%m.%y", "year of four digits"),
+        ("dates=%m.%Y", "year of four digits"),
+        ("decimal=x", "read.decimal"),
+        ("colour=red", "is not a known key"),
+        ("decimal", "--read 'decimal': is not KEY=VALUE"),
+    ],
+)
+def test_settings_that_mean_nothing(hospital, shoal, setting, says):
+    refused(shoal, says, more=("--read", setting))
+
+
+def test_a_stream_says_what_it_cannot_follow(hospital, shoal):
+    result = shoal("stream", "in.csv", "-p", "policy.yaml", "-o", "out.csv")
+    assert result.status == 2
+    assert "'stream' can't follow 'dates', 'decimal', 'thousands'" in result.err
+    assert "streams are UTF-8" in result.err
+
+
+# What a file says itself
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".txt", ".tab"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_found(tmp_path, suffix, delimiter):
+    path = tmp_path / f"t{suffix}"
+    path.write_text(f"a{delimiter}b\n1{delimiter}2\n")
+    source = files.read(str(path))
+    assert source.frame.to_dicts() == [{"a": "1", "b": "2"}]
+    assert source.dialect == Dialect(delimiter)
+
+
+@pytest.mark.parametrize("line", ["sep=;", '"sep=;"', "SEP=;"])
+def test_the_line_of_a_spreadsheet_names_the_delimiter(tmp_path, line):
+    path = tmp_path / "t.csv"
+    path.write_bytes(codecs.BOM_UTF8 + f"{line}\r\na,b;c\r\n1;2\r\n".encode())
+    source = files.read(str(path))
+    assert source.frame.to_dicts() == [{"a,b": "1", "c": "2"}]
+    assert source.dialect == Dialect(";", newline="\r\n", bom=True)
+
+
+def test_a_delimiter_that_is_named_is_taken(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b;c\n1;2\n")
+    assert files.read(str(path), reading=Reading(delimiter=";")).frame.columns == ["a,b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"), [("cp1250", "Łódź"), ("gb18030", "北京"), ("cp932", "東京")]
+)
+def test_a_named_encoding_is_read_and_written(tmp_path, encoding, text):
+    path = tmp_path / "t.csv"
+    path.write_bytes(f"a,b\n{text},1\n".encode(encoding))
+    source = files.read(str(path), reading=Reading(encoding=encoding))
+    assert source.frame["a"].to_list() == [text]
+    assert source.dialect is not None
+    files.write(source.frame, tmp_path / "out", ".csv", dialect=source.dialect)
+    assert (tmp_path / "out").read_bytes() == path.read_bytes()
+
+
+def test_a_spreadsheet_of_another_program_is_named(tmp_path):
+    with pytest.raises(InputError, match="save it as .xlsx, or as .csv"):
+        files.format_of("table.ods")
+
+
+@pytest.mark.parametrize("name", ["idna", "hex", "rot13", "no such", "utf-8\0"])
+def test_what_is_not_an_encoding_of_text(name):
+    assert codec_of(name) is None
+
+
+# Many files
+
+
+def test_a_folder_of_parquet_is_one_table(tmp_path):
+    for i in range(3):
+        pl.DataFrame({"a": [i, i]}).write_parquet(tmp_path / f"part-{i}.parquet")
+    (tmp_path / "_SUCCESS").touch()
+    whole = files.read(str(tmp_path))
+    assert whole.frame["a"].to_list() == [0, 0, 1, 1, 2, 2]
+    assert files.read(str(tmp_path / "part-[01].parquet")).frame["a"].to_list() == [0, 0, 1, 1]
+    assert files.table_sha256(tmp_path) == whole.sha256
+    pl.DataFrame({"a": [2, 3]}).write_parquet(tmp_path / "part-2.parquet")
+    assert files.table_sha256(tmp_path) != whole.sha256
+
+
+def test_a_folder_whose_files_differ_or_that_has_none(tmp_path):
+    with pytest.raises(InputError, match="holds no .parquet file"):
+        files.read(str(tmp_path))
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "1.parquet")
+    pl.DataFrame({"b": [1]}).write_parquet(tmp_path / "2.parquet")
+    with pytest.raises(InputError, match="has other columns"):
+        files.read(str(tmp_path))
+
+
+def test_a_folder_parted_by_values_is_refused(tmp_path):
+    (tmp_path / "year=2024").mkdir()
+    with pytest.raises(InputError, match="hold values in their names"):
+        files.read(str(tmp_path))
+
+
+def test_nothing_is_written_into_the_folder_that_is_read(workplace, shoal, sample_table):
+    folder = workplace / "parts"
+    folder.mkdir()
+    sample_table.write_parquet(folder / "1.parquet")
+    result = shoal("publish", "parts", "-p", "policy.yaml", "-o", "parts/out.parquet")
+    assert result.status == 2
+    assert "the folder that is read" in result.err
+    assert shoal("publish", "parts", "-p", "policy.yaml", "-o", "out.parquet").status == 0
+
+
+# Notation
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("12,5", "12.5"),
+        ("1.234.567,5", "1234567.5"),
+        ("1234,5", "1234.5"),
+        ("-0,5e3", "-0.5e3"),
+        (" 12 ", " 12 "),
+        (",5", ".5"),
+        ("12.5", None),
+        ("1.23", None),
+        ("12,", None),
+        ("1,2,3", None),
+        ("", None),
+    ],
+)
+def test_numbers_with_commas_and_groups(text, plain):
+    notation = Notation(",", ".")
+    assert PublishedNumbers.of(notation, None).translated(text, notation.plain) == plain
+
+
+ENDS = st.decimals(-1000, 1000, allow_nan=False, places=3).map(lambda d: format(d, "f"))
+
+
+@given(ENDS, ENDS, ENDS, st.sampled_from(["[{lo}, {hi}]", "{lo} - {hi}", "{lo}..{hi}", "<{lo};{hi}>"]))
+def test_what_is_published_with_commas_reads_back(lo, hi, mean, form):
+    render, notation = Render(intervals=form), Notation(",")
+    interval = form.format(lo=lo, hi=hi)
+    for cell in (lo, interval, f"{mean} {interval}", f"[{lo}, {hi})"):
+        there = PublishedNumbers.of(Notation(), render).translated(cell, notation.own)
+        assert there is not None
+        assert "." not in there.replace("..", "")
+        assert PublishedNumbers.of(notation, render).translated(there, notation.plain) == cell
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "iso"),
+    [
+        ("%d.%m.%Y", "1.2.2024", "2024-02-01"),
+        ("%m/%d/%Y", "1/2/2024", "2024-01-02"),
+        ("%d.%m.%Y %H:%M", "1.2.2024 10:30", "2024-02-01T10:30:00"),
+        ("%d.%m.%Y", "31.02.2024", None),
+        ("%d.%m.%Y", "2024-02-01", "2024-02-01"),
+    ],
+)
+def test_days_in_a_form(form, text, iso):
+    notation = Notation(dates=form)
+    assert notation.day(text) == iso
+    if iso is not None:
+        assert notation.day(notation.own_day(iso)) == iso
+
+
+def test_a_month_stays_iso():
+    assert Notation(dates="%d.%m.%Y").own_day("2024-02") == "2024-02"

@@ -1,0 +1,297 @@
+"""Excel workbooks: what is in a cell is what is read, and what is published is text."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+import sys
+import zipfile
+from datetime import date, datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from shoal.connectors import files, workbooks
+from shoal.connectors.dialect import Reading
+from shoal.errors import InputError, MissingExtraError
+
+xlsxwriter = pytest.importorskip("xlsxwriter", reason="the extra 'excel' is not installed")
+pytest.importorskip("python_calamine", reason="the extra 'excel' is not installed")
+
+office = pytest.mark.skipif(
+    shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed"
+)
+
+
+def book(path: Path, fill) -> str:
+    """A workbook whose sheet `fill` writes."""
+    with xlsxwriter.Workbook(path) as made:
+        fill(made, made.add_worksheet("Data"))
+    return str(path)
+
+
+def rows(*cells: list):
+    def fill(made, sheet):
+        day = made.add_format({"num_format": "dd.mm.yyyy"})
+        for i, row in enumerate(cells):
+            for j, cell in enumerate(row):
+                if isinstance(cell, str):
+                    sheet.write_string(i, j, cell)
+                elif isinstance(cell, (date, datetime)):
+                    sheet.write_datetime(i, j, cell, day)
+                elif cell is not None:
+                    sheet.write(i, j, cell)
+
+    return fill
+
+
+def read(path: str, **said) -> pl.DataFrame:
+    return files.read(path, reading=Reading(**said)).frame
+
+
+def test_cells_are_read_as_they_stand(tmp_path):
+    path = book(
+        tmp_path / "t.xlsx",
+        rows(
+            ["id", "age", "note", "born", "seen", "ok"],
+            ["01305", 41.0, "=1+0", date(2024, 2, 1), datetime(2024, 2, 1, 10, 30), True],
+            ["1305", 41.5, None, datetime(2024, 2, 2), datetime(2024, 2, 1), False],
+        ),
+    )
+    assert read(path).rows() == [
+        ("01305", "41", "=1+0", "2024-02-01", "2024-02-01T10:30:00", "TRUE"),
+        ("1305", "41.5", None, "2024-02-02", "2024-02-01", "FALSE"),
+    ]
+    assert read(path, decimal=",", dates="%d.%m.%Y").row(1)[:4] == (
+        "1305",
+        "41,5",
+        None,
+        "02.02.2024",
+    )
+
+
+def test_blank_rows_and_columns_are_no_records(tmp_path):
+    path = book(tmp_path / "t.xlsx", rows(["a", "b", ""], ["1", "2", ""], ["", "", ""], ["3"]))
+    assert read(path).rows() == [("1", "2"), ("3", None)]
+
+
+@pytest.mark.parametrize(
+    ("fill", "says"),
+    [
+        (rows(["a", "a"], ["1", "2"]), "columns 1 and 2 have the same name"),
+        (rows(["Report of 2024", None], ["a", "b"], ["1", "2"]), "column 2 has no name"),
+        (rows(), "is empty; the first row must name the columns"),
+        (rows(["id"], [1234567890123456.0], [12.0]), "column 'id': 1 cell is a number of more"),
+        (rows(["a"]), "holds no records"),
+    ],
+)
+def test_what_is_no_table_is_refused(tmp_path, fill, says):
+    with pytest.raises(InputError, match=says):
+        read(book(tmp_path / "t.xlsx", fill))
+
+
+def test_numbers_of_sixteen_digits_lost_some(tmp_path):
+    path = book(tmp_path / "t.xlsx", rows(["id"], [1e15], [-1e15], [1e15 - 1], [0.5]))
+    with pytest.raises(InputError) as refused:
+        read(path)
+    assert str(refused.value) == (
+        "column 'id': 2 cells are numbers of more than 15 digits, all a spreadsheet keeps; store"
+        " them as text"
+    )
+
+
+def several(made, sheet):
+    sheet.write_string(0, 0, "a")
+    sheet.write_string(1, 0, "1")
+    other = made.add_worksheet("Other")
+    other.write_string(0, 0, "b")
+    other.write_string(1, 0, "2")
+    made.add_worksheet("Hidden").hide()
+
+
+def test_of_several_sheets_one_must_be_named(tmp_path):
+    path = book(tmp_path / "t.xlsx", several)
+    with pytest.raises(InputError, match=r"has 2 sheets; say --read sheet=NAME"):
+        read(path)
+    with pytest.raises(InputError, match=r"its sheets are 'Data', 'Other'"):
+        read(path, sheet="other")
+    assert read(path, sheet="Other").rows() == [("2",)]
+
+
+def faulty(made, sheet):
+    sheet.write_row(0, 0, ["a", "b"])
+    sheet.write_formula(1, 0, "=1/0", None, "#DIV/0!")
+    sheet.write_formula(1, 1, "=1+1", None, 2)
+    sheet.write_formula(2, 0, "=NA()", None, "#N/A")
+    sheet.write_formula(2, 1, "=A1", None, "text")
+
+
+def without(path: str, value: bytes) -> str:
+    """The workbook without the computed value of some formulas."""
+    changed = f"{path}.2.xlsx"
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(changed, "w") as new:
+        for part in old.namelist():
+            new.writestr(part, old.read(part).replace(value, b""))
+    return changed
+
+
+def test_errors_and_formulas_that_nobody_computed_are_refused(tmp_path):
+    path = book(tmp_path / "t.xlsx", faulty)
+    with pytest.raises(InputError) as refused:
+        read(path)
+    assert str(refused.value) == f"file '{path}': 2 cells are errors (A2, A3); fix them"
+    path = without(path, b"<v>2</v>")
+    with pytest.raises(InputError) as refused:
+        read(path)
+    assert str(refused.value) == (
+        f"file '{path}': 2 cells are errors and 1 is a formula without a value (A2, B2, A3); fix"
+        " them"
+    )
+
+
+def test_a_formula_with_a_value_is_its_value(tmp_path):
+    def fill(made, sheet):
+        sheet.write_row(0, 0, ["a", "b"])
+        sheet.write_formula(1, 0, "=40+1", None, 41)
+        sheet.write_formula(1, 1, '="x"', None, "x")
+
+    path = book(tmp_path / "t.xlsx", fill)
+    assert read(path).rows() == [("41", "x")]
+    with pytest.raises(InputError, match=r"1 cell is a formula without a value \(A2\)"):
+        read(without(path, b"<v>41</v>"))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"a,b\n1,2\n"])
+def test_what_is_no_workbook_is_refused(tmp_path, content):
+    (tmp_path / "t.xlsx").write_bytes(content)
+    with pytest.raises(InputError, match=r"is not a complete .xlsx workbook"):
+        read(str(tmp_path / "t.xlsx"))
+
+
+def test_a_workbook_that_declares_entities_is_refused(tmp_path):
+    path = book(tmp_path / "t.xlsx", rows(["a"], ["1"]))
+    changed = str(tmp_path / "u.xlsx")
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(changed, "w") as new:
+        for part in old.namelist():
+            text = old.read(part)
+            if part == "xl/workbook.xml":
+                text = text.replace(b"<workbook ", b'<!DOCTYPE x [<!ENTITY e "e">]><workbook ', 1)
+            new.writestr(part, text)
+    with pytest.raises(InputError, match=r"is not a complete .xlsx workbook"):
+        read(changed)
+
+
+def test_a_workbook_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    path = book(tmp_path / "t.xlsx", rows(["a"], ["1"]))
+    monkeypatch.setattr(workbooks, "MOST_BYTES", 1000)
+    with pytest.raises(InputError, match="unpacks to more than"):
+        read(path)
+
+
+# Out
+
+
+def written(frame: pl.DataFrame) -> bytes:
+    file = io.BytesIO()
+    workbooks.write(frame, file)
+    return file.getvalue()
+
+
+def test_the_same_table_gives_the_same_bytes_and_text_stays_text(tmp_path):
+    frame = pl.DataFrame(
+        {"a": ["01305", "=1+0", "http://x.y", None, " _x000D_\t"], "b": ["-5", "é", "", "1", "2"]}
+    )
+    content = written(frame)
+    assert content == written(frame)
+    (tmp_path / "t.xlsx").write_bytes(content)
+    again = read(str(tmp_path / "t.xlsx"))
+    assert again.rows() == [tuple(cell or None for cell in row) for row in frame.rows()]
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as archive:
+        sheet = archive.read("xl/worksheets/sheet1.xml")
+    assert b"<f>" not in sheet
+    assert b"hyperlink" not in sheet
+
+
+def test_what_a_sheet_cannot_hold_is_refused(monkeypatch):
+    with pytest.raises(InputError, match="1 cell of 'a' longer than the 32767 characters"):
+        written(pl.DataFrame({"a": ["x" * 32768]}))
+    with pytest.raises(InputError, match="16385 columns, a sheet holds 16384"):
+        written(pl.DataFrame({str(i): ["x"] for i in range(16385)}))
+    with pytest.raises(InputError) as refused:
+        written(pl.DataFrame({"a": pl.Series(["x"]).new_from_index(0, 1_048_576)}))
+    assert str(refused.value) == (
+        "output: 1048576 rows, a sheet holds 1048575; write .csv or .parquet"
+    )
+
+
+def test_a_workbook_is_published_as_a_workbook(workplace, shoal, sample_table):
+    (workplace / "in.xlsx").write_bytes(written(sample_table))
+    for number in (1, 2):
+        result = shoal("publish", "in.xlsx", "-p", "policy.yaml", "-o", f"{number}.xlsx")
+        assert result.status == 0, result.err
+    assert (workplace / "1.xlsx").read_bytes() == (workplace / "2.xlsx").read_bytes()
+    result = shoal("audit", "1.xlsx", "-p", "policy.yaml", "--original", "in.xlsx")
+    assert result.status == 0, result.err
+    shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "3.csv")
+    assert read("1.xlsx").equals(files.read("3.csv").frame)
+
+
+def test_without_the_extra_the_way_to_it_is_said(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    monkeypatch.setitem(sys.modules, "xlsxwriter", None)
+    (tmp_path / "t.xlsx").write_bytes(b"x")
+    with pytest.raises(MissingExtraError, match=r"needs the extra 'excel'.*\[excel\]"):
+        read(str(tmp_path / "t.xlsx"))
+    with pytest.raises(MissingExtraError, match=r"\[excel\]"):
+        written(pl.DataFrame({"a": ["1"]}))
+
+
+# Written by another program
+
+
+@office
+@pytest.mark.parametrize("text", ["id,age,born\n01305,41,x\n00007,5,y\n"])
+def test_what_libreoffice_saves_reads_as_it_was(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    subprocess.run(
+        [
+            "soffice",
+            "--headless",
+            f"-env:UserInstallation=file://{tmp_path}/profile",
+            # comma, quote, UTF-8, from line 1, all columns as text
+            "--infilter=CSV:44,34,76,1,1/2/2/2/3/2",
+            "--convert-to",
+            "xlsx",
+            "--outdir",
+            str(tmp_path),
+            str(tmp_path / "t.csv"),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=180,
+    )
+    assert read(str(tmp_path / "t.xlsx")).equals(files.read(str(tmp_path / "t.csv")).frame)
+
+
+@office
+def test_what_is_published_opens_in_libreoffice(tmp_path):
+    frame = pl.DataFrame({"id": ["01305", "=1+0"], "note": ["a, b", None]})
+    (tmp_path / "t.xlsx").write_bytes(written(frame))
+    subprocess.run(
+        [
+            "soffice",
+            "--headless",
+            f"-env:UserInstallation=file://{tmp_path}/profile",
+            "--convert-to",
+            "csv:Text - txt - csv (StarCalc):44,34,76,1",
+            "--outdir",
+            str(tmp_path),
+            str(tmp_path / "t.xlsx"),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=180,
+    )
+    assert files.read(str(tmp_path / "t.csv")).frame.equals(frame)
