@@ -341,7 +341,9 @@ def test_numbers_with_commas_and_groups(text, plain):
 ENDS = st.decimals(-1000, 1000, allow_nan=False, places=3).map(lambda d: format(d, "f"))
 
 
-@given(ENDS, ENDS, ENDS, st.sampled_from(["[{lo}, {hi}]", "{lo} - {hi}", "{lo}..{hi}", "<{lo};{hi}>"]))
+@given(
+    ENDS, ENDS, ENDS, st.sampled_from(["[{lo}, {hi}]", "{lo} - {hi}", "{lo}..{hi}", "<{lo};{hi}>"])
+)
 def test_what_is_published_with_commas_reads_back(lo, hi, mean, form):
     render, notation = Render(intervals=form), Notation(",")
     interval = form.format(lo=lo, hi=hi)

@@ -20,9 +20,12 @@ from shoal.errors import InputError, MissingExtraError
 xlsxwriter = pytest.importorskip("xlsxwriter", reason="the extra 'excel' is not installed")
 pytest.importorskip("python_calamine", reason="the extra 'excel' is not installed")
 
-office = pytest.mark.skipif(
-    shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed"
-)
+
+def office(test):
+    """Marks a test that runs LibreOffice, and skips it where that is absent."""
+    absent = shutil.which("soffice") is None
+    reason = "LibreOffice is not installed: no 'soffice' on the path"
+    return pytest.mark.office(pytest.mark.skipif(absent, reason=reason)(test))
 
 
 def book(path: Path, fill) -> str:

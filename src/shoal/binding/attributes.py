@@ -74,6 +74,7 @@ def _bind_attribute(
             declared.pseudonym,
             opaque,
             Shown(declared.render),
+            declared.round,
         ),
         [],
     )

@@ -44,6 +44,9 @@ def mean_decimals(texts: Iterable[str]) -> int:
     return min(longest + 2, zeros + 10, LEAST_DECIMAL)
 
 
+EXACT_DIGITS = 800
+"""Wide enough for any finite double beside any other, so that no end is ever rounded."""
+
 LEAST_DECIMAL = 324
 """The place of the last decimal that a float has."""
 

@@ -11,6 +11,7 @@ from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute, span_ends
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import mean_decimals
+from shoal.data.rounding import interval_text
 from shoal.data.schema import Render, Shown
 
 
@@ -84,7 +85,7 @@ class Recoding:
         )
         sizes = np.bincount(self.labels[kept], minlength=len(texts))
         differ = (self.hi[:, j] < encoded.present) & (
-            values[self.lo[:, j]] != values[self.hi[:, j]]
+            (values[self.lo[:, j]] != values[self.hi[:, j]]) | _hides_values(texts, encoded)
         )
         decimals = mean_decimals(encoded.texts[: encoded.present])
         for c in np.flatnonzero(differ):
@@ -157,7 +158,7 @@ def rank_texts(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> t
                 render.suppressed
             )  # some have a value and some have none: nothing narrower covers both
         elif start >= end and encoded.values[lo] == encoded.values[hi] and labels is None:
-            text = encoded.texts[lo]
+            text = _own_text(encoded, lo, render)
         else:
             text = _text_of_span(encoded, start, end, labels, render)
         texts += [text] * (hi - lo + 1)
@@ -198,15 +199,21 @@ def _text_of_span(
         return encoded.reach.labels[
             int(encoded.reach.covering(np.array([start]), np.array([end]))[0])
         ]
-    head, middle, tail = render.parts
-    ends = span_ends(encoded, start, end)
-    return ends[0] if ends[0] == ends[1] else f"{head}{ends[0]}{middle}{ends[1]}{tail}"
+    lo, hi = span_ends(encoded, start, end)
+    return interval_text(lo, hi, encoded.attribute, render)
 
 
 def mean_text(mean: float, decimals: int) -> str:
     """A mean as it is published: no exponent, no zeros at the end."""
     text = f"{mean:.{decimals}f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
+
+
+def _hides_values(texts: list[str], encoded: EncodedAttribute) -> np.ndarray:
+    """Whether each text is an interval around a value that it does not show; (texts,) bool."""
+    if encoded.attribute.round is None:
+        return np.zeros(len(texts), dtype=bool)
+    return np.array([text not in encoded.texts for text in texts], dtype=bool)
 
 
 def _distinct(numbers: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:
@@ -228,11 +235,10 @@ def span_texts(
     if hierarchy is not None and whole.any():
         leaves = encoded.values.astype(np.int32)
         node[whole] = hierarchy.covering(leaves[lo[whole]], leaves[hi[whole]])
-    head, middle, tail = render.parts
     texts = []
     for i in range(len(lo)):
         if lo[i] == hi[i] or (whole[i] and encoded.values[lo[i]] == encoded.values[hi[i]]):
-            texts.append(encoded.texts[lo[i]])
+            texts.append(_own_text(encoded, int(lo[i]), render))
         elif not whole[i]:
             texts.append(
                 render.suppressed
@@ -240,5 +246,14 @@ def span_texts(
         elif hierarchy is not None:
             texts.append(hierarchy.labels[node[i]])
         else:
-            texts.append(f"{head}{encoded.texts[lo[i]]}{middle}{encoded.texts[hi[i]]}{tail}")
+            ends = encoded.texts[lo[i]], encoded.texts[hi[i]]
+            texts.append(interval_text(*ends, encoded.attribute, render))
     return texts
+
+
+def _own_text(encoded: EncodedAttribute, rank: int, render: Render) -> str:
+    """What is published of records that agree on a value."""
+    text = encoded.texts[rank]
+    if encoded.attribute.round is None or rank >= encoded.present:
+        return text
+    return interval_text(text, text, encoded.attribute, render)

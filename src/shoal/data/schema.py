@@ -52,7 +52,8 @@ class Attribute:
     domain: least and greatest value a number may take. order: labels of an ordinal, least first.
     hierarchy: tree of a category, or of a number's or ordinal's labels; a quasi-identifier that is
     neither a number nor an ordinal always has one once it is bound to data (at worst value, `*`).
-    shown: what a class publishes of a number that has no hierarchy.
+    shown: what a class publishes of a number that has no hierarchy. round: its intervals end at
+        multiples of this, or at the ends of its domain.
     opaque: its hierarchy follows from the original data, which is not at hand; widths can't be
     told.
     """
@@ -67,6 +68,7 @@ class Attribute:
     pseudonym: str | None = None
     opaque: bool = False
     shown: Shown = Shown.RANGE
+    round: float | None = None
 
 
 @dataclass(frozen=True)

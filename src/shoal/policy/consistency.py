@@ -56,7 +56,11 @@ def unserved_options(model: PolicyModel, verb: str) -> list[str]:
     """Keys of 'read' and 'write' that a verb can't follow."""
     if verb not in SERVED:
         return []
-    findings = []
+    findings = [
+        f"attribute '{name}': 'round' is for 'publish'; leave it out for '{verb}'"
+        for name, attribute in model.attributes.items()
+        if attribute.round is not None
+    ]
     for block, options, served in zip(
         ("read", "write"), (model.read, model.write), SERVED[verb], strict=True
     ):

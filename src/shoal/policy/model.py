@@ -52,6 +52,9 @@ class AttributePolicy(_Strict):
             "What a class publishes of a number: its range, its mean, or its mean and its range."
         ),
     )
+    round: float | None = Field(
+        None, gt=0, le=FARTHEST, description="A number's intervals end at multiples of this."
+    )
     pseudonym: Literal["keyed"] | None = Field(
         None, description="Replace an identifier by a keyed pseudonym."
     )
@@ -97,6 +100,14 @@ class AttributePolicy(_Strict):
             problems.append(
                 f"'render: {self.render}' belongs to a quasi-identifier of type number without a"
                 " hierarchy"
+            )
+        if self.round is not None and (self.kind is not Kind.NUMBER or self.domain is None):
+            problems.append("'round' needs a number with a 'domain', beyond which no end goes")
+        elif self.round is not None and (
+            self.role != "quasi" or self.hierarchy or self.render == "mean"
+        ):
+            problems.append(
+                "'round' belongs to a quasi-identifier that publishes ranges, without a hierarchy"
             )
         if self.pseudonym is not None and self.role != "identifier":
             problems.append("only an identifier gets a pseudonym")

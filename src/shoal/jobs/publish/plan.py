@@ -258,7 +258,7 @@ def _column(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> Colu
         return ColumnMapping(
             {}, [], whole=code_texts(cut, j, encoded, np.zeros(1, dtype=np.int64), render)[0]
         )
-    unchanged = cut.levels is not None and cut.levels[j] == 0
+    unchanged = cut.levels is not None and cut.levels[j] == 0 and encoded.attribute.round is None
     if isinstance(encoded.attribute.hierarchy, Hierarchy):
         values = encoded.attribute.hierarchy.labels[: encoded.attribute.hierarchy.leaves]
     elif encoded.attribute.kind is Kind.ORDINAL:

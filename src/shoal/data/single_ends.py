@@ -1,0 +1,77 @@
+"""Ends of published intervals that are the true value of exactly one person of their class."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.data.classes import Classes
+from shoal.data.encoding import EncodedAttribute
+from shoal.data.release import PublishedColumn, Release
+from shoal.data.schema import Attribute, Kind
+from shoal.data.truth import Truth
+from shoal.data.warnings import ReleaseWarning
+
+SINGLE_ENDS = "single-ends"
+TOLERATED = 0.5
+"""The share above which such ends are warned of."""
+
+
+def single_ends(release: Release, truth: Truth) -> dict[str, float]:
+    """By number without a hierarchy, the share of the ends of its intervals; 0 without any."""
+    return {
+        encoded.attribute.name: _share(published, truth.values(encoded), release.classes)
+        for published, encoded in zip(release.columns, truth.encoded.attributes, strict=True)
+        if _has_intervals(encoded)
+    }
+
+
+def _has_intervals(encoded: EncodedAttribute) -> bool:
+    attribute = encoded.attribute
+    return attribute.kind is Kind.NUMBER and attribute.hierarchy is None
+
+
+def _share(published: PublishedColumn, values: np.ndarray, classes: Classes) -> float:
+    lo, hi = published.lo[published.codes], published.hi[published.codes]
+    inside = (classes.labels >= 0) & np.isfinite(lo) & np.isfinite(hi) & (lo < hi)
+    intervals = len(np.unique(classes.labels[inside]))
+    if not intervals:
+        return 0.0
+    single = sum(_shown_alone(classes, inside & (values == end)) for end in (lo, hi))
+    return single / (2 * intervals)
+
+
+def _shown_alone(classes: Classes, at_end: np.ndarray) -> int:
+    """In how many classes exactly one person has a value at the end of the interval."""
+    rows = np.flatnonzero(at_end)
+    people = rows if classes.subjects is None else classes.subjects[rows]
+    pairs = np.unique(np.column_stack([classes.labels[rows], people]), axis=0)
+    return int((np.unique(pairs[:, 0], return_counts=True)[1] == 1).sum())
+
+
+def single_end_warnings(
+    shares: dict[str, float], attributes: tuple[Attribute, ...]
+) -> list[ReleaseWarning]:
+    """One for each column of which more than half of the ends are somebody's own value."""
+    of_name = {attribute.name: attribute for attribute in attributes}
+    return [
+        ReleaseWarning(
+            SINGLE_ENDS,
+            f"{name}: {share:.0%} of published ends are one person's true value;"
+            f" 'round: {_step_text(of_name[name])}' hides them".replace("%", " %"),
+        )
+        for name, share in shares.items()
+        if share > TOLERATED
+    ]
+
+
+def _step_text(attribute: Attribute) -> str:
+    low, high = attribute.domain or (0.0, 1.0)
+    return f"{step_of(high - low):.12g}"
+
+
+def step_of(width: float) -> float:
+    """The least of 1, 2 and 5 times a power of ten that is at least a twentieth of a width."""
+    if width <= 0:
+        return 1.0
+    power = 10.0 ** int(np.floor(np.log10(width / 20)))
+    return next(power * m for m in (1, 2, 5, 10, 20) if power * m >= width / 20 * (1 - 1e-12))
