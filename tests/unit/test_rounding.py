@@ -1,0 +1,158 @@
+"""Ends of intervals moved outward to round numbers, and ends that are one person's own value."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal.data.rounding import interval_text, rounded_ends
+from shoal.data.schema import Attribute, Kind, Render, Role
+from shoal.data.single_ends import step_of
+from shoal.errors import InputError
+
+
+def number(step: float | None, domain=(0.0, 120.0)) -> Attribute:
+    return Attribute("age", Role.QUASI, Kind.NUMBER, domain, round=step)
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "step", "text"),
+    [
+        ("21", "29", None, "[21, 29]"),
+        ("21", "29", 5, "[20, 30]"),
+        ("20", "30", 5, "[20, 30]"),
+        ("20", "20", 5, "20"),
+        ("21", "21", 5, "[20, 25]"),
+        ("118", "119", 5, "[115, 120]"),
+        ("0.15", "0.29", 0.1, "[0.1, 0.3]"),
+        ("20.0", "20.0", 5, "20.0"),
+        ("-3", "-1", 2, "[-4, 0]"),
+        ("119.5", "120", 7, "[119, 120]"),
+    ],
+)
+def test_ends_go_outward_within_the_domain(lo, hi, step, text):
+    domain = (-10.0, 120.0)
+    assert interval_text(lo, hi, number(step, domain), Render()) == text
+
+
+VALUES = st.decimals(-50, 50, allow_nan=False, places=3)
+
+
+@given(VALUES, VALUES, st.sampled_from([0.1, 0.25, 1, 3, 5, 1000]))
+def test_rounded_ends_cover_and_are_multiples_or_ends_of_the_domain(one, other, step):
+    lo, hi = sorted([one, other])
+    ends = rounded_ends(format(lo, "f"), format(hi, "f"), number(step, (-60.0, 60.0)))
+    low, high = map(Fraction, ends)
+    assert low <= Fraction(lo) <= Fraction(hi) <= high
+    for end, limit in ((low, -60), (high, 60)):
+        assert end == limit or end % Fraction(str(step)) == 0
+    exact = Fraction(str(step))
+    assert low > Fraction(lo) - exact
+    assert high < Fraction(hi) + exact
+
+
+def policy(more: dict, **changes) -> dict:
+    return {
+        "version": 1,
+        "attributes": {
+            "age": {"role": "quasi", "type": "number", "domain": [0, 120]} | more,
+            "ill": {"role": "sensitive"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 3}],
+    } | changes
+
+
+AGES = pl.DataFrame({"age": ["20", "20", "31"], "ill": ["a", "b", "c"]})
+
+
+def column(release: shoal.Publication) -> dict:
+    return release.certificate["columns"][0]
+
+
+def test_single_ends_of_one_class_by_hand():
+    release = shoal.publish(AGES, policy({}))
+    assert release.data["age"].to_list() == ["[20, 31]"] * 3
+    assert column(release)["single_ends"] == 0.5  # 31 is one person's age, 20 is two people's
+    rounded = shoal.publish(AGES, policy({"round": 5}))
+    assert rounded.data["age"].to_list() == ["[20, 35]"] * 3
+    assert column(rounded)["single_ends"] == 0.0
+    assert column(rounded)["round"] == 5
+    assert shoal.audit(rounded.data, policy({"round": 5}), AGES).holds
+
+
+def test_two_records_of_one_person_are_one_person():
+    frame = AGES.with_columns(p=pl.Series(["x", "x", "y"])).vstack(
+        pl.DataFrame({"age": ["25", "26"], "ill": ["a", "a"], "p": ["z", "w"]})
+    )
+    asked = policy({})
+    asked["attributes"]["p"] = {"role": "subject"}
+    with pytest.warns(UserWarning, match="single-ends|published ends"):
+        release = shoal.publish(frame, asked)
+    assert column(release)["single_ends"] == 1.0
+
+
+def test_ends_that_are_mostly_one_persons_own_are_warned_of():
+    frame = AGES.with_columns(age=pl.Series(["19", "20", "31"]))
+    with pytest.warns(UserWarning, match="published ends") as warned:
+        release = shoal.publish(frame, policy({}))
+    (warning,) = release.certificate.warnings
+    assert warning.code == "single-ends"
+    assert warning.text == (
+        "age: 100 % of published ends are one person's true value; 'round: 10' hides them"
+    )
+    assert len(warned) == 1
+
+
+@pytest.mark.parametrize("method", ["mondrian", "full-domain", "mdav", "top-down-greedy"])
+@pytest.mark.parametrize("render", ["range", "both"])
+def test_every_end_of_every_method_is_round(method, render):
+    if method == "full-domain" and render == "both":
+        pytest.skip("values recoded globally have no means")
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame(
+        {
+            "age": rng.integers(1, 119, 200).astype(str),
+            "ill": rng.choice(["a", "b"], 200),
+        }
+    )
+    asked = policy({"round": 4, "render": render}, method={"name": method})
+    release = shoal.publish(frame, asked)
+    shown = set(release.data["age"].to_list())
+    intervals = [cell[cell.index("[") :] for cell in shown if "[" in cell]
+    ends = [end for cell in intervals for end in cell.strip("[]").split(", ")]
+    values = [cell for cell in shown if "[" not in cell]
+    assert ends
+    assert all(float(end) % 4 == 0 for end in [*ends, *values])
+    assert shoal.audit(release.data, asked, frame).holds
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"round": 5, "domain": None, "type": "number"}, "'round' needs a number with a 'domain'"),
+        ({"round": 0}, "greater than 0"),
+        ({"round": 5, "render": "mean"}, "'round' belongs to a quasi-identifier"),
+        ({"round": 5, "role": "sensitive"}, "'round' belongs to a quasi-identifier"),
+    ],
+)
+def test_where_rounding_means_nothing(more, says):
+    with pytest.raises(InputError, match=says):
+        shoal.Policy.from_dict(policy(more))
+
+
+def test_other_verbs_refuse_it():
+    with pytest.raises(InputError, match="'round' is for 'publish'; leave it out for 'stream'"):
+        shoal.stream(policy({"round": 5}), method="fads")
+
+
+@pytest.mark.parametrize(
+    ("width", "step"), [(120, 10), (80, 5), (90, 5), (4356, 500), (100, 5), (20, 1), (0.3, 0.02)]
+)
+def test_the_step_is_a_twentieth_rounded_up(width, step):
+    assert step_of(width) == pytest.approx(step)
