@@ -60,7 +60,7 @@ def test_the_columns_are_counted_as_by_hand(handmade):
         "distinct_in": 3,
         "distinct_out": 2,
         "loss": pytest.approx(0.05),
-        "single_ends": None,
+        "single_ends": 1.0,
         "alone_in": 0.5,
         "derived_from": None,
     }

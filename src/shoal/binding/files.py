@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
 from shoal.binding import notation
+from shoal.binding.derived import derived_columns, with_derived, without_derived
+from shoal.binding.types import typed
 from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED, Dialect, codec_of, default_dialect
 from shoal.data.table import Table
@@ -40,40 +42,81 @@ def original_table(table: Table, policy: Policy) -> Table:
     return _same_or(table, original_frame(table.frame, policy))
 
 
-def published_table(table: Table, policy: Policy) -> Table:
-    """The same of a release."""
-    return _same_or(table, published_frame(table.frame, policy))
-
-
 def _same_or(table: Table, frame: pl.DataFrame) -> Table:
     """The table, with what was encoded of it, where its frame is the same."""
     return table if frame is table.frame else Table(frame)
 
 
-def read_released(path: str, policy: Policy, *, allow_empty: bool = False) -> files.SourceFile:
-    """A release of a policy, as `read_original`: in the dialect of `write`, else of `read`."""
+@dataclass(frozen=True)
+class ReleasedFile:
+    """A release that was read.
+
+    frame: its columns without the derived ones, numbers with points and dates in ISO. names: all
+    columns of the file. contradicted: records whose derived numbers their cells contradict, None
+    where the policy asks for none. dialect: of delimited text.
+    """
+
+    frame: pl.DataFrame
+    sha256: str
+    names: list[str]
+    contradicted: int | None = None
+    dialect: Dialect | None = None
+
+
+def read_released(path: str, policy: Policy, *, allow_empty: bool = False) -> ReleasedFile:
+    """A release of a policy: in the dialect of `write`, else of `read`; raises InputError."""
+    return _released(read_as_written(path, policy, allow_empty=allow_empty), policy)
+
+
+def read_as_written(path: str, policy: Policy, *, allow_empty: bool = False) -> files.SourceFile:
+    """A release as it stands in its file."""
     reading = reading_of(policy.model.read, policy.model.write)
-    source = files.read(path, _categorical(policy), allow_empty=allow_empty, reading=reading)
-    return replace(source, frame=published_frame(source.frame, policy))
+    return files.read(path, _categorical(policy), allow_empty=allow_empty, reading=reading)
 
 
-def read_written(path: Path, kind: str, policy: Policy, dialect: Dialect) -> files.SourceFile:
+def read_written(path: Path, kind: str, policy: Policy, dialect: Dialect) -> ReleasedFile:
     """A release that was just written in a dialect."""
     reading = replace(
         reading_of(policy.model.read, policy.model.write),
         encoding=dialect.encoding,
         delimiter=dialect.delimiter,
     )
-    source = files.read_as(path, kind, _categorical(policy), reading)
-    return replace(source, frame=published_frame(source.frame, policy))
+    return _released(files.read_as(path, kind, _categorical(policy), reading), policy)
 
 
-def published_frame(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """The same of a release that was read already."""
-    frame, findings = notation.read_published(frame, policy)
+def _released(source: files.SourceFile, policy: Policy) -> ReleasedFile:
+    frame, contradicted = published_frame(source.frame, policy)
+    return ReleasedFile(frame, source.sha256, source.frame.columns, contradicted, source.dialect)
+
+
+def published_frame(frame: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, int | None]:
+    """A release without its derived columns, and how many records its cells contradict."""
+    frame, findings = notation.read_published(frame, policy, _sources(policy))
     if findings:
         raise InputError.from_findings(findings)
-    return frame
+    return without_derived(frame, policy)
+
+
+def published_table(table: Table, policy: Policy) -> tuple[Table, int | None]:
+    """The same of a table."""
+    frame, contradicted = published_frame(table.frame, policy)
+    return _same_or(table, frame), contradicted
+
+
+def written_frame(frame: pl.DataFrame, policy: Policy, kind: str | None) -> pl.DataFrame:
+    """A release as it is written: derived columns, types, decimal marks and forms of dates.
+
+    kind: of the file; None for a frame.
+    """
+    frame = with_derived(frame, policy)
+    types = policy.model.write.types or ("typed" if kind in files.TYPED else "text")
+    if types == "typed":
+        frame = typed(frame, policy)
+    return notation.written(frame, policy, _sources(policy))
+
+
+def _sources(policy: Policy) -> dict[str, str]:
+    return {column.name: column.source for column in derived_columns(policy)}
 
 
 def output_dialect(

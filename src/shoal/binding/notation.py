@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import polars as pl
 
@@ -12,22 +12,30 @@ from shoal.data.schema import Kind, Render
 from shoal.policy.model import AttributePolicy
 from shoal.policy.policy import Policy
 
+TEXTS = (pl.String, pl.Categorical, pl.Enum)
 _SHOWN = ("quasi", "sensitive", "plain")
+NO_SOURCES: Mapping[str, str] = {}
 Translate = Callable[[str], str | None]
 
 
-def translated_columns(policy: Policy, names: list[str]) -> list[str]:
-    """Those columns whose cells are written otherwise than Shoal reads them."""
-    declared, notation = policy.model.attributes, policy.notation
-    return [
-        name
-        for name in names
-        if name in declared
+def translated_columns(
+    policy: Policy, names: list[str], sources: Mapping[str, str] = NO_SOURCES
+) -> dict[str, AttributePolicy]:
+    """Those columns whose cells are written otherwise than Shoal reads them, as they are declared.
+
+    sources: what derived columns are of; they are written alike.
+    """
+    known, notation = policy.model.attributes, policy.notation
+    columns = {name: known.get(sources.get(name, name)) for name in names}
+    return {
+        name: declared
+        for name, declared in columns.items()
+        if declared is not None
         and (
-            (not notation.has_plain_numbers and is_number(declared[name]))
-            or (notation.dates is not None and is_date(declared[name]))
+            (not notation.has_plain_numbers and is_number(declared))
+            or (notation.dates is not None and is_date(declared))
         )
-    ]
+    }
 
 
 def is_number(declared: AttributePolicy) -> bool:
@@ -53,20 +61,26 @@ def read_original(frame: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, li
     return _read(frame, policy, policy.notation, None)
 
 
-def read_published(frame: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, list[str]]:
+def read_published(
+    frame: pl.DataFrame, policy: Policy, sources: Mapping[str, str]
+) -> tuple[pl.DataFrame, list[str]]:
     """The same of a release, whose cells may be intervals, means or nodes."""
-    return _read(frame, policy, policy.notation.written, policy.render)
+    return _read(frame, policy, policy.notation.written, policy.render, sources)
 
 
 def _read(
-    frame: pl.DataFrame, policy: Policy, notation: Notation, render: Render | None
+    frame: pl.DataFrame,
+    policy: Policy,
+    notation: Notation,
+    render: Render | None,
+    sources: Mapping[str, str] = NO_SOURCES,
 ) -> tuple[pl.DataFrame, list[str]]:
     findings: list[str] = []
-    for name in translated_columns(policy, frame.columns):
+    for name, declared in translated_columns(policy, frame.columns, sources).items():
         column = frame[name]
-        if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        if column.dtype not in TEXTS:
             continue  # numbers and dates of a type of their own
-        if is_number(policy.model.attributes[name]):
+        if is_number(declared):
             what = f"not numbers with the decimal mark '{notation.decimal}'"
             remedy = "correct them, or say what the mark is, such as --read decimal=."
             translate = _number_reader(notation, render)
@@ -101,16 +115,17 @@ def _finding(name: str, column: pl.Series, odd: list[str], what: str, remedy: st
     return f"attribute '{name}': {cells} {what} ({listed_rows(rows.to_list())}); {remedy}"
 
 
-def written(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def written(
+    frame: pl.DataFrame, policy: Policy, sources: Mapping[str, str] = NO_SOURCES
+) -> pl.DataFrame:
     """A release as it is published: with the policy's decimal mark and form of dates."""
     notation, render = policy.notation.written, policy.render
     numbers = PublishedNumbers.of(Notation(), render)
-    for name in translated_columns(policy, frame.columns):
-        column = frame[name]
-        if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+    for name, declared in translated_columns(policy, frame.columns, sources).items():
+        if frame[name].dtype not in TEXTS:
             continue
         translate: Translate = notation.own_day
-        if is_number(policy.model.attributes[name]):
+        if is_number(declared):
             translate = lambda cell: numbers.translated(cell, notation.own)  # noqa: E731
-        frame = frame.with_columns(map_cells(column, translate)[0].alias(name))
+        frame = frame.with_columns(map_cells(frame[name], translate)[0].alias(name))
     return frame

@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.binding.attributes import bind_attributes
 from shoal.binding.columns import check_columns, check_header
+from shoal.binding.derived import check_derived
 from shoal.binding.near_names import check_copies
 from shoal.binding.populations import check_populations, encode_populations
 from shoal.data.classes import Classes, SensitiveColumn
@@ -78,6 +79,7 @@ def bind_original(table: Table, policy: Policy) -> tuple[Schema | None, list[Any
         or check_header(table, policy)
         or check_copies(table, policy)
         or check_populations(policy)
+        or check_derived(table.names, policy)
     )
     if findings:
         return None, findings

@@ -136,9 +136,7 @@ def audit(
         _refuse_beside("without --qi", columns.given())
     signer = opened(sign)
     changes = options.Overrides(k=k, read=read, write=write)
-    asked = (
-        columns.policy(changes) if policy is None else _asked(policy, changes, trace, reference)
-    )
+    asked = columns.policy(changes) if policy is None else _asked(policy, changes, trace, reference)
     if downstream and (original is None or trace is not None):
         raise InputError(
             "--downstream: compares with the original, record by record; give it with --original"

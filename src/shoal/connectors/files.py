@@ -262,8 +262,12 @@ def write(
     kind: str,
     compressed: bool = False,
     dialect: Dialect | None = None,
+    metadata: dict[str, str] | None = None,
 ) -> None:
-    """Write a frame in the given format. dialect: of delimited text; None for the default."""
+    """Write a frame in the given format.
+
+    dialect: of delimited text; None for the default. metadata: what Parquet keeps beside the table.
+    """
     try:
         with open(draft, "wb") as file:
             if compressed:
@@ -271,9 +275,9 @@ def write(
                 with gzip.GzipFile(
                     filename="", fileobj=file, mode="wb", mtime=0, compresslevel=6
                 ) as packed:
-                    _write(frame, packed, kind, dialect)  # type: ignore[arg-type]
+                    _write(frame, packed, kind, dialect, metadata)  # type: ignore[arg-type]
             else:
-                _write(frame, file, kind, dialect)
+                _write(frame, file, kind, dialect, metadata)
     except OSError as failed:
         why = failed.strerror or "no space or no permission"
         raise InputError(
@@ -281,7 +285,13 @@ def write(
         ) from None
 
 
-def _write(frame: pl.DataFrame, file: BinaryIO, kind: str, dialect: Dialect | None) -> None:
+def _write(
+    frame: pl.DataFrame,
+    file: BinaryIO,
+    kind: str,
+    dialect: Dialect | None,
+    metadata: dict[str, str] | None,
+) -> None:
     if kind in TYPED:
         # a dictionary would carry along values that no cell shows
         categorical = [
@@ -290,7 +300,7 @@ def _write(frame: pl.DataFrame, file: BinaryIO, kind: str, dialect: Dialect | No
         frame = frame.with_columns(pl.col(name).cast(pl.String) for name in categorical)
     if kind == ".parquet":
         try:
-            frame.write_parquet(file)
+            frame.write_parquet(file, metadata=metadata)  # type: ignore[arg-type]
         except (
             pl.exceptions.ComputeError
         ):  # what the disk refuses, in another's words: plain cells can be written

@@ -71,3 +71,10 @@ def position_unit(values: np.ndarray, width: float) -> float:
 
 def number_text(number: float) -> str:
     return str(int(number)) if number == int(number) else format(Decimal(str(number)), "f")
+
+
+def plain_text(number: Decimal) -> str:
+    """A number without exponent and without trailing zeros."""
+    text = format(number, "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text in ("-0", "") else text

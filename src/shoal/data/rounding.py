@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Context, Decimal, localcontext
 
-from shoal.data.numbers import EXACT_DIGITS
+from shoal.data.numbers import EXACT_DIGITS, plain_text
 from shoal.data.schema import Attribute, Render
 
 _EXACT = Context(prec=EXACT_DIGITS)
@@ -32,16 +32,9 @@ def rounded_ends(lo: str, hi: str, attribute: Attribute) -> tuple[str, str]:
         below, above = _multiple_below(low, step), -_multiple_below(-high, step)
         if low == high == below:
             return lo, lo
-        return _plain(max(below, least)), _plain(min(above, greatest))
+        return plain_text(max(below, least)), plain_text(min(above, greatest))
 
 
 def _multiple_below(number: Decimal, step: Decimal) -> Decimal:
     multiple = number // step * step  # rounded towards 0
     return multiple - step if multiple > number else multiple
-
-
-def _plain(number: Decimal) -> str:
-    """Without exponent and without trailing zeros."""
-    text = format(number, "f")
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if text in ("-0", "") else text

@@ -85,6 +85,12 @@ class WriteOptions(_Options):
     """How the release is written; what is absent is as in the input."""
 
     newline: str | None = Field(None, description="How lines end: \\n or \\r\\n.")
+    numbers: list[Literal["lo", "hi", "mid", "mean"]] = Field(
+        [], description="Columns to add behind each number: its ends, their middle, its mean."
+    )
+    types: Literal["typed", "text"] | None = Field(
+        None, description="Declared numbers and dates as such, or as text; typed in Parquet, Arrow."
+    )
 
     @field_validator("newline")
     @classmethod

@@ -39,7 +39,7 @@ from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.jobs.audit.description import described
 from shoal.jobs.audit.downstream import downstream as downstream_of
-from shoal.jobs.audit.faults import faults
+from shoal.jobs.audit.faults import faults, with_contradicted
 from shoal.jobs.audit.promises import promise_reports
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.audit.reference import Measures
@@ -91,8 +91,9 @@ def audit(
     given = {key: value for key, value in columns.items() if value not in (None, (), [])}
     policy = _policy_of(policy, given, original)
     truth = None if original is None else original_table(table_of(original), policy)
-    table = published_table(table_of(released), policy)
-    return audit_table(table, policy, truth, progress, downstream).certificate
+    table, contradicted = published_table(table_of(released), policy)
+    certificate = audit_table(table, policy, truth, progress, downstream).certificate
+    return with_contradicted(certificate, contradicted)
 
 
 def _policy_of(
@@ -183,7 +184,7 @@ def audit_file(
     original = None if original_path is None else read_original(original_path, policy)
     truth = None if original is None else Table(original.frame)
     result = audit_table(Table(released.frame), policy, truth, progress, downstream)
-    certificate = result.certificate.extended(
+    certificate = with_contradicted(result.certificate, released.contradicted).extended(
         input=None if original is None else {"sha256": original.sha256},
         output=describe_file(
             released_path,

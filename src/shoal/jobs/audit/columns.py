@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shoal.binding.derived import derived_columns
 from shoal.data.release import Release
 from shoal.data.schema import Attribute, Kind, Role, Schema, Shown
 from shoal.data.single_ends import single_ends
@@ -16,6 +17,7 @@ from shoal.policy.policy import Policy
 from shoal.utility.gcp import GlobalCertaintyPenalty
 
 REMOVED = "removed"
+DERIVED = "derived"
 NUMBERS = {Shown.RANGE: "interval", Shown.MEAN: "mean", Shown.BOTH: "mean-and-interval"}
 UNKNOWN = {
     "distinct_in": None,
@@ -44,7 +46,29 @@ def measured_columns(
     shares = {} if truth is None else single_ends(release, truth)
     for column in columns:
         column["single_ends"] = shares.get(column["name"])
-    return columns
+    return with_derived(columns, policy)
+
+
+def with_derived(columns: list[dict[str, Any]], policy: Policy) -> list[dict[str, Any]]:
+    """The columns, each followed by those that its cells were turned into."""
+    return [one for column in columns for one in (column, *_derived(column, policy))]
+
+
+def _derived(column: dict[str, Any], policy: Policy) -> list[dict[str, Any]]:
+    if column["technique"] == REMOVED:
+        return []
+    return [
+        dict.fromkeys(column)
+        | {
+            "name": derived.name,
+            "role": DERIVED,
+            "type": column["type"],
+            "technique": DERIVED,
+            "derived_from": derived.source,
+        }
+        for derived in derived_columns(policy)
+        if derived.source == column["name"]
+    ]
 
 
 def column_roles(published: list[str], schema: Schema, policy: Policy) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from shoal.data.certificate import Certificate
@@ -11,7 +12,7 @@ from shoal.data.single_ends import single_end_warnings
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.warnings import HIERARCHY_REPEATS, ReleaseWarning
-from shoal.jobs.audit.columns import measured_columns
+from shoal.jobs.audit.columns import REMOVED, column_roles, measured_columns, with_derived
 from shoal.jobs.audit.provenance import build, date
 from shoal.policy.digest import policy_identity
 from shoal.policy.policy import Policy
@@ -50,6 +51,26 @@ def repeated_rows(schema: Schema) -> list[ReleaseWarning]:
 
 def _counted(rows: int) -> str:
     return "1 repeated row" if rows == 1 else f"{rows} repeated rows"
+
+
+def file_metadata(names: list[str], schema: Schema, policy: Policy) -> dict[str, str]:
+    """What a Parquet file says about its columns; nothing that was measured, and no date."""
+    columns = with_derived(column_roles(names, schema, policy), policy)
+    notation, render = policy.notation.written, schema.render
+    content = {
+        "columns": [
+            {key: value for key, value in column.items() if value is not None}
+            for column in columns
+            if column["technique"] != REMOVED
+        ],
+        "dialect": {
+            "decimal": notation.decimal,
+            "dates": notation.dates,
+            "intervals": render.intervals,
+            "mark": render.suppressed,
+        },
+    }
+    return {"shoal": json.dumps(content, ensure_ascii=False)}
 
 
 def provenance(verb: str, policy: Policy) -> dict[str, Any]:

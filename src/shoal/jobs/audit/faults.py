@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedAttribute
-from shoal.data.numbers import mean_decimals
+from shoal.data.numbers import mean_decimals, parse_numbers
 from shoal.data.release import PublishedColumn, Release, covers
-from shoal.data.schema import Attribute, Role, Schema
+from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.table import Table, as_text
 from shoal.data.truth import Truth
 
@@ -58,8 +59,32 @@ def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> d
     return {"uncovered": int(uncovered.sum()), "changed": int(changed.sum())}
 
 
+def with_contradicted(certificate: Certificate, contradicted: int | None) -> Certificate:
+    """The certificate with the records whose derived numbers their cells contradict.
+
+    None where the policy asks for no such numbers.
+    """
+    if contradicted is None:
+        return certificate
+    return certificate.extended(
+        faults={**(certificate.get("faults") or {}), "derived": contradicted}
+    )
+
+
 def _differing(attribute: Attribute, released: Table, truth: Truth) -> np.ndarray:
-    """Which records show another value than the original has; (n,) bool."""
+    """Which records show another value than the original has; (n,) bool.
+
+    Numbers are compared as such: 41 and 41.0 are the same in a column of numbers.
+    """
+    differs = _differing_text(attribute, released, truth)
+    if attribute.kind is not Kind.NUMBER or attribute.hierarchy is not None or not differs.any():
+        return differs
+    shown, kept = released.column(attribute.name), truth.original.column(attribute.name)
+    values, expected = parse_numbers(shown.cells), parse_numbers(kept.cells)
+    return differs & ~(values[shown.codes] == expected[truth.aligned(kept.codes)])
+
+
+def _differing_text(attribute: Attribute, released: Table, truth: Truth) -> np.ndarray:
     if attribute.role is Role.SENSITIVE:  # both are encoded already, for the promises
         shown, kept = released.column(attribute.name), truth.original.column(attribute.name)
         code_of = {cell: code for code, cell in enumerate(shown.cells)}

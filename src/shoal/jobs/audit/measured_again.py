@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.binding.files import read_original
+from shoal.binding.files import published_table, read_original
 from shoal.data.certificate import Certificate
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -52,9 +52,13 @@ def measured_again(
     matched = original is not None and stated.at("verb") not in RELEASED_IN_PARTS
     try:
         source = Table(read_original(str(original), policy).frame) if matched else None
-        found = audit_table(table, policy, source)
+        shown, contradicted = published_table(table, policy)
+        found = audit_table(shown, policy, source)
     except InputError as unfit:
         return Check(NAME, False, str(unfit.args[0]))
+    if contradicted:
+        text = f"{contradicted} records have a lo, hi, mid or mean that its cell contradicts"
+        return Check(NAME, False, text)
     return _compared(stated, found, original is not None)
 
 

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.binding.files import read_released
+from shoal.binding.files import read_as_written
 from shoal.connectors import files
+from shoal.connectors.dialect import Reading, codec_of
 from shoal.connectors.outputs import certificate_path
 from shoal.connectors.signatures import SIGNATURE_BYTES, read_trusted, signature_path
 from shoal.data.certificate import Certificate
@@ -55,7 +56,7 @@ def verify(
     files.format_of(path)
     progress("reading the release")
     digest = _digest(path)
-    table, unreadable = _read(path, policy)
+    table, unreadable = _read(path, policy, stated)
     checks = [
         _file(stated, digest),
         _columns(stated, table, unreadable),
@@ -84,14 +85,24 @@ def _digest(path: str | Path) -> str:
         ) from None
 
 
-def _read(path: str, policy: Policy | None) -> tuple[Table | None, str]:
+def _read(path: str, policy: Policy | None, stated: Stated) -> tuple[Table | None, str]:
     """The released table; or why it can't be read, which a damaged file may be the cause of."""
     try:
         if policy is None:
-            return Table(files.read(path, allow_empty=True).frame), ""
-        return Table(read_released(path, policy, allow_empty=True).frame), ""
+            reading = _stated_reading(stated)
+            return Table(files.read(path, allow_empty=True, reading=reading).frame), ""
+        return Table(read_as_written(path, policy, allow_empty=True).frame), ""
     except InputError as unfit:
         return None, str(unfit.args[0])
+
+
+def _stated_reading(stated: Stated) -> Reading:
+    """How the certificate says that the file is written."""
+    encoding = stated.at("output", "dialect", "encoding")
+    delimiter = stated.at("output", "dialect", "delimiter")
+    is_known = isinstance(encoding, str) and codec_of(encoding) is not None
+    is_sign = isinstance(delimiter, str) and len(delimiter) == 1 and delimiter not in '"\r\n'
+    return Reading(encoding if is_known else None, delimiter if is_sign else None)
 
 
 def _file(stated: Stated, digest: str) -> Check:

@@ -14,8 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from shoal.binding import notation
-from shoal.binding.files import original_table, output_dialect, read_original, read_written
+from shoal.binding.files import (
+    original_table,
+    output_dialect,
+    published_frame,
+    read_original,
+    read_written,
+    written_frame,
+)
 from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED
 from shoal.connectors.dialects import describe_file
@@ -34,7 +40,8 @@ from shoal.data.table import Table
 from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.audit.audit import measure
-from shoal.jobs.audit.description import described
+from shoal.jobs.audit.description import described, file_metadata
+from shoal.jobs.audit.faults import with_contradicted
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
 from shoal.jobs.publish.draft import RecodedDraft, prepare
 from shoal.jobs.publish.plan import Plan
@@ -88,15 +95,16 @@ def publish(
     table = original_table(table_of(frame), policy)
     assumed = _people_assumed(table, policy)
     draft = prepare(table, policy, progress, _existing(plan, policy, explain), explain)
-    certificate, release = _measured(Table(draft.frame), draft, policy, progress, started)
-    certificate = certificate.warned(*assumed)
+    released = written_frame(draft.frame, policy, None)
+    published, contradicted = published_frame(released, policy)
+    certificate, release = _measured(Table(published), draft, policy, progress, started)
+    certificate = with_contradicted(certificate, contradicted).warned(*assumed)
     require_kept(certificate, WITHHELD)
     if require_together:
         require_together_kept(certificate, WITHHELD)
     _save_plan(draft, plan)
     for warning in certificate.warnings:
         warnings.warn(warning, stacklevel=2)
-    released = notation.written(draft.frame, policy)
     return Publication(like(frame, released), certificate, release.classes.labels)
 
 
@@ -129,22 +137,27 @@ def publish_file(
     del table  # the quasi-identifiers' cells are no longer needed
     with remove_uncommitted_certificate(output_path), files.atomic_write(output_path) as path:
         progress("writing the release")
-        released = notation.written(draft.frame, policy)
-        files.write(released, path, kind, output_path.endswith(".gz"), dialect)
+        released = written_frame(draft.frame, policy, kind)
+        described_columns = file_metadata(draft.frame.columns, draft.schema, policy)
+        files.write(released, path, kind, output_path.endswith(".gz"), dialect, described_columns)
         progress("reading the release back")
         written = read_written(path, kind, policy, dialect)
         certificate, release = _measured(Table(written.frame), draft, policy, progress, started)
-        certificate = certificate.extended(
-            input={"sha256": digest},
-            output=describe_file(
-                path,
-                output_path,
-                written.sha256,
-                draft.schema.render,
-                dialect,
-                policy.notation.written,
-            ),
-        ).warned(*assumed, *_formulas(draft, kind))
+        certificate = (
+            with_contradicted(certificate, written.contradicted)
+            .extended(
+                input={"sha256": digest},
+                output=describe_file(
+                    path,
+                    output_path,
+                    written.sha256,
+                    draft.schema.render,
+                    dialect,
+                    policy.notation.written,
+                ),
+            )
+            .warned(*assumed, *_formulas(draft, kind))
+        )
         require_kept(certificate, WITHHELD)
         if require_together:
             require_together_kept(certificate, WITHHELD)

@@ -1,0 +1,67 @@
+"""Columns of a release as numbers and dates, for formats that have types."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import polars as pl
+
+from shoal.binding.derived import derived_columns
+from shoal.binding.notation import is_date, is_number
+from shoal.policy.policy import Policy
+
+MOST_EXACT = 1 << 53
+"""Whole numbers below this are exact in every program that reads them."""
+
+_DAY = r"^\d{4}-\d\d-\d\d$"
+
+
+def typed(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """The release with declared numbers as Int64 or Float64, and days as Date.
+
+    Columns that show anything else, such as intervals or a text for missing values, stay text.
+    """
+    declared = policy.model.attributes
+    source_of = {column.name: column.source for column in derived_columns(policy)}
+    for name in frame.columns:
+        attribute = declared.get(source_of.get(name, name))
+        column = frame[name]
+        if attribute is None or column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+            continue
+        text = column.cast(pl.String)
+        if is_number(attribute):
+            frame = frame.with_columns(_numbers(text))
+        elif is_date(attribute):
+            frame = frame.with_columns(_days(text))
+    return frame
+
+
+def _numbers(text: pl.Series) -> pl.Series:
+    numbers = text.str.strip_chars().replace("", None).cast(pl.Float64, strict=False)
+    if _says_more(text, numbers) or not bool(numbers.drop_nulls().is_finite().all()):
+        return text
+    values = numbers.drop_nulls().to_numpy()
+    is_large = np.abs(values) >= MOST_EXACT
+    if not is_large.any() and (np.floor(values) == values).all():
+        return numbers.cast(pl.Int64)
+    return text if is_large.any() and _loses_digits(text) else numbers
+
+
+def _loses_digits(text: pl.Series) -> bool:
+    """Whether some number is another one as a float."""
+    cells = [cell.strip() for cell in text.drop_nulls().unique().to_list()]
+    return any(cell and Decimal(cell) != Decimal(float(cell)) for cell in cells)
+
+
+def _days(text: pl.Series) -> pl.Series:
+    filled = text.replace("", None).drop_nulls()
+    if not bool(filled.str.contains(_DAY).all()):
+        return text
+    days = text.replace("", None).str.to_date("%Y-%m-%d", strict=False)
+    return text if _says_more(text, days) else days
+
+
+def _says_more(text: pl.Series, values: pl.Series) -> bool:
+    """Whether some cell that is not empty has no such value."""
+    return bool(((text.fill_null("") != "") & values.is_null()).any())

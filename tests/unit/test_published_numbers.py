@@ -1,0 +1,282 @@
+"""Ends, middles and means beside published cells, and columns with types."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+
+import polars as pl
+import pytest
+import yaml
+
+import shoal as shoal_package
+from shoal.data.derived import spans_of_bins, spans_of_dates
+from shoal.errors import InputError
+
+ROWS = {
+    "age": ["20", "29", "15", "29", "", ""],
+    "height": ["12,5", "13,7", "1,5", "1,6", "1,7", "1,8"],
+    "born": ["2024-02-01", "2024-02-29", "2023-01-05", "2024-12-31", "2020-01-01", "2020-01-01"],
+    "pay": ["41.50", "7", "8", "9", "10", "11"],
+}
+BINS = {"bins": [0, 10, 20]}
+PERIODS = {"dates": ["day", "month", "quarter", "year", "decade"]}
+
+
+def policy(**changes) -> dict:
+    return {
+        "version": 1,
+        "attributes": {
+            "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
+            "height": {"role": "quasi", "hierarchy": BINS},
+            "born": {"role": "quasi", "hierarchy": PERIODS},
+            "pay": {"role": "sensitive", "type": "number"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 2}],
+        "method": {"name": "mondrian"},
+        "write": {"numbers": ["lo", "hi", "mid"]},
+    } | changes
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    frame = pl.DataFrame(ROWS).with_columns(pl.col("height").str.replace(",", "."))
+    frame.write_csv(tmp_path / "in.csv")
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(policy()))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+NAMES = [
+    "age",
+    "age_lo",
+    "age_hi",
+    "age_mid",
+    "height",
+    "height_lo",
+    "height_hi",
+    "height_mid",
+    "born",
+    "born_lo",
+    "born_hi",
+    "born_mid",
+    "pay",
+]
+
+
+def published(shoal, output: str, *more: str) -> dict:
+    result = shoal("publish", "in.csv", "-p", "policy.yaml", "-o", output, *more)
+    assert result.status == 0, result.err
+    with open(f"{output}.certificate.json") as file:
+        return json.load(file)
+
+
+def test_ends_and_middles_stand_behind_each_number(folder, shoal):
+    certificate = published(shoal, "out.csv")
+    released = pl.read_csv("out.csv", infer_schema=False)
+    assert released.columns == NAMES
+    row = released.row(0, named=True)
+    assert row["age"] == "[20, 29]"
+    assert (row["age_lo"], row["age_hi"], row["age_mid"]) == ("20", "29", "24.5")
+    assert row["height"] == "[10, 20)"
+    assert (row["height_lo"], row["height_hi"], row["height_mid"]) == ("10", "20", "15")
+    assert row["born"] == "2024-02"
+    days = ("2024-02-01", "2024-02-29", "2024-02-15")
+    assert (row["born_lo"], row["born_hi"], row["born_mid"]) == days
+    last = released.row(5, named=True)
+    assert last["age"] is last["age_lo"] is last["age_hi"] is last["age_mid"] is None
+    columns = {column["name"]: column for column in certificate["columns"]}
+    assert list(columns) == NAMES
+    assert columns["age_mid"]["derived_from"] == "age"
+    assert columns["age_mid"]["technique"] == "derived"
+    assert certificate["faults"] == {"uncovered": 0, "changed": 0, "derived": 0}
+
+
+def test_its_audit_computes_them_again(folder, shoal):
+    published(shoal, "out.csv")
+    audit = ("audit", "out.csv", "-p", "policy.yaml", "--original", "in.csv", "--json")
+    assert shoal(*audit).status == 0
+    text = (folder / "out.csv").read_text()
+    (folder / "out.csv").write_text(text.replace("20,29,24.5", "20,29,24.6", 1))
+    result = shoal(*audit)
+    assert result.status == 1
+    assert json.loads(result.out)["faults"]["derived"] == 1
+
+
+def test_verify_sees_the_columns_and_measures_them(folder, shoal):
+    published(shoal, "out.csv")
+    for more in ((), ("-p", "policy.yaml", "--original", "in.csv")):
+        result = shoal("verify", "out.csv", *more)
+        assert result.status == 0, result.out
+        assert "ok   columns" in result.out
+        assert "FAIL" not in result.out
+
+
+def test_a_release_without_them_is_not_the_one_that_was_asked_for(folder, shoal):
+    published(shoal, "out.csv", "--write", "numbers=lo")
+    result = shoal("audit", "out.csv", "-p", "policy.yaml")
+    assert result.status == 2
+    assert "columns 'age_hi', 'age_mid'" in result.err
+    assert shoal("audit", "out.csv", "-p", "policy.yaml", "--write", "numbers=lo").status == 0
+
+
+def test_they_have_decimal_commas_and_local_dates_where_the_input_has(folder, shoal):
+    frame = pl.DataFrame(ROWS).with_columns(
+        pl.col("pay").str.replace(".", ",", literal=True),
+        pl.col("born").str.to_date().dt.strftime("%d.%m.%Y"),
+    )
+    frame.write_csv("in.csv", separator=";")
+    asked = policy(read={"decimal": ",", "dates": "%d.%m.%Y"})
+    (folder / "policy.yaml").write_text(yaml.safe_dump(asked))
+    published(shoal, "out.csv")
+    row = pl.read_csv("out.csv", infer_schema=False, separator=";").row(0, named=True)
+    assert (row["age_mid"], row["born_mid"], row["born"]) == ("24,5", "15.02.2024", "2024-02")
+    assert row["pay"] == "41,50"
+    result = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "in.csv")
+    assert result.status == 0, result.err
+
+
+def test_a_mean_is_shown_where_one_is_published():
+    asked = policy(write={"numbers": ["lo", "mean"]})
+    asked["attributes"]["age"]["render"] = "both"
+    frame = pl.DataFrame(ROWS)[:2].with_columns(height=pl.lit("12"))
+    data = shoal_package.publish(frame, asked).data
+    assert data.row(0, named=True)["age"] == "24.5 [20, 29]"
+    assert data["age_mean"].to_list() == ["24.5", "24.5"]
+    assert data["age_lo"].to_list() == ["20", "20"]
+    asked["attributes"]["age"]["render"] = "mean"
+    data = shoal_package.publish(frame, asked).data
+    assert data["age"].to_list() == data["age_mean"].to_list() == ["24.5", "24.5"]
+    assert "age_lo" not in data.columns
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda p: p["attributes"].update(age_lo={"role": "drop"}), "column 'age_lo' exists"),
+        (lambda p: p["write"]["numbers"].append("mean"), "'mean' needs a number with 'render"),
+    ],
+)
+def test_names_that_are_taken_and_means_that_nothing_shows(change, says):
+    asked = policy()
+    change(asked)
+    frame = pl.DataFrame(ROWS).with_columns(height=pl.lit("12"))
+    if "age_lo" in asked["attributes"]:
+        frame = frame.with_columns(age_lo=pl.lit("1"))
+    with pytest.raises(InputError, match=says):
+        shoal_package.publish(frame, asked)
+
+
+@pytest.mark.parametrize(
+    ("cell", "lo", "hi", "mid"),
+    [
+        ("2024-02-01", "2024-02-01", "2024-02-01", "2024-02-01"),
+        ("2024-02-01T10:30:00", "2024-02-01", "2024-02-01", "2024-02-01"),
+        ("2024-02-01T10", "2024-02-01", "2024-02-01", "2024-02-01"),
+        ("2023-02", "2023-02-01", "2023-02-28", "2023-02-14"),
+        ("2024-Q4", "2024-10-01", "2024-12-31", "2024-11-15"),
+        ("2024", "2024-01-01", "2024-12-31", "2024-07-01"),
+        ("2020s", "2020-01-01", "2029-12-31", "2024-12-31"),
+        ("*", "", "", ""),
+        ("2024-13", "", "", ""),
+    ],
+)
+def test_days_of_a_period(cell, lo, hi, mid):
+    spans = spans_of_dates([cell])
+    assert (spans.lo[0], spans.hi[0], spans.mid[0]) == (lo, hi, mid)
+
+
+@pytest.mark.parametrize(
+    ("cell", "lo", "hi", "mid"),
+    [
+        ("[12.5, 13.7)", "12.5", "13.7", "13.1"),
+        ("7", "7", "7", "7"),
+        ("*", "", "", ""),
+        ("[a, b)", "", "", ""),
+    ],
+)
+def test_ends_of_a_bin(cell, lo, hi, mid):
+    spans = spans_of_bins([cell])
+    assert (spans.lo[0], spans.hi[0], spans.mid[0]) == (lo, hi, mid)
+
+
+# Types
+
+
+def test_parquet_has_numbers_and_dates(folder, shoal):
+    published(shoal, "out.parquet")
+    released = pl.read_parquet("out.parquet")
+    assert released.schema["pay"] == pl.Float64
+    assert released.schema["age"] == pl.String
+    assert released.schema["age_lo"] == pl.Int64
+    assert released.schema["age_mid"] == pl.Float64
+    assert released.schema["born_lo"] == pl.Date
+    assert released["pay"].to_list() == [41.5, 7, 8, 9, 10, 11]
+    assert released["born_lo"][0] == date(2024, 2, 1)
+    result = shoal("audit", "out.parquet", "-p", "policy.yaml", "--original", "in.csv")
+    assert result.status == 0, result.err
+
+
+def test_text_may_be_asked_for(folder, shoal):
+    published(shoal, "out.parquet", "--write", "types=text")
+    released = pl.read_parquet("out.parquet")
+    assert set(released.dtypes) == {pl.String}
+    assert released["pay"][0] == "41.50"
+
+
+@pytest.mark.parametrize(
+    ("pay", "dtype"),
+    [
+        (["41", "7", "", "9", "10", "11"], pl.Int64),
+        (["41.5", "7", "", "9", "10", "11"], pl.Float64),
+        (["41", "7", "?", "9", "10", "11"], pl.String),
+        (["9007199254740992", "7", "8", "9", "10", "11"], pl.Float64),
+        (["9007199254740993", "7", "8", "9", "10", "11"], pl.String),
+    ],
+)
+def test_a_column_stays_text_where_a_type_would_lose_something(folder, shoal, pay, dtype):
+    frame = pl.read_csv("in.csv", infer_schema=False)
+    frame.with_columns(pay=pl.Series(pay)).write_csv("in.csv")
+    asked = policy(missing_values=["", "?"])
+    (folder / "policy.yaml").write_text(yaml.safe_dump(asked))
+    published(shoal, "out.arrow")
+    assert pl.read_ipc("out.arrow").schema["pay"] == dtype
+    result = shoal("audit", "out.arrow", "-p", "policy.yaml", "--original", "in.csv")
+    assert result.status == 0, result.err
+
+
+def test_a_number_that_was_changed_is_seen_in_a_typed_column(folder, shoal):
+    published(shoal, "out.parquet")
+    frame = pl.read_parquet("out.parquet")
+    frame.with_columns(pay=pl.col("pay") + 0.5).write_parquet("out.parquet")
+    result = shoal("audit", "out.parquet", "-p", "policy.yaml", "--original", "in.csv", "--json")
+    assert result.status == 1
+    assert json.loads(result.out)["faults"]["changed"] == 6
+
+
+def test_parquet_says_what_its_columns_are_and_is_the_same_twice(folder, shoal):
+    published(shoal, "1.parquet")
+    published(shoal, "2.parquet")
+    assert (folder / "1.parquet").read_bytes() == (folder / "2.parquet").read_bytes()
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    said = json.loads(pyarrow.ParquetFile("1.parquet").metadata.metadata[b"shoal"])
+    assert [column["name"] for column in said["columns"]] == NAMES
+    assert said["columns"][0] == {
+        "name": "age",
+        "role": "quasi",
+        "type": "number",
+        "technique": "interval",
+    }
+    assert said["columns"][1] == {
+        "name": "age_lo",
+        "role": "derived",
+        "type": "number",
+        "technique": "derived",
+        "derived_from": "age",
+    }
+    assert said["dialect"] == {
+        "decimal": ".",
+        "dates": None,
+        "intervals": "[{lo}, {hi}]",
+        "mark": "*",
+    }
