@@ -27,6 +27,7 @@ _PUBLIC = {
     "shoal.jobs.advise.sample": ("sample",),
     "shoal.jobs.audit.audit": ("audit",),
     "shoal.jobs.audit.checks": ("Check",),
+    "shoal.jobs.audit.release_frame": ("ReleaseFrame", "read_release"),
     "shoal.jobs.audit.verify": ("verify",),
     "shoal.jobs.fuse.fuse": ("fuse",),
     "shoal.jobs.publish.publish": ("Publication", "publish"),
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
     from shoal.jobs.advise.sample import sample as sample
     from shoal.jobs.audit.audit import audit as audit
     from shoal.jobs.audit.checks import Check as Check
+    from shoal.jobs.audit.release_frame import ReleaseFrame as ReleaseFrame
+    from shoal.jobs.audit.release_frame import read_release as read_release
     from shoal.jobs.audit.verify import verify as verify
     from shoal.jobs.fuse.fuse import fuse as fuse
     from shoal.jobs.publish.publish import Publication as Publication

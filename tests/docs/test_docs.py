@@ -21,6 +21,7 @@ from shoal.jobs.dossier.context import read_context
 from shoal.policy import registry
 from shoal.policy.agreement import Agreement
 from shoal.policy.consistency import build_promise
+from shoal.policy.interchange import ReadOptions, WriteOptions
 from shoal.policy.model import AttributePolicy, PolicyModel, RenderPolicy
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
@@ -222,6 +223,12 @@ def test_every_key_of_a_policy_is_explained():
     page = (DOCS / "policies.md").read_text()
     keys = [*PolicyModel.model_fields, *AttributePolicy.model_fields, *RenderPolicy.model_fields]
     assert [key for key in keys if f"`{key}`" not in page and f"`{key}:" not in page] == []
+
+
+def test_every_key_of_read_and_write_is_explained():
+    page = (DOCS / "files.md").read_text()
+    keys = [*ReadOptions.model_fields, *WriteOptions.model_fields]
+    assert [key for key in keys if f"\n| `{key}` |" not in page] == []
 
 
 # Every link, command, option, method, promise and measure

@@ -172,7 +172,8 @@ def test_publishing_twice_gives_the_same_but_for_date_and_seconds(handmade):
 
 def test_repeated_rows_of_a_hierarchy_are_told(handmade, capsys):
     (handmade / "job.csv").write_text("x;*\ny;*\nx;*\n")
-    assert publish(handmade)["warnings"] == [
+    warnings = publish(handmade)["warnings"]
+    assert [one for one in warnings if one["code"] != "single-ends"] == [
         {
             "code": "hierarchy-repeats",
             "text": "attribute 'job': 1 repeated row of its hierarchy; each taken once",

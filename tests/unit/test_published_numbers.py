@@ -280,3 +280,54 @@ def test_parquet_says_what_its_columns_are_and_is_the_same_twice(folder, shoal):
         "intervals": "[{lo}, {hi}]",
         "mark": "*",
     }
+
+
+# For analysis
+
+
+def test_a_release_is_read_with_intervals_as_numbers(folder, shoal):
+    published(shoal, "out.csv")
+    release = shoal_package.read_release("out.csv")
+    assert release.data["age"][0] == "[20, 29]"
+    assert [column["name"] for column in release.columns] == NAMES
+    intervals = shoal_package.read_release("out.csv", numbers="interval").data
+    assert intervals["age"].to_list()[0] == {"lo": 20.0, "hi": 29.0}
+    assert intervals["age"].to_list()[5] == {"lo": None, "hi": None}
+    middles = shoal_package.read_release("out.csv", numbers="mid", to="pandas").data
+    assert middles["age"][0] == 24.5
+    assert middles["pay"][0] == 41.5
+    assert middles["age_lo"][0] == 20.0
+    table = shoal_package.read_release("out.csv", to="pyarrow").data
+    assert table.column_names == NAMES
+
+
+def test_a_release_with_commas_is_read_by_its_certificate(folder, shoal):
+    frame = pl.DataFrame(ROWS).with_columns(pay=pl.Series(["41,5", "7", "8", "9", "10", "11"]))
+    frame.write_csv("in.csv", separator=";")
+    asked = policy(read={"decimal": ","}, write={"encoding": "cp1252"})
+    (folder / "policy.yaml").write_text(yaml.safe_dump(asked))
+    published(shoal, "out.csv", "--write", "delimiter=|")
+    data = shoal_package.read_release("out.csv", numbers="mid").data
+    assert data["age"][0] == 24.5
+    assert data["pay"].to_list()[0] == 41.5
+
+
+def test_a_file_that_is_not_the_one_certified_is_refused(folder, shoal):
+    published(shoal, "out.parquet")
+    described = shoal_package.read_release("out.parquet").columns
+    (folder / "out.parquet.certificate.json").rename("kept.json")
+    with pytest.raises(InputError, match="has no certificate beside it"):
+        shoal_package.read_release("out.parquet")
+    alone = shoal_package.read_release("out.parquet", check=False, numbers="mid")
+    assert alone.certificate is None
+    assert [c["name"] for c in alone.columns] == [c["name"] for c in described]
+    assert alone.data["age"][0] == 24.5
+    shoal_package.read_release("out.parquet", "kept.json")
+    pl.read_parquet("out.parquet")[::-1].write_parquet("out.parquet")
+    with pytest.raises(InputError) as refused:
+        shoal_package.read_release("out.parquet", "kept.json")
+    assert str(refused.value) == (
+        "release 'out.parquet': is not the file that its certificate names; fetch both again"
+    )
+    with pytest.raises(InputError, match="choose one of published, interval, mid"):
+        shoal_package.read_release("out.parquet", "kept.json", numbers="middle")

@@ -158,7 +158,10 @@ class ReleasedColumns:
         }
 
     def policy(self, changes: Overrides) -> Policy:
-        """The policy that the options say; raises InputError. changes: k, and how files are read."""
+        """The policy that the options say; raises InputError.
+
+        changes: k, and how files are written.
+        """
         from shoal.jobs.audit.without_policy import policy_of_columns
 
         if changes.k is None:

@@ -300,7 +300,7 @@ def _write(
         frame = frame.with_columns(pl.col(name).cast(pl.String) for name in categorical)
     if kind == ".parquet":
         try:
-            frame.write_parquet(file, metadata=metadata)  # type: ignore[arg-type]
+            frame.write_parquet(file, metadata=metadata)
         except (
             pl.exceptions.ComputeError
         ):  # what the disk refuses, in another's words: plain cells can be written

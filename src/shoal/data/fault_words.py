@@ -14,6 +14,10 @@ ONE_AND_MANY: dict[str, tuple[str, str]] = {
         "1 record shows another sensitive or plain value than the original",
         "{} records show another sensitive or plain value than the original",
     ),
+    "derived": (
+        "1 record has a lo, hi, mid or mean that its cell contradicts",
+        "{} records have a lo, hi, mid or mean that its cell contradicts",
+    ),
     "not_removed": (
         "the policy removes 1 column that the release still holds",
         "the policy removes {} columns that the release still holds",

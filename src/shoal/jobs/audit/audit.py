@@ -25,7 +25,7 @@ from shoal.binding.files import (
 from shoal.binding.release import bind_release, unremoved_identifiers
 from shoal.binding.table import bind_original
 from shoal.connectors import files
-from shoal.connectors.dialects import describe_file
+from shoal.connectors.file_description import describe_file
 from shoal.connectors.frames import table_of
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate

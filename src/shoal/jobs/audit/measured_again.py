@@ -14,6 +14,7 @@ from typing import Any
 
 from shoal.binding.files import published_table, read_original
 from shoal.data.certificate import Certificate
+from shoal.data.fault_words import fault_sentence
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.jobs.audit.audit import AuditResult, audit_table
@@ -57,8 +58,7 @@ def measured_again(
     except InputError as unfit:
         return Check(NAME, False, str(unfit.args[0]))
     if contradicted:
-        text = f"{contradicted} records have a lo, hi, mid or mean that its cell contradicts"
-        return Check(NAME, False, text)
+        return Check(NAME, False, fault_sentence("derived", contradicted))
     return _compared(stated, found, original is not None)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from shoal.binding.release import bind_release
 from shoal.connectors import files
-from shoal.connectors.dialects import describe_file
+from shoal.connectors.file_description import describe_file
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.people import KNOWN

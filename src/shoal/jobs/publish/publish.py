@@ -24,7 +24,7 @@ from shoal.binding.files import (
 )
 from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED
-from shoal.connectors.dialects import describe_file
+from shoal.connectors.file_description import describe_file
 from shoal.connectors.frames import like, table_of
 from shoal.connectors.outputs import (
     certificate_path,

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from shoal.connectors import files
-from shoal.connectors.dialects import describe_file
+from shoal.connectors.file_description import describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.table import Table

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import files
-from shoal.connectors.dialects import describe_file
+from shoal.connectors.file_description import describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.people import UNITS, UNKNOWN, people_key
 from shoal.data.progress import Progress

@@ -14,8 +14,8 @@ import polars as pl
 
 from shoal.binding.table import bind_original
 from shoal.connectors import files
-from shoal.connectors.dialects import describe_file
 from shoal.connectors.feeds import RECORD_LINES, feed_of
+from shoal.connectors.file_description import describe_file
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.encoding import encode
 from shoal.data.progress import Progress

@@ -1,0 +1,196 @@
+"""A release for analysis: the file that its certificate names, with intervals as numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from shoal.connectors import files
+from shoal.connectors.dialect import Reading, codec_of
+from shoal.connectors.outputs import certificate_path
+from shoal.data.certificate import Certificate
+from shoal.data.notation import Notation, PublishedNumbers, map_cells
+from shoal.data.release import PublishedColumn, read_column
+from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
+from shoal.data.table import encode_text
+from shoal.errors import InputError
+
+Numbers = Literal["published", "interval", "mid"]
+Library = Literal["polars", "pandas", "pyarrow"]
+SHOWN = {"interval": Shown.RANGE, "mean": Shown.MEAN, "mean-and-interval": Shown.BOTH}
+
+
+@dataclass(frozen=True)
+class ReleaseFrame:
+    """A release that was read.
+
+    data: the frame. columns: what the certificate, or else a Parquet file, says about each.
+    certificate: None where there is none.
+    """
+
+    data: Any
+    columns: list[dict[str, Any]]
+    certificate: Certificate | None
+
+
+def read_release(
+    path: str | Path,
+    certificate: str | Path | Certificate | None = None,
+    *,
+    numbers: Numbers = "published",
+    to: Library = "polars",
+    check: bool = True,
+) -> ReleaseFrame:
+    """A released file as a frame, certain to be the one that its certificate names.
+
+    certificate: by default PATH.certificate.json. numbers: published cells as they are; `interval`
+    makes a struct of lo and hi of each published number, `mid` the middle, or the mean where only
+    that is shown, and nothing where a cell shows no number. to: the kind of frame. check: whether
+    the file must have the hash that the certificate states. Raises InputError.
+    """
+    _check_choice("numbers", numbers, ("published", "interval", "mid"))
+    _check_choice("to", to, ("polars", "pandas", "pyarrow"))
+    path = str(path)
+    proof = _certificate(path, certificate)
+    if check:
+        _check_hash(path, proof)
+    said = _said(path, proof)
+    dialect = said.get("dialect") or {}
+    frame = files.read(path, allow_empty=True, reading=_reading(dialect)).frame
+    columns = [dict(column) for column in said.get("columns") or []]
+    if numbers != "published":
+        frame = _with_numbers(frame, columns, dialect, numbers)
+    return ReleaseFrame(_as(frame, to), columns, proof)
+
+
+def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InputError(f"{name} '{value}': is unknown; choose one of {', '.join(known)}")
+
+
+def _certificate(path: str, given: str | Path | Certificate | None) -> Certificate | None:
+    if isinstance(given, Certificate):
+        return given
+    if given is None:
+        beside = certificate_path(path)
+        return Certificate.load(beside) if Path(beside).exists() else None
+    return Certificate.load(given)
+
+
+def _check_hash(path: str, certificate: Certificate | None) -> None:
+    if certificate is None:
+        raise InputError(
+            f"release '{path}': has no certificate beside it; fetch that too, or say check=False"
+        )
+    stated = (certificate.get("output") or {}).get("sha256")
+    if stated != _digest(path):
+        raise InputError(
+            f"release '{path}': is not the file that its certificate names; fetch both again"
+        )
+
+
+def _digest(path: str) -> str:
+    try:
+        return files.table_sha256(path)
+    except OSError as failed:
+        raise InputError(
+            f"release '{path}': can't be read ({failed.strerror}); check its name and permissions"
+        ) from None
+
+
+def _said(path: str, certificate: Certificate | None) -> Mapping[str, Any]:
+    """The columns and the dialect, by the certificate or by the file itself."""
+    if certificate is not None and certificate.get("columns"):
+        published = [c for c in certificate["columns"] if c["technique"] != "removed"]
+        return {"columns": published, "dialect": (certificate["output"] or {}).get("dialect")}
+    if files.format_of(path) != ".parquet" or not Path(path).is_file():
+        return {}
+    try:
+        said = json.loads(pl.read_parquet_metadata(path).get("shoal", "{}"))
+    except (ValueError, pl.exceptions.PolarsError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _reading(dialect: Mapping[str, Any]) -> Reading:
+    encoding, delimiter = dialect.get("encoding"), dialect.get("delimiter")
+    is_known = isinstance(encoding, str) and codec_of(encoding) is not None
+    return Reading(encoding if is_known else None, delimiter)
+
+
+def _with_numbers(
+    frame: pl.DataFrame, columns: list[dict[str, Any]], dialect: Mapping[str, Any], numbers: Numbers
+) -> pl.DataFrame:
+    notation = Notation(dialect.get("decimal") or ".")
+    render = Render(dialect.get("intervals") or "[{lo}, {hi}]", dialect.get("mark") or "*")
+    for column in columns:
+        name = column["name"]
+        if column.get("type") != "number" or name not in frame.columns:
+            continue
+        cells = _plain(frame[name], notation, render)
+        if column["technique"] in SHOWN:
+            shown = SHOWN[column["technique"]]
+            cells = _of_cells(cells, shown, render, _AS[numbers])
+        elif cells.dtype == pl.String:
+            cells = cells.cast(pl.Float64, strict=False)
+        frame = frame.with_columns(cells.alias(name))
+    return frame
+
+
+def _plain(cells: pl.Series, notation: Notation, render: Render) -> pl.Series:
+    """Text with decimal points; columns of numbers as they are."""
+    if cells.dtype != pl.String or notation.has_plain_numbers:
+        return cells
+    published = PublishedNumbers.of(notation, render)
+    return map_cells(cells, lambda cell: published.translated(cell, notation.plain))[0]
+
+
+def _of_cells(
+    cells: pl.Series,
+    shown: Shown,
+    render: Render,
+    values: Callable[[PublishedColumn], pl.Series],
+) -> pl.Series:
+    """What every cell shows, found once for each distinct one."""
+    attribute = Attribute(cells.name, Role.QUASI, Kind.NUMBER, shown=shown)
+    column = encode_text(cells)
+    published = read_column(attribute, column, Schema((), render=render))
+    return values(published).gather(column.codes)
+
+
+def _intervals(column: PublishedColumn) -> pl.Series:
+    hides = column.observed_bounds is not None  # a mean alone hides its interval
+    ends = {
+        name: pl.Series([None] * len(end) if hides else _finite(end), dtype=pl.Float64)
+        for name, end in (("lo", column.lo), ("hi", column.hi))
+    }
+    return pl.DataFrame(ends).to_struct("")
+
+
+def _middles(column: PublishedColumn) -> pl.Series:
+    with np.errstate(invalid="ignore"):
+        return pl.Series(_finite((column.lo + column.hi) / 2), dtype=pl.Float64)
+
+
+_AS: dict[str, Callable[[PublishedColumn], pl.Series]] = {"interval": _intervals, "mid": _middles}
+
+
+def _finite(numbers: np.ndarray) -> list[float | None]:
+    return [number if np.isfinite(number) else None for number in numbers.tolist()]
+
+
+def _as(frame: pl.DataFrame, to: Library) -> Any:
+    try:
+        if to == "pandas":
+            return frame.to_pandas()
+        return frame.to_arrow() if to == "pyarrow" else frame
+    except ImportError:
+        raise InputError(
+            f"to='{to}': needs pandas and pyarrow; install them, or take to='polars'"
+        ) from None
