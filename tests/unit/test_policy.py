@@ -10,6 +10,7 @@ import yaml
 
 import shoal
 from shoal.data.table import Table
+from shoal.data.warnings import ReleaseWarning
 from shoal.jobs.advise.propose import propose
 from shoal.policy.loading import json_schema
 from shoal.policy.policy import Policy
