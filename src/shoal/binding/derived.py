@@ -18,17 +18,18 @@ from shoal.policy.policy import Policy
 
 @dataclass(frozen=True)
 class Derived:
-    """One such column: its name, what it is of, and which of `PARTS`."""
+    """One such column: its name, what it is of, and which of `PARTS`. kind: number or date."""
 
     name: str
     source: str
     part: str
+    kind: str
 
 
 def derived_columns(policy: Policy) -> list[Derived]:
     """All that the policy asks for, in the order in which they are written."""
     return [
-        Derived(f"{name}_{part}", name, part)
+        Derived(f"{name}_{part}", name, part, "date" if is_date(declared) else "number")
         for name, declared in policy.model.attributes.items()
         for part in PARTS
         if part in policy.model.write.numbers and _has(declared, part)

@@ -41,6 +41,14 @@ def publish(
         ),
     ] = False,
     require_together: options.RequireTogether = False,
+    metadata: Annotated[
+        str | None,
+        typer.Option(
+            "--metadata",
+            metavar="KIND,...",
+            help="Describes the release: datapackage, csvw, croissant, spdx, openlineage.",
+        ),
+    ] = None,
     sign: Sign = None,
     as_json: options.Json = False,
     report: options.Report = None,
@@ -51,16 +59,25 @@ def publish(
     """
     from shoal.connectors.outputs import certificate_path
     from shoal.jobs.publish.publish import publish_file
+    from shoal.reports.metadata.write import (
+        check_kinds,
+        kinds_of,
+        metadata_path,
+        write_metadata,
+    )
 
     if output == "-" and as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")
     if output == "-" and sign is not None:
         raise InputError("--sign and -o -: there is no certificate file; write the release to one")
+    kinds = kinds_of(metadata)
+    check_kinds(kinds, output)
     signer = opened(sign)
     asked = overrides.policy(policy)
     others = [input_path, output, certificate_path(output), str(policy), *asked.files]
     options.check_outputs(report=report, inputs=[*others, plan])
     options.check_outputs(plan, inputs=others)
+    options.check_outputs(*(metadata_path(output, kind) for kind in kinds), inputs=[*others, plan])
     with shown(quiet) as progress:
         outcome = publish_file(
             input_path,
@@ -72,6 +89,7 @@ def publish(
             progress=progress,
         )
         signed = [] if signer is None else [signer.sign(certificate_path(output))]
+        described = write_metadata(outcome.certificate, output, kinds)
         if report is not None:
             from shoal.reports.release import write_report
 
@@ -83,7 +101,7 @@ def publish(
     elif not quiet and output != "-":
         saved = [plan] if plan and outcome.draft.plan is not None else []
         drawn = [str(report)] if report else []
-        written = [output, certificate_path(output), *signed, *saved, *drawn]
+        written = [output, certificate_path(output), *signed, *saved, *described, *drawn]
         typer.echo(
             summary(outcome.certificate, f"{', '.join(written[:-1])} and {written[-1]}"), err=True
         )

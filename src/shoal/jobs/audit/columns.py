@@ -62,7 +62,7 @@ def _derived(column: dict[str, Any], policy: Policy) -> list[dict[str, Any]]:
         | {
             "name": derived.name,
             "role": DERIVED,
-            "type": column["type"],
+            "type": derived.kind,
             "technique": DERIVED,
             "derived_from": derived.source,
         }

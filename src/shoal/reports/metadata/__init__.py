@@ -1,0 +1,1 @@
+"""A release described for catalogues and pipelines: one description, written in five forms."""

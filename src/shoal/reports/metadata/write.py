@@ -1,0 +1,59 @@
+"""The metadata beside a release: OUT.KIND.json, and OUT-metadata.json for CSV on the Web."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from shoal.connectors.files import atomic_write
+from shoal.data.certificate import Certificate
+from shoal.errors import InputError
+from shoal.reports.metadata import croissant, csvw, datapackage, openlineage, spdx
+from shoal.reports.metadata.description import Description, describe
+
+FORMS: dict[str, Callable[[Description], dict[str, Any]]] = {
+    "datapackage": datapackage.content,
+    "csvw": csvw.content,
+    "croissant": croissant.content,
+    "spdx": spdx.content,
+    "openlineage": openlineage.content,
+}
+
+
+def kinds_of(text: str | None) -> list[str]:
+    """The kinds in a list that commas part; raises InputError with every one that is unknown."""
+    kinds = [kind.strip() for kind in (text or "").split(",") if kind.strip()]
+    findings = [
+        f"--metadata '{kind}': is unknown; choose some of {', '.join(FORMS)}"
+        for kind in kinds
+        if kind not in FORMS
+    ]
+    if findings:
+        raise InputError.from_findings(findings)
+    return list(dict.fromkeys(kinds))
+
+
+def check_kinds(kinds: Sequence[str], output_path: str) -> None:
+    """Raises InputError, before any work is done, where a release can't be described so."""
+    if kinds and output_path == "-":
+        raise InputError("--metadata and -o -: there is no file to describe; write to one")
+    if "csvw" in kinds:
+        csvw.check_format(output_path)
+
+
+def metadata_path(output_path: str, kind: str) -> str:
+    """Where the metadata of a kind goes."""
+    return f"{output_path}-metadata.json" if kind == "csvw" else f"{output_path}.{kind}.json"
+
+
+def write_metadata(certificate: Certificate, output_path: str, kinds: Sequence[str]) -> list[str]:
+    """Writes the metadata of these kinds, each whole; their paths."""
+    if not kinds:
+        return []
+    release = describe(certificate, output_path)
+    contents = {metadata_path(output_path, kind): FORMS[kind](release) for kind in kinds}
+    for path, content in contents.items():
+        with atomic_write(path) as draft:
+            draft.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    return list(contents)

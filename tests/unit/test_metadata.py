@@ -1,0 +1,154 @@
+"""Metadata in five forms: each fits its schema, says what the release is, and tells no value.
+
+The schemas hold what the specifications require of the parts that we write.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import jsonschema
+import polars as pl
+import pytest
+import yaml
+
+from shoal.reports.metadata.write import FORMS, metadata_path
+
+SCHEMAS = Path(__file__).parent / "schemas"
+ALL = ",".join(FORMS)
+POLICY = {
+    "version": 1,
+    "attributes": {
+        "name": {"role": "identifier"},
+        "age-years": {"role": "quasi", "type": "number", "domain": [0, 120], "round": 5},
+        "born": {"role": "quasi", "hierarchy": {"dates": ["day", "month", "year"]}},
+        "pay": {"role": "sensitive", "type": "number"},
+        "note": {"role": "plain"},
+    },
+    "promises": [{"model": "k-anonymity", "k": 2}],
+    "read": {"decimal": ",", "dates": "%d.%m.%Y"},
+    "write": {"numbers": ["lo", "hi"]},
+}
+ROWS = {
+    "name": ["Ann", "Bob", "Cleo", "Dan"],
+    "age-years": ["21", "29", "51", "58"],
+    "born": ["01.02.2024", "02.02.2024", "05.03.2024", "06.03.2024"],
+    "pay": ["41,5", "7", "8", "9"],
+    "note": ["x", "x", "y", "y"],
+}
+SECRET = ("Ann", "Cleo", "29", "58", "41,5", "41.5", "01.02.2024")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    pl.DataFrame(ROWS).write_csv(tmp_path / "in put.csv", separator=";")
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(POLICY))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def published(shoal, output: str = "out.csv", kinds: str = ALL) -> dict[str, dict]:
+    more = ("-p", "policy.yaml", "-o", output, "--metadata", kinds)
+    result = shoal("publish", "in put.csv", *more)
+    assert result.status == 0, result.err
+    return {
+        kind: json.loads(Path(metadata_path(output, kind)).read_text("utf-8"))
+        for kind in kinds.split(",")
+    }
+
+
+@pytest.mark.parametrize("output", ["out.csv", "öffent lich.tsv"])
+def test_every_form_fits_its_schema(folder, shoal, output):
+    for kind, content in published(shoal, output).items():
+        schema = json.loads((SCHEMAS / f"{kind}.json").read_text())
+        jsonschema.Draft202012Validator.check_schema(schema)
+        jsonschema.Draft202012Validator(schema).validate(content)
+
+
+@pytest.mark.parametrize("output", ["out.parquet", "out.jsonl", "out.csv.gz"])
+def test_other_formats_are_described_too(folder, shoal, output):
+    kinds = ",".join(kind for kind in FORMS if kind != "csvw")
+    for kind, content in published(shoal, output, kinds).items():
+        schema = json.loads((SCHEMAS / f"{kind}.json").read_text())
+        jsonschema.Draft202012Validator(schema).validate(content)
+
+
+def test_the_schemas_refuse_what_lacks_something(folder, shoal):
+    for kind, content in published(shoal).items():
+        schema = json.loads((SCHEMAS / f"{kind}.json").read_text())
+        for key in schema["required"]:
+            less = {name: value for name, value in content.items() if name != key}
+            with pytest.raises(jsonschema.ValidationError):
+                jsonschema.Draft202012Validator(schema).validate(less)
+
+
+def test_all_name_the_same_file_and_columns(folder, shoal):
+    found = published(shoal)
+    digest = hashlib.sha256((folder / "out.csv").read_bytes()).hexdigest()
+    names = (folder / "out.csv").read_text("utf-8").splitlines()[0].split(";")
+    assert "age-years_lo" in names
+    resource = found["datapackage"]["resources"][0]
+    assert resource["hash"] == f"sha256:{digest}"
+    assert resource["bytes"] == (folder / "out.csv").stat().st_size
+    assert resource["dialect"] == {"delimiter": ";", "lineTerminator": "\n"}
+    assert [field["name"] for field in resource["schema"]["fields"]] == names
+    assert [c["titles"] for c in found["csvw"]["tableSchema"]["columns"]] == names
+    croissant = found["croissant"]
+    assert croissant["distribution"][0]["sha256"] == digest
+    assert [field["name"] for field in croissant["recordSet"][0]["field"]] == names
+    package = next(e for e in found["spdx"]["@graph"] if e["type"] == "dataset_DatasetPackage")
+    assert package["verifyUsing"][0]["hashValue"] == digest
+    assert "dataset_confidentialityLevel" not in package
+    output = found["openlineage"]["outputs"][0]
+    assert list(output["facets"]["columnLineage"]["fields"]) == names
+
+
+def test_columns_have_the_types_of_their_cells(folder, shoal):
+    found = published(shoal)
+    fields = {f["name"]: f for f in found["datapackage"]["resources"][0]["schema"]["fields"]}
+    assert fields["age-years"]["type"] == "string"
+    assert "ends at multiples of 5" in fields["age-years"]["description"]
+    assert (fields["pay"]["type"], fields["pay"]["decimalChar"]) == ("number", ",")
+    assert (fields["born_lo"]["type"], fields["born_lo"]["format"]) == ("date", "%d.%m.%Y")
+    assert fields["age-years_hi"]["shoal"]["derived_from"] == "age-years"
+    columns = {c["titles"]: c for c in found["csvw"]["tableSchema"]["columns"]}
+    assert columns["age-years"]["name"] == "age%2Dyears"
+    assert columns["pay"]["datatype"] == {"base": "number", "format": {"decimalChar": ","}}
+    assert columns["born_lo"]["datatype"] == {"base": "date", "format": "dd.MM.yyyy"}
+
+
+def test_lineage_says_what_was_masked(folder, shoal):
+    lineage = published(shoal)["openlineage"]["outputs"][0]["facets"]["columnLineage"]["fields"]
+    (masked,) = lineage["age-years_lo"]["inputFields"]
+    assert masked["field"] == "age-years"
+    assert masked["transformations"][0]["subtype"] == "TRANSFORMATION"
+    assert masked["transformations"][0]["masking"] is True
+    (plain,) = lineage["pay"]["inputFields"]
+    assert plain["transformations"][0]["subtype"] == "IDENTITY"
+    assert plain["transformations"][0]["masking"] is False
+
+
+def test_no_value_of_the_original_and_no_name_of_it_is_told(folder, shoal):
+    for content in published(shoal).values():
+        text = json.dumps(content, ensure_ascii=False)
+        assert not [value for value in SECRET if f'"{value}"' in text or f" {value} " in text]
+        assert "in put" not in text
+        assert "120" not in text  # the domain
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (("-o", "out.csv", "--metadata", "dcat,rdf"), "--metadata 'dcat': is unknown"),
+        (("-o", "-", "--metadata", "spdx"), "--metadata and -o -"),
+        (("-o", "out.parquet", "--metadata", "csvw"), "--metadata csvw: describes plain"),
+    ],
+)
+def test_what_cannot_be_described_is_refused_before_any_work(folder, shoal, more, says):
+    before = sorted(folder.iterdir())
+    result = shoal("publish", "in put.csv", "-p", "policy.yaml", *more)
+    assert result.status == 2
+    assert says in result.err
+    assert sorted(folder.iterdir()) == before
