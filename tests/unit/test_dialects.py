@@ -373,3 +373,120 @@ def test_days_in_a_form(form, text, iso):
 
 def test_a_month_stays_iso():
     assert Notation(dates="%d.%m.%Y").own_day("2024-02") == "2024-02"
+
+
+# Other verbs
+
+
+def test_init_reads_as_it_is_told_and_says_so_in_the_policy(hospital, shoal):
+    more = ("--read", "encoding=cp1252", "--read", "decimal=,", "--read", "thousands=.")
+    result = shoal("policy", "init", "in.csv", *more, "--read", "dates=%d.%m.%Y", "--k", "2")
+    assert result.status == 0, result.err
+    proposed = yaml.safe_load(result.out)
+    assert proposed["read"] == POLICY["read"]
+    assert proposed["attributes"]["größe"]["type"] == "number"
+    assert proposed["attributes"]["größe"]["domain"] == [12.5, 1300]
+    assert "dates" in proposed["attributes"]["datum"]["hierarchy"]
+    (hospital / "draft.yaml").write_text(result.out, encoding="utf-8")
+    assert shoal("policy", "check", "draft.yaml", "in.csv").status == 0
+    assert shoal("publish", "in.csv", "-p", "draft.yaml", "-o", "out.csv").status == 0
+
+
+def test_check_and_compare_read_as_they_are_told(hospital, shoal):
+    policy = {key: value for key, value in POLICY.items() if key != "read"}
+    (hospital / "policy.yaml").write_text(yaml.safe_dump(policy))
+    options = [("--read", f"{key}={value}") for key, value in POLICY["read"].items()]
+    more = [part for option in options for part in option]
+    assert shoal("policy", "check", "policy.yaml", "in.csv").status == 2
+    assert shoal("policy", "check", "policy.yaml", "in.csv", *more).status == 0
+    compared = ("compare", "in.csv", "-p", "policy.yaml", "--methods", "mondrian", "--ks", "2")
+    assert shoal(*compared, *more, "-q").status == 0
+
+
+def test_a_ledger_takes_increments_of_any_dialect_and_writes_its_own(hospital, shoal):
+    attributes = POLICY["attributes"] | {
+        "datum": {"role": "drop"},
+        "person": {"role": "subject"},
+    }
+    policy = POLICY | {"attributes": attributes, "method": {"name": "crp"}}
+    (hospital / "policy.yaml").write_text(yaml.safe_dump(policy))
+    lines = export().decode("cp1252").splitlines()
+    numbered = [lines[0] + ";person", *(f"{line};{i}" for i, line in enumerate(lines[1:]))]
+    (hospital / "one.csv").write_bytes("\n".join(numbered).encode("cp1252"))
+    result = shoal("republish", "one.csv", "-p", "policy.yaml", "--ledger", "ledger")
+    assert result.status == 0, result.err
+    text = (hospital / "ledger" / "0001" / "data.csv").read_text("utf-8")
+    assert '"[12.5, 13.7]",grün' in text
+    again = [f"{line[:-1]}{i + 10}" for i, line in enumerate(numbered[1:])]
+    (hospital / "two.csv").write_text("\n".join([numbered[0], *again]), encoding="utf-8")
+    more = ("--read", "encoding=utf-8")
+    result = shoal("republish", "two.csv", "-p", "policy.yaml", "--ledger", "ledger", *more)
+    assert result.status == 0, result.err
+    assert shoal("audit", "--ledger", "ledger").status == 0
+    more = ("--write", "delimiter=;")
+    result = shoal("republish", "two.csv", "-p", "policy.yaml", "--ledger", "ledger", *more)
+    assert "policy, write: 'republish' can't follow 'delimiter'" in result.err
+
+
+def test_the_certificate_says_how_the_release_is_written(hospital, shoal):
+    published(hospital, shoal)
+    certificate = json.loads((hospital / "out.csv.certificate.json").read_text())
+    assert certificate["output"]["dialect"] == {
+        "delimiter": ";",
+        "encoding": "cp1252",
+        "newline": "\r\n",
+        "bom": False,
+        "decimal": ",",
+        "dates": "%d.%m.%Y",
+        "intervals": "[{lo}, {hi}]",
+        "mark": "*",
+    }
+    result = shoal("verify", "out.csv")
+    assert result.status == 0, result.out
+    result = shoal("verify", "out.csv", "-p", "policy.yaml", "--original", "in.csv")
+    assert "FAIL" not in result.out
+    assert "ok   measured again" in result.out
+
+
+# Formulas
+
+
+FORMULAS = ["=1+0", "-5", "'=1", "@x"]
+
+
+def with_notes(hospital: Path, formulas: str) -> None:
+    """The export with a column of notes, and a policy that says what becomes of formulas."""
+    frame = pl.DataFrame(ROWS, schema=["größe", "datum", "farbe"], orient="row")
+    notes = frame.with_columns(note=pl.Series(FORMULAS))
+    files.write(notes, hospital / "in.csv", ".csv", dialect=Dialect(";", "cp1252"))
+    attributes = POLICY["attributes"] | {"note": {"role": "plain"}}
+    policy = POLICY | {"attributes": attributes, "write": {"formulas": formulas}}
+    (hospital / "policy.yaml").write_text(yaml.safe_dump(policy))
+
+
+def test_formulas_are_escaped_one_to_one_and_audited_as_they_were(hospital, shoal):
+    with_notes(hospital, "escape")
+    text = published(hospital, shoal).decode("cp1252")
+    assert [row[3] for row in rows_of(text)[1:]] == ["'=1+0", "-5", "''=1", "'@x"]
+    for command in ("audit", "verify"):
+        result = shoal(command, "out.csv", "-p", "policy.yaml", "--original", "in.csv")
+        assert result.status == 0, result.err + result.out
+    assert "formula" not in result.err
+    (hospital / "out.csv").write_bytes(text.replace("''=1", "'=1").encode("cp1252"))
+    result = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "in.csv")
+    assert result.status == 1
+
+
+def test_formulas_are_refused_where_the_policy_says_so(hospital, shoal):
+    with_notes(hospital, "refuse")
+    refused(shoal, "column 'note': 2 cells read as spreadsheet formulas; see 'write: formulas'")
+    result = shoal("publish", "in.csv", "-p", "policy.yaml", "-o", "out.jsonl")
+    assert result.status == 0, result.err
+
+
+def test_formulas_are_warned_of_otherwise(hospital, shoal):
+    with_notes(hospital, "keep")
+    text = published(hospital, shoal).decode("cp1252")
+    assert [row[3] for row in rows_of(text)[1:]] == FORMULAS
+    certificate = json.loads((hospital / "out.csv.certificate.json").read_text())
+    assert "formula-cells" in [warning["code"] for warning in certificate["warnings"]]

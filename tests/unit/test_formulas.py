@@ -72,4 +72,6 @@ def test_publish_tells_of_delimited_text_alone(tmp_path, capsys):
         certificate = json.loads((tmp_path / f"{name}.certificate.json").read_text())
         assert [warning["code"] for warning in certificate["warnings"]] == codes
         told = capsys.readouterr().err
-        assert ("column 'note': 2 cells read as formulas in a spreadsheet" in told) == bool(codes)
+        assert (
+            "column 'note': 2 cells read as spreadsheet formulas; see 'write: formulas'" in told
+        ) == bool(codes)

@@ -13,6 +13,7 @@ from shoal.binding.derived import derived_columns, with_derived, without_derived
 from shoal.binding.types import typed
 from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED, Dialect, codec_of, default_dialect
+from shoal.data.formulas import escaped, formula_sentences, unescaped
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.interchange import reading_of
@@ -69,9 +70,10 @@ def read_released(path: str, policy: Policy, *, allow_empty: bool = False) -> Re
 
 
 def read_as_written(path: str, policy: Policy, *, allow_empty: bool = False) -> files.SourceFile:
-    """A release as it stands in its file."""
+    """A release as it stands in its file, without the escapes of formulas."""
     reading = reading_of(policy.model.read, policy.model.write)
-    return files.read(path, _categorical(policy), allow_empty=allow_empty, reading=reading)
+    source = files.read(path, _categorical(policy), allow_empty=allow_empty, reading=reading)
+    return _unescaped(source, policy, files.format_of(path))
 
 
 def read_written(path: Path, kind: str, policy: Policy, dialect: Dialect) -> ReleasedFile:
@@ -81,12 +83,29 @@ def read_written(path: Path, kind: str, policy: Policy, dialect: Dialect) -> Rel
         encoding=dialect.encoding,
         delimiter=dialect.delimiter,
     )
-    return _released(files.read_as(path, kind, _categorical(policy), reading), policy)
+    source = files.read_as(path, kind, _categorical(policy), reading)
+    return _released(_unescaped(source, policy, kind), policy)
 
 
 def _released(source: files.SourceFile, policy: Policy) -> ReleasedFile:
     frame, contradicted = published_frame(source.frame, policy)
     return ReleasedFile(frame, source.sha256, source.frame.columns, contradicted, source.dialect)
+
+
+def _unescaped(source: files.SourceFile, policy: Policy, kind: str) -> files.SourceFile:
+    """What was written, where the policy has formulas escaped."""
+    escapes = policy.model.write.formulas == "escape" and kind in DELIMITED
+    return replace(source, frame=unescaped(source.frame)) if escapes else source
+
+
+def _without_formulas(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Delimited text as the policy wants its formulas; raises InputError where it refuses them."""
+    wanted = policy.model.write.formulas
+    if wanted == "refuse":
+        findings = list(formula_sentences(frame))
+        if findings:
+            raise InputError.from_findings(findings)
+    return escaped(frame) if wanted == "escape" else frame
 
 
 def published_frame(frame: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, int | None]:
@@ -112,6 +131,8 @@ def written_frame(frame: pl.DataFrame, policy: Policy, kind: str | None) -> pl.D
     types = policy.model.write.types or ("typed" if kind in files.TYPED else "text")
     if types == "typed":
         frame = typed(frame, policy)
+    if kind in DELIMITED:
+        frame = _without_formulas(frame, policy)
     return notation.written(frame, policy, _sources(policy))
 
 

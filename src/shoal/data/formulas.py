@@ -80,5 +80,9 @@ def _count(series: pl.Series) -> int:
 def formula_sentences(frame: pl.DataFrame) -> Iterator[str]:
     """What to tell the publisher of delimited text, a sentence for each column."""
     for name, count in formula_cells(frame).items():
-        cells = "1 cell reads as a formula" if count == 1 else f"{count} cells read as formulas"
-        yield f"column '{name}': {cells} in a spreadsheet; open the file as text there"
+        cells = (
+            "1 cell reads as a spreadsheet formula"
+            if count == 1
+            else f"{count} cells read as spreadsheet formulas"
+        )
+        yield f"column '{name}': {cells}; see 'write: formulas'"

@@ -85,6 +85,9 @@ class WriteOptions(_Options):
     """How the release is written; what is absent is as in the input."""
 
     newline: str | None = Field(None, description="How lines end: \\n or \\r\\n.")
+    formulas: Literal["keep", "escape", "refuse"] = Field(
+        "keep", description="What becomes of cells that a spreadsheet would take for formulas."
+    )
     numbers: list[Literal["lo", "hi", "mid", "mean"]] = Field(
         [], description="Columns to add behind each number: its ends, their middle, its mean."
     )

@@ -156,7 +156,7 @@ def publish_file(
                     policy.notation.written,
                 ),
             )
-            .warned(*assumed, *_formulas(draft, kind))
+            .warned(*assumed, *_formulas(draft, policy, kind))
         )
         require_kept(certificate, WITHHELD)
         if require_together:
@@ -175,9 +175,9 @@ def _people_assumed(table: Table, policy: Policy) -> list[ReleaseWarning]:
     return [ReleaseWarning(PEOPLE_ASSUMED, str(evidence)) for evidence in person_numbers(table)]
 
 
-def _formulas(draft: RecodedDraft, kind: str) -> list[ReleaseWarning]:
+def _formulas(draft: RecodedDraft, policy: Policy, kind: str) -> list[ReleaseWarning]:
     """A warning for each column of delimited text that a spreadsheet would compute."""
-    if kind not in DELIMITED:
+    if kind not in DELIMITED or policy.model.write.formulas != "keep":
         return []
     return [ReleaseWarning(FORMULA_CELLS, told) for told in formula_sentences(draft.frame)]
 
