@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from shoal.data.attack_scene import AttackScene
 from shoal.data.classes import Classes, Population, SensitiveColumn
 from shoal.data.closeness import Closeness
 from shoal.data.cut import Cut
@@ -36,6 +37,7 @@ from shoal.privacy.promise import Promise
 from shoal.privacy.value_counts import ValueCounts, sensitive_column, value_counts
 from shoal.protocols import (
     AnonymityRequirement,
+    Attack,
     HierarchyMaker,
     Metric,
     Partitioner,
@@ -76,6 +78,8 @@ __all__ = [
     "SUPPRESS",
     "AnonymityRequirement",
     "Arrivals",
+    "Attack",
+    "AttackScene",
     "Classes",
     "Closeness",
     "Cut",

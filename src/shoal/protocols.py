@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 import polars as pl
 
+from shoal.data.attack_scene import AttackScene
 from shoal.data.classes import Classes, Population, SensitiveColumn
 from shoal.data.closeness import Closeness
 from shoal.data.cut import Cut
@@ -430,6 +431,28 @@ class Metric(Protocol):
 
     def score(self, release: Release) -> float | None:
         """The measure on a published table; None where it does not apply."""
+
+
+class Attack(Protocol):
+    """One way to learn about people from a release, tried by its owner, who has the original."""
+
+    name: ClassVar[str]
+    number: ClassVar[int]
+    """Its own stream of random numbers; plug-ins take one from 100 on."""
+
+    threat: ClassVar[str]
+    """What the attacker knows and wants, in a sentence."""
+
+    source: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]]
+    """What it can't be run without: `alignment` of records and people, an `earlier` release, or a
+    `population`.
+    """
+
+    def run(self, scene: AttackScene) -> dict[str, Any]:
+        """What was measured, as JSON: shares with their intervals, null where it can't be, with
+        `why`. Names attributes, never a value, a class or a row.
+        """
 
 
 class HierarchyMaker(Protocol):

@@ -71,9 +71,14 @@ class Certificate(Mapping[str, Any]):
 
     @property
     def holds(self) -> bool:
-        """Whether every promise holds and, where that was checked, every cell is true."""
-        return all(promise["holds"] for promise in self["promises"]) and all(
-            count == 0 for count in self._content.get("faults", {}).values()
+        """Whether every promise holds and, where that was checked, every cell is true and no attack
+        found more than is accepted.
+        """
+        attacks = self._content.get("attacks", {})
+        return (
+            all(promise["holds"] for promise in self["promises"])
+            and all(count == 0 for count in self._content.get("faults", {}).values())
+            and all(row["holds"] is not False for row in attacks.get("accept", []))
         )
 
     @property

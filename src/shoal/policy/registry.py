@@ -1,12 +1,12 @@
-"""Every method, promise, metric and hierarchy maker, found by looking.
+"""Every method, promise, metric, attack and hierarchy maker, found by looking.
 
 A module in `shoal.algorithms.<room>` whose public dataclass names itself (`name`) and says what it
-does is a method: nothing has to be listed anywhere. So it is with promises (`model`), metrics
-(`name`) and hierarchy makers (`kind`) in their rooms.
+does is a method: nothing has to be listed anywhere. So it is with promises (`model`), metrics and
+attacks (`name`) and hierarchy makers (`kind`) in their rooms.
 
-Plug-ins arrive by the entry points `shoal.algorithms`, `shoal.privacy`, `shoal.metrics` and
-`shoal.hierarchies`. One that can't be loaded, lacks a part or takes a name that is taken is refused
-in one line that names the package it came with.
+Plug-ins arrive by the entry points `shoal.algorithms`, `shoal.privacy`, `shoal.metrics`,
+`shoal.attacks` and `shoal.hierarchies`. One that can't be loaded, lacks a part or takes a name that
+is taken is refused in one line that names the package it came with.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from typing import Any, cast
 from shoal.errors import InputError, ShoalError
 from shoal.policy.parameters import Parameter, parameters_of, suggestion
 from shoal.protocols import (
+    Attack,
     FusionMethod,
     HierarchyMaker,
     Metric,
@@ -96,6 +97,13 @@ def models() -> dict[str, type[PrivacyModel]]:
 def metrics() -> dict[str, type[Metric]]:
     """Every measure of utility or risk by name."""
     return _all_of("shoal.utility", "name", Metric, group="shoal.metrics")
+
+
+@cache
+def attacks() -> dict[str, type[Attack]]:
+    """Every attack by name, in the order of their numbers."""
+    found = cast("dict[str, type[Attack]]", _all_of("shoal.attacks", "name", Attack))
+    return dict(sorted(found.items(), key=lambda item: (item[1].number, item[0])))
 
 
 @cache

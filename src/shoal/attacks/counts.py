@@ -1,0 +1,71 @@
+"""How many people of each class have each sensitive value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.data.attack_scene import ShownRelease
+
+
+@dataclass(frozen=True)
+class ClassValues:
+    """The values that occur in each class, sorted by class, then value.
+
+    classes, values, counts: (k,), so many people of the class have the value. people: (classes,)
+    everybody of each class. totals: (values,) people who have the value, class by class.
+    """
+
+    classes: np.ndarray
+    values: np.ndarray
+    counts: np.ndarray
+    people: np.ndarray
+    totals: np.ndarray
+
+    @property
+    def everybody(self) -> int:
+        """People in classes; who is in two of them counts in both."""
+        return int(self.people.sum())
+
+    @property
+    def starts(self) -> np.ndarray:
+        """(classes + 1,) where the entries of each class begin."""
+        return np.searchsorted(self.classes, np.arange(len(self.people) + 1))
+
+    def greatest(self) -> np.ndarray:
+        """(classes,) people of the most frequent value of each class."""
+        most = np.zeros(len(self.people), dtype=np.int64)
+        np.maximum.at(most, self.classes, self.counts)
+        return most
+
+    def distinct(self) -> np.ndarray:
+        """(classes,) how many values occur in each class."""
+        return np.bincount(self.classes, minlength=len(self.people))
+
+
+def class_values(release: ShownRelease, attribute: str) -> ClassValues:
+    """The counts of one sensitive attribute, in people."""
+    column = release.sensitive[attribute]
+    codes, values = column.codes.astype(np.int64), max(column.values, 1)
+    kept = release.labels >= 0
+    keys = release.labels[kept].astype(np.int64) * values + codes[kept]
+    keys, counts = _people_of(keys, None if release.subjects is None else release.subjects[kept])
+    classes, value = keys // values, keys % values
+    totals = np.bincount(value, weights=counts, minlength=values).astype(np.int64)
+    return ClassValues(classes, value, counts, release.boxes.people, totals)
+
+
+def people_with(keys: np.ndarray, persons: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct keys, ascending, and how many different people have each; persons: None for rows."""
+    return _people_of(keys, persons)
+
+
+def _people_of(keys: np.ndarray, persons: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    if persons is not None:
+        order = np.lexsort((persons, keys))
+        keys, persons = keys[order], persons[order]
+        first = np.ones(len(keys), dtype=bool)
+        first[1:] = (keys[1:] != keys[:-1]) | (persons[1:] != persons[:-1])
+        keys = keys[first]
+    return np.unique(keys, return_counts=True)

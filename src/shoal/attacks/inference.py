@@ -1,0 +1,179 @@
+"""Inference: guess a person's sensitive value from all of their quasi-identifiers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.attacks.counts import ClassValues, class_values
+from shoal.attacks.intervals import Share, counted, newcombe, over, scaled, shifted, wilson
+from shoal.attacks.samples import Groups, groups
+from shoal.attacks.scores import ATTACKERS, SURE, Attackers, Guesses, Near, near_values
+from shoal.data.attack_scene import AttackScene
+from shoal.protocols import Attack
+
+MOST_SCORES = 1 << 26  # cells times values that marginals may take
+
+
+@dataclass(frozen=True)
+class Inference(Attack):
+    """How often a sensitive value is guessed, of people in the release and of people like them who
+    are not.
+    """
+
+    name: ClassVar[str] = "inference"
+    number: ClassVar[int] = 3
+    needs: ClassVar[tuple[str, ...]] = ()
+    threat: ClassVar[str] = (
+        "Knows all quasi-identifiers of a person, and wants a sensitive value of theirs."
+    )
+    source: ClassVar[str] = (
+        "Kifer. Attacks on privacy and deFinetti's theorem. SIGMOD 2009; Giomi and others. A"
+        " unified framework for quantifying privacy risk in synthetic data. PETS 2023."
+    )
+
+    tolerance: float = field(
+        default=0.05,
+        metadata={
+            "help": "how far off a number may be guessed, as a share of its released range",
+            "low": 0.0,
+            "high": 1.0,
+        },
+    )
+
+    def run(self, scene: AttackScene) -> dict[str, Any]:
+        """Every sensitive attribute by name."""
+        people = groups(scene, self.number)
+        return {name: self._attribute(scene, people, name) for name in scene.release.sensitive}
+
+    def _attribute(self, scene: AttackScene, people: list[Groups], name: str) -> dict[str, Any]:
+        counts = class_values(scene.release, name)
+        column = scene.release.sensitive[name]
+        near = near_values(column, counts.totals > 0, self.tolerance)
+        found = _exact(counts, near)
+        if near is not None:
+            found["tolerance"] = near.tolerance
+        if _too_many(counts, scene):
+            why = "so many values that trying each takes too long"
+            return found | {"attackers": None, "gain": None, "why": why}
+        tried = {attacker: _Tried() for attacker in ATTACKERS}
+        for trial, group in zip(scene.trials, people, strict=True):
+            own = counts
+            if trial.release is not scene.release:
+                own = class_values(trial.release, name)
+            _try(tried, Attackers.on(trial.release.boxes, own), group, name, near)
+        baseline = found["baseline"]["share"]
+        attackers = {attacker: t.report(baseline) for attacker, t in tried.items()}
+        best = max(ATTACKERS, key=lambda a: _gain(attackers[a]))
+        return found | {"attackers": attackers, "best": best} | tried[best].summary(baseline)
+
+
+def _gain(found: dict[str, Any]) -> float:
+    gain = found["gain"]["share"]
+    return -np.inf if gain is None else gain
+
+
+def _too_many(counts: ClassValues, scene: AttackScene) -> bool:
+    boxes = scene.release.boxes
+    cells = max((len(np.unique(boxes.lo[:, j])) for j in range(len(boxes.axes))), default=1)
+    return 2 * cells * len(counts.totals) > MOST_SCORES
+
+
+def _exact(counts: ClassValues, near: Near | None) -> dict[str, Any]:
+    """What is counted, not tried: guessing without the release's classes, and with them."""
+    n = counts.everybody
+    totals = counts.totals[None].astype(float)
+    whole = totals if near is None else near.summed(totals)
+    most = counts.greatest() if near is None else _greatest_near(counts, near)
+    sure = most >= SURE * counts.people - 1e-9
+    people = int(counts.people[sure].sum())
+    return {
+        "baseline": counted(float(whole.max()), n),
+        "class": counted(float(most.sum()), n),
+        "certain": counted(people, n),
+        "certain_right": counted(float(most[sure].sum()), people),
+    }
+
+
+def _greatest_near(counts: ClassValues, near: Near) -> np.ndarray:
+    """(classes,) the most people of a class whose values are near one guess.
+
+    A guess can be raised until its window begins at a value that somebody has, and loses nobody; so
+    the greatest guess near each value of the class is tried.
+    """
+    width = len(counts.totals) + 1
+    keys = counts.classes * width + counts.values
+    running = np.concatenate([[0], np.cumsum(counts.counts)])
+    guess = near.stop[counts.values] - 1
+    first = np.searchsorted(keys, counts.classes * width + near.first[guess])
+    stop = np.searchsorted(keys, counts.classes * width + near.stop[guess])
+    most = np.zeros(len(counts.people), dtype=np.int64)
+    np.maximum.at(most, counts.classes, running[stop] - running[first])
+    return most
+
+
+class _Tried:
+    """One attacker's hits over all trials."""
+
+    def __init__(self) -> None:
+        self.members: list[Guesses] = []
+        self.outsiders: list[Guesses] = []
+
+    def report(self, baseline: float) -> dict[str, Any]:
+        """As the certificate states it."""
+        member, control = _total(self.members), _total(self.outsiders)
+        found: dict[str, Any] = {
+            "member": wilson(*member),
+            "control": wilson(*control) if self.outsiders else None,
+            "gain": self._gain(baseline),
+        }
+        groups = {"member": self.members, "control": self.outsiders}
+        found["certain"] = {who: _sure(group) for who, group in groups.items() if group}
+        found["certain_right"] = {who: _right(group) for who, group in groups.items() if group}
+        return found
+
+    def summary(self, baseline: float) -> dict[str, Any]:
+        """The gain, of all that could be gained, and beyond the most frequent value."""
+        control = _total(self.outsiders)
+        share = control[0] / control[1] if self.outsiders and control[1] else baseline
+        gain = self._gain(baseline)
+        return {
+            "gain": gain,
+            "residual": scaled(gain, 1 - share),
+            "over_baseline": over(_total(self.members), baseline),
+        }
+
+    def _gain(self, baseline: float) -> Share:
+        if self.outsiders:
+            return newcombe(_total(self.members), _total(self.outsiders))
+        found = wilson(*_total(self.members))
+        return found if found["share"] is None else shifted(found, baseline)
+
+
+def _try(
+    tried: dict[str, _Tried], attackers: Attackers, people: Groups, name: str, near: Near | None
+) -> None:
+    members = people.members
+    for attacker, guesses in attackers.guesses(members.points, members.values[name], near).items():
+        tried[attacker].members.append(guesses)
+    if people.outsiders is None:
+        return
+    others = people.outsiders
+    for attacker, guesses in attackers.guesses(others.points, others.values[name], near).items():
+        tried[attacker].outsiders.append(guesses)
+
+
+def _total(parts: list[Guesses]) -> tuple[float, int]:
+    return float(sum(part.hits.sum() for part in parts)), sum(len(part.hits) for part in parts)
+
+
+def _sure(parts: list[Guesses]) -> Share:
+    certain = sum(int(part.certain.sum()) for part in parts)
+    return wilson(certain, sum(len(part.hits) for part in parts))
+
+
+def _right(parts: list[Guesses]) -> Share:
+    hits = float(sum(part.hits[part.certain].sum() for part in parts))
+    return wilson(hits, sum(int(part.certain.sum()) for part in parts))

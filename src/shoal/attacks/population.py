@@ -1,0 +1,89 @@
+"""Population: name people of a release by whoever else of the population could be meant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.attacks.fits import people_fitting
+from shoal.attacks.intervals import counted, exact
+from shoal.data.attack_scene import AttackScene, Surroundings
+from shoal.data.boxes import Boxes
+from shoal.protocols import Attack
+
+PANELS = 50  # halvings of the rest of an integral's range towards 1
+SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Population(Attack):
+    """The journalist's and the marketer's risk, with people counted in the population."""
+
+    name: ClassVar[str] = "population"
+    number: ClassVar[int] = 7
+    needs: ClassVar[tuple[str, ...]] = ("population",)
+    threat: ClassVar[str] = (
+        "Has a list of the population, from which the release was drawn, and names whom it can."
+    )
+    source: ClassVar[str] = (
+        "El Emam. Guide to the De-Identification of Personal Health Information, 2013; Benedetti,"
+        " Franconi. Statistical and technological solutions for controlled data dissemination."
+        " 1998."
+    )
+
+    def run(self, scene: AttackScene) -> dict[str, Any]:
+        """Both risks, exact for a table or frequencies, expected for a fraction."""
+        boxes, around = scene.release.boxes, scene.surroundings
+        assert around is not None
+        people = boxes.people
+        n = int(people.sum())
+        found: dict[str, Any] = {"source": around.source, "journalist_max": None, "marketer": None}
+        if not n:
+            return found | {"why": "no class"}
+        found |= {"baseline": {"max": 1 / people.min(), "mean": len(people) / n}}
+        inverse, unmodelled, why = _inverse(boxes, around)
+        if why is not None:
+            return found | {"why": why}
+        found |= {
+            "journalist_max": exact(float(inverse.max())),
+            "marketer": counted(float(people @ inverse), n),
+        }
+        if around.source == "frequencies":
+            found["unmodelled"] = counted(int(people[unmodelled].sum()), n)
+        if around.uniques is not None:
+            found["uniques"] = around.uniques
+        return found
+
+
+def _inverse(boxes: Boxes, around: Surroundings) -> tuple[np.ndarray, np.ndarray, str | None]:
+    """1 / F of every class, classes that nothing is known of, and why it can't be told."""
+    people = boxes.people
+    modelled = np.zeros(len(people), dtype=bool)
+    if around.source == "fraction":
+        assert around.fraction is not None
+        return expected_inverse(people, around.fraction), modelled, None
+    fits = people_fitting(boxes, around)
+    if around.source == "frequencies":
+        return 1 / np.maximum(fits, people), fits <= 0, None
+    if (fits < people - SLACK).any():
+        return fits, modelled, "a class holds more people than fit it: it is not the population"
+    return 1 / fits, modelled, None
+
+
+def expected_inverse(people: np.ndarray, fraction: float) -> np.ndarray:
+    """E(1 / F) for classes of m people, F = m + a negative binomial; (classes,).
+
+    The integral over t in 0..1 of t**(m - 1) (f / (1 - (1 - f) t))**m, by Gauss and Legendre on
+    panels that halve towards 1, where large classes have all their weight.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    ends = np.append(0.5 ** np.arange(PANELS + 1), 0.0)[::-1]
+    middle, half = (ends[1:] + ends[:-1]) / 2, (ends[1:] - ends[:-1]) / 2
+    rest = (middle[:, None] + half[:, None] * nodes).ravel()  # 1 - t
+    weight = (half[:, None] * weights).ravel()
+    base = np.log1p(-rest) + np.log(fraction) - np.log(fraction + (1 - fraction) * rest)
+    sizes, of_class = np.unique(people, return_inverse=True)
+    found = [float(weight @ np.exp(m * base - np.log1p(-rest))) for m in sizes.tolist()]
+    return np.array(found)[of_class.reshape(-1)]

@@ -1,0 +1,57 @@
+"""Skewness: a sensitive value that is far more frequent in a class than in the release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.attacks.counts import class_values
+from shoal.attacks.intervals import counted
+from shoal.data.attack_scene import AttackScene
+from shoal.protocols import Attack
+
+LIFTED = 10  # times as frequent in the class as in the release
+SUPPORTED = 2  # people who have the value
+
+
+@dataclass(frozen=True)
+class Skewness(Attack):
+    """How many times as frequent a value is in a class as in the whole release."""
+
+    name: ClassVar[str] = "skewness"
+    number: ClassVar[int] = 4
+    needs: ClassVar[tuple[str, ...]] = ()
+    threat: ClassVar[str] = (
+        "Knows all quasi-identifiers of a person, and wants to learn that a rare value has become"
+        " likely."
+    )
+    source: ClassVar[str] = (
+        "Li, Li, Venkatasubramanian. t-Closeness. ICDE 2007; Cao, Karras. Publishing microdata with"
+        " a robust privacy guarantee. PVLDB 5(11), 2012."
+    )
+
+    def run(self, scene: AttackScene) -> dict[str, Any]:
+        """Every sensitive attribute by name; all exact."""
+        return {name: _attribute(scene, name) for name in scene.release.sensitive}
+
+
+def _attribute(scene: AttackScene, name: str) -> dict[str, Any]:
+    counts = class_values(scene.release, name)
+    n = counts.everybody
+    if not n:
+        return {"max": None, "supported": None, "median": None, "lifted": None, "why": "no class"}
+    own, whole = counts.people[counts.classes], counts.totals[counts.values]
+    lifts = (counts.counts * n) / (own * whole)
+    greatest = np.zeros(len(counts.people))
+    np.maximum.at(greatest, counts.classes, lifts)
+    # compared exactly, in whole numbers
+    lifted = counts.counts * n >= LIFTED * own * whole
+    supported = lifts[counts.counts >= SUPPORTED]
+    return {
+        "max": float(lifts.max()),
+        "supported": float(supported.max()) if len(supported) else None,
+        "median": float(np.median(greatest)),
+        "lifted": counted(int(counts.counts[lifted].sum()), n),
+    }

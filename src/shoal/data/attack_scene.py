@@ -1,0 +1,202 @@
+"""What an attack is given: a release as its readers see it, and the people it is tried on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from shoal.data.boxes import Boxes
+from shoal.data.classes import SensitiveColumn
+
+
+@dataclass(frozen=True)
+class ShownRelease:
+    """A released table; n records, suppressed ones too.
+
+    labels: (n,) int32 class, -1 where suppressed. subjects: (n,) int32 person of each record, None
+    where each is its own. sensitive: published values by attribute, in one code space with the
+    people's. plain: (n,) codes of the columns that pass through, by name.
+    """
+
+    boxes: Boxes
+    labels: np.ndarray
+    subjects: np.ndarray | None
+    sensitive: Mapping[str, SensitiveColumn]
+    plain: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def persons(self) -> np.ndarray:
+        """(n,) the person of each record."""
+        return np.arange(len(self.labels)) if self.subjects is None else self.subjects
+
+    @property
+    def records(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class People:
+    """People as an attacker knows them, record by record.
+
+    points: (m, d) int32, their quasi-identifiers. values: (m,) int64 true sensitive codes by
+    attribute, -1 for a value that nobody in the table has. persons: (m,) whose record it is.
+    classes: (m,) the class of their own record in the release, -1 if it is suppressed; None where
+    they are not in it, or where that is not known.
+    """
+
+    points: np.ndarray
+    values: Mapping[str, np.ndarray]
+    persons: np.ndarray
+    classes: np.ndarray | None = None
+
+    @property
+    def records(self) -> int:
+        return len(self.points)
+
+    def take(self, rows: np.ndarray) -> People:
+        """Some of the records."""
+        return People(
+            self.points[rows],
+            {name: codes[rows] for name, codes in self.values.items()},
+            self.persons[rows],
+            None if self.classes is None else self.classes[rows],
+        )
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A release, people who are in it, and people like them who are not; None where none are."""
+
+    release: ShownRelease
+    members: People
+    outsiders: People | None = None
+
+
+@dataclass(frozen=True)
+class Halves:
+    """A release of one random half of the people, and both halves."""
+
+    release: ShownRelease
+    inside: People
+    outside: People
+
+
+@dataclass(frozen=True)
+class Control:
+    """Where the people come from who are not in the release.
+
+    kind: `republished`, `given` or `none`. reason: why there are none.
+    """
+
+    kind: str = "none"
+    people: int = 0
+    folds: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class EarlierRelease:
+    """Another release of the same people, aligned with this one.
+
+    labels: (n,) class there of each record of this release: -1 where suppressed, -2 where the
+    person is not in it. unchanged: (n,) bool, whether it shows the same sensitive values. order:
+    share of rows that agree in what both show, and the chance of it; None where rows can't
+    be compared. joined_by: `order` or `subject`.
+    """
+
+    labels: np.ndarray
+    unchanged: np.ndarray
+    order: tuple[float, float] | None
+    joined_by: str
+
+
+@dataclass(frozen=True)
+class ExternalList:
+    """A named list of people that an attacker holds.
+
+    columns: the axes that it has. points: (m, columns). classes: (m,) the class of each of them in
+    the release, -1 for none; None where the list does not say who they are.
+    """
+
+    columns: tuple[int, ...]
+    points: np.ndarray
+    classes: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The population that a release was drawn from.
+
+    source: `table`, `frequencies` or `fraction`. columns: the axes that it knows; points: (m,
+    columns) combinations of values, weights: (m,) people who have them. fraction: share of the
+    population in the release. uniques: estimated share of the population that is unique.
+    """
+
+    source: str
+    columns: tuple[int, ...] = ()
+    points: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int32))
+    weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    fraction: float | None = None
+    uniques: float | None = None
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """How the release was made, as far as that is known.
+
+    statistics: of a search that recodes globally. suppression_limit: records that it might
+    suppress. leave_whole: whether the method would leave records in one class, were these their
+    sensitive values.
+    """
+
+    method: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+    suppression_limit: int | None = None
+    leave_whole: Callable[[np.ndarray, Mapping[str, np.ndarray]], bool] | None = None
+
+    @classmethod
+    def of(cls, method: Mapping[str, Any], records: int) -> Recoding:
+        """As a certificate's `method` states it."""
+        parameters = method.get("parameters", {})
+        share = parameters.get("suppression")
+        limit = None if share is None else int(Fraction(str(share)) * records)
+        statistics = method.get("search_statistics", {})
+        return cls(method["name"], parameters, statistics, limit)
+
+
+@dataclass(frozen=True)
+class AttackScene:
+    """All that an attack may use.
+
+    people: everybody of the original; `people.classes` and the release's records are aligned where
+    it is not None. trials: releases with people inside and outside, at least one. required_k: the
+    policy's k. blind: quasi-identifiers that show their means alone, which no attacker reads.
+    """
+
+    seed: int
+    release: ShownRelease
+    people: People
+    trials: tuple[Trial, ...]
+    control: Control = Control()
+    halves: Halves | None = None
+    earlier: tuple[EarlierRelease, ...] = ()
+    not_aligned: int = 0
+    external: ExternalList | None = None
+    surroundings: Surroundings | None = None
+    recoding: Recoding = field(default_factory=Recoding)
+    required_k: int | None = None
+    blind: tuple[str, ...] = ()
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether it is known which record of the release is whose."""
+        return self.people.classes is not None
+
+    def rng(self, number: int) -> np.random.Generator:
+        """The random numbers of one attack."""
+        return np.random.default_rng([self.seed, 5, number])
