@@ -30,6 +30,7 @@ _PUBLIC = {
     "shoal.jobs.audit.release_frame": ("ReleaseFrame", "read_release"),
     "shoal.jobs.audit.verify": ("verify",),
     "shoal.jobs.fuse.fuse": ("fuse",),
+    "shoal.jobs.publish.attack": ("attack",),
     "shoal.jobs.publish.publish": ("Publication", "publish"),
     "shoal.jobs.republish.export": ("ledger_table", "verify_ledger"),
     "shoal.jobs.republish.history": ("LedgerAudit", "audit_ledger"),
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from shoal.jobs.audit.release_frame import read_release as read_release
     from shoal.jobs.audit.verify import verify as verify
     from shoal.jobs.fuse.fuse import fuse as fuse
+    from shoal.jobs.publish.attack import attack as attack
     from shoal.jobs.publish.publish import Publication as Publication
     from shoal.jobs.publish.publish import publish as publish
     from shoal.jobs.republish.export import ledger_table as ledger_table

@@ -6,11 +6,12 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli import options
+from shoal.cli.attacks import NO_ATTACKS, Attacks, with_attacks
 from shoal.cli.grouped import grouped
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
 
+@with_attacks
 @grouped("columns", options.ReleasedColumns)
 def audit(
     released: Annotated[
@@ -91,14 +93,15 @@ def audit(
         ),
     ] = None,
     require_together: options.RequireTogether = False,
+    attacks: Attacks = NO_ATTACKS,
     sign: Sign = None,
     as_json: options.Json = False,
     report: options.Report = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
-    from shoal.jobs.audit.audit import audit_file
     from shoal.jobs.audit.together import is_below
+    from shoal.jobs.publish.attack import AuditedFiles, attack_file
 
     if sign is not None and output is None:
         raise InputError("audit --sign: signs the certificate; name a file for it with --output")
@@ -115,6 +118,7 @@ def audit(
         **columns.given(),
         "--read": read,
         "--write": write,
+        "--attack": attacks.attack,
     }
     if ledger is not None:
         _refuse_beside("--ledger", one_table | {"--transcript": transcript})
@@ -145,9 +149,15 @@ def audit(
         raise InputError("--trace: can only be checked against the source; give it with --original")
     if record_lines is not None and trace is None:
         raise InputError("--record-lines: is how a stream read its source; give it with --trace")
-    options.check_outputs(
-        output, report=report, inputs=[released, original, str(policy or "-"), *asked.files]
-    )
+    if attacks.attack and original is None:
+        raise InputError(
+            "--attack: is tried by whoever has the original, on the people in it; give it with"
+            " --original"
+        )
+    if attacks.attack and trace is not None:
+        raise InputError("--attack: takes no --trace; attack the stream's file as a table")
+    inputs = [released, original, str(policy or "-"), *asked.files, *attacks.files]
+    options.check_outputs(output, report=report, inputs=inputs)
     with shown(quiet) as progress:
         if trace is not None and original is not None:
             from shoal.jobs.stream.trace_audit import audit_stream
@@ -156,8 +166,11 @@ def audit(
                 released, asked, original, trace, output, record_lines, progress=progress
             )
         else:
-            result = audit_file(
-                released, asked, original, output, downstream=downstream, progress=progress
+            result = attack_file(
+                AuditedFiles(released, original, output, downstream),
+                asked,
+                attacks.request(asked),
+                progress,
             )
         if signer is not None and output is not None and result.certificate.holds:
             signer.sign(output)
@@ -203,6 +216,8 @@ def _caveats(result: AuditResult, original: str | None, trace: str | None) -> It
             "" if result.schema.render.order != "input" else "; give --original to count people"
         )
         yield f"the release names no subjects, so rows were counted, not people{remedy}"
+    if any(row["holds"] is None for row in _accepted(result)):
+        yield "what the policy accepts of attacks is not judged; give --original"
     if trace is not None and any(
         p["model"] == "t-closeness" and "to" not in p for p in result.certificate["promises"]
     ):
@@ -210,6 +225,10 @@ def _caveats(result: AuditResult, original: str | None, trace: str | None) -> It
             "t-closeness was measured to the published file itself; name what the stream was"
             " compared with in the policy (reference) or with --reference"
         )
+
+
+def _accepted(result: AuditResult) -> list[dict[str, Any]]:
+    return list(result.certificate.get("attacks", {}).get("accept", []))
 
 
 def _refuse_beside(option: str, given: Mapping[str, object]) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.attacks import NO_ATTACKS, Attacks, with_attacks
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
 from shoal.cli.warnings import show_warnings
@@ -15,6 +16,7 @@ from shoal.errors import InputError
 from shoal.reports.text import summary
 
 
+@with_attacks
 @options.with_overrides
 def publish(
     input_path: Annotated[
@@ -49,6 +51,7 @@ def publish(
             help="Describes the release: datapackage, csvw, croissant, spdx, openlineage.",
         ),
     ] = None,
+    attacks: Attacks = NO_ATTACKS,
     sign: Sign = None,
     as_json: options.Json = False,
     report: options.Report = None,
@@ -75,6 +78,7 @@ def publish(
     signer = opened(sign)
     asked = overrides.policy(policy)
     others = [input_path, output, certificate_path(output), str(policy), *asked.files]
+    others += attacks.files
     options.check_outputs(report=report, inputs=[*others, plan])
     options.check_outputs(plan, inputs=others)
     options.check_outputs(*(metadata_path(output, kind) for kind in kinds), inputs=[*others, plan])
@@ -86,6 +90,7 @@ def publish(
             plan=plan,
             explain=explain,
             require_together=require_together,
+            attack=attacks.request(asked),
             progress=progress,
         )
         signed = [] if signer is None else [signer.sign(certificate_path(output))]

@@ -12,6 +12,33 @@ from shoal.policy.interchange import ReadOptions
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build, suggestion
 
+# what `accept` may limit, and the attack that measures it
+MEASURES = {
+    "ends_gain": "singling-out",
+    "alone": "singling-out",
+    "linkage": "linkability",
+    "inference_gain": "inference",
+    "certain": "inference",
+    "lifted": "skewness",
+    "implied": "minimality",
+    "excluded": "minimality",
+    "alone_after": "intersection",
+    "certain_after": "intersection",
+    "journalist": "population",
+    "marketer": "population",
+    "membership": "membership",
+    "homogeneous": "homogeneity",
+}
+BY_ATTRIBUTE = (
+    "alone",
+    "inference_gain",
+    "certain",
+    "lifted",
+    "excluded",
+    "certain_after",
+    "homogeneous",
+)
+
 
 def contradictions(model: PolicyModel) -> list[str]:
     """Every contradiction of a policy whose fields are each sound."""
@@ -30,7 +57,7 @@ def contradictions(model: PolicyModel) -> list[str]:
         )
     for promise in model.promises:
         findings += _promise_findings(promise, model)
-    return findings + _interval_findings(model)
+    return findings + _interval_findings(model) + _acceptance_findings(model)
 
 
 def _interval_findings(model: PolicyModel) -> list[str]:
@@ -74,6 +101,37 @@ def unserved_options(model: PolicyModel, verb: str) -> list[str]:
         codec = codec_of(model.read.encoding)
         if codec not in ("utf-8", "utf-8-sig"):
             findings.append("policy, read.encoding: streams are UTF-8; convert the source")
+    return findings
+
+
+def _acceptance_findings(model: PolicyModel) -> list[str]:
+    """What `accept` names that no attack measures."""
+    findings = []
+    for name, limit in model.accept.items():
+        if name not in MEASURES:
+            hint = suggestion(name, MEASURES)
+            findings.append(
+                f"accept '{name}': not a measure of an attack; {hint}choose some of"
+                f" {', '.join(MEASURES)}"
+            )
+        elif isinstance(limit, dict) and name not in BY_ATTRIBUTE:
+            findings.append(f"accept '{name}': is one number for the release, not by attribute")
+        else:
+            findings += _limit_findings(name, limit, model)
+    return findings
+
+
+def _limit_findings(name: str, limit: float | dict[str, float], model: PolicyModel) -> list[str]:
+    by_attribute = limit if isinstance(limit, dict) else {}
+    roles = ("sensitive", "plain") if name == "alone" else ("sensitive",)
+    findings = [
+        f"accept '{name}': attribute '{attribute}' is not a sensitive one of the policy"
+        for attribute in by_attribute
+        if attribute not in model.attributes or model.attributes[attribute].role not in roles
+    ]
+    limits = [*by_attribute.values()] or ([] if isinstance(limit, dict) else [limit])
+    if not limits or not all(0 <= number <= 1 for number in limits):
+        findings.append(f"accept '{name}': give a share from 0 to 1")
     return findings
 
 

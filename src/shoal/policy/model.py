@@ -154,6 +154,38 @@ class RenderPolicy(_Strict):
         return text
 
 
+class PopulationPolicy(_Strict):
+    """The people whom the table was drawn from: a table of them, frequencies, or a fraction."""
+
+    table: str | None = Field(None, description="A table of the population, a row a person.")
+    frequencies: str | None = Field(
+        None, description="A table of quasi-identifiers and how frequent each combination is."
+    )
+    column: str | None = Field(None, description="Its column of relative frequencies.")
+    people: int | None = Field(None, gt=0, description="People of the population, for frequencies.")
+    fraction: float | None = Field(
+        None, gt=0, le=1, description="The table's share of the population."
+    )
+    estimator: Literal["pitman", "zayatz", "snb"] | None = Field(
+        None, description="How unique people of the population are estimated, for a fraction."
+    )
+
+    @model_validator(mode="after")
+    def _is_one_kind(self) -> PopulationPolicy:
+        kinds = {"table": self.table, "frequencies": self.frequencies, "fraction": self.fraction}
+        given = [name for name, value in kinds.items() if value is not None]
+        if len(given) != 1:
+            raise ValueError("give exactly one of 'table', 'frequencies' and 'fraction'")
+        described = self.column is not None and self.people is not None
+        if (self.frequencies is not None) != described and not (
+            self.frequencies is None and self.column is None and self.people is None
+        ):
+            raise ValueError("'frequencies' needs 'column' and 'people', which belong to it alone")
+        if self.estimator is not None and self.fraction is None:
+            raise ValueError("'estimator' belongs to 'fraction'")
+        return self
+
+
 class PolicyModel(_Strict):
     """A policy file."""
 
@@ -175,6 +207,15 @@ class PolicyModel(_Strict):
             "Of a stream: a table that shows open domains and values, and what t-closeness compares"
             " with."
         ),
+    )
+    accept: dict[str, float | dict[str, float]] = Field(
+        {},
+        description=(
+            "What attacks on a release may find at most, by measure, or by measure and attribute."
+        ),
+    )
+    population: PopulationPolicy | None = Field(
+        None, description="The people whom the table was drawn from, for attacks on it."
     )
     render: RenderPolicy = Field(default_factory=lambda: RenderPolicy.model_validate({}))
     read: ReadOptions = Field(default_factory=lambda: ReadOptions.model_validate({}))

@@ -94,7 +94,10 @@ class Policy:
     @property
     def files(self) -> list[str]:
         """The hierarchy, population and reference tables that it reads."""
-        named = [self.model.reference, *(a.hierarchy for a in self.model.attributes.values())]
+        around = self.model.population
+        surroundings = [] if around is None else [around.table, around.frequencies]
+        hierarchies = [a.hierarchy for a in self.model.attributes.values()]
+        named = [self.model.reference, *surroundings, *hierarchies]
         return [
             str(self.base / name)
             for name in (*named, *self.population_names)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,10 +40,12 @@ from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
+from shoal.jobs.attack.request import NO_ATTACK, AttackRequest
 from shoal.jobs.audit.audit import measure
 from shoal.jobs.audit.description import described, file_metadata
 from shoal.jobs.audit.faults import with_contradicted
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
+from shoal.jobs.publish.attack_draft import asked_of, attack_draft
 from shoal.jobs.publish.draft import RecodedDraft, prepare
 from shoal.jobs.publish.plan import Plan
 from shoal.policy.policy import Policy
@@ -79,6 +82,7 @@ def publish(
     plan: str | Path | None = None,
     explain: bool = False,
     require_together: bool = False,
+    attack: Sequence[str | Mapping[str, Any]] = (),
     progress: Progress = no_progress,
 ) -> Publication:
     """One release of a pandas, polars or pyarrow frame; the same kind of frame comes back.
@@ -87,17 +91,22 @@ def publish(
     InfeasibleError or PromiseError and returns nothing otherwise. plan: a file; the plan in it is
     applied if it exists, else the one that was found is saved there. explain: why, in the
     certificate. Both are for methods of global recoding. require_together: the largest k of any
-    promise must hold over all quasi-identifiers, too. What the certificate warns about is a
-    `ReleaseWarning` as well.
+    promise must hold over all quasi-identifiers, too. attack: as in `shoal.attack`; what is found
+    stands in the certificate, and a threshold of the policy that is exceeded withholds the release.
+    What the certificate warns about is a `ReleaseWarning` as well.
     """
     started = time.process_time()
     policy = Policy.of(policy)
+    request = asked_of(policy, AttackRequest(tuple(attack)))
     table = original_table(table_of(frame), policy)
     assumed = _people_assumed(table, policy)
     draft = prepare(table, policy, progress, _existing(plan, policy, explain), explain)
     released = written_frame(draft.frame, policy, None)
     published, contradicted = published_frame(released, policy)
     certificate, release = _measured(Table(published), draft, policy, progress, started)
+    certificate = attack_draft(
+        certificate, Table(published), release, draft, policy, request, progress
+    )
     certificate = with_contradicted(certificate, contradicted).warned(*assumed)
     require_kept(certificate, WITHHELD)
     if require_together:
@@ -116,14 +125,16 @@ def publish_file(
     plan: str | None = None,
     explain: bool = False,
     require_together: bool = False,
+    attack: AttackRequest = NO_ATTACK,
     progress: Progress = no_progress,
 ) -> Outcome:
     """One release from file to file; writes the output and its certificate, both whole or neither.
 
     The release is audited from the bytes that were written before they take their place. plan,
-    explain, require_together: as in `publish`.
+    explain, require_together, attack: as in `publish`.
     """
     started = time.process_time()
+    request = asked_of(policy, attack)
     check_not_read(output_path, input_path, policy.files)
     known = _existing(plan, policy, explain)
     kind = files.format_of(output_path)
@@ -142,7 +153,11 @@ def publish_file(
         files.write(released, path, kind, output_path.endswith(".gz"), dialect, described_columns)
         progress("reading the release back")
         written = read_written(path, kind, policy, dialect)
-        certificate, release = _measured(Table(written.frame), draft, policy, progress, started)
+        published = Table(written.frame)
+        certificate, release = _measured(published, draft, policy, progress, started)
+        certificate = attack_draft(
+            certificate, published, release, draft, policy, request, progress
+        )
         certificate = (
             with_contradicted(certificate, written.contradicted)
             .extended(

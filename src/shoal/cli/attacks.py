@@ -1,0 +1,106 @@
+"""What attacks are tried on a release: options that publish and audit share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli.grouped import grouped
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.data.table import Table
+    from shoal.jobs.attack.request import AttackRequest
+    from shoal.policy.policy import Policy
+
+
+@dataclass(frozen=True)
+class Attacks:
+    """What attacks are tried on a release, and what they are given."""
+
+    attack: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attack",
+            metavar="all|NAME,...",
+            help="Try these attacks; an audit needs --original.",
+        ),
+    ] = None
+    control: Annotated[
+        str | None,
+        typer.Option(
+            "--control", metavar="FILE", help="People who are not in the release, for comparison."
+        ),
+    ] = None
+    external: Annotated[
+        str | None,
+        typer.Option(
+            "--external", metavar="FILE", help="A list of people that an attacker may hold."
+        ),
+    ] = None
+    earlier: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--earlier", metavar="FILE", help="Another release of the same people; repeatable."
+        ),
+    ] = None
+    earlier_policy: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--earlier-policy", metavar="FILE", help="The policy of each --earlier, if another."
+        ),
+    ] = None
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            "--folds", help="How often other people are left out as the control; 1.", min=1, max=5
+        ),
+    ] = None
+
+    @property
+    def files(self) -> list[str]:
+        """All files that are read."""
+        single = [name for name in (self.control, self.external) if name is not None]
+        return [*single, *(self.earlier or []), *map(str, self.earlier_policy or [])]
+
+    def request(self, policy: Policy) -> AttackRequest:
+        """What is asked, with its tables; raises InputError."""
+        from shoal.jobs.attack.request import AttackRequest, attack_names, read_table
+
+        given = self.files or ([] if self.folds is None else ["--folds"])
+        if not self.attack and given and not policy.model.accept:
+            raise InputError(
+                "--control, --external, --earlier and --folds: belong to attacks; name them with"
+                " --attack"
+            )
+        return AttackRequest(
+            attack_names(self.attack or []),
+            None if self.control is None else read_table(self.control, policy),
+            None if self.external is None else read_table(self.external, policy),
+            self._earlier(policy),
+            self.folds or 1,
+        )
+
+    def _earlier(self, policy: Policy) -> tuple[tuple[Table, Policy], ...]:
+        from shoal.jobs.attack.request import read_table
+        from shoal.policy.policy import Policy
+
+        names, paths = self.earlier or [], self.earlier_policy or []
+        if len(paths) not in (0, 1, len(names)):
+            raise InputError(
+                f"--earlier-policy: {len(paths)} policies for {len(names)} earlier releases; give"
+                " one for all, or one for each"
+            )
+        policies = [Policy.load(path) for path in paths] or [policy]
+        policies = policies * len(names) if len(policies) == 1 else policies
+        return tuple(
+            (read_table(name, own), own) for name, own in zip(names, policies, strict=True)
+        )
+
+
+NO_ATTACKS = Attacks()
+with_attacks = grouped("attacks", Attacks)
+"""A command with these options in place of its parameter `attacks`."""

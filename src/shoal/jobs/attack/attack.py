@@ -1,0 +1,197 @@
+"""Attack: try on a release what others might, with its original at hand.
+
+bind to the whole table > publish without some people > attack those in and those out > certify
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from shoal.attacks.intervals import CONFIDENCE
+from shoal.data.attack_scene import AttackScene, Recoding, ShownRelease
+from shoal.data.certificate import Certificate
+from shoal.data.encoding import EncodedTable
+from shoal.data.progress import Progress, no_progress
+from shoal.data.release import Release
+from shoal.data.schema import Schema
+from shoal.data.table import Table
+from shoal.data.truth import Truth
+from shoal.errors import InputError
+from shoal.jobs.attack.accept import judged
+from shoal.jobs.attack.control import ControlPlan, Republish, trials_of
+from shoal.jobs.attack.earlier import aligned
+from shoal.jobs.attack.people import Ground, ground_of, plain_columns
+from shoal.jobs.attack.request import AttackRequest, lacking
+from shoal.jobs.attack.surroundings import external_list, surroundings_of
+from shoal.policy.policy import Policy
+from shoal.protocols import Attack
+
+FEWEST_COUNTED = 200  # people; of fewer, counts are not stated
+COUNTS = ("of", "classes", "candidates", "changed", "left_out", "people_listed", "false")
+NEEDS_CONTROL = ("inference", "membership")
+NEEDS_HALVES = ("singling-out",)
+NOT_KNOWN = "the policy names no method, so nothing can be published again"
+
+
+@dataclass(frozen=True)
+class AttackedRelease:
+    """A release and what its owner has beside it.
+
+    truth: None where rows are shuffled. republish: publishes some rows as the release was; None
+    where the method is not known.
+    """
+
+    released: Table
+    release: Release
+    schema: Schema
+    original: Table
+    encoded: EncodedTable
+    truth: Truth | None
+    republish: Republish | None = None
+    recoding: Recoding = field(default_factory=Recoding)
+
+
+def attacked(
+    target: AttackedRelease,
+    policy: Policy,
+    request: AttackRequest,
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """The `attacks` part of a certificate: what was asked for, or why it can't be measured.
+
+    Raises InputError for an attack that is named and lacks what it needs; `all` says so instead.
+    """
+    started = time.process_time()
+    attacks = request.built()
+    progress("preparing the attacks")
+    scene = scene_of(target, policy, request, attacks, progress)
+    seconds = {"republish": time.process_time() - started}
+    found: dict[str, Any] = {}
+    skipped: dict[str, str] = {}
+    for attack in attacks:
+        why = lacking(attack, scene)
+        if why is not None and not request.is_all:
+            raise InputError(f"attack '{attack.name}': can't be run, {why}")
+        if why is not None:
+            skipped[attack.name] = why
+            continue
+        progress(f"attacking: {attack.name}")
+        begun = time.process_time()
+        found[attack.name] = attack.run(scene)
+        seconds[attack.name] = time.process_time() - begun
+    seconds["total"] = time.process_time() - started
+    people = int(scene.release.boxes.people.sum())
+    section: dict[str, Any] = {
+        "seed": scene.seed,
+        "confidence": CONFIDENCE,
+        "people": people,
+        "control": {
+            "kind": scene.control.kind,
+            "people": scene.control.people,
+            "folds": scene.control.folds,
+            "reason": scene.control.reason,
+        },
+        "blind": list(scene.blind),
+        "skipped": skipped,
+        "seconds": seconds,
+        **found,
+    }
+    section["accept"] = judged(policy, section)
+    return _stated(section, people >= FEWEST_COUNTED)
+
+
+def with_attacks(certificate: Certificate, section: dict[str, Any]) -> Certificate:
+    """The certificate with what attacks found; a known population makes its risks true ones."""
+    risk = dict(certificate["risk"])
+    around = section.get("population") or {}
+    for name in ("journalist_max", "marketer"):
+        if around.get(name) is not None:
+            risk[name] = around[name]["share"]
+    return certificate.extended(attacks=section, risk=risk)
+
+
+def scene_of(
+    target: AttackedRelease,
+    policy: Policy,
+    request: AttackRequest,
+    attacks: list[Attack],
+    progress: Progress = no_progress,
+) -> AttackScene:
+    """All that these attacks are given."""
+    ground = ground_of(
+        target.released, target.original, target.schema, target.encoded, request.control
+    )
+    release = _shown(ground, target)
+    people, seed = ground.people, policy.model.seed
+    if target.truth is not None:
+        rows = target.truth.rows
+        people = people if rows is None else people.take(rows)
+        people = replace(people, classes=release.labels)
+    names = {attack.name for attack in attacks}
+    plan = ControlPlan(
+        seed,
+        request.folds,
+        target.republish,
+        NOT_KNOWN,
+        bool(names & {*NEEDS_CONTROL}),
+        bool(names & {*NEEDS_HALVES}),
+    )
+    trials = trials_of(ground, release, people, plan, progress)
+    others = [
+        aligned(table, own, target.released, target.truth, target.schema)
+        for table, own in request.earlier
+        if target.truth is not None
+    ]
+    earlier = tuple(each for each in others if each is not None)
+    external = None
+    if request.external is not None:
+        external = external_list(request.external, ground, release, people.persons)
+    return AttackScene(
+        seed,
+        release,
+        people,
+        trials.trials,
+        trials.control,
+        trials.halves,
+        earlier,
+        sum(each is None for each in others),
+        external,
+        surroundings_of(policy, ground),
+        recoding=target.recoding,
+        required_k=policy.required_k,
+        blind=ground.blind,
+    )
+
+
+def _shown(ground: Ground, target: AttackedRelease) -> ShownRelease:
+    """The published release in numbers."""
+    records = target.released.records
+    sensitive = {
+        name: replace(column, codes=column.codes[:records])
+        for name, column in ground.sensitive.items()
+    }
+    plain = plain_columns(target.released, target.schema)
+    return ground.shown(target.release.columns, target.release.classes, sensitive, plain)
+
+
+def _stated(found: Any, has_counts: bool, key: str = "") -> Any:
+    """As a certificate states it: four decimals, and no count where people are few."""
+    if isinstance(found, Mapping):
+        return {
+            name: found[name] if name == "seconds" else _stated(found[name], has_counts, name)
+            for name in found
+        }
+    if isinstance(found, (list, tuple)):
+        return [_stated(item, has_counts, key) for item in found]
+    if isinstance(found, np.generic):
+        found = found.item()
+    if isinstance(found, float):
+        return round(found, 4)
+    if isinstance(found, int) and not isinstance(found, bool) and not has_counts and key in COUNTS:
+        return None
+    return found

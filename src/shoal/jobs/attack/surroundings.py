@@ -1,0 +1,99 @@
+"""What the owner knows around a release: its population, and lists that attackers hold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.connectors import files
+from shoal.data.attack_scene import ExternalList, ShownRelease, Surroundings
+from shoal.data.numbers import parse_numbers
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.jobs.attack.people import Ground
+from shoal.jobs.attack.places import points_of
+from shoal.policy.model import PopulationPolicy
+from shoal.policy.policy import Policy
+
+
+def surroundings_of(policy: Policy, ground: Ground) -> Surroundings | None:
+    """The population as the policy describes it; None without one. Raises InputError."""
+    around = policy.model.population
+    if around is None:
+        return None
+    if around.table is not None:
+        table = _read(policy, around.table)
+        _require(table, [axis.name for axis in ground.axes], "population")
+        points = points_of(table, ground.axes, ground.schema, "population")
+        distinct, counts = np.unique(points, axis=0, return_counts=True)
+        every = tuple(range(len(ground.axes)))
+        return Surroundings("table", every, distinct, counts.astype(np.float64))
+    if around.frequencies is not None:
+        return _frequencies(policy, around, ground)
+    return Surroundings("fraction", fraction=around.fraction)
+
+
+def _frequencies(policy: Policy, around: PopulationPolicy, ground: Ground) -> Surroundings:
+    assert around.frequencies is not None
+    assert around.column is not None
+    assert around.people is not None
+    table = _read(policy, around.frequencies)
+    _require(table, [around.column], "population")
+    known = tuple(j for j, axis in enumerate(ground.axes) if axis.name in table.names)
+    if not known:
+        raise InputError("population: its frequencies name no quasi-identifier; add some")
+    axes = tuple(ground.axes[j] for j in known)
+    column = table.column(around.column)
+    shares = parse_numbers(column.cells)
+    if not (np.isfinite(shares) & (shares >= 0)).all() or not shares.max(initial=0) > 0:
+        raise InputError(
+            f"population: its column '{around.column}' holds something that is no frequency; give"
+            " numbers of 0 or more"
+        )
+    weights = shares[column.codes]
+    points = points_of(table, axes, ground.schema, "population")
+    # relative frequencies may be written as counts
+    whole = max(float(weights.sum()), 1.0)
+    return Surroundings("frequencies", known, points, weights / whole * around.people)
+
+
+def external_list(
+    external: Table, ground: Ground, release: ShownRelease, persons: np.ndarray
+) -> ExternalList:
+    """A list of people with some quasi-identifiers; who they are where it has the subject column.
+
+    persons: (n,) whose record each of the release is.
+    """
+    known = tuple(j for j, axis in enumerate(ground.axes) if axis.name in external.names)
+    if not known:
+        raise InputError("external: has no quasi-identifier of the policy; add some")
+    axes = tuple(ground.axes[j] for j in known)
+    points = points_of(external, axes, ground.schema, "external")
+    subject = ground.schema.subject
+    if subject is None or subject.name not in external.names:
+        return ExternalList(known, points, None)
+    own = ground.original.column(subject.name)
+    # any record of a person leads to the same number
+    number_of = dict(zip(own.cells, _numbers(own.codes, ground.people.persons), strict=True))
+    listed = external.column(subject.name)
+    number = np.array([number_of.get(cell, -1) for cell in listed.cells])[listed.codes]
+    class_of = np.full(int(persons.max(initial=-1)) + 2, -1)
+    class_of[persons] = release.labels
+    return ExternalList(known, points, class_of[number])
+
+
+def _numbers(codes: np.ndarray, persons: np.ndarray) -> np.ndarray:
+    number = np.full(int(codes.max(initial=-1)) + 1, -1)
+    number[codes] = persons
+    return number
+
+
+def _read(policy: Policy, name: str) -> Table:
+    return Table(files.read(str(policy.base / name), policy.quasi).frame)
+
+
+def _require(table: Table, names: list[str], what: str) -> None:
+    findings = [
+        f"{what}: has no column '{name}'; add it" for name in names if name not in table.names
+    ]
+    if findings:
+        raise InputError.from_findings(findings)

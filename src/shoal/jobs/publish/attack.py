@@ -1,0 +1,169 @@
+"""Attack a release that its owner made, or had made, with the original at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from shoal.binding.table import bind_original
+from shoal.connectors import files
+from shoal.connectors.frames import table_of
+from shoal.data.certificate import Certificate
+from shoal.data.encoding import EncodedTable, encode
+from shoal.data.progress import Progress, no_progress
+from shoal.data.schema import Schema
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.jobs.attack.accept import unmeasured
+from shoal.jobs.attack.attack import AttackedRelease, attacked, with_attacks
+from shoal.jobs.attack.control import Republish
+from shoal.jobs.attack.request import ALL, AttackRequest, attack_names
+from shoal.jobs.audit.audit import AuditResult, audit_file, audit_table
+from shoal.jobs.publish.attack_draft import asked_of
+from shoal.jobs.publish.second_release import republisher
+from shoal.policy.policy import Policy
+
+
+def attack(
+    released: Any,
+    policy: Policy | str | Path | dict[str, Any],
+    original: Any,
+    attacks: str | Sequence[str | Mapping[str, Any]] = ALL,
+    *,
+    control: Any = None,
+    external: Any = None,
+    earlier: Sequence[Any] = (),
+    folds: int = 1,
+    progress: Progress = no_progress,
+) -> Certificate:
+    """An audit's certificate of a released frame, with what attacks on it found under `attacks`.
+
+    attacks: names, with parameters if need be (`inference:tolerance=0.1`, or a dict); `all` tries
+    every one that has what it needs. control: people who are not in the release; by default some
+    are left out of a second release, where the policy names its method. external: a list of people.
+    earlier: other releases of the same people, each alone or with a policy of its own. Raises
+    InputError where tables, policy and attacks don't fit each other.
+    """
+    policy = Policy.of(policy)
+    asked = attack_names([attacks]) if isinstance(attacks, str) else tuple(attacks)
+    request = AttackRequest(
+        asked,
+        None if control is None else table_of(control),
+        None if external is None else table_of(external),
+        tuple(_with_policy(each, policy) for each in earlier),
+        folds,
+    )
+    asked_of(policy, request)  # what is asked is judged before tables are read
+    table, source = table_of(released), table_of(original)
+    result = audit_table(table, policy, source, progress)
+    return attack_audited(result, table, source, policy, request, progress)
+
+
+def _with_policy(each: Any, policy: Policy) -> tuple[Table, Policy]:
+    if isinstance(each, tuple):
+        table, own = each
+        return table_of(table), policy if own is None else Policy.of(own)
+    return table_of(each), policy
+
+
+@dataclass(frozen=True)
+class AuditedFiles:
+    """What an audit reads and writes. output: of the certificate, if it is written."""
+
+    released: str
+    original: str | None = None
+    output: str | None = None
+    downstream: bool = False
+
+
+def attack_file(
+    paths: AuditedFiles,
+    policy: Policy,
+    request: AttackRequest,
+    progress: Progress = no_progress,
+) -> AuditResult:
+    """The audit of a file, with the attacks that are asked for, or that the policy asks for.
+
+    Without the original no attack can be tried: what the policy accepts then stays open.
+    """
+    request = asked_of(policy, request)
+    if not request.attacks:
+        return audit_file(
+            paths.released,
+            policy,
+            paths.original,
+            paths.output,
+            downstream=paths.downstream,
+            progress=progress,
+        )
+    result = audit_file(
+        paths.released, policy, paths.original, downstream=paths.downstream, progress=progress
+    )
+    certificate = result.certificate
+    if paths.original is None:
+        certificate = certificate.extended(attacks={"accept": unmeasured(policy)})
+    else:
+        released, original = (
+            Table(files.read(path, policy.audited_columns).frame)
+            for path in (paths.released, paths.original)
+        )
+        certificate = attack_audited(result, released, original, policy, request, progress)
+    if paths.output is not None:
+        with files.atomic_write(paths.output) as draft:
+            draft.write_text(certificate.to_json())
+    return replace(result, certificate=certificate)
+
+
+def attack_audited(
+    result: AuditResult,
+    released: Table,
+    original: Table,
+    policy: Policy,
+    request: AttackRequest,
+    progress: Progress = no_progress,
+) -> Certificate:
+    """The certificate of an audited release, with its attacks and the policy's thresholds."""
+    request = asked_of(policy, request)
+    target = _target(result, released, original, policy)
+    return with_attacks(result.certificate, attacked(target, policy, request, progress))
+
+
+def target_of(released: Any, policy: Policy, original: Any) -> AttackedRelease:
+    """A released frame as attacks take it."""
+    table, source = table_of(released), table_of(original)
+    return _target(audit_table(table, policy, source), table, source, policy)
+
+
+def _target(
+    result: AuditResult, released: Table, original: Table, policy: Policy
+) -> AttackedRelease:
+    truth = result.truth
+    encoded = _encoded(original, policy) if truth is None else truth.encoded
+    republish = _republish(original, result.schema, encoded, policy)
+    return AttackedRelease(
+        released, result.release, result.schema, original, encoded, truth, republish
+    )
+
+
+def _encoded(original: Table, policy: Policy) -> EncodedTable:
+    """The original, of which nobody knows which record of the release is whose."""
+    schema, findings = bind_original(original, policy)
+    encoded, unfit = (None, findings) if schema is None else encode(original, schema)
+    if encoded is None:
+        raise InputError.from_findings([f"original: {finding}" for finding in unfit])
+    return encoded
+
+
+def _republish(
+    original: Table, schema: Schema, encoded: EncodedTable, policy: Policy
+) -> Republish | None:
+    """How to publish a part of the original; None where the policy names no method for it."""
+    if policy.model.method is None:
+        return None
+    try:
+        policy.build_method("publish")
+    except InputError:
+        return None
+    return republisher(original, schema, encoded, policy)

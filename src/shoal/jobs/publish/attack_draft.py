@@ -1,0 +1,53 @@
+"""Attack what is about to be published, before it takes its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shoal.data.attack_scene import Recoding
+from shoal.data.certificate import Certificate
+from shoal.data.progress import Progress
+from shoal.data.release import Release
+from shoal.data.table import Table
+from shoal.jobs.attack.accept import attacks_for
+from shoal.jobs.attack.attack import AttackedRelease, attacked, with_attacks
+from shoal.jobs.attack.request import AttackRequest
+from shoal.jobs.publish.draft import RecodedDraft
+from shoal.jobs.publish.second_release import republisher
+from shoal.policy.policy import Policy
+
+
+def asked_of(policy: Policy, request: AttackRequest) -> AttackRequest:
+    """The attacks that are asked for, with those that the policy itself asks for."""
+    request = replace(request, attacks=(*request.attacks, *attacks_for(policy)))
+    request.built()  # what is asked is judged before a table is read
+    return request
+
+
+def attack_draft(
+    certificate: Certificate,
+    published: Table,
+    release: Release,
+    draft: RecodedDraft,
+    policy: Policy,
+    request: AttackRequest,
+    progress: Progress,
+) -> Certificate:
+    """The certificate with what attacks found; the same where none is asked for."""
+    if not request.attacks:
+        return certificate
+    truth = draft.truth
+    applied_plan = "plan" in draft.certificate_extras
+    own = policy.with_default_method(draft.schema)
+    republish = republisher(truth.original, draft.schema, truth.encoded, own)
+    target = AttackedRelease(
+        published,
+        release,
+        draft.schema,
+        truth.original,
+        truth.encoded,
+        truth,
+        None if applied_plan else republish,
+        Recoding.of(draft.method, truth.encoded.records),
+    )
+    return with_attacks(certificate, attacked(target, policy, request, progress))

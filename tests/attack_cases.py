@@ -1,0 +1,42 @@
+"""Small releases whose attacks can be worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from shoal.jobs.attack.attack import scene_of
+from shoal.jobs.attack.request import AttackRequest
+from shoal.jobs.publish.attack import attack, target_of
+from shoal.policy.policy import Policy
+
+
+def policy_of(attributes: dict[str, Any], k: int = 2, **more: Any) -> Policy:
+    """A policy of these attributes under k-anonymity."""
+    promises = [{"model": "k-anonymity", "k": k}]
+    return Policy.from_dict(
+        {"version": 1, "attributes": attributes, "promises": promises, "seed": 1} | more
+    )
+
+
+AGE = {"role": "quasi", "domain": [0, 10]}
+SIX = policy_of({"age": AGE, "d": {"role": "sensitive"}}, 3)
+ORIGINAL = pl.DataFrame({"age": [1, 2, 3, 6, 6, 9], "d": list("aabacc")})
+RELEASED = pl.DataFrame({"age": ["[1, 3]"] * 3 + ["[6, 9]"] * 3, "d": list("aabacc")})
+
+
+def attacked(released: pl.DataFrame, policy: Policy, original: pl.DataFrame, *names: Any, **more):
+    """What these attacks find."""
+    return attack(released, policy, original, names or "all", **more)["attacks"]
+
+
+def six(*names: Any, **more: Any) -> dict[str, Any]:
+    """What attacks find on the six people."""
+    return attacked(RELEASED, SIX, ORIGINAL, *names, **more)
+
+
+def scene(released=RELEASED, policy=SIX, original=ORIGINAL, **more: Any):
+    """What attacks on a release are given."""
+    target = target_of(released, policy, original)
+    return scene_of(target, policy, AttackRequest(**more), [])

@@ -1,0 +1,400 @@
+"""What attacks find: hand-computed examples, controls, and what must never change a number."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from attack_cases import AGE, ORIGINAL, RELEASED, SIX, attacked, policy_of, scene, six
+from shoal.attacks import intervals
+from shoal.attacks.counts import class_values
+from shoal.attacks.marginals import Members, marginals
+from shoal.attacks.membership import membership_scores
+from shoal.attacks.population import expected_inverse
+from shoal.attacks.scores import Attackers, judged
+from shoal.errors import InputError
+from shoal.policy.policy import Policy
+
+THREE = ("inference", "skewness", "homogeneity")
+
+
+def share(found):
+    return None if found is None else found["share"]
+
+
+# Intervals
+
+
+@pytest.mark.parametrize(
+    ("hits", "of", "ends"), [(5, 10, (0.2366, 0.7634)), (0, 10, (0.0, 0.2775))]
+)
+def test_wilson_gives_the_published_ends(hits, of, ends):
+    assert intervals.wilson(hits, of)["ci"] == pytest.approx(ends, abs=5e-5)
+
+
+def test_newcombe_gives_the_published_ends():
+    found = intervals.newcombe((8, 10), (5, 10))
+    assert found["share"] == pytest.approx(0.3)
+    assert found["ci"] == pytest.approx((-0.1067, 0.5999), abs=5e-5)
+
+
+def test_a_residual_is_the_difference_over_what_was_left_to_gain():
+    found = intervals.scaled(intervals.newcombe((8, 10), (5, 10)), 1 - 0.5)
+    assert found["share"] == pytest.approx(0.6)
+    assert found["ci"] == pytest.approx((-0.2133, 1.1997), abs=1e-4)
+
+
+def test_nobody_drawn_gives_no_share():
+    assert intervals.wilson(0, 0)["share"] is None
+    assert intervals.newcombe((0, 0), (1, 2))["share"] is None
+    assert intervals.mean_of(np.zeros(0))["share"] is None
+
+
+# Six people: [1, 3] a a b, [6, 9] a c c; true ages 1 2 3 6 6 9
+
+
+def test_guessing_six_people_by_hand():
+    found = six("inference")["inference"]["d"]
+    assert share(found["baseline"]) == 0.5
+    assert share(found["class"]) == pytest.approx(4 / 6, abs=1e-4)
+    assert share(found["certain"]) == 0
+
+
+def attackers_on_six():
+    release = scene().release
+    return Attackers.on(release.boxes, class_values(release, "d"))
+
+
+def test_marginals_spread_a_cell_over_its_values():
+    release = scene().release
+    (age,) = marginals(release.boxes, Members.by_value(class_values(release, "d")))
+    assert age.of_values(np.array([2]))[0] == pytest.approx([0.13725, 0.12821, 0.06667], abs=5e-6)
+
+
+def test_naive_bayes_and_definetti_of_a_person_aged_two():
+    scores = attackers_on_six()._scores(np.array([[2]], dtype=np.int32))
+    posterior = {name: row[0] / row[0].sum() for name, row in scores.items()}
+    weights = np.array([0.0686, 0.0214, 0.0222])
+    assert posterior["bayes"] == pytest.approx(weights / weights.sum(), abs=2e-3)
+    assert posterior["definetti"] == pytest.approx([2 / 3, 1 / 3, 0])
+    assert posterior["cover"] == pytest.approx([2 / 3, 1 / 3, 0])
+
+
+def test_whom_nothing_covers_is_judged_by_bayes():
+    scores = attackers_on_six()._scores(np.array([[5]], dtype=np.int32))
+    for row in scores.values():
+        assert row[0] / row[0].sum() == pytest.approx([0.456, 0.199, 0.345], abs=5e-4)
+
+
+def test_overlapping_classes_count_by_their_density():
+    original = pl.DataFrame({"age": [1, 2, 4, 3, 4], "d": list("aaabb")})
+    released = pl.DataFrame({"age": ["[1, 4]"] * 3 + ["[3, 4]"] * 2, "d": list("aaabb")})
+    release = scene(released, SIX, original).release
+    scores = Attackers.on(release.boxes, class_values(release, "d"))._scores(
+        np.array([[3]], dtype=np.int32)
+    )
+    assert scores["cover"][0] / scores["cover"][0].sum() == pytest.approx(
+        [0.4286, 0.5714], abs=1e-4
+    )
+
+
+def test_tied_guesses_share_the_hit():
+    scores = np.array([[2.0, 2.0, 1.0], [2.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    assert judged(scores, np.array([0, 2, -1]), None).hits.tolist() == [0.5, 0.0, 0.0]
+
+
+def test_lifts_of_six_people():
+    found = six("skewness")["skewness"]["d"]
+    assert (found["max"], found["supported"], found["median"]) == (2, 2, 2)
+    assert share(found["lifted"]) == 0
+
+
+def test_homogeneity_of_six_people_by_chance():
+    found = six("homogeneity")["homogeneity"]["d"]
+    assert share(found["people"]) == 0
+    assert share(found["chance"]) == pytest.approx(0.05)
+
+
+def test_ends_of_six_people():
+    found = six("singling-out")["singling-out"]
+    assert share(found["owned"]) == 0.75
+    assert share(found["people"]) == 0.5
+    (_, five, _) = found["snap"]
+    assert share(five["attributes"]["age"]["owned"]) == 0
+    assert five["attributes"]["age"]["added_width"] == pytest.approx(0.25)
+    assert share(found["alone"]["d"]) == pytest.approx(2 / 6, abs=1e-4)
+
+
+def test_a_list_picks_one_of_three():
+    found = six("linkability:known=age")["linkability"]
+    assert share(found["success"]) == pytest.approx(1 / 3, abs=1e-4)
+    assert found["worst"] == pytest.approx(1 / 3, abs=1e-4)
+    assert found["bound"] == pytest.approx(1 / 3, abs=1e-4)
+
+
+def test_six_people_and_two_others():
+    control = pl.DataFrame({"age": [2, 4], "d": ["a", "b"]})
+    found = six("membership", control=control)["membership"]
+    assert share(found["uncovered"]) == 0.5
+    boxes = scene().release.boxes
+    scores = membership_scores(boxes, np.array([[2], [4]], dtype=np.int32))
+    assert np.isfinite(scores[0])
+    assert np.isneginf(scores[1])
+
+
+def test_few_people_are_not_counted():
+    found = six(*THREE, "singling-out", "linkability")
+    assert found["homogeneity"]["d"]["classes"] is None
+    assert found["inference"]["d"]["baseline"]["of"] is None
+
+
+# Numbers as sensitive values
+
+
+def test_a_number_is_guessed_right_within_the_tolerance():
+    policy = policy_of({"age": AGE, "pay": {"role": "sensitive", "type": "number"}}, 3)
+    original = pl.DataFrame({"age": [1, 2, 3, 6, 6, 9], "pay": [10, 11, 50, 60, 61, 110]})
+    released = original.with_columns(age=RELEASED["age"])
+    exactly = attacked(released, policy, original, "inference:tolerance=0")["inference"]["pay"]
+    nearly = attacked(released, policy, original, "inference:tolerance=0.02")["inference"]["pay"]
+    assert share(exactly["class"]) == pytest.approx(2 / 6, abs=1e-4)
+    assert share(nearly["class"]) == pytest.approx(4 / 6, abs=1e-4)
+    assert share(nearly["baseline"]) == pytest.approx(2 / 6, abs=1e-4)
+    assert nearly["tolerance"] == 2
+
+
+# What must hold everywhere
+
+
+def exact_numbers(found):
+    """Every exact share below some result."""
+    if isinstance(found, dict):
+        if found.get("how") == "exact":
+            return [found["share"]]
+        return [number for key in sorted(found) for number in exact_numbers(found[key])]
+    if isinstance(found, list):
+        return [number for item in found for number in exact_numbers(item)]
+    return []
+
+
+def test_permuting_rows_changes_no_exact_number():
+    names = (*THREE, "singling-out", "linkability")
+    order = np.random.default_rng(3).permutation(6)
+    again = attacked(RELEASED[order], SIX, ORIGINAL[order], *names)
+    assert exact_numbers(again) == exact_numbers(six(*names))
+    assert len(exact_numbers(again)) > 12
+
+
+def test_one_class_of_everybody_gives_nothing_away():
+    rng = np.random.default_rng(0)
+    n = 400
+    original = pl.DataFrame({"age": rng.integers(0, 11, n), "d": rng.choice(list("aab"), n)})
+    released = original.with_columns(age=pl.lit("*"))
+    policy = policy_of({"age": AGE, "d": {"role": "sensitive"}}, 3)
+    policy = policy.with_method("rounded-partition").with_k(n)
+    found = attacked(released, policy, original, "inference", "membership", control=original)
+    for attacker in found["inference"]["d"]["attackers"].values():
+        assert share(attacker["member"]) == share(found["inference"]["d"]["baseline"])
+        assert share(attacker["gain"]) == 0
+    assert share(found["membership"]["advantage"]) == 0
+    assert found["membership"]["auc"] == 0.5
+
+
+# Controls
+
+
+def table_of(n, seed=0):
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 11, n)
+    return pl.DataFrame({"age": age, "d": np.where(rng.random(n) < age / 12, "a", "b")})
+
+
+def test_a_policy_that_names_its_method_is_controlled_by_people_left_out():
+    import shoal
+
+    policy = policy_of({"age": AGE, "d": {"role": "sensitive"}}, 3).with_method("mondrian")
+    original = table_of(300)
+    released = shoal.publish(original, policy).data
+    found = attacked(released, policy, original, "inference", "membership", "singling-out")
+    assert found["control"] == {
+        "kind": "republished",
+        "people": 60,
+        "folds": 1,
+        "reason": None,
+    }
+    assert found["inference"]["d"]["attackers"]["cover"]["control"]["of"] == 60
+    twice = attacked(released, policy, original, "inference", folds=2)
+    assert twice["inference"]["d"]["attackers"]["cover"]["control"]["of"] == 120
+
+
+def test_without_a_method_there_is_no_control_and_a_reason():
+    found = six("inference", "membership")
+    assert found["control"]["kind"] == "none"
+    assert "names no method" in found["control"]["reason"]
+    assert found["membership"]["advantage"] is None
+    assert found["membership"]["why"] == found["control"]["reason"]
+    gain = found["inference"]["d"]["attackers"]["bayes"]["gain"]
+    member = found["inference"]["d"]["attackers"]["bayes"]["member"]
+    assert share(gain) == pytest.approx(share(member) - 0.5, abs=1e-4)
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    policy = policy_of({"age": AGE, "d": {"role": "sensitive"}}, 3).with_method("mondrian")
+    original = table_of(120)
+    import shoal
+
+    released = shoal.publish(original, policy).data
+    one, other = (attacked(released, policy, original) for _ in range(2))
+    assert {**one, "seconds": 0} == {**other, "seconds": 0}
+
+
+# What can't be asked
+
+
+def test_an_unknown_attack_is_refused_with_the_nearest_name():
+    with pytest.raises(InputError, match="did you mean 'inference'"):
+        six("inferense")
+
+
+def test_a_parameter_out_of_range_is_refused():
+    with pytest.raises(InputError, match="parameter 'tolerance' must be at most 1"):
+        six("inference:tolerance=2")
+
+
+def test_a_control_without_a_column_is_refused():
+    with pytest.raises(InputError, match="control: has no column 'd'"):
+        six("inference", control=pl.DataFrame({"age": [1]}))
+
+
+def test_shuffled_rows_leave_what_needs_no_alignment():
+    policy = policy_of({"age": AGE, "d": {"role": "sensitive"}}, 3, render={"order": "shuffled"})
+    found = attacked(RELEASED, policy, ORIGINAL)
+    assert {"singling-out", "linkability"} <= found["skipped"].keys()
+    assert share(found["inference"]["d"]["class"]) == pytest.approx(4 / 6, abs=1e-4)
+    with pytest.raises(InputError, match="shuffles rows"):
+        attacked(RELEASED, policy, ORIGINAL, "linkability")
+
+
+# Several releases, the population, tight cells
+
+
+FOUR = pl.DataFrame({"age": [1, 2, 3, 4], "d": list("xyyx")})
+FOUR_POLICY = policy_of({"age": AGE, "d": {"role": "sensitive"}}, 2)
+
+
+def classes_of_four(*labels):
+    cells = {0: "[1, 4]", 1: "[1, 3]", 2: "[2, 4]", 3: "[0, 9]"}
+    return FOUR.with_columns(age=pl.Series([cells[label] for label in labels]))
+
+
+def test_two_releases_leave_everybody_alone_where_rows_link():
+    earlier, now = classes_of_four(0, 3, 0, 3), classes_of_four(0, 0, 3, 3)
+    found = attacked(now, FOUR_POLICY, FOUR, "intersection", earlier=[earlier])["intersection"]
+    assert share(found["linked"]["alone"]) == 1
+    assert share(found["linked"]["below_k"]) == 1
+    assert share(found["linked"]["attributes"]["d"]["certain"]) == 1
+    assert share(found["unlinked"]["attributes"]["d"]["certain"]) == 0
+
+
+def test_classes_that_share_one_value_give_it_away_without_rows():
+    original = pl.DataFrame({"age": [1, 2, 3], "d": list("xyz")})
+    now = original.with_columns(age=pl.Series(["[1, 2]", "[1, 2]", "3"]))
+    earlier = original.with_columns(age=pl.Series(["[1, 3]", "2", "[1, 3]"]))
+    found = attacked(now, FOUR_POLICY, original, "intersection", earlier=[earlier])
+    assert share(found["intersection"]["unlinked"]["attributes"]["d"]["certain"]) == 1
+
+
+def test_the_same_release_twice_gives_nothing_new():
+    now = classes_of_four(0, 0, 3, 3)
+    found = attacked(now, FOUR_POLICY, FOUR, "intersection", earlier=[now])["intersection"]
+    assert share(found["linked"]["alone"]) == share(found["linked"]["below_k"]) == 0
+
+
+def test_who_is_suppressed_or_has_changed_is_left_out_and_counted():
+    rng = np.random.default_rng(0)
+    original = pl.DataFrame({"age": [1, 2] * 150, "d": rng.choice(["x", "y"], 300)})
+    now = original.with_columns(age=pl.lit("[1, 2]"))
+    cells = pl.Series(["*"] * 3 + ["[1, 2]"] * 297)
+    other = original["d"].to_list()
+    other[5] = "x" if other[5] == "y" else "y"
+    earlier = now.with_columns(age=cells, d=pl.Series(other))
+    found = attacked(now, FOUR_POLICY, original, "intersection", earlier=[earlier])["intersection"]
+    assert (found["left_out"], found["changed"]) == (3, 1)
+    assert share(found["linked"]["alone"]) == 0
+
+
+def test_releases_whose_people_do_not_correspond_are_not_compared():
+    now = classes_of_four(0, 0, 3, 3)
+    found = attacked(now, FOUR_POLICY, FOUR, "intersection", earlier=[now[:3]])["intersection"]
+    assert found["linked"] is None
+    assert "aligned" in found["why"]
+
+
+def test_an_attack_that_lacks_its_input_is_refused_by_name_and_skipped_in_all():
+    with pytest.raises(InputError, match="--earlier"):
+        six("intersection")
+    assert "intersection" in six()["skipped"]
+
+
+@pytest.mark.parametrize(
+    ("people", "fraction", "expected"),
+    [(1, 0.5, 0.6931), (2, 0.5, 0.3069), (10, 0.5, 0.0525), (1, 0.1, 0.2558)],
+)
+def test_the_expected_share_of_a_population_is_the_published_one(people, fraction, expected):
+    found = expected_inverse(np.array([people]), fraction)
+    assert found[0] == pytest.approx(expected, abs=5e-5)
+
+
+def population(tmp_path, ages, **block):
+    pl.DataFrame({"age": ages}).write_csv(tmp_path / "all.csv")
+    policy = FOUR_POLICY.model.model_dump(exclude_unset=True)
+    return Policy.from_dict(policy | {"population": block}, tmp_path)
+
+
+FIVE = pl.DataFrame({"age": [1, 2, 5, 6, 7], "d": list("xyxyx")})
+FIVE_RELEASED = FIVE.with_columns(age=pl.Series(["[1, 2]"] * 2 + ["[5, 7]"] * 3))
+
+
+def test_a_population_counts_who_else_could_be_meant(tmp_path):
+    policy = population(tmp_path, [1, 1, 2, 2, 5, 6, 7, 9], table="all.csv")
+    found = attacked(FIVE_RELEASED, policy, FIVE, "population")["population"]
+    assert share(found["journalist_max"]) == pytest.approx(1 / 3, abs=1e-4)
+    assert share(found["marketer"]) == pytest.approx(0.3)
+    assert found["baseline"] == {"max": 0.5, "mean": 0.4}
+
+
+def test_fewer_people_than_the_release_are_no_population(tmp_path):
+    policy = population(tmp_path, [1, 5, 6, 7], table="all.csv")
+    found = attacked(FIVE_RELEASED, policy, FIVE, "population")["population"]
+    assert found["marketer"] is None
+    assert "not the population" in found["why"]
+
+
+def test_frequencies_say_what_they_do_not_model(tmp_path):
+    pl.DataFrame({"age": [1, 2, 9], "share": [0.25, 0.25, 0.5]}).write_csv(tmp_path / "freq.csv")
+    policy = population(tmp_path, [1], frequencies="freq.csv", column="share", people=8)
+    found = attacked(FIVE_RELEASED, policy, FIVE, "population")["population"]
+    assert share(found["unmodelled"]) == 0.6
+    assert share(found["marketer"]) == pytest.approx((2 / 4 + 3 / 3) / 5)
+
+
+def test_tight_ends_of_six_people_are_values_of_somebody():
+    found = six("minimality")["minimality"]
+    assert share(found["implied"]) == pytest.approx(4 / 6, abs=1e-4)
+
+
+def test_cells_that_are_not_tight_imply_nothing():
+    original = ORIGINAL.with_columns(age=pl.Series([2, 2, 3, 6, 6, 9]))
+    found = attacked(RELEASED, SIX, original, "minimality")["minimality"]
+    assert found["implied"] is None
+    assert "not tight" in found["why"]
+
+
+def test_a_node_of_two_children_implies_both():
+    tree = {"tree": {"any": {"left": ["p", "q"], "right": ["r"]}}}
+    policy = policy_of({"leaf": {"role": "quasi", "hierarchy": tree}, "d": {"role": "sensitive"}})
+    original = pl.DataFrame({"leaf": list("pqpr"), "d": list("xyxy")})
+    released = original.with_columns(leaf=pl.Series(["left", "left", "any", "any"]))
+    found = attacked(released, policy, original, "minimality")["minimality"]
+    assert share(found["implied"]) == 1
