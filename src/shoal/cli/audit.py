@@ -187,6 +187,10 @@ def audit(
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:
         typer.echo(summary(certificate), err=True)
+        if "attacks" in certificate:
+            from shoal.reports.attacks import attack_lines
+
+            print("\n".join(attack_lines(certificate)), file=sys.stderr)
         if downstream:
             from shoal.reports.text import downstream_sentences
 

@@ -110,6 +110,10 @@ def publish(
         typer.echo(
             summary(outcome.certificate, f"{', '.join(written[:-1])} and {written[-1]}"), err=True
         )
+    if not as_json and not quiet and "attacks" in outcome.certificate:
+        from shoal.reports.attacks import attack_lines
+
+        print("\n".join(attack_lines(outcome.certificate)), file=sys.stderr)
     if explain and not as_json:
         from shoal.reports.text import explanation_sentences
 

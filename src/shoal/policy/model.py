@@ -176,10 +176,8 @@ class PopulationPolicy(_Strict):
         given = [name for name, value in kinds.items() if value is not None]
         if len(given) != 1:
             raise ValueError("give exactly one of 'table', 'frequencies' and 'fraction'")
-        described = self.column is not None and self.people is not None
-        if (self.frequencies is not None) != described and not (
-            self.frequencies is None and self.column is None and self.people is None
-        ):
+        described = [value for value in (self.column, self.people) if value is not None]
+        if len(described) != (0 if self.frequencies is None else 2):
             raise ValueError("'frequencies' needs 'column' and 'people', which belong to it alone")
         if self.estimator is not None and self.fraction is None:
             raise ValueError("'estimator' belongs to 'fraction'")

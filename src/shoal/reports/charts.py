@@ -150,6 +150,56 @@ def losses_chart(key: str, losses: dict[str, float | None]) -> Markup:
     return drawn(key, "Loss per attribute", "; ".join(known), 0.75 + 0.27 * len(losses), draw)
 
 
+def attacks_chart(
+    key: str, bars: Sequence[tuple[str, Sequence[tuple[float, float, float] | None]]]
+) -> Markup:
+    """Members, others and chance for each attack, in percent, with whiskers.
+
+    bars: by row the share and both ends of its interval of each group, None where there is none.
+    """
+    groups = (("in the release", AFTER), ("not in it", BEFORE), ("by chance", MARK))
+
+    def draw(axes: Axes) -> None:
+        for i, (group, colour) in enumerate(groups):
+            shown = [(place, parts[i]) for place, (_, parts) in enumerate(bars)]
+            rows = [[place + 0.26 * (i - 1), *part] for place, part in shown if part is not None]
+            if rows:
+                _whiskered(axes, np.array(rows), group, colour)
+        _name_rows(axes, [name for name, _ in bars])
+        axes.set_xlim(0, 100)
+        axes.set_xlabel("% of people or of trials")
+        axes.grid(axis="x")
+        axes.legend(
+            loc="lower right",
+            bbox_to_anchor=(1.0, 1.0),
+            ncols=3,
+            borderaxespad=0,
+            handlelength=1.0,
+            columnspacing=1.0,
+            labelcolor=INK,
+        )
+
+    said = "; ".join(f"{name}: {parts[0][0]:.1f} %" for name, parts in bars if parts[0])
+    return drawn(key, "Attacks", said, 0.9 + 0.36 * len(bars), draw)
+
+
+def _whiskered(axes: Axes, rows: np.ndarray, group: str, colour: str) -> None:
+    """Bars with their intervals; rows: (m, 4) place, share and both ends."""
+    place, share, low, high = rows.T
+    axes.barh(place, share, 0.24, color=colour, label=group)
+    wide = high > low
+    reach = np.stack([share - low, high - share])[:, wide]
+    axes.errorbar(
+        share[wide],
+        place[wide],
+        xerr=np.maximum(reach, 0),
+        fmt="none",
+        ecolor=INK,
+        elinewidth=0.9,
+        capsize=2,
+    )
+
+
 def labels_chart(
     key: str, title: str, labels: Sequence[str], before: np.ndarray | None, after: np.ndarray
 ) -> Markup:

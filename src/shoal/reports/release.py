@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from shoal.data.certificate import Certificate
 from shoal.data.release import PublishedColumn
@@ -22,6 +23,7 @@ from shoal.jobs.publish.publish import Outcome
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports import charts
+from shoal.reports.attacks import OPENING, bars, page_content
 from shoal.reports.distributions import Distribution, distributions, least_shown
 from shoal.reports.in_short import in_short
 from shoal.reports.limits import limits
@@ -93,6 +95,10 @@ def _content(measured: Measured) -> dict[str, Any]:
             else None
         ),
         "attackers": _attackers(certificate),
+        "attacks": page_content(certificate),
+        "attacks_opening": OPENING,
+        "attack_bars": _attack_chart(certificate),
+        "control": certificate.get("attacks", {}).get("control"),
         "losses": charts.losses_chart("losses", _losses(measured)),
         "attributes": [
             _attribute(measured, a, c)
@@ -119,6 +125,11 @@ def _content(measured: Measured) -> dict[str, Any]:
         "method": _method(certificate),
         "certificate_text": certificate.to_json(),
     }
+
+
+def _attack_chart(certificate: Certificate) -> Markup | None:
+    found = bars(certificate)
+    return charts.attacks_chart("attacks", found) if found else None
 
 
 # Promises and risk
@@ -176,10 +187,7 @@ def _attackers(certificate: Certificate) -> list[dict[str, Any]]:
         {
             "name": "Journalist",
             "knows": "Wants to identify anybody at all, and does not know who is in the release.",
-            "means": (
-                "Assumed to do as well as the prosecutor: no table of the whole population was"
-                " compared, so this is an upper bound."
-            ),
+            "means": _journalist(certificate),
             "figures": [("at most", risk["journalist_max"])],
         },
         {
@@ -194,6 +202,17 @@ def _attackers(certificate: Certificate) -> list[dict[str, Any]]:
             "figures": [("expected", risk["marketer"])],
         },
     ]
+
+
+def _journalist(certificate: Certificate) -> str:
+    """What the journalist's risk rests on."""
+    around = certificate.get("attacks", {}).get("population") or {}
+    if around.get("journalist_max") is not None:
+        return f"Compared with the population as the policy describes it ({around['source']})."
+    return (
+        "Assumed to do as well as the prosecutor: no table of the whole population was compared,"
+        " so this is an upper bound."
+    )
 
 
 # What it cost

@@ -82,7 +82,7 @@ def external_list(
 
 
 def _numbers(codes: np.ndarray, persons: np.ndarray) -> np.ndarray:
-    number = np.full(int(codes.max(initial=-1)) + 1, -1)
+    number = np.full(int(codes.max()) + 1, -1)
     number[codes] = persons
     return number
 

@@ -153,6 +153,9 @@ def _promises(stated: Stated) -> Check:
     found = [fault_sentence(str(name), count) for name, count in faults.items() if count != 0]
     if found:
         return Check("promises", False, f"the certificate states faults: {', '.join(found)}")
+    accepted = stated.at("attacks", "accept") or []
+    if not all(isinstance(row, Mapping) and row.get("holds") is not False for row in accepted):
+        return Check("promises", False, "the certificate states an attack that is not accepted")
     return Check("promises", True, f"{len(stated.promises)} of {len(stated.promises)} held")
 
 

@@ -1,0 +1,187 @@
+"""Attacks from the command line: certificates, thresholds, reports and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+import shoal
+from shoal.cli.main import status_of
+from shoal.data.certificate import Certificate
+from shoal.reports.attacks import NOTHING, SOME, Row, attack_lines, page_content, rows_of
+from shoal.samples import patients
+
+ALL = "singling-out linkability inference skewness minimality membership homogeneity".split()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with invented patients, their policy and a release of them."""
+    monkeypatch.chdir(tmp_path)
+    patients.generate(300, 7).write_csv("patients.csv")
+    Path("policy.yaml").write_text(patients.POLICY)
+    run("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q")
+    return tmp_path
+
+
+def run(*words: object, expect: int = 0) -> None:
+    assert status_of([str(word) for word in words]) == expect
+
+
+def policy_with(**more):
+    Path("strict.yaml").write_text(yaml.safe_dump(yaml.safe_load(patients.POLICY) | more))
+    return "strict.yaml"
+
+
+def section(path="certificate.json"):
+    return json.loads(Path(path).read_text())["attacks"]
+
+
+def test_publishing_states_attacks_in_the_certificate(folder):
+    run("publish", "patients.csv", "-p", "policy.yaml", "-o", "new.csv", "--attack", "all", "-q")
+    found = section("new.csv.certificate.json")
+    assert [name for name in found if name in ALL] == ALL
+    assert found["control"]["kind"] == "republished"
+    assert set(found["skipped"]) == {"intersection", "population"}
+
+
+def test_attacking_changes_nothing_that_is_published(folder):
+    run("publish", "patients.csv", "-p", "policy.yaml", "-o", "new.csv", "--attack", "all", "-q")
+    assert Path("new.csv").read_bytes() == Path("out.csv").read_bytes()
+
+
+def test_an_audit_compares_with_an_earlier_release_and_a_list(folder):
+    run("publish", "patients.csv", "-p", "policy.yaml", "-o", "old.csv", "--k", 15, "-q")
+    arguments = ["--earlier", "old.csv", "--external", "patients.csv", "-o", "certificate.json"]
+    original = ["--original", "patients.csv", "--attack", "intersection,linkability"]
+    run("audit", "out.csv", "-p", "policy.yaml", *original, *arguments, "-q")
+    found = section()
+    assert found["intersection"]["linked"]["below_k"]["share"] > 0
+    assert found["linkability"]["order"][0]["agree"]["share"] == 1
+    assert found["linkability"]["external"]["success"]["share"] > 0
+
+
+def test_a_release_on_which_an_attack_finds_too_much_is_withheld(folder, capsys):
+    strict = policy_with(accept={"alone": 0.001, "homogeneous": {"disease": 1}})
+    run("publish", "patients.csv", "-p", strict, "-o", "new.csv", expect=1)
+    assert not Path("new.csv").exists()
+    told = capsys.readouterr().err
+    assert re.search(r"accept 'alone': at most 0.001, an attack finds up to 0\.\d+; drop", told)
+    assert "homogeneous" not in told
+
+
+def test_what_is_accepted_is_published_with_its_verdict(folder):
+    strict = policy_with(accept={"homogeneous": 0.5})
+    run("publish", "patients.csv", "-p", strict, "-o", "new.csv", "-q")
+    rows = section("new.csv.certificate.json")["accept"]
+    assert [(row["attribute"], row["holds"]) for row in rows] == [
+        ("disease", True),
+        ("charge", True),
+    ]
+
+
+def test_a_measure_that_could_not_be_made_withholds_the_release(folder, capsys):
+    strict = policy_with(accept={"marketer": 0.5})
+    run("publish", "patients.csv", "-p", strict, "-o", "new.csv", expect=2)
+    assert "population" in capsys.readouterr().err
+    assert not Path("new.csv").exists()
+
+
+def test_an_audit_judges_thresholds_and_leaves_them_open_without_the_original(folder, capsys):
+    strict = policy_with(accept={"alone": 0.001})
+    run("audit", "out.csv", "-p", strict, "--original", "patients.csv", "-q", expect=1)
+    run("audit", "out.csv", "-p", strict, "-o", "certificate.json")
+    assert section()["accept"][0]["holds"] is None
+    assert "not judged; give --original" in capsys.readouterr().err
+
+
+def test_a_population_makes_the_risks_true_ones(folder):
+    policy = policy_with(population={"fraction": 0.5})
+    run("publish", "patients.csv", "-p", policy, "-o", "new.csv", "-q")
+    certificate = Certificate.load("new.csv.certificate.json")
+    assert 0 < certificate["risk"]["marketer"] < certificate["risk"]["prosecutor_mean"]
+    assert certificate["risk"]["journalist_max"] < certificate["risk"]["prosecutor_max"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--attack", "all"], "give it with --original"),
+        (["--control", "patients.csv"], "name them with --attack"),
+        (["--original", "patients.csv", "--attack", "guessing"], "unknown"),
+        (["--original", "patients.csv", "--attack", "population"], "population"),
+    ],
+)
+def test_what_can_not_be_tried_is_refused(folder, capsys, words, said):
+    run("audit", "out.csv", "-p", "policy.yaml", *words, expect=2)
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"accept": {"inferense_gain": 0.1}}, "did you mean 'inference_gain'"),
+        ({"accept": {"alone": {"age": 0.1}}}, "not a sensitive one"),
+        ({"accept": {"linkage": {"age": 0.1}}}, "one number for the release"),
+        ({"accept": {"linkage": 7}}, "a share from 0 to 1"),
+        ({"population": {"table": "a.csv", "fraction": 0.1}}, "exactly one"),
+        ({"population": {"frequencies": "a.csv"}}, "needs 'column' and 'people'"),
+        ({"population": {"fraction": 0.1, "people": 5}}, "belong to it alone"),
+    ],
+)
+def test_a_policy_that_asks_for_what_no_attack_measures_is_refused(more, said):
+    with pytest.raises(shoal.InputError, match=said):
+        shoal.Policy.from_dict(yaml.safe_load(patients.POLICY) | more)
+
+
+def test_a_forged_certificate_of_accepted_attacks_does_not_verify(folder):
+    run("publish", "patients.csv", "-p", "policy.yaml", "-o", "new.csv", "--attack", "all", "-q")
+    path = Path("new.csv.certificate.json")
+    content = json.loads(path.read_text())
+    content["attacks"]["accept"] = [{"measure": "alone", "attribute": None, "holds": False}]
+    path.write_text(json.dumps(content))
+    run("verify", "new.csv", expect=1)
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("gain", "word"),
+    [
+        ({"share": 0.02, "ci": [-0.01, 0.05]}, NOTHING),
+        ({"share": 0.005, "ci": [0.001, 0.009]}, NOTHING),
+        ({"share": 0.05, "ci": [0.02, 0.08]}, SOME),
+        ({"share": 0.2, "ci": [0.1, 0.3]}, "much"),
+        ({"share": None, "ci": None}, "not measured"),
+    ],
+)
+def test_a_gain_in_a_word(gain, word):
+    assert Row("", "", "", gain=gain).word == word
+
+
+@pytest.mark.parametrize(
+    ("share", "word"), [(0.0, "none"), (0.1, SOME), (0.11, "much"), (None, "not measured")]
+)
+def test_a_share_in_a_word(share, word):
+    assert Row("", "", "", share).word == word
+
+
+def test_the_page_asks_the_three_questions_first_and_prints_what_was_not_measured(folder):
+    run("publish", "patients.csv", "-p", "policy.yaml", "-o", "new.csv", "--attack", "all",
+        "--report", "r.html", "-q")  # fmt: skip
+    certificate = Certificate.load("new.csv.certificate.json")
+    parts = page_content(certificate)
+    assert [part["question"].split()[-1] for part in parts][:3] == ["out?", "person?", "inferred?"]
+    assert any(row["word"] == "not measured" for part in parts for row in part["rows"])
+    page = Path("r.html").read_text()
+    assert "Attacks try; they don&#39;t prove." in page
+    assert next(iter(attack_lines(certificate))) == "Attacks try; they don't prove."
+
+
+def test_a_release_without_attacks_has_no_rows(folder):
+    assert rows_of(Certificate.load("out.csv.certificate.json")) == []
