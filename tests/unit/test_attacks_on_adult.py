@@ -1,0 +1,214 @@
+"""Attacks on Adult: the figures of an independent prototype, exact ones within half a percent,
+sampled ones within two.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.jobs.publish.attack import attack
+from shoal.policy.policy import Policy
+
+BY_FREQUENCY = "workclass marital-status occupation race sex native-country".split()
+BY_HIERARCHY = "sex race marital-status education native-country workclass".split()
+EXACT, SAMPLED = 0.005, 0.02
+TABLE = {  # A, B, B3, F
+    "baseline": (0.751, 0.134, 0.134, 0.134),
+    "class": (0.842, 0.388, 0.386, 0.285),
+    "certain": (0.564, 0.012, 0.003, 0),
+    "certain_right": (0.968, 0.944, 0.90, None),
+    "lifted": (0, 0.019, 0.020, 0.002),
+    "homogeneous": (0.382, 0.005, 0, 0),
+    "chance": (0.056, 0, 0, 0),
+    "owned": (0.278, None, 0.401, None),
+    "implied": (0.200, None, 0.102, None),
+}
+LIFTS = {"max": (4, 670, 670, 329), "supported": (4, 670, 670, 88)}
+TRIED = {
+    ("cover", "member"): (0.841, 0.368, 0.365, 0.270),
+    ("cover", "control"): (0.817, 0.283, 0.281, 0.259),
+    ("bayes", "member"): (0.812, 0.318, 0.317, 0.261),
+    ("bayes", "control"): (0.818, 0.309, 0.305, 0.259),
+    ("definetti", "member"): (0.846, 0.380, 0.376, 0.271),
+    ("definetti", "control"): (0.824, 0.301, 0.296, 0.259),
+}
+MEMBERSHIP = {
+    "advantage": (0.14, 0.04, 0.04, 0),
+    "auc": (0.60, 0.53, 0.54, 0.51),
+    "uncovered": (0.084, 0.003, 0.004, 0.019),
+}
+ENDS = {
+    "isolate": (0.26, None, 0.19, None),
+    "control": (0.18, None, 0.15, None),
+    "interior": (0.20, None, 0.16, None),
+}
+CASES = ("A", "B", "B3", "F")
+
+
+def policy_of(attributes, promises, method):
+    """A policy at k = 10; the other columns are dropped."""
+    return Policy.from_dict(
+        {
+            "version": 1,
+            "attributes": attributes,
+            "promises": [{"model": "k-anonymity", "k": 10}, *promises],
+            "method": method,
+            "other": "drop",
+            "seed": 1,
+        }
+    )
+
+
+def of_a() -> Policy:
+    ordinal = {"role": "quasi", "type": "ordinal", "order": "frequency"}
+    attributes = {
+        "age": {"role": "quasi", "domain": [17, 90]},
+        "education-num": {"role": "quasi", "domain": [1, 16]},
+        **dict.fromkeys(BY_FREQUENCY, ordinal),
+        "income": {"role": "sensitive"},
+    }
+    return policy_of(attributes, [], {"name": "rounded-partition"})
+
+
+def of_b(folder, l=None, **method) -> Policy:
+    def quasi(name):
+        return {"role": "quasi", "hierarchy": str(folder / f"{name}.csv")}
+
+    wholly = method.get("name") == "full-domain"
+    attributes = {
+        "age": quasi("age") if wholly else {"role": "quasi", "domain": [17, 90]},
+        **{name: quasi(name) for name in BY_HIERARCHY},
+        "income": quasi("salary-class"),
+        "occupation": {"role": "sensitive"},
+        "hours-per-week": {"role": "plain"},
+        "relationship": {"role": "plain"},
+    }
+    diverse = {"model": "l-diversity", "attribute": "occupation", "l": l, "kind": "distinct"}
+    chosen = method or {"name": "rounded-partition", "refine": "none"}
+    return policy_of(attributes, [diverse] if l else [], chosen)
+
+
+@pytest.fixture(scope="module")
+def found(adult, data_folder):
+    """What all attacks find, by case."""
+    folder = data_folder / "adult" / "hierarchies_arx"
+    policies = {
+        "A": of_a,
+        "B": lambda: of_b(folder),
+        "B3": lambda: of_b(folder, 3),
+        "F": lambda: of_b(folder, 3, name="full-domain", suppression=0.02),
+    }
+
+    @cache
+    def attacked(case):
+        policy = policies[case]()
+        released = shoal.publish(adult, policy).data
+        return attack(released, policy, adult)["attacks"]
+
+    return attacked
+
+
+def numbers(section):
+    """The exact figures of the table, by name."""
+    (name,) = section["inference"]
+    guessed, rare = section["inference"][name], section["skewness"][name]
+    one = section["homogeneity"][name]
+    figures = {key: guessed[key] for key in ("baseline", "class", "certain", "certain_right")}
+    figures |= {"lifted": rare["lifted"], "homogeneous": one["people"], "chance": one["chance"]}
+    figures |= {"owned": section["singling-out"]["owned"]}
+    figures |= {"implied": section["minimality"]["implied"]}
+    return {key: None if value is None else value["share"] for key, value in figures.items()}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_exact_figures_are_those_of_the_table(found, case):
+    section, i = found(case), CASES.index(case)
+    measured = numbers(section)
+    for name, row in TABLE.items():
+        if row[i] is not None:
+            assert measured[name] == pytest.approx(row[i], abs=EXACT), name
+    (name,) = section["skewness"]
+    for key, row in LIFTS.items():
+        assert section["skewness"][name][key] == pytest.approx(row[i], abs=0.51), key
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_sampled_figures_are_those_of_the_table(found, case):
+    section, i = found(case), CASES.index(case)
+    (name,) = section["inference"]
+    for (attacker, group), row in TRIED.items():
+        share = section["inference"][name]["attackers"][attacker][group]["share"]
+        assert share == pytest.approx(row[i], abs=SAMPLED), (attacker, group)
+    for key, row in MEMBERSHIP.items():
+        measured = section["membership"][key]
+        share = measured if key == "auc" else measured["share"]
+        assert share == pytest.approx(row[i], abs=SAMPLED + 0.005), key
+    for key, row in ENDS.items():
+        if row[i] is not None:
+            share = section["singling-out"][key]["share"]
+            assert share == pytest.approx(row[i], abs=0.035), key  # 1,000 predicates
+
+
+def test_ends_that_are_moved_to_grids_tell_less(found):
+    for case, owned, width in (
+        ("A", (0.239, 0.093, 0.047), (0.012, 0.048, 0.108)),
+        ("B3", (0.200, 0.081, 0.043), (0.010, 0.038, 0.086)),
+    ):
+        rows = [step["attributes"]["age"] for step in found(case)["singling-out"]["snap"]]
+        assert [row["owned"]["share"] for row in rows] == pytest.approx(owned, abs=EXACT)
+        assert [row["added_width"] for row in rows] == pytest.approx(width, abs=0.001)
+
+
+def test_who_is_alone_with_a_value(found):
+    alone = found("B")["singling-out"]["alone"]
+    names = ("hours-per-week", "relationship", "occupation")
+    shares = [alone[name]["share"] for name in names]
+    assert shares == pytest.approx([0.304, 0.039, 0.215], abs=0.001)
+
+
+def test_a_list_finds_less_than_classes_would_allow(found):
+    linked = found("B3")["linkability"]
+    assert linked["success"]["share"] == pytest.approx(0.063, abs=SAMPLED)
+    assert linked["prosecutor_mean"] == pytest.approx(0.082, abs=EXACT)
+    assert linked["worst"] <= 0.1
+
+
+def test_a_second_release_costs_most(adult, data_folder):
+    policy = of_b(data_folder / "adult" / "hierarchies_arx", 3)
+    released = shoal.publish(adult, policy).data
+    other = shoal.publish(adult, policy.with_method("mondrian").with_seed(2)).data
+    found = attack(released, policy, adult, ["intersection"], earlier=[other])
+    together = found["attacks"]["intersection"]
+    assert together["applies"] == "linked"
+    values = together["linked"]["attributes"]["occupation"]
+    shares = [
+        together["linked"]["alone"]["share"],
+        together["linked"]["below_k"]["share"],
+        values["certain"]["share"],
+        values["right"]["share"],
+        together["unlinked"]["attributes"]["occupation"]["certain"]["share"],
+        together["unlinked"]["attributes"]["occupation"]["right"]["share"],
+    ]
+    assert shares == pytest.approx([0.096, 0.657, 0.138, 0.498, 0.003, 0.405], abs=EXACT)
+
+
+def test_the_whole_population_halves_the_marketers_risk(adult, data_folder, tmp_path):
+    lines = (data_folder / "adult" / "adult.test").read_text().splitlines()[1:]
+    rows = [line.split(", ") for line in lines if line and "?" not in line]
+    more = pl.DataFrame(rows, schema=adult.columns, orient="row")
+    pl.concat([adult, more]).write_csv(tmp_path / "all.csv")
+    policy = of_a()
+    released = shoal.publish(adult, policy).data
+    for block, expected in (
+        ({"table": str(tmp_path / "all.csv")}, 0.049),
+        ({"fraction": 0.667}, 0.068),
+    ):
+        described = Policy.from_dict(policy.model.model_dump(exclude_unset=True)
+                                     | {"population": block})  # fmt: skip
+        around = attack(released, described, adult, ["population"])["attacks"]["population"]
+        assert around["marketer"]["share"] == pytest.approx(expected, abs=0.001)
+        assert around["baseline"]["mean"] == pytest.approx(0.099, abs=0.001)
