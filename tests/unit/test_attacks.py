@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import shoal
 from attack_cases import AGE, ORIGINAL, RELEASED, SIX, attacked, policy_of, scene, six
 from shoal.attacks import intervals
 from shoal.attacks.counts import class_values
@@ -211,7 +212,6 @@ def table_of(n, seed=0):
 
 
 def test_a_policy_that_names_its_method_is_controlled_by_people_left_out():
-    import shoal
 
     policy = policy_of({"age": AGE, "d": {"role": "sensitive"}}, 3).with_method("mondrian")
     original = table_of(300)
@@ -242,7 +242,6 @@ def test_without_a_method_there_is_no_control_and_a_reason():
 def test_the_same_seed_gives_the_same_numbers():
     policy = policy_of({"age": AGE, "d": {"role": "sensitive"}}, 3).with_method("mondrian")
     original = table_of(120)
-    import shoal
 
     released = shoal.publish(original, policy).data
     one, other = (attacked(released, policy, original) for _ in range(2))
@@ -398,3 +397,53 @@ def test_a_node_of_two_children_implies_both():
     released = original.with_columns(leaf=pl.Series(["left", "left", "any", "any"]))
     found = attacked(released, policy, original, "minimality")["minimality"]
     assert share(found["implied"]) == 1
+
+
+# What the method gives away
+
+
+@pytest.mark.parametrize("method", ["mondrian", "rounded-partition"])
+def test_knowing_the_method_rules_out_four_of_six_ways(method):
+    policy = policy_of({"age": AGE, "d": {"role": "sensitive"}}, 2)
+    diverse = {"model": "l-diversity", "attribute": "d", "l": 2, "kind": "distinct"}
+    promises = [{"model": "k-anonymity", "k": 2}, diverse]
+    refine = {"refine": "none"} if method == "rounded-partition" else {}
+    policy = policy.with_promises(promises).with_method(method, refine)
+    original = pl.DataFrame({"age": [1, 2, 8, 9], "d": list("HHff")})
+    released = original.with_columns(age=pl.lit("[1, 9]"))
+    found = attacked(released, policy, original, "minimality")["minimality"]["replay"]["d"]
+    assert share(found["excluded"]) == pytest.approx(4 / 6, abs=1e-4)
+    assert found["posterior_right"] == 0
+    assert found["pairs"] == 1
+
+
+def test_a_method_without_an_account_is_not_replayed():
+    found = six("minimality")["minimality"]["replay"]
+    assert found["excluded"] is None
+    assert "no account" in found["why"]
+
+
+def forced(groups):
+    """What an optimal full-domain release forces: people of each leaf, by node of two leaves."""
+    tree = {"tree": {"any": {f"n{i}": [f"a{i}", f"b{i}"] for i in range(len(groups))}}}
+    if len(groups) == 1:
+        tree = {"tree": {"any": ["a0", "b0"]}}
+    attributes = {"leaf": {"role": "quasi", "hierarchy": tree}, "d": {"role": "sensitive"}}
+    policy = policy_of(attributes, 2).with_method("full-domain")
+    leaves = [
+        f"{name}{i}"
+        for i, counts in enumerate(groups)
+        for name, count in zip("ab", counts, strict=True)
+        for _ in range(count)
+    ]
+    original = pl.DataFrame({"leaf": leaves, "d": ["x"] * len(leaves)})
+    certificate = shoal.publish(original, policy, attack=["minimality"]).certificate
+    return share(certificate["attacks"]["minimality"]["optimality"]["forced"])
+
+
+def test_an_optimal_level_forces_a_small_part_on_the_only_class_that_can_have_it():
+    assert forced([(4, 1)]) == 1
+
+
+def test_two_classes_that_can_have_the_small_part_cover_for_each_other():
+    assert forced([(2, 1), (1, 2)]) == 0

@@ -145,19 +145,31 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
+class Replay:
+    """What a method would do with the records of one class alone; rows: of the release.
+
+    would_cut: whether it would cut them if only k were asked. stays_whole: given an attribute and
+    (a, m) whose value each of the m records gets, whether they would stay one class, (a,) bool.
+    """
+
+    would_cut: Callable[[np.ndarray], bool]
+    stays_whole: Callable[[np.ndarray, str, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
 class Recoding:
     """How the release was made, as far as that is known.
 
     statistics: of a search that recodes globally. suppression_limit: records that it might
-    suppress. leave_whole: whether the method would leave records in one class, were these their
-    sensitive values.
+    suppress. replay: None for the reason `no_replay`.
     """
 
     method: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     statistics: Mapping[str, Any] = field(default_factory=dict)
     suppression_limit: int | None = None
-    leave_whole: Callable[[np.ndarray, Mapping[str, np.ndarray]], bool] | None = None
+    replay: Replay | None = None
+    no_replay: str = "no account of what this method would have done otherwise"
 
     @classmethod
     def of(cls, method: Mapping[str, Any], records: int) -> Recoding:

@@ -10,6 +10,7 @@ from typing import Any
 from shoal.binding.table import bind_original
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
+from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import EncodedTable, encode
 from shoal.data.progress import Progress, no_progress
@@ -23,6 +24,7 @@ from shoal.jobs.attack.request import ALL, AttackRequest, attack_names
 from shoal.jobs.audit.audit import AuditResult, audit_file, audit_table
 from shoal.jobs.publish.attack_draft import asked_of
 from shoal.jobs.publish.second_release import republisher
+from shoal.jobs.publish.whole import replay_of
 from shoal.policy.policy import Policy
 
 
@@ -142,8 +144,12 @@ def _target(
     truth = result.truth
     encoded = _encoded(original, policy) if truth is None else truth.encoded
     republish = _republish(original, result.schema, encoded, policy)
+    made = Recoding()
+    if republish is not None and truth is not None:
+        replay, why = replay_of(original, result.schema, encoded, truth.rows, policy)
+        made = Recoding(policy.method_name, replay=replay, no_replay=why)
     return AttackedRelease(
-        released, result.release, result.schema, original, encoded, truth, republish
+        released, result.release, result.schema, original, encoded, truth, republish, made
     )
 
 

@@ -14,6 +14,7 @@ from shoal.jobs.attack.attack import AttackedRelease, attacked, with_attacks
 from shoal.jobs.attack.request import AttackRequest
 from shoal.jobs.publish.draft import RecodedDraft
 from shoal.jobs.publish.second_release import republisher
+from shoal.jobs.publish.whole import replay_of
 from shoal.policy.policy import Policy
 
 
@@ -40,6 +41,10 @@ def attack_draft(
     applied_plan = "plan" in draft.certificate_extras
     own = policy.with_default_method(draft.schema)
     republish = republisher(truth.original, draft.schema, truth.encoded, own)
+    made = Recoding.of(draft.method, truth.encoded.records)
+    if not applied_plan:
+        replay, why = replay_of(truth.original, draft.schema, truth.encoded, truth.rows, own)
+        made = replace(made, replay=replay, no_replay=why)
     target = AttackedRelease(
         published,
         release,
@@ -48,6 +53,6 @@ def attack_draft(
         truth.encoded,
         truth,
         None if applied_plan else republish,
-        Recoding.of(draft.method, truth.encoded.records),
+        made,
     )
     return with_attacks(certificate, attacked(target, policy, request, progress))
