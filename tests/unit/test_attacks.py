@@ -447,3 +447,66 @@ def test_an_optimal_level_forces_a_small_part_on_the_only_class_that_can_have_it
 
 def test_two_classes_that_can_have_the_small_part_cover_for_each_other():
     assert forced([(2, 1), (1, 2)]) == 0
+
+
+# An attacker that learns, and what tables may hold
+
+
+def test_an_attacker_that_learns_is_tried_when_it_is_asked_for():
+    pytest.importorskip("sklearn")
+    policy = policy_of({"age": AGE, "d": {"role": "sensitive"}}, 3).with_method("mondrian")
+    original = table_of(300)
+    released = shoal.publish(original, policy).data
+    found = attacked(released, policy, original, {"name": "inference", "learned": True})
+    learned = found["inference"]["d"]["attackers"]["learned"]
+    baseline = share(found["inference"]["d"]["baseline"])
+    assert share(learned["member"]) > baseline - 0.1
+    assert learned["control"]["of"] == 60
+    assert "learned" not in six("inference")["inference"]["d"]["attackers"]
+
+
+def people_of(n):
+    rng = np.random.default_rng(5)
+    return pl.DataFrame(
+        {
+            "p": rng.integers(0, n // 2, n),
+            "age": rng.integers(0, 11, n),
+            "x": rng.normal(size=n).round(2),
+            "zip": rng.choice(["100", "101", "200"], n),
+            "d": rng.choice(list("abc"), n),
+        }
+    )
+
+
+NUMBER = {"role": "quasi", "type": "number"}
+ZIP = {"role": "quasi", "hierarchy": {"prefix": 3}}
+DROP = {"role": "drop"}
+ALWAYS = {"p": DROP, "age": AGE, "x": DROP, "zip": DROP, "d": {"role": "sensitive"}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "more"),
+    [
+        ({"d": {"role": "drop"}}, {}),
+        ({"p": {"role": "subject"}, "x": {"role": "sensitive", "type": "number"}}, {}),
+        ({"age": AGE | {"render": "mean"}}, {}),
+        ({"age": AGE | {"render": "both"}, "x": NUMBER}, {}),
+        ({"zip": ZIP}, {"missing": "value"}),
+        ({"zip": ZIP}, {"missing": "suppress"}),
+        ({"zip": ZIP}, {"render": {"order": "shuffled"}}),
+    ],
+)
+def test_whatever_a_table_holds_attacks_end_with_numbers(changes, more):
+    policy = policy_of(ALWAYS | changes, 3, **more)
+    original = people_of(300)
+    if "missing" in more:
+        gaps = pl.Series(np.arange(300) % 11 == 0)
+        original = original.with_columns(
+            age=pl.when(gaps).then(None).otherwise(pl.col("age")),
+            d=pl.when(gaps).then(None).otherwise(pl.col("d")),
+        )
+    found = shoal.publish(original, policy, attack=["all"]).certificate["attacks"]
+    assert found["blind"] == (["age"] if changes.get("age", {}).get("render") == "mean" else [])
+    assert set(found["skipped"]) == {"intersection", "population"}
+    for number in exact_numbers(found):
+        assert number is None or 0 <= number <= 1

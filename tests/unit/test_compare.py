@@ -439,3 +439,20 @@ def test_neither_page_nor_rows_hold_a_value_of_the_data(tmp_path, shoal, monkeyp
 def test_it_is_a_public_name(sample_table, sample_policy):
     found = front_door.compare(sample_table, sample_policy, ["mondrian"], [10])
     assert isinstance(found, front_door.Comparison)
+
+
+def test_attacks_stand_beside_the_loss_where_they_are_asked_for(sample_table, sample_policy):
+    found = compare(sample_table, sample_policy, ["mondrian"], [10], attack=True)
+    (row,) = found.rows
+    alone = publish(
+        sample_table,
+        Policy.from_dict(sample_policy).with_k(10).with_method("mondrian"),
+        attack=["inference", "linkability", "singling-out"],
+    ).certificate["attacks"]
+    gains = [one["gain"]["share"] for one in alone["inference"].values()]
+    assert row.score("inference_gain") == max(gains)
+    assert row.score("linkage") == alone["linkability"]["success"]["share"]
+    assert "gain" in [column.title for column in columns(found)]
+    plain = compare(sample_table, sample_policy, ["mondrian"], [10])
+    assert plain.rows[0].score("inference_gain") is None
+    assert "gain" not in [column.title for column in columns(plain)]

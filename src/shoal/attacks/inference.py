@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -9,11 +10,14 @@ import numpy as np
 
 from shoal.attacks.counts import ClassValues, class_values
 from shoal.attacks.intervals import Share, counted, newcombe, over, scaled, shifted, wilson
+from shoal.attacks.learned import Learned
 from shoal.attacks.samples import Groups, groups
 from shoal.attacks.scores import ATTACKERS, SURE, Attackers, Guesses, Near, near_values
 from shoal.data.attack_scene import AttackScene
 from shoal.protocols import Attack
 
+LEARNED = "learned"
+Guess = Callable[[np.ndarray, np.ndarray, Near | None], dict[str, Guesses]]
 MOST_SCORES = 1 << 26  # cells times values that marginals may take
 
 
@@ -43,6 +47,11 @@ class Inference(Attack):
         },
     )
 
+    learned: bool = field(
+        default=False,
+        metadata={"help": "also an attacker that learns (gradient boosting); needs the extra ml"},
+    )
+
     def run(self, scene: AttackScene) -> dict[str, Any]:
         """Every sensitive attribute by name."""
         people = groups(scene, self.number)
@@ -58,15 +67,20 @@ class Inference(Attack):
         if _too_many(counts, scene):
             why = "so many values that trying each takes too long"
             return found | {"attackers": None, "gain": None, "why": why}
-        tried = {attacker: _Tried() for attacker in ATTACKERS}
+        names = (*ATTACKERS, LEARNED) if self.learned else ATTACKERS
+        tried = {attacker: _Tried() for attacker in names}
         for trial, group in zip(scene.trials, people, strict=True):
             own = counts
             if trial.release is not scene.release:
                 own = class_values(trial.release, name)
-            _try(tried, Attackers.on(trial.release.boxes, own), group, name, near)
+            counted_by = Attackers.on(trial.release.boxes, own)
+            _try(tried, counted_by.guesses, group, name, near)
+            if self.learned:
+                model = Learned.on(trial.release, name, scene.rng(self.number))
+                _try(tried, _named(model), group, name, near)
         baseline = found["baseline"]["share"]
         attackers = {attacker: t.report(baseline) for attacker, t in tried.items()}
-        best = max(ATTACKERS, key=lambda a: _gain(attackers[a]))
+        best = max(names, key=lambda a: _gain(attackers[a]))
         return found | {"attackers": attackers, "best": best} | tried[best].summary(baseline)
 
 
@@ -152,16 +166,20 @@ class _Tried:
         return found if found["share"] is None else shifted(found, baseline)
 
 
+def _named(model: Learned) -> Guess:
+    return lambda points, truth, near: {LEARNED: model.guesses(points, truth, near)}
+
+
 def _try(
-    tried: dict[str, _Tried], attackers: Attackers, people: Groups, name: str, near: Near | None
+    tried: dict[str, _Tried], guess: Guess, people: Groups, name: str, near: Near | None
 ) -> None:
-    members = people.members
-    for attacker, guesses in attackers.guesses(members.points, members.values[name], near).items():
+    """Adds the guesses of some attackers about both groups."""
+    members, others = people.members, people.outsiders
+    for attacker, guesses in guess(members.points, members.values[name], near).items():
         tried[attacker].members.append(guesses)
-    if people.outsiders is None:
+    if others is None:
         return
-    others = people.outsiders
-    for attacker, guesses in attackers.guesses(others.points, others.values[name], near).items():
+    for attacker, guesses in guess(others.points, others.values[name], near).items():
         tried[attacker].outsiders.append(guesses)
 
 

@@ -34,6 +34,10 @@ def compare(
     ] = None,
     seed: options.Seed = None,
     read: options.Read = None,
+    attack: Annotated[
+        bool,
+        typer.Option("--attack", help="Also try attacks on each release, beside its loss."),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the rows as JSON instead of the table.")
     ] = False,
@@ -64,7 +68,13 @@ def compare(
     options.check_outputs(report=report, inputs=[output])
     with shown(quiet) as progress:
         comparison = compare_file(
-            input_path, asked, _names(methods), _numbers(ks), output, progress=progress
+            input_path,
+            asked,
+            _names(methods),
+            _numbers(ks),
+            output,
+            attack=attack,
+            progress=progress,
         )
         if report is not None:
             from shoal.reports.comparison import write_comparison

@@ -24,18 +24,19 @@ class FigureColumn:
 def columns(comparison: Comparison) -> list[FigureColumn]:
     """The figures that some release has and that tell something, every promise included."""
     releases = comparison.releases
-    loss, risk, others = (
+    loss, risk, attacks, others = (
         [
             _measure(*known)
             for known in group
             if any(row.score(known[1]) is not None for row in releases)
         ]
-        for group in (LOSS, RISK, OTHERS)
+        for group in (LOSS, RISK, ATTACKS, OTHERS)
     )
     suppressed = (
         [SUPPRESSED] if any(SUPPRESSED.text(row) not in ("0", NONE) for row in releases) else []
     )
-    return [*loss, *_promises(comparison), *risk, *SIZES, *suppressed, *others, SECONDS]
+    promises = _promises(comparison)
+    return [*loss, *promises, *risk, *attacks, *SIZES, *suppressed, *others, SECONDS]
 
 
 def reasons(comparison: Comparison) -> list[str]:
@@ -198,6 +199,24 @@ RISK: tuple[Measure, ...] = (
         percent,
         "The same on average over all people; the marketer's risk, too.",
     ),
+)
+ATTACKS: tuple[Measure, ...] = (
+    (
+        "gain",
+        "inference_gain",
+        percent,
+        (
+            "How much oftener the best attacker guesses a sensitive value of people in the release"
+            " than of people who were left out."
+        ),
+    ),
+    (
+        "ends",
+        "ends_gain",
+        percent,
+        "How much oftener an interval's end points at one person in the release than left out.",
+    ),
+    ("linked", "linkage", percent, "People whose record a list of all columns picks."),
 )
 OTHERS: tuple[Measure, ...] = (
     (

@@ -28,8 +28,12 @@ from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
+from shoal.jobs.advise.attack_figures import FIGURES, TRIED, attack_figures
+from shoal.jobs.attack.attack import AttackedRelease, attacked, with_attacks
+from shoal.jobs.attack.request import AttackRequest
 from shoal.jobs.audit.audit import measure
 from shoal.jobs.publish.recode import find_classes, ordered, recode
+from shoal.jobs.publish.second_release import republisher
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.version import VERSION
@@ -69,7 +73,8 @@ class Row:
         """A measure of utility or risk; None where it does not apply."""
         if self.certificate is None:
             return None
-        return {**self.certificate["utility"], **self.certificate["risk"]}.get(name)
+        tried = attack_figures(self.certificate)
+        return {**self.certificate["utility"], **self.certificate["risk"], **tried}.get(name)
 
     @property
     def loss(self) -> float:
@@ -89,7 +94,7 @@ class Row:
             "k": self.k,
             "holds": self.holds,
             "reason": self.reason,
-            **{name: self.score(name) for name in registry.metrics()},
+            **{name: self.score(name) for name in (*registry.metrics(), *FIGURES)},
             "classes": sizes.get("count"),
             "least_class": sizes.get("min"),
             "mean_class": sizes.get("mean"),
@@ -159,6 +164,7 @@ def compare(
     methods: Sequence[str] | None = None,
     ks: Sequence[int] = DEFAULT_KS,
     *,
+    attack: bool = False,
     progress: Progress = no_progress,
 ) -> Comparison:
     """Every method at every k, each release measured as `publish` measures it; none is published.
@@ -166,7 +172,8 @@ def compare(
     methods: `name` or `name:parameter=value`, several parameters parted by colons; all methods that
     publish a table when left out. The policy's own method keeps the policy's parameters. A promise
     that is broken and a k that can't be reached are rows of the table, not errors; raises
-    InputError for what can't be read or asked.
+    InputError for what can't be read or asked. attack: also how much guessing, ends of intervals
+    and lists of names gain on each release.
     """
     policy = Policy.of(policy)
     policies = _with_methods(policy, methods)
@@ -179,7 +186,7 @@ def compare(
     rows = []
     for k, own in settings:
         progress(f"k={k} {label_of(own)}")
-        rows.append(_row(ground, own, k))
+        rows.append(_row(ground, own, k, attack))
     quasi = tuple(attribute.name for attribute in ground.bound.schema.quasi)
     return Comparison(tuple(rows), policy.model.seed, ground.table.records, ground.people, quasi)
 
@@ -191,6 +198,7 @@ def compare_file(
     ks: Sequence[int] = DEFAULT_KS,
     output_path: str | None = None,
     *,
+    attack: bool = False,
     progress: Progress = no_progress,
 ) -> Comparison:
     """`compare` of a file; writes the comparison as JSON to `output_path`, if given."""
@@ -198,7 +206,7 @@ def compare_file(
     _checked(ks)
     progress("reading the table")
     source = read_original(input_path, policy)
-    comparison = compare(Table(source.frame), policy, methods, ks, progress=progress)
+    comparison = compare(Table(source.frame), policy, methods, ks, attack=attack, progress=progress)
     comparison = replace(comparison, sha256=source.sha256)
     if output_path is not None:
         with files.atomic_write(output_path) as draft:
@@ -330,20 +338,33 @@ class _Ground:
         )
         return matrix, self.whole_table.only(kept, subjects)
 
-    def certificate(self, policy: Policy, classes: Partition | Cut) -> Certificate:
-        """What readers of such a release would see, measured."""
+    def certificate(
+        self, policy: Policy, classes: Partition | Cut, attack: bool = False
+    ) -> Certificate:
+        """What readers of such a release would see, measured, and attacked if that is asked."""
         recoded = recode(self.table, self.bound, classes, policy)
-        return measure(Table(recoded.frame), self.bound.schema, policy, recoded.truth)[0]
+        published = Table(recoded.frame)
+        certificate, release = measure(published, self.bound.schema, policy, recoded.truth)
+        if not attack:
+            return certificate
+        schema, encoded = self.bound.schema, self.bound.encoded
+        republish = republisher(self.table, schema, encoded, policy)
+        target = AttackedRelease(
+            published, release, schema, self.table, encoded, recoded.truth, republish
+        )
+        found = attacked(target, policy, AttackRequest(TRIED))
+        return with_attacks(certificate, found | {"accept": []})  # only publish withholds
 
 
-def _row(ground: _Ground, policy: Policy, k: int) -> Row:
+def _row(ground: _Ground, policy: Policy, k: int, attack: bool) -> Row:
     """The policy's method at this k; a method that refuses says why."""
     row = Row(policy.method_name, policy.method_settings, policy.method_parameters, k)
     try:
         classes, seconds = find_classes(ground.matrix, ground.whole_table, policy)
     except (InfeasibleError, InputError) as refused:
         return replace(row, reason="; ".join([str(refused.args[0]), *refused.findings]))
-    return replace(row, certificate=ground.certificate(policy, classes), seconds=seconds)
+    certificate = ground.certificate(policy, classes, attack)
+    return replace(row, certificate=certificate, seconds=seconds)
 
 
 def _warm_up(ground: _Ground, policy: Policy, k: int) -> None:
