@@ -57,6 +57,7 @@ from shoal.protocols import (
 if TYPE_CHECKING:
     from shoal.testing import (
         OnlyK,
+        check_attack,
         check_hierarchy_maker,
         check_metric,
         check_partitioner,
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
         small_classes,
         small_matrices,
         small_releases,
+        small_scenes,
     )
 
 __all__ = [
@@ -115,6 +117,7 @@ __all__ = [
     "StreamPublisher",
     "ValueCounts",
     "as_written",
+    "check_attack",
     "check_hierarchy_maker",
     "check_metric",
     "check_partitioner",
@@ -128,6 +131,7 @@ __all__ = [
     "small_classes",
     "small_matrices",
     "small_releases",
+    "small_scenes",
     "value_counts",
 ]
 

@@ -11,15 +11,14 @@ import shoal.extend
 
 DOOR = Path(shoal.extend.__file__)
 NAMES = """
-    DROP HOLD NEW REUSE SUPPRESS AnonymityRequirement Arrivals Attack
-    AttackScene Classes Closeness Cut Emissions
-    Hierarchy HierarchyMaker InfeasibleError InputError LedgerView Matrix Metric OnlyK Partition
-    Partitioner Piece Placement Population PrivacyModel Promise PromiseTerms Promises Recoder
-    Release Renderer Republisher SensitiveColumn Sink Source Space State StreamMethod
-    StreamPromises StreamPublisher ValueCounts as_written check_hierarchy_maker check_metric
-    check_partitioner check_promise check_recoder check_stream_method promises_on
-    sensitive_column sensitive_columns sign small_classes small_matrices small_releases
-    value_counts
+    DROP HOLD NEW REUSE SUPPRESS AnonymityRequirement Arrivals Attack AttackScene Classes
+    Closeness Cut Emissions Hierarchy HierarchyMaker InfeasibleError InputError LedgerView
+    Matrix Metric OnlyK Partition Partitioner Piece Placement Population PrivacyModel Promise
+    PromiseTerms Promises Recoder Release Renderer Republisher SensitiveColumn Sink Source Space
+    State StreamMethod StreamPromises StreamPublisher ValueCounts as_written check_attack
+    check_hierarchy_maker check_metric check_partitioner check_promise check_recoder
+    check_stream_method promises_on sensitive_column sensitive_columns sign small_classes
+    small_matrices small_releases small_scenes value_counts
 """
 
 

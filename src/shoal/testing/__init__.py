@@ -9,6 +9,7 @@ A check raises AssertionError that names what was broken. There is one for every
 
 from __future__ import annotations
 
+from shoal.testing.attacks import check_attack, small_scenes
 from shoal.testing.hierarchies import check_hierarchy_maker
 from shoal.testing.matrices import promises_on, sensitive_columns, small_matrices
 from shoal.testing.methods import (
@@ -25,6 +26,7 @@ from shoal.testing.streams import check_stream_method
 __all__ = [
     "OnlyK",
     "cells_of",
+    "check_attack",
     "check_hierarchy_maker",
     "check_metric",
     "check_partition",
@@ -37,4 +39,5 @@ __all__ = [
     "small_classes",
     "small_matrices",
     "small_releases",
+    "small_scenes",
 ]

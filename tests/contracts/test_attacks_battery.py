@@ -1,0 +1,44 @@
+"""The same battery for every attack from the registry."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shoal.policy import registry
+from shoal.testing import check_attack
+
+ALONE = [name for name, attack in registry.attacks().items() if not {*attack.needs} - {"alignment"}]
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_battery(name):
+    check_attack(registry.attacks()[name]())
+
+
+def test_the_registry_has_nine_attacks_of_their_own_numbers():
+    numbers = [attack.number for attack in registry.attacks().values()]
+    assert numbers == list(range(1, 10))
+
+
+class _FirstRecord:
+    name, number, needs = "first-record", 100, ()
+
+    def run(self, scene):
+        return {"first": {"share": int(scene.people.points[0, 0]), "ci": None, "how": "exact"}}
+
+
+class _NotTheSame:
+    name, number, needs = "not-the-same", 101, ()
+
+    def run(self, scene):
+        return {"number": np.random.default_rng().random()}
+
+
+@pytest.mark.parametrize(
+    ("faulty", "finding"),
+    [(_FirstRecord, "order of the records"), (_NotTheSame, "answers differently")],
+)
+def test_the_battery_finds_what_is_wrong(faulty, finding):
+    with pytest.raises(AssertionError, match=finding):
+        check_attack(faulty())
