@@ -15,6 +15,7 @@ import numpy as np
 from shoal.attacks.intervals import CONFIDENCE
 from shoal.data.attack_scene import AttackScene, Recoding, ShownRelease
 from shoal.data.certificate import Certificate
+from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedTable
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
@@ -176,7 +177,21 @@ def _shown(ground: Ground, target: AttackedRelease) -> ShownRelease:
         for name, column in ground.sensitive.items()
     }
     plain = plain_columns(target.released, target.schema)
-    return ground.shown(target.release.columns, target.release.classes, sensitive, plain)
+    release = target.release
+    return ground.shown(release.columns, _in_boxes(release), sensitive, plain)
+
+
+def _in_boxes(release: Release) -> Classes:
+    """The classes without records that show the mark everywhere: nobody is found by such a box.
+
+    Where all records do, they are one class as any other.
+    """
+    classes, starred = release.classes, release.starred
+    if starred is None or not starred.any() or starred.all():
+        return classes
+    labels = np.where(starred, -1, classes.labels).astype(np.int32)
+    count = int(labels.max()) + 1  # starred records are the last class
+    return Classes(labels, count, classes.subjects)
 
 
 def _stated(found: Any, has_counts: bool, key: str = "") -> Any:
