@@ -74,7 +74,7 @@ def rows_of(certificate: Certificate) -> list[Row]:
     found = certificate.get("attacks")
     if not found or "seed" not in found:
         return []
-    rows = [*_singled_out(found), *_linked(found), *_inferred(found)]
+    rows = [*_singled_out(found), *_linked(found), *_inferred(found), *_by_class(found)]
     rows += [*_member(found), *_together(found, certificate), *_method(found)]
     skipped = found.get("skipped", {})
     rows += [Row(question, name, "", why=skipped[name]) for question, name in OF if name in skipped]
@@ -211,6 +211,10 @@ def _inferred(found: Found) -> Iterator[Row]:
             measure="certain",
             attribute=name,
         )
+
+
+def _by_class(found: Found) -> Iterator[Row]:
+    """What the class of a person tells by itself."""
     for name, one in found.get("skewness", {}).items():
         sentence = (
             f"{_text(one['lifted'])} of people have a {name} ten times as frequent in their class"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from shoal.attacks.intervals import CONFIDENCE
-from shoal.data.attack_scene import AttackScene, Recoding, ShownRelease
+from shoal.data.attack_scene import AttackScene, EarlierRelease, Recoding, ShownRelease
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedTable
@@ -86,24 +86,26 @@ def attacked(
         found[attack.name] = attack.run(scene)
         seconds[attack.name] = time.process_time() - begun
     seconds["total"] = time.process_time() - started
-    people = int(scene.release.boxes.people.sum())
-    section: dict[str, Any] = {
+    section = _head(scene) | {"skipped": skipped, "seconds": seconds, **found}
+    section["accept"] = judged(policy, section)
+    return _stated(section, section["people"] >= FEWEST_COUNTED)
+
+
+def _head(scene: AttackScene) -> dict[str, Any]:
+    """How the attacks were made, whatever they found."""
+    control = scene.control
+    return {
         "seed": scene.seed,
         "confidence": CONFIDENCE,
-        "people": people,
+        "people": int(scene.release.boxes.people.sum()),
         "control": {
-            "kind": scene.control.kind,
-            "people": scene.control.people,
-            "folds": scene.control.folds,
-            "reason": scene.control.reason,
+            "kind": control.kind,
+            "people": control.people,
+            "folds": control.folds,
+            "reason": control.reason,
         },
         "blind": list(scene.blind),
-        "skipped": skipped,
-        "seconds": seconds,
-        **found,
     }
-    section["accept"] = judged(policy, section)
-    return _stated(section, people >= FEWEST_COUNTED)
 
 
 def with_attacks(certificate: Certificate, section: dict[str, Any]) -> Certificate:
@@ -131,24 +133,12 @@ def scene_of(
     people, seed = ground.people, policy.model.seed
     if target.truth is not None:
         rows = target.truth.rows
-        people = people if rows is None else people.take(rows)
-        people = replace(people, classes=release.labels)
+        people = replace(people if rows is None else people.take(rows), classes=release.labels)
     names = {attack.name for attack in attacks}
-    plan = ControlPlan(
-        seed,
-        request.folds,
-        target.republish,
-        NOT_KNOWN,
-        bool(names & {*NEEDS_CONTROL}),
-        bool(names & {*NEEDS_HALVES}),
-    )
+    needs = bool(names & {*NEEDS_CONTROL}), bool(names & {*NEEDS_HALVES})
+    plan = ControlPlan(seed, request.folds, target.republish, NOT_KNOWN, *needs)
     trials = trials_of(ground, release, people, plan, progress)
-    others = [
-        aligned(table, own, target.released, target.truth, target.schema)
-        for table, own in request.earlier
-        if target.truth is not None
-    ]
-    earlier = tuple(each for each in others if each is not None)
+    others = _others(target, request)
     external = None
     if request.external is not None:
         external = external_list(request.external, ground, release, people.persons)
@@ -159,14 +149,24 @@ def scene_of(
         trials.trials,
         trials.control,
         trials.halves,
-        earlier,
+        tuple(each for each in others if each is not None),
         sum(each is None for each in others),
         external,
         surroundings_of(policy, ground),
-        recoding=target.recoding,
-        required_k=policy.required_k,
-        blind=ground.blind,
+        target.recoding,
+        policy.required_k,
+        ground.blind,
     )
+
+
+def _others(target: AttackedRelease, request: AttackRequest) -> list[EarlierRelease | None]:
+    """Other releases of the same people; None for one whose people can't be aligned."""
+    if target.truth is None:
+        return []
+    return [
+        aligned(table, own, target.released, target.truth, target.schema)
+        for table, own in request.earlier
+    ]
 
 
 def _shown(ground: Ground, target: AttackedRelease) -> ShownRelease:
