@@ -10,6 +10,7 @@ from typing import Any
 from shoal.binding.table import bind_original
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
+from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import EncodedTable, encode
@@ -115,6 +116,8 @@ def attack_file(
     if paths.output is not None:
         with files.atomic_write(paths.output) as draft:
             draft.write_text(certificate.to_json())
+        if paths.output != files.STANDARD:
+            remove_stale_signature(paths.output)
     return replace(result, certificate=certificate)
 
 
