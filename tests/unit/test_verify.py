@@ -84,6 +84,17 @@ def test_policy_and_original_let_it_check_more(released):
     assert found["input"] is True
 
 
+def test_shuffled_people_are_left_uncounted_rather_than_wrong(folder):
+    policy = folder / "in.policy.yaml"
+    policy.write_text(policy.read_text() + "render: {order: shuffled}\n")
+    arguments = ["publish", "in.csv", "-p", "in.policy.yaml", "-o", "shuffled.csv", "-q"]
+    where = [str(folder / text) if "." in text else text for text in arguments]
+    assert status_of(where) == 0
+    checks = shoal.verify(folder / "shuffled.csv", policy=policy, original=folder / "in.csv")
+    assert by_name(checks)["measured again"] is None
+    assert by_name(checks)["input"]
+
+
 def test_a_certificate_of_schema_1_is_named_where_it_says_less(folder):
     def to_schema_1(content):
         content["schema"] = "shoal.certificate/1"

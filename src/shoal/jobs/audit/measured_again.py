@@ -82,12 +82,7 @@ def _compared(stated: Stated, result: AuditResult, has_original: bool) -> Check:
     if set(before) != set(again):
         return Check(NAME, False, "the policy asks for other promises than the certificate states")
     if found["counted"] != stated.at("counted"):
-        remedy = (
-            "the release alone names none, and its rows can't be matched with the original"
-            if has_original
-            else "name the original with --original"
-        )
-        return Check(NAME, unmeasured, f"people can't be counted; {remedy}")
+        return Check(NAME, *_uncounted(has_original, result.schema.render.order != "input"))
     if any(before[key].get("to") != again[key].get("to") for key in before):
         return Check(
             NAME,
@@ -103,6 +98,17 @@ def _compared(stated: Stated, result: AuditResult, has_original: bool) -> Check:
     if not found.holds:
         return Check(NAME, False, "an audit finds faults against the original")
     return Check(NAME, True, "an audit finds the same")
+
+
+def _uncounted(has_original: bool, is_shuffled: bool) -> tuple[bool | None, str]:
+    """Whether it is a fault that people can't be counted, and why they can't.
+
+    is_shuffled: by the reader's policy, not by what the certificate states.
+    """
+    if not has_original:
+        return None, "people can't be counted; name the original with --original"
+    why = "the release alone names none, and its rows can't be matched with the original"
+    return (None if is_shuffled else False), f"people can't be counted; {why}"
 
 
 def _asked(promise: Mapping[str, Any]) -> str:
