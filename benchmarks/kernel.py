@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from shoal.protocols import Promises
+
 TITLE = "The method alone on 10 million records"
 CLAIM = (
     "CPU seconds of `method.partition` on the encoded table (10 million records resampled from"
@@ -87,7 +89,7 @@ def measure(asked: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class KAlone:
+class KAlone(Promises):
     """k-anonymity and nothing else."""
 
     k: int

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from shoal.data.matrix import Matrix
+from shoal.protocols import Promises
 
 Records = list[int]
 Holds = Callable[[list[Records]], list[bool]]
 
 
-class JustK:
+class JustK(Promises):
     """k people in every class; `needs_more_than_k` sends a method down the path that asks for each
     cut.
     """

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -206,6 +206,20 @@ class Partitioner(NamedMethod, Protocol):
 
         Where `promises.needs_more_than_k`, classes that still fail are merged by the shared repair.
         """
+
+
+@runtime_checkable
+class SearchingPartitioner(Partitioner, Protocol):
+    """A partitioner that may search for long: it says how far it is."""
+
+    def search(
+        self,
+        matrix: Matrix,
+        promises: Promises,
+        rng: np.random.Generator,
+        progress: Callable[[str], None],
+    ) -> Partition:
+        """As `partition`; progress takes the name of each stage."""
 
 
 class Recoder(NamedMethod, Protocol):

@@ -10,9 +10,10 @@ from naive_partition import same_sizes, total_loss
 from shoal.algorithms.table.rounded_partition import RoundedPartition
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
+from shoal.protocols import Promises
 
 
-class KAlone:
+class KAlone(Promises):
     """k-anonymity and nothing else, one record per subject."""
 
     needs_more_than_k = False

@@ -11,9 +11,10 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
 from shoal.kernels import rounded_cut
+from shoal.protocols import Promises
 
 
-class OnlyK:
+class OnlyK(Promises):
     """k distinct subjects, and nothing else."""
 
     def __init__(self, k: int, subjects: np.ndarray | None = None, beyond=None):

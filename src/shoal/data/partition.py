@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +14,12 @@ class Partition:
     """Class labels of n records.
 
     labels: (n,) int32, classes numbered 0..count-1 without gaps; -1 where the record is suppressed.
+    search_statistics: what a search says about itself, for the certificate.
     """
 
     labels: np.ndarray
     count: int
+    search_statistics: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, labels: np.ndarray) -> Partition:

@@ -70,6 +70,12 @@ def _of_enough_people(matrix: Matrix, promises: Promises) -> Hold:
     return hold
 
 
+def holds_as_read(matrix: Matrix, partition: Partition, promises: Promises) -> bool:
+    """Whether every promise holds where classes that show the same cells are one."""
+    united = _as_read(matrix, partition)
+    return bool(promises.holds(united.labels, united.count).all())
+
+
 def _as_read(matrix: Matrix, partition: Partition) -> Partition:
     """Classes that show the same cells as one: equal bounds, or the same node of a hierarchy over
     them.

@@ -14,7 +14,8 @@ ARX). We do not search for a vector at each turn but take all of them once, by a
 3. What is left in the end has fewer than k people, or breaks a promise together: each record of it
    joins the class that it costs least, by the shared repair.
 4. Classes of 2k records and more are cut, as by the rounded partition.
-5. Ours as there, `refine`: records of near classes change places while that lowers the loss.
+5. Ours as there, `refine`: records of near classes change places while that lowers the loss, and
+   over hierarchies classes are rebuilt.
 
 Promise: a group becomes a class only if it holds k people, counted by the kernel, and
 `Promises.hold` says yes where more is promised; steps 3 to 5 keep that by their own arguments. For
@@ -35,10 +36,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from shoal.algorithms.steps.costs import costs_of
+from shoal.algorithms.steps.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.algorithms.steps.repair import repair
 from shoal.algorithms.steps.segments import require_people, rows_of, rule_cutter, split_by_level
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
+from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.kernels import class_refinement, cuts, nearest_class, peeling, rounded_cut
 from shoal.protocols import Partitioner, Promises
@@ -50,9 +53,7 @@ MOST_ASKED = 1_000_000_000  # records times vectors where more than k is promise
 EXACT_ROWS = 512  # classes up to here are cut by exact prices, as in the rounded partition
 RULES = (rounded_cut.SAME, True, True, rounded_cut.TIES_LEXICOGRAPHIC)
 
-FULL_RECORDS = 100_000  # refine=auto: full up to here,
-LIGHT_RECORDS = 1_000_000  # light up to here, none above
-REFINEMENTS = {"light": (64, 2, 1), "full": (2048, 8, 3)}  # classes in a run, near classes, rounds
+EXCHANGES = {"light": (64, 2, 1), "full": (2048, 8, 3)}  # classes in a run, near classes, rounds
 
 
 class Level(NamedTuple):
@@ -97,28 +98,32 @@ class LatticePeeling(Partitioner):
             "low": 1,
         },
     )
-    refine: str = field(
-        default="auto",
-        metadata={
-            "help": (
-                "exchange records between near classes afterwards: full up to 100,000 records,"
-                " light up to 1,000,000, none above, or one of them always"
-            ),
-            "choices": ("none", "light", "full", "auto"),
-        },
-    )
+    refine: str = field(default="auto", metadata={"help": REFINE_HELP, "choices": REFINE})
+    seconds: int = field(default=60, metadata=SECONDS)
+    steps: int = field(default=0, metadata=STEPS)
+    stop: int = field(default=-1, metadata=STOP)
 
     def __post_init__(self) -> None:
-        if self.refine not in ("none", "light", "full", "auto"):
+        if self.refine not in REFINE:
             raise InputError(
-                f"method '{self.name}': parameter 'refine' must be one of none, light, full, auto"
+                f"method '{self.name}': parameter 'refine' must be one of {', '.join(REFINE)}"
             )
         if self.vectors < 1:
             raise InputError(f"method '{self.name}': parameter 'vectors' must be at least 1")
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """Classes of at least `promises.k` people that keep every promise; draws no random
-        number.
+        """As `search`, while nobody watches."""
+        return self.search(matrix, promises, rng, no_progress)
+
+    def search(
+        self,
+        matrix: Matrix,
+        promises: Promises,
+        rng: np.random.Generator,
+        progress: Progress,
+    ) -> Partition:
+        """Classes of at least `promises.k` people that keep every promise; only refining draws
+        random numbers.
         """
         require_people(matrix, promises)
         if matrix.attributes == 0:
@@ -132,13 +137,28 @@ class LatticePeeling(Partitioner):
         partition = _with_leftovers(matrix, units, group, promises)  # step 3
         # with more to ask than k records, every cut is put to the promises
         if matrix.subjects is not None or promises.needs_more_than_k:
-            return _cut_where_promises_hold(matrix, partition, promises)
+            partition = _cut_where_promises_hold(matrix, partition, promises)
+        else:
+            partition = self._cut_and_exchanged(matrix, units, partition, promises.k)
+        return self._effort.refined(matrix, partition, promises, rng, progress)
+
+    @property
+    def _effort(self) -> Effort:
+        return Effort(self.refine, self.seconds, self.steps, self.stop, resizes=True)
+
+    def _cut_and_exchanged(
+        self, matrix: Matrix, units: Units, partition: Partition, k: int
+    ) -> Partition:
+        """Classes of less than 2k; unless rebuilding follows, they exchange records."""
         partition = _side_by_side(matrix, partition)
         # class after class, equal records next to each other: cuts then keep them together
         rows = rows_of(matrix)[np.lexsort((units.of_record, partition.labels))]
         costs = costs_of(matrix)
-        starts = _cut(rows, partition, promises.k, costs)  # step 4
-        self._refine(rows, starts, costs)  # step 5
+        starts = _cut(rows, partition, k, costs)  # step 4
+        effort = self._effort.on(matrix.records)
+        has_trees = bool((matrix.base >= 0).any())
+        if effort == "light" or (effort in ("full", "thorough") and not has_trees):
+            self._exchange(rows, starts, costs, effort)  # step 5
         labels = np.empty(matrix.records, dtype=np.int32)
         labels[rows[:, -1]] = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
         return Partition(labels, len(starts) - 1)
@@ -150,23 +170,15 @@ class LatticePeeling(Partitioner):
         asked = MOST_ASKED // matrix.records if promises.needs_more_than_k else self.vectors
         return max(1, min(self.vectors, MOST_STEPS // len(units.rows), asked))
 
-    def _refine(self, rows: np.ndarray, starts: np.ndarray, costs: np.ndarray) -> None:
-        """Local search over the finished classes, in place."""
-        effort = self.refine
-        if effort == "auto":
-            effort = (
-                "full"
-                if len(rows) <= FULL_RECORDS
-                else "light"
-                if len(rows) <= LIGHT_RECORDS
-                else "none"
-            )
-        if effort == "none" or len(starts) < 3:
+    def _exchange(
+        self, rows: np.ndarray, starts: np.ndarray, costs: np.ndarray, effort: str
+    ) -> None:
+        """Exchange between the finished classes, in place."""
+        if len(starts) < 3:
             return
+        reach, near, rounds = EXCHANGES["light" if effort == "light" else "full"]
         together = 3 if len(costs) > rows.shape[1] - 1 else 2  # as in the rounded partition
-        class_refinement.refine_classes(
-            rows, starts, *REFINEMENTS[effort][:2], together, REFINEMENTS[effort][2], costs
-        )
+        class_refinement.refine_classes(rows, starts, reach, near, together, rounds, costs)
 
 
 def units_of(matrix: Matrix) -> Units:

@@ -25,8 +25,10 @@ Ours, not the paper's:
 - `rare=apart`. Over hierarchies one odd record makes a class cost as much as the root, so how odd a
   record is becomes one more attribute to cut on: the sum, over the hierarchies, of the share of
   records outside its branch below the root.
-- `refine`: records of near classes change places while that lowers the loss; class sizes stay, so
-  both theorems do. Left out where subjects own several records or more than k is promised.
+- `refine`: records of near classes change places while that lowers the loss, first by exchange
+  alone, then, from `full` on, by annealing (`steps.refinement`). Class sizes stay, so both theorems
+  do. Where subjects own several records or more than k is promised, only annealing is done, by
+  exchanges that keep every promise.
 """
 
 from __future__ import annotations
@@ -37,8 +39,10 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.algorithms.steps.costs import costs_of
+from shoal.algorithms.steps.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
+from shoal.data.progress import Progress, no_progress
 from shoal.errors import InfeasibleError, InputError
 from shoal.kernels import class_refinement, rounded_cut
 from shoal.protocols import Partitioner, Promises
@@ -68,14 +72,12 @@ TIES = {"rows": rounded_cut.TIES_BY_ROW, "lexicographic": rounded_cut.TIES_LEXIC
 
 EXACT_ROWS = 512  # nodes up to here are priced exactly, larger ones on a sample
 
-FULL_RECORDS = 100_000  # refine=auto: full up to here,
-LIGHT_RECORDS = 1_000_000  # light up to here, none above
-SORTED_RECORDS = FULL_RECORDS  # up to here the order of the records makes no difference
+SORTED_RECORDS = 100_000  # up to here the order of the records makes no difference
 
 
 @dataclass(frozen=True)
-class Refinement:
-    """How far the local search looks: classes in a run, near classes tried for each, visits to
+class Exchange:
+    """How far exchanges look: classes in a run, near classes tried for each, visits to
     each.
     """
 
@@ -84,7 +86,7 @@ class Refinement:
     rounds: int
 
 
-REFINEMENTS = {"light": Refinement(64, 2, 1), "full": Refinement(1024, 8, 3)}
+EXCHANGES = {"light": Exchange(64, 2, 1), "full": Exchange(1024, 8, 3)}
 
 
 @dataclass(frozen=True)
@@ -152,20 +154,16 @@ class RoundedPartition(Partitioner):
         },
     )
     refine: str = field(
-        default="",
-        metadata={
-            "help": (
-                "exchange records between near classes afterwards (ours); default auto: full up to"
-                " 100,000 records, light up to 1,000,000, none above"
-            ),
-            "choices": ("", "none", "light", "full", "auto"),
-        },
+        default="", metadata={"help": f"{REFINE_HELP}; default auto", "choices": ("", *REFINE)}
     )
+    seconds: int = field(default=60, metadata=SECONDS)
+    steps: int = field(default=0, metadata=STEPS)
+    stop: int = field(default=-1, metadata=STOP)
 
     def __post_init__(self) -> None:
         for option in fields(self):
-            choices = option.metadata["choices"]
-            if getattr(self, option.name) not in choices:
+            choices = option.metadata.get("choices")
+            if choices and getattr(self, option.name) not in choices:
                 known = ", ".join(filter(None, choices))
                 raise InputError(
                     f"method '{self.name}': parameter '{option.name}' must be one of {known}"
@@ -175,7 +173,17 @@ class RoundedPartition(Partitioner):
                 object.__setattr__(self, option_name, value)
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """Exactly floor(n/k) classes of k to 2k - 1 records; draws no random number.
+        """As `search`, while nobody watches."""
+        return self.search(matrix, promises, rng, no_progress)
+
+    def search(
+        self,
+        matrix: Matrix,
+        promises: Promises,
+        rng: np.random.Generator,
+        progress: Progress,
+    ) -> Partition:
+        """Exactly floor(n/k) classes of k to 2k - 1 records; only refining draws random numbers.
 
         With several records per subject or promises beyond k: classes that keep every promise, as
         many as the cuts find. Raises InfeasibleError when there are fewer than k subjects.
@@ -195,11 +203,16 @@ class RoundedPartition(Partitioner):
         # k alone is a matter of sizes; anything else is asked of each cut
         if matrix.subjects is None and not promises.needs_more_than_k:
             starts = self._cut_all(columns, promises.k, costs)
-            numbers = self._refined(columns, starts, matrix)
+            numbers = self._exchanged(columns, starts, matrix)
         else:
             starts = self._cut_by_level(columns, matrix, promises, costs)
             numbers = columns[-1]
-        return Partition(_labels(numbers, starts), len(starts) - 1)
+        partition = Partition(_labels(numbers, starts), len(starts) - 1)
+        return self._effort.refined(matrix, partition, promises, rng, progress)
+
+    @property
+    def _effort(self) -> Effort:
+        return Effort(self.refine, self.seconds, self.steps, self.stop, resizes=False)
 
     def _columns(self, matrix: Matrix) -> np.ndarray:
         """(d + 1, n) int32: the codes and, last, the record's number; small tables in the order of
@@ -222,15 +235,12 @@ class RoundedPartition(Partitioner):
         nodes = np.array([0, columns.shape[1]])
         return rounded_cut.cut(columns, nodes, k, self._rules(), sample, costs)
 
-    def _refined(self, columns: np.ndarray, starts: np.ndarray, matrix: Matrix) -> np.ndarray:
-        """Ours: local search over the finished classes; the records' numbers, class after class."""
-        effort = self.refine
-        if effort == "auto":
-            n = matrix.records
-            effort = "full" if n <= FULL_RECORDS else "light" if n <= LIGHT_RECORDS else "none"
+    def _exchanged(self, columns: np.ndarray, starts: np.ndarray, matrix: Matrix) -> np.ndarray:
+        """Ours: classes exchange records; the records' numbers, class after class."""
+        effort = self._effort.on(matrix.records)
         if effort == "none" or len(starts) < 3:
             return columns[-1]
-        search, costs = REFINEMENTS[effort], costs_of(matrix)
+        search, costs = EXCHANGES["light" if effort == "light" else "full"], costs_of(matrix)
         # nodes of a hierarchy are coarse: a third class often holds the records that make two fit
         together = 3 if (matrix.base >= 0).any() else 2
         rows = np.vstack([columns[: matrix.attributes], columns[-1:]]).T.copy()  # without oddity

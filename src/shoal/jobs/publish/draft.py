@@ -110,6 +110,8 @@ def _decide_recoding(
                 " column forced it; --explain is for methods of global recoding, such as"
                 " full-domain"
             )
+        if classes.search_statistics:
+            method["search_statistics"] = dict(classes.search_statistics)
         return RecodingDecision(classes, seconds, method, {})
     cut = classes
     method["search_statistics"] = dict(cut.search_statistics)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -25,6 +25,7 @@ from shoal.jobs.publish.boxes import Boxes
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises, nearest_feasible
+from shoal.protocols import Partitioner, Promises, SearchingPartitioner
 
 
 def ordered(table: Table, policy: Policy) -> Table:
@@ -60,11 +61,26 @@ def find_classes(
         if recodes_globally:
             classes = method.cut(matrix, bound, rng, progress)
         else:
-            partition = method.partition(matrix, bound, rng)
+            partition = _partition(method, matrix, bound, rng, progress)
             if len(partition.labels) != matrix.records:
                 raise ValueError("a label for each record")
-            classes = repair(matrix, partition, bound)
+            classes = replace(
+                repair(matrix, partition, bound), search_statistics=partition.search_statistics
+            )
     return classes, time.process_time() - started
+
+
+def _partition(
+    method: Partitioner,
+    matrix: Matrix,
+    promises: Promises,
+    rng: np.random.Generator,
+    progress: Progress,
+) -> Partition:
+    """The classes of a method of local recoding; one that searches says how far it is."""
+    if isinstance(method, SearchingPartitioner):
+        return method.search(matrix, promises, rng, progress)
+    return method.partition(matrix, promises, rng)
 
 
 @dataclass(frozen=True)

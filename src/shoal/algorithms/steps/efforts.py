@@ -1,0 +1,71 @@
+"""How much work goes into refining classes: the parameter `refine` and those beside it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.algorithms.steps.refinement import (
+    quick_search,
+    refine,
+    steps_within,
+    thorough_search,
+)
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.data.progress import Progress
+from shoal.protocols import Promises
+
+FULL_RECORDS = 100_000  # refine=auto: full up to here,
+LIGHT_RECORDS = 1_000_000  # light up to here, none above
+REFINE = ("none", "light", "full", "thorough", "auto")
+REFINE_HELP = (
+    "exchange records between near classes afterwards (ours); auto: full up to 100,000 records,"
+    " light up to 1,000,000, none above; thorough: as long as `seconds` says"
+)
+SECONDS = {"help": "refine=thorough: about how long on one core; sets `steps`", "low": 1}
+STEPS = {"help": "refine=thorough: how many steps, instead of `seconds`; 0 asks those", "low": 0}
+STOP = {
+    "help": "refine=thorough: ends after so many steps, to repeat an interrupted run; -1: all",
+    "low": -1,
+}
+
+
+class Effort(NamedTuple):
+    """refine: one of `REFINE`. seconds, steps, stop: of a thorough search. resizes: whether the
+    sizes of classes and their number may change.
+    """
+
+    refine: str
+    seconds: int
+    steps: int
+    stop: int
+    resizes: bool
+
+    def on(self, records: int) -> str:
+        """What is done on a table of so many records."""
+        if self.refine != "auto":
+            return self.refine
+        if records <= FULL_RECORDS:
+            return "full"
+        return "light" if records <= LIGHT_RECORDS else "none"
+
+    def refined(
+        self,
+        matrix: Matrix,
+        partition: Partition,
+        promises: Promises,
+        rng: np.random.Generator,
+        progress: Progress,
+    ) -> Partition:
+        """The classes refined, where that is asked and is not done by exchanging alone."""
+        chosen, k = self.on(matrix.records), promises.k
+        if chosen == "full":
+            search = quick_search(matrix, k, self.resizes)
+            return refine(matrix, partition, promises, search, rng)
+        if chosen == "thorough":
+            steps = self.steps or steps_within(matrix, k, self.seconds)
+            search = thorough_search(matrix, k, self.resizes, steps, self.stop)
+            return refine(matrix, partition, promises, search, rng, progress)
+        return partition

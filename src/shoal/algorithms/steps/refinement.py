@@ -1,0 +1,201 @@
+"""Refinement: records of near classes change places and classes are rebuilt, so that less is lost.
+
+Ours. Simulated annealing (Kirkpatrick, Gelatt, Vecchi. Science 220:671-680, 1983) over exchanges
+between near classes and, where their sizes and number may change, over classes that are taken apart
+and grown anew; see `kernels.annealing` and `kernels.rebuilding`.
+
+A *step* tries every record in some sweeps and, where that is allowed, to rebuild every class once.
+The temperature falls from step to step, so at first the loss rises; the best classes of all steps
+are kept. The outcome follows from the classes, the seed and the number of steps, neither from the
+clock nor from the number of threads: every step deals the classes out to blocks that share neither
+a class nor a random number.
+
+Promise: what comes back loses no more than what was given and keeps every promise that it kept.
+- k: exchanges leave sizes as they are; where sizes may change, a record moves over only from a
+  class of more than k, and a rebuilt class has k members or more, or none.
+- Beyond k: only records with equal sensitive values change places, none moves over and no class is
+  rebuilt. Of subjects with several records only those change places who have one record in their
+  own class and none in the other. So every class keeps its size, how many people it has, and how
+  many of them have each value.
+- `Promises.holds` and `release_holds` have the last word after every step, where they held before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from shoal.algorithms.steps.refinery import Refinery, Search
+from shoal.algorithms.steps.repair import holds_as_read
+from shoal.algorithms.steps.segments import loss_of
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.data.progress import Progress
+from shoal.protocols import Promises
+
+ROUNDING = 1e-9
+REPORTS = 200  # times that progress is shown at most
+
+
+def quick_search(matrix: Matrix, k: int, resizes: bool) -> Search:
+    """A search that takes about as long as finding the classes did."""
+    if resizes and (matrix.base >= 0).any():
+        hot = 0.03 * (k / 10) ** 0.3
+        return Search(5, 4, hot, 0.005, resizes, rebuilds=True, run=64, orders=4)
+    hot, cold = 0.09 * (k / 10) ** 0.5, 0.012 * (k / 10) ** 0.4
+    return Search(4, 22, hot, cold, resizes, rebuilds=False)
+
+
+def thorough_search(matrix: Matrix, k: int, resizes: bool, steps: int, stop: int) -> Search:
+    """A search of so many steps: the more, the hotter it begins."""
+    sweeps, hot, cold = 6, 0.05, 0.005
+    if not resizes or not (matrix.base >= 0).any():
+        grows = (k / 10) ** 0.4
+        sweeps, hot, cold = 48, min(0.1 * steps**0.25, 0.25) * grows, 0.012 * grows
+    return Search(
+        steps, sweeps, hot, cold, resizes, rebuilds=resizes, near=12, orders=12, stop=stop
+    )
+
+
+def steps_within(matrix: Matrix, k: int, seconds: int) -> int:
+    """How many steps of a thorough search take so long on one core of 2020: fixed rates, so that
+    the same setting gives the same classes on every computer.
+    """
+    has_trees = bool((matrix.base >= 0).any())
+    microseconds = 5 + 0.02 * k if has_trees else 12.0
+    step = matrix.records * microseconds * 1e-6
+    return max(1, int(seconds / step))
+
+
+def refine(
+    matrix: Matrix,
+    partition: Partition,
+    promises: Promises,
+    search: Search,
+    rng: np.random.Generator,
+    progress: Progress | None = None,
+) -> Partition:
+    """Classes that lose no more and keep every promise that these keep.
+
+    progress: takes how far the search is. Where it is given, the search may be long: Ctrl-C ends it
+    but not the program, and `search_statistics` of the outcome say what it takes to repeat it.
+    """
+    if partition.count < 2 or (partition.labels < 0).any():
+        return partition
+    best = _Best(matrix, partition, search)
+    try:
+        refinery = Refinery(
+            matrix, partition, promises.k, bound_records(matrix, promises), search, rng
+        )
+        keeps = keeps_as(matrix, partition, promises)
+        for step in range(search.steps if search.stop < 0 else min(search.stop, search.steps)):
+            found = refinery.after(step)
+            kept = keeps(found)
+            if not kept:
+                refinery.go_back()
+            best.take(found if kept else None, step + 1)
+            if progress is not None and best.is_news:
+                progress(best.sentence)
+    except (KeyboardInterrupt, SystemError) as stop:
+        # compiled code gives an interrupt back in its own words
+        by_hand = isinstance(stop, KeyboardInterrupt) or isinstance(
+            stop.__cause__, KeyboardInterrupt
+        )
+        if progress is None or not by_hand:
+            raise
+        progress("interrupted: going on with the best classes so far")
+    return best.partition if progress is None else best.with_statistics()
+
+
+class _Best:
+    """The best classes so far, and how far the search is."""
+
+    def __init__(self, matrix: Matrix, partition: Partition, search: Search) -> None:
+        self._matrix, self.partition, self._search = matrix, partition, search
+        self._first = self._least = self._now = loss_of(matrix, partition)
+        self._made = 0
+
+    def take(self, found: Partition | None, made: int) -> None:
+        """What a step found; None where it broke a promise."""
+        self._made = made
+        if found is None:
+            return
+        self._now = loss_of(self._matrix, found)
+        # sums differ in their last digits with the order of the input
+        if self._now < self._least * (1 - ROUNDING):
+            self.partition, self._least = found, self._now
+
+    @property
+    def is_news(self) -> bool:
+        steps = self._search.steps
+        return self._made * REPORTS // steps > (self._made - 1) * REPORTS // steps
+
+    @property
+    def sentence(self) -> str:
+        cells = max(self._matrix.records * self._matrix.attributes, 1)
+        return (
+            f"refining: step {self._made} of {self._search.steps}, loss {self._now / cells:.2%},"
+            f" least {self._least / cells:.2%}, at first {self._first / cells:.2%}"
+        )
+
+    def with_statistics(self) -> Partition:
+        stopped = {} if self._made == self._search.steps else {"stop": self._made}
+        statistics = {
+            "steps": self._search.steps,
+            **stopped,
+            "loss_before": self._first,
+            "loss_after": self._least,
+        }
+        return replace(self.partition, search_statistics=statistics)
+
+
+def bound_records(matrix: Matrix, promises: Promises) -> np.ndarray:
+    """What ties records to their classes, (2, n) int32: what is sensitive about each, as one
+    number, and its subject, -1 where every record is its own; (2, 0) where only k is promised.
+    """
+    if matrix.subjects is None and not promises.needs_more_than_k:
+        return np.zeros((2, 0), dtype=np.int32)
+    asked = {name for term in promises.terms for name in term.sensitive} or promises.sensitive
+    values = [
+        promises.sensitive[name].codes for name in sorted(asked) if name in promises.sensitive
+    ]
+    bound = np.full((2, matrix.records), -1, dtype=np.int32)
+    bound[0] = 0
+    if values and promises.needs_more_than_k:
+        together = np.stack(values, axis=1)
+        bound[0] = np.unique(together, axis=0, return_inverse=True)[1].reshape(-1)
+    if matrix.subjects is not None:
+        bound[1] = matrix.subjects
+    return bound
+
+
+def keeps_as(
+    matrix: Matrix, partition: Partition, promises: Promises
+) -> Callable[[Partition], bool]:
+    """Whether other classes keep all that these keep."""
+
+    k_alone = matrix.subjects is None and not promises.needs_more_than_k
+
+    def every(classes: Partition) -> bool:
+        if k_alone:  # a matter of sizes
+            return bool((classes.sizes() >= promises.k).all())
+        return bool(promises.holds(classes.labels, classes.count).all())
+
+    def release(classes: Partition) -> bool:
+        return promises.release_holds(classes.labels, classes.count)
+
+    def as_read(classes: Partition) -> bool:
+        return holds_as_read(matrix, classes, promises)
+
+    asked = [
+        check
+        for check, asks in (
+            (every, True),
+            (release, promises.about_release),
+            (as_read, matrix.subjects is not None and promises.needs_more_than_k),
+        )
+        if asks and check(partition)
+    ]
+    return lambda classes: all(check(classes) for check in asked)

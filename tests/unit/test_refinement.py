@@ -1,0 +1,423 @@
+"""Refinement of finished classes: its moves against plain Python, promises, repeatability."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive_refinement as naive
+from naive_peers import DistinctValues, JustK, classes_of
+from peer_cases import matrices
+from shoal.algorithms.steps import refinery, search_space
+from shoal.algorithms.steps.efforts import Effort
+from shoal.algorithms.steps.refinement import (
+    quick_search,
+    refine,
+    steps_within,
+    thorough_search,
+)
+from shoal.algorithms.steps.refinery import NOISE, Search, Slots
+from shoal.algorithms.steps.search_space import SearchSpace, _unit
+from shoal.algorithms.steps.segments import loss_of
+from shoal.algorithms.table.lattice_peeling import LatticePeeling
+from shoal.algorithms.table.rounded_partition import RoundedPartition
+from shoal.data.classes import SensitiveColumn
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.data.progress import no_progress
+from shoal.kernels import annealing, rebuilding
+
+EVERYTHING = Search(3, 4, 0.3, 0.01, resizes=True, rebuilds=True)
+PLACES = Hierarchy.from_paths(
+    [["Bonn", "west", "*"], ["Cologne", "west", "*"], ["Jena", "east", "*"], ["Gera", "east", "*"]]
+)
+
+
+class ValuesKept(DistinctValues):
+    """`DistinctValues` that shows its sensitive values, as real promises do."""
+
+    @property
+    def sensitive(self):
+        return {"ill": SensitiveColumn("ill", self.values.astype(np.int32), 4)}
+
+
+@st.composite
+def classed(draw, people=None, least=4, most=30):
+    """A table, k, and classes of at least k records."""
+    matrix = draw(matrices(people=people, least=least, most=most))
+    k = draw(st.integers(1, 4))
+    order = draw(st.permutations(range(matrix.records)))
+    starts, start = [0], k
+    while matrix.records - start >= k:
+        starts.append(start)
+        start += draw(st.integers(k, 2 * k))
+    labels = np.empty(matrix.records, dtype=np.int32)
+    labels[order] = np.searchsorted(starts, np.arange(matrix.records), side="right") - 1
+    return matrix, k, Partition.of(labels)
+
+
+def prepared(matrix: Matrix, k: int, partition: Partition, seed: int, free: int = 0):
+    """The same classes as the kernels and as the twin take them."""
+    space = SearchSpace.of(matrix)
+    capacity = max(2 * k - 1, int(partition.sizes().max()))
+    slots = Slots.of(space.rows, partition.labels, partition.count + free, capacity)
+    near = space.nearest(space.rows, 5, 64, 1, np.random.default_rng(seed))
+    losses = naive.Losses(matrix, _unit(matrix))
+    setting = naive.Setting(k, capacity, losses, near.tolist(), NOISE.tolist())
+    classes = [*classes_of(partition.labels), *([] for _ in range(free))]
+    return space, slots, near, setting, classes
+
+
+def members_of(slots: Slots, capacity: int) -> list[list[int]]:
+    return [
+        slots.record[c * capacity : c * capacity + size].tolist()
+        for c, size in enumerate(slots.size)
+    ]
+
+
+# The moves
+
+
+@settings(max_examples=150)
+@given(case=classed(people=False), seed=st.integers(1, 2**63), heat=st.integers(0, 200_000))
+def test_annealing_makes_the_moves_of_plain_python(case, seed, heat):
+    matrix, k, partition = case
+    space, slots, near, setting, classes = prepared(matrix, k, partition, 0)
+    temperatures = [heat, heat // 3, 0]
+    block = np.array([seed, 0, partition.count], dtype=np.uint64)
+    moves = annealing.anneal(
+        *slots,
+        near,
+        np.zeros((2, 0), dtype=np.int32),
+        space.shape(k, setting.capacity),
+        space.table,
+        np.concatenate([np.array(temperatures), NOISE]),
+        block,
+    )
+    expected = naive.anneal(classes, setting, temperatures, naive.Draws(seed))
+    assert members_of(slots, setting.capacity) == classes
+    assert moves == len(expected)
+
+
+@settings(max_examples=150)
+@given(case=classed(people=True), seed=st.integers(1, 2**63), data=st.data())
+def test_annealing_of_bound_records_makes_the_moves_of_plain_python(case, seed, data):
+    matrix, k, partition = case
+    kinds = data.draw(st.lists(st.integers(0, 1), min_size=matrix.records, max_size=matrix.records))
+    space, slots, near, setting, classes = prepared(matrix, k, partition, 0)
+    bound = np.array([kinds, matrix.subjects], dtype=np.int32)
+    block = np.array([seed, 0, partition.count], dtype=np.uint64)
+    annealing.anneal(
+        *slots,
+        near,
+        bound,
+        space.shape(setting.capacity, setting.capacity),
+        space.table,
+        np.concatenate([np.array([90_000, 0]), NOISE]),
+        block,
+    )
+    naive.anneal(classes, setting, [90_000, 0], naive.Draws(seed), kinds, matrix.subjects.tolist())
+    assert members_of(slots, setting.capacity) == classes
+
+
+@settings(max_examples=200)
+@given(
+    case=classed(people=False),
+    seed=st.integers(1, 2**63),
+    heat=st.integers(0, 200_000),
+    free=st.integers(0, 2),
+)
+def test_rebuilding_makes_the_moves_of_plain_python(case, seed, heat, free):
+    matrix, k, partition = case
+    space, slots, near, setting, classes = prepared(matrix, k, partition, 0, free)
+    block = np.array([seed, 0, partition.count + free], dtype=np.uint64)
+    kept = rebuilding.rebuild(
+        *slots,
+        near,
+        space.shape(k, setting.capacity),
+        space.table,
+        np.concatenate([np.array([heat]), NOISE]),
+        block,
+    )
+    expected = naive.rebuild(classes, setting, heat, naive.Draws(seed), rebuilding.NEIGHBOURS)
+    assert members_of(slots, setting.capacity) == classes
+    assert kept == expected
+    assert all(len(members) >= k for members in classes if members)
+    of_record = [next(c for c, m in enumerate(classes) if r in m) for r in range(matrix.records)]
+    assert slots.class_of.tolist() == of_record
+
+
+# The space
+
+
+@given(matrix=matrices(people=False), sparse=st.booleans(), data=st.data())
+def test_tree_losses_are_those_of_the_lowest_common_node(matrix, sparse, data):
+    most = 1 if sparse else 1024
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search_space, "MOST_LEAVES", most)
+        space = SearchSpace.of(matrix)
+    losses = naive.Losses(matrix, _unit(matrix))
+    classes = Slots.of(space.rows, np.zeros(matrix.records, np.int32), 1, matrix.records)
+    annealing.anneal(
+        *classes,
+        np.zeros((matrix.records, 1), np.int32),
+        np.zeros((2, 0), np.int32),
+        space.shape(1, matrix.records),
+        space.table,
+        NOISE,
+        np.array([1, 0, 1], np.uint64),
+    )
+    assert classes.loss[0] == losses(list(range(matrix.records)))
+
+
+@given(matrix=matrices(people=False, least=2))
+def test_near_records_are_the_nearest(matrix):
+    space = SearchSpace.of(matrix)
+    losses = naive.Losses(matrix, _unit(matrix))
+    near = space.nearest(space.rows, 3, 64, 1, np.random.default_rng(0))
+    for i, found in enumerate(near.tolist()):
+        others = sorted(losses([i, r]) for r in range(matrix.records) if r != i)
+        assert [losses([i, r]) for r in found if r != i] == others[:3]
+
+
+def test_an_order_by_halves_keeps_the_corners_of_a_square_apart():
+    corners = np.array([[x, y] for x in (0, 9) for y in (0, 9) for _ in range(4)])
+    matrix = Matrix.from_columns(corners[np.random.default_rng(1).permutation(16)], [9.0, 9.0])
+    space = SearchSpace.of(matrix)
+    order = space.order(space.rows, 4, np.random.default_rng(0))
+    for run in order.reshape(4, 4):
+        assert len(np.unique(matrix.codes[run], axis=0)) == 1
+
+
+# By hand
+
+
+def labels_after(codes, ranges, labels, k, search=EVERYTHING):
+    matrix = Matrix.from_columns(np.array(codes), ranges)
+    partition = Partition.of(np.array(labels, dtype=np.int32))
+    found = refine(matrix, partition, JustK(matrix, k), search, np.random.default_rng(0))
+    return sorted(map(tuple, (matrix.codes[m].tolist() for m in classes_of(found.labels))), key=str)
+
+
+def test_two_exchanged_records_make_two_classes_pure():
+    found = labels_after([[0], [9], [9], [0]], [9.0], [0, 0, 1, 1], 2)
+    assert found == [([0], [0]), ([9], [9])]
+
+
+def test_a_record_moves_over_where_its_class_can_spare_it():
+    found = labels_after([[0], [0], [9], [9], [9]], [9.0], [0, 0, 0, 1, 1], 2)
+    assert found == [([0], [0]), ([9], [9], [9])]
+
+
+def test_a_class_that_holds_two_crowds_is_rebuilt_as_two():
+    codes = [[0], [0], [2], [2], [3], [3]]
+    found = labels_after(codes, [PLACES], [0, 0, 0, 0, 1, 1], 2)
+    assert found == [([0], [0]), ([2], [2]), ([3], [3])]
+
+
+# Promises
+
+
+@settings(max_examples=100)
+@given(case=classed(), seed=st.integers(0, 99), least=st.integers(1, 2), data=st.data())
+def test_no_search_loses_more_or_breaks_a_promise_that_was_kept(case, seed, least, data):
+    matrix, k, partition = case
+    values = data.draw(
+        st.lists(st.integers(0, 2), min_size=matrix.records, max_size=matrix.records)
+    )
+    promise = (
+        ValuesKept(matrix, k, np.array(values), least)
+        if data.draw(st.booleans())
+        else JustK(matrix, k, needs_more_than_k=matrix.subjects is not None)
+    )
+    before = promise.holds(partition.labels, partition.count).all()
+    found = refine(matrix, partition, promise, EVERYTHING, np.random.default_rng(seed))
+    assert sorted(set(found.labels.tolist())) == list(range(found.count))
+    assert loss_of(matrix, found) <= loss_of(matrix, partition) + 1e-9
+    if before:
+        assert promise.holds(found.labels, found.count).all()
+
+
+@settings(max_examples=100)
+@given(case=classed(people=True), data=st.data())
+def test_bound_records_leave_every_class_its_people_and_their_values(case, data):
+    matrix, k, partition = case
+    values = data.draw(
+        st.lists(st.integers(0, 2), min_size=matrix.records, max_size=matrix.records)
+    )
+    promise = ValuesKept(matrix, k, np.array(values), 1)
+    search = Search(1, 6, 0.3, 0.1, resizes=True, rebuilds=True)
+    plant = refinery.Refinery(
+        matrix,
+        partition,
+        k,
+        np.array([values, matrix.subjects], np.int32),
+        search,
+        np.random.default_rng(0),
+    )
+    found = plant.after(0)
+
+    def shown(labels):
+        classes = []
+        for members in classes_of(labels):
+            pairs = {(int(matrix.subjects[r]), values[r]) for r in members}
+            counts = sorted(value for _, value in pairs)
+            classes.append((len(members), len({person for person, _ in pairs}), counts))
+        return sorted(classes, key=str)
+
+    assert shown(found.labels) == shown(partition.labels)
+    assert promise.k == k
+
+
+def test_a_step_that_breaks_a_promise_is_taken_back():
+    class Untouched(JustK):
+        """Any class but the first ones breaks it, and no value says why."""
+
+        first: set
+
+        def keeps(self, members):
+            return tuple(members) in self.first
+
+    matrix = Matrix.from_columns(np.array([[0], [9], [9], [0]]), [9.0])
+    promise = Untouched(matrix, 2, needs_more_than_k=True)
+    promise.first = {(0, 1), (2, 3)}
+    partition = Partition.of(np.array([0, 0, 1, 1]))
+    found = refine(matrix, partition, promise, EVERYTHING, np.random.default_rng(0))
+    assert found.labels.tolist() == [0, 0, 1, 1]
+
+
+# The same again
+
+
+def some(n: int = 900, seed: int = 0) -> Matrix:
+    rng = np.random.default_rng(seed)
+    columns = [rng.integers(0, 4, n), rng.integers(0, 60, n), rng.integers(0, 9, n)]
+    return Matrix.from_columns(np.column_stack(columns), [PLACES, 59.0, 8.0])
+
+
+def thorough(matrix: Matrix, k: int = 5, progress=no_progress, method=LatticePeeling, **parameters):
+    chosen = method(refine="thorough", **parameters)
+    return chosen.search(matrix, JustK(matrix, k), np.random.default_rng(0), progress)
+
+
+def test_neither_threads_nor_their_number_change_anything(monkeypatch):
+    monkeypatch.setattr(refinery, "BLOCK", 40)
+    found = []
+    for cores in (1, 2, 5):
+        monkeypatch.setattr(refinery.os, "sched_getaffinity", lambda _, n=cores: range(n))
+        found.append(thorough(some(), steps=4).labels.tolist())
+    assert found[0] == found[1] == found[2]
+
+
+def test_another_seed_gives_other_classes_and_the_same_seed_the_same():
+    matrix = some()
+    one, again, other = (
+        LatticePeeling(refine="full").partition(
+            matrix, JustK(matrix, 5), np.random.default_rng(seed)
+        )
+        for seed in (1, 1, 2)
+    )
+    assert one.labels.tolist() == again.labels.tolist() != other.labels.tolist()
+
+
+@pytest.mark.parametrize("method", [LatticePeeling, RoundedPartition])
+def test_more_steps_lose_less(method):
+    matrix = some()
+    losses = [
+        loss_of(
+            matrix,
+            method(refine=refine).partition(matrix, JustK(matrix, 5), np.random.default_rng(0)),
+        )
+        for refine in ("none", "full")
+    ]
+    losses.append(loss_of(matrix, thorough(matrix, method=method, steps=60)))
+    assert all(later < earlier for earlier, later in pairwise(losses))
+
+
+def test_the_statistics_say_how_many_steps_were_made():
+    found = thorough(some(200), seconds=1)
+    steps = steps_within(some(200), 5, 1)
+    assert found.search_statistics["steps"] == steps > 1
+    assert "stop" not in found.search_statistics
+    again = thorough(some(200), steps=steps)
+    assert again.labels.tolist() == found.labels.tolist()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_an_interrupted_search_keeps_the_best_and_can_be_repeated(compiled):
+    matrix, heard = some(), []
+
+    def interrupt(stage):
+        heard.append(stage)
+        if len(heard) == 7 and compiled:  # as a kernel gives it back
+            raise SystemError("a result with an exception set") from KeyboardInterrupt()
+        if len(heard) == 7:
+            raise KeyboardInterrupt
+
+    found = thorough(matrix, progress=interrupt, steps=30)
+    assert found.search_statistics["stop"] == 7
+    assert heard[-1].startswith("interrupted")
+    plain = LatticePeeling(refine="none").partition(
+        matrix, JustK(matrix, 5), np.random.default_rng(0)
+    )
+    assert loss_of(matrix, found) < loss_of(matrix, plain)
+    again = thorough(matrix, steps=30, stop=7)
+    assert again.labels.tolist() == found.labels.tolist()
+
+
+def test_a_fault_is_not_taken_for_an_interrupt():
+    def fail(stage):
+        raise SystemError("another reason")
+
+    with pytest.raises(SystemError):
+        thorough(some(200), progress=fail, steps=3)
+
+
+def test_stopped_before_the_first_step_is_the_start():
+    found = thorough(some(200), steps=9, stop=0)
+    assert found.search_statistics["stop"] == 0
+    assert found.search_statistics["loss_before"] == found.search_statistics["loss_after"]
+
+
+def test_progress_says_how_far_and_what_is_lost():
+    heard = []
+    thorough(some(200), progress=heard.append, steps=3)
+    assert [line.split(",")[0] for line in heard] == [f"refining: step {i} of 3" for i in (1, 2, 3)]
+    assert all("least" in line and "at first" in line and "%" in line for line in heard)
+
+
+def test_a_rounded_partition_keeps_the_sizes_of_its_classes_however_long_it_is_refined():
+    matrix = some(203)
+    cut = RoundedPartition(refine="none").partition(
+        matrix, JustK(matrix, 5), np.random.default_rng(0)
+    )
+    found = thorough(matrix, method=RoundedPartition, steps=20)
+    assert sorted(found.sizes().tolist()) == sorted(cut.sizes().tolist())
+
+
+def test_efforts_follow_the_size_of_the_table():
+    auto = Effort("auto", 60, 0, -1, True)
+    assert [auto.on(n) for n in (100_000, 100_001, 1_000_000, 1_000_001)] == [
+        "full",
+        "light",
+        "light",
+        "none",
+    ]
+    assert auto._replace(refine="none").on(5) == "none"
+
+
+def test_a_search_cools_down_to_its_last_temperature():
+    search = thorough_search(some(50), 5, True, 9, -1)
+    temperatures = np.concatenate(
+        [search.temperatures(step)[: search.sweeps] for step in range(search.steps)]
+    )
+    assert (np.diff(temperatures) <= 0).all()
+    assert temperatures[0] == int(search.hot * 65536)
+    assert abs(temperatures[-1] - search.cold * 65536) <= 1
+    assert replace(quick_search(some(50), 5, True), steps=1).temperatures(0)[0] > 0
