@@ -33,7 +33,8 @@ from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build
 
 DEFAULT_METHOD = "rounded-partition"
-DEFAULT_OVER_HIERARCHIES = "lattice-peeling"
+DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and from LARGE_K on, and for long searches
+LARGE_K = 50
 DEFAULT_FOR_CLOSENESS = {"name": "tcloseness", "aim": "spans", "scale": "range"}
 
 
@@ -146,10 +147,16 @@ class Policy:
         return self._with(promises=promises)
 
     def with_method(self, name: str | None, settings: Mapping[str, Any] | None = None) -> Policy:
-        """The same policy with another method, or with some of its parameters changed."""
+        """The same policy with another method, or with some of its parameters changed.
+
+        Where it names no method and a thorough search is asked for, that is one which may change
+        the number of classes.
+        """
         if not isinstance(settings, Mapping | None):
             raise InputError("method: its parameters are a dict, such as {'cut': 'nearest'}")
-        method = dict(self.model.method or {"name": DEFAULT_METHOD})
+        is_thorough = (settings or {}).get("refine") == "thorough"
+        default = DEFAULT_OVER_HIERARCHIES if is_thorough else DEFAULT_METHOD
+        method = dict(self.model.method or {"name": default})
         if name is not None and name != method["name"]:
             method = {"name": name}
         return self._with(method=method | dict(settings or {}))
@@ -158,14 +165,16 @@ class Policy:
         """The same policy; where it names no method, with the one that loses less on such a table.
 
         Exchange between classes where t-closeness is asked; else lattice peeling where some
-        quasi-identifier has a hierarchy of more than one step, else the rounded partition.
+        quasi-identifier has a hierarchy of more than one step, or where k is large, else the
+        rounded partition.
         """
         if self.model.method is not None:
             return self
         if any(promise["model"] == "t-closeness" for promise in self.model.promises):
             return self._with(method=dict(DEFAULT_FOR_CLOSENESS))
         stepped = any(a.hierarchy is not None and a.hierarchy.height > 1 for a in schema.quasi)
-        return self._with(method={"name": DEFAULT_OVER_HIERARCHIES if stepped else DEFAULT_METHOD})
+        peels = stepped or (self.required_k or 0) >= LARGE_K
+        return self._with(method={"name": DEFAULT_OVER_HIERARCHIES if peels else DEFAULT_METHOD})
 
     def with_shuffled_rows(self) -> Policy:
         """The same policy, its rows shuffled unless it says otherwise, as in a series."""
