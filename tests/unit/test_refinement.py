@@ -137,6 +137,8 @@ def test_rebuilding_makes_the_moves_of_plain_python(case, seed, heat, free):
     matrix, k, partition = case
     space, slots, near, setting, classes = prepared(matrix, k, partition, 0, free)
     block = np.array([seed, 0, partition.count + free], dtype=np.uint64)
+    nobody, shape = np.zeros((2, 0), np.int32), space.shape(k, setting.capacity)
+    annealing.anneal(*slots, near, nobody, shape, space.table, NOISE, block)  # measures alone
     kept = rebuilding.rebuild(
         *slots,
         near,

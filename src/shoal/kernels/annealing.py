@@ -69,6 +69,7 @@ def anneal(
                 draw = temperatures[noise + np.int64(z & np.uint64((1 << NOISE_BITS) - 1))]
                 limit = size[a] * loss[a] + size[b] * loss[b]
                 limit += (temperatures[sweep] * draw) >> 16
+                moved = False
                 if (
                     size[a] > shape[K]
                     and size[b] < shape[CAPACITY]
@@ -76,17 +77,19 @@ def anneal(
                 ):
                     after = (size[a] - 1) * loss_without(s, a, classes, shape, table)
                     after += (size[b] + 1) * loss_with(s, b, classes, shape, table)
-                    if after <= limit:
-                        move(s, a, b, classes, shape, table)
-                        moves += 1
-                    continue
-                if _leaves_too_little(s, a, b, limit, classes, bounds, shape, table):
-                    continue
-                start = random_below(next_random(random), size[b])
-                p = _first_fit(s, a, b, start, limit, classes, bound, bounds, shape, table)
-                if p >= 0:
-                    _exchange(s, a, p, b, classes, shape, table)
+                    moved = after <= limit
+                    if moved:
+                        move(s, a, b, classes, shape)
+                elif not _leaves_too_little(s, a, b, limit, classes, bounds, shape, table):
+                    start = random_below(next_random(random), size[b])
+                    p = _first_fit(s, a, b, start, limit, classes, bound, bounds, shape, table)
+                    moved = p >= 0
+                    if moved:
+                        _exchange(s, a, p, b, classes)
+                if moved:
                     moves += 1
+                    for c in (a, b):  # one call to compile
+                        measure(c, classes, shape, table)
     return moves
 
 
@@ -187,7 +190,8 @@ def _alone(s, a, p, b, classes, bound, shape):
 
 
 @inner
-def _exchange(s, a, p, b, classes, shape, table):
+def _exchange(s, a, p, b, classes):
+    """Slots s and p change places; both classes are to be measured."""
     rows = classes.rows
     record = classes.record
     class_of = classes.class_of
@@ -196,5 +200,3 @@ def _exchange(s, a, p, b, classes, shape, table):
     record[s], record[p] = record[p], record[s]
     class_of[record[s]] = a
     class_of[record[p]] = b
-    measure(a, classes, shape, table)
-    measure(b, classes, shape, table)

@@ -53,7 +53,8 @@ def rebuild(rows, record, size, loss, boxes, class_of, near, shape, table, tempe
     """Takes every class of the block apart once; returns how many attempts were kept.
 
     near: (n, q) int32, near records of other places; temperatures: as in `annealing`, for one
-    sweep. block: as in `annealing`. Classes without members are free to be filled.
+    sweep. block: as in `annealing`, which leaves boxes and losses as they must be. Classes without
+    members are free to be filled.
     """
     classes = SlotClasses(rows, record, size, loss, boxes, class_of)
     random = block[:1]
@@ -61,9 +62,7 @@ def rebuild(rows, record, size, loss, boxes, class_of, near, shape, table, tempe
     end = np.int64(block[2])
     empty = np.int64(-1)
     for c in range(first, end):
-        if size[c] > 0:
-            measure(c, classes, shape, table)
-        else:
+        if size[c] == 0:
             empty = c
     made = Rebuild(
         np.empty(NEIGHBOURS + 1, np.int64),
@@ -138,7 +137,10 @@ def _move(s, a, b, classes, made, shape, table):
     made.log[made.counts[1], 0] = a
     made.log[made.counts[1], 1] = b
     made.counts[1] += 1
-    move(s, a, b, classes, shape, table)
+    move(s, a, b, classes, shape)
+    for c in (a, b):  # one call to compile
+        if classes.size[c] > 0:
+            measure(c, classes, shape, table)
 
 
 @inner
@@ -152,18 +154,24 @@ def _grow(s, a, new, classes, made, shape, table):
     relief = made.relief
     members = made.counts[0]
     made.neighbours[members] = a
-    before = loss[a]
-    _move(s, a, new, classes, made, shape, table)
     for t in range(members):
         _price_relief(t, classes, made, shape, table)
     # whoever stays in class a has to leave it in the end, or forms a class as before
     for p in range(size[a]):
-        relief[members, p] = before
+        relief[members, p] = loss[a]
+    at = s - a * shape[CAPACITY]
+    of = members
     grown = np.int64(-1)
-    while size[new] < shape[K]:
+    while at >= 0:
+        c = made.neighbours[of]
+        growth[of, at] = growth[of, size[c] - 1]
+        _move(c * shape[CAPACITY] + at, c, new, classes, made, shape, table)
+        if of < members:
+            _price_relief(of, classes, made, shape, table)
+        if size[new] == shape[K]:
+            return True
         best = np.int64(NEVER)
         at = np.int64(-1)
-        of = np.int64(0)
         for t in range(members + 1):
             c = made.neighbours[t]
             if t < members and size[c] <= shape[K]:
@@ -176,15 +184,8 @@ def _grow(s, a, new, classes, made, shape, table):
                     best = growth[t, p] - relief[t, p]
                     at = np.int64(p)
                     of = t
-        if at < 0:
-            return False
         grown = loss[new]
-        c = made.neighbours[of]
-        growth[of, at] = growth[of, size[c] - 1]
-        _move(c * shape[CAPACITY] + at, c, new, classes, made, shape, table)
-        if of < members:
-            _price_relief(of, classes, made, shape, table)
-    return True
+    return False
 
 
 @inner

@@ -137,8 +137,8 @@ def loss_without(s, c, classes, shape, table):
 
 
 @inner
-def move(s, a, b, classes, shape, table):
-    """Slot s of class a goes to class b; the last of a takes its place."""
+def move(s, a, b, classes, shape):
+    """Slot s of class a goes to class b; the last of a takes its place. Both are to be measured."""
     rows = classes.rows
     record = classes.record
     size = classes.size
@@ -152,6 +152,3 @@ def move(s, a, b, classes, shape, table):
     classes.class_of[record[to]] = b
     size[a] -= 1
     size[b] += 1
-    if size[a] > 0:
-        measure(a, classes, shape, table)
-    measure(b, classes, shape, table)
