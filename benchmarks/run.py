@@ -23,6 +23,7 @@ from measure import ROOT, Asked
 
 NAMES = (
     "quality",
+    "refinement",
     "kernel",
     "whole_process",
     "start",

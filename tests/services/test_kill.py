@@ -51,6 +51,32 @@ def test_killed_publication_leaves_a_whole_release_or_none(tmp_path, trial):
         assert not release.exists()
 
 
+def test_an_interrupted_search_publishes_the_best_so_far_and_says_how_to_repeat_it(tmp_path):
+    patients.generate(600, 1).write_csv(tmp_path / "patients.csv")
+    (tmp_path / "policy.yaml").write_text(patients.POLICY)
+    publish = [sys.executable, "-m", "shoal", "publish", "patients.csv", "-p", "policy.yaml"]
+    search = ["--set", "refine=thorough", "--set"]
+    process = subprocess.Popen(
+        [*publish, "-o", "out.csv", *search, "steps=1000000"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in process.stderr:
+        if "refining: step" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+    certificate = json.loads((tmp_path / "out.csv.certificate.json").read_text())
+    assert all(promise["holds"] for promise in certificate["promises"])
+    made = certificate["method"]["search_statistics"]
+    assert 0 < made["stop"] < made["steps"] == 1_000_000
+    again = ["steps=1000000", "--set", f"stop={made['stop']}"]
+    subprocess.run([*publish, "-o", "again.csv", "-q", *search, *again], cwd=tmp_path, check=True)
+    assert file_sha256(tmp_path / "again.csv") == file_sha256(tmp_path / "out.csv")
+
+
 @pytest.mark.parametrize("kind", [".csv", ".tsv", ".parquet", ".arrow", ".jsonl"])
 @pytest.mark.parametrize("compressed", [False, True])
 def test_a_full_disk_is_told_in_every_format(kind, compressed):
