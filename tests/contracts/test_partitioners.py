@@ -24,7 +24,8 @@ def variants(method: registry.Method):
     for parameter in method.parameters:
         for choice in parameter.choices or ():
             if choice != parameter.default:
-                yield method.implementation(**{parameter.name: choice})
+                brief = {"steps": 3} if choice == "thorough" else {}
+                yield method.implementation(**{parameter.name: choice}, **brief)
 
 
 VARIANTS = [variant for method in METHODS for variant in variants(method)]

@@ -64,8 +64,8 @@ def steps_within(matrix: Matrix, k: int, seconds: int) -> int:
     the same setting gives the same classes on every computer.
     """
     has_trees = bool((matrix.base >= 0).any())
-    microseconds = 5 + 0.02 * k if has_trees else 12.0
-    step = matrix.records * microseconds * 1e-6
+    microseconds = 4 + 0.02 * k if has_trees else 12.0
+    step = 2e-3 + matrix.records * microseconds * 1e-6
     return max(1, int(seconds / step))
 
 
