@@ -27,6 +27,7 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
+from shoal.protocols import Promises
 
 PLACES = Hierarchy.from_paths(
     [["Bonn", "west", "*"], ["Cologne", "west", "*"], ["Jena", "east", "*"], ["Gera", "east", "*"]]
@@ -270,7 +271,7 @@ def adult_over_hierarchies() -> Matrix:
 def test_adult_over_hierarchies_loses_less_than_the_best_local_recoding_of_arx(k, most):
     """Their figures: ARX 3.9.2, its best local recoding of the same table and hierarchies."""
 
-    class Just:
+    class Just(Promises):
         needs_more_than_k = False
 
         def holds(self, labels, count):
