@@ -27,6 +27,7 @@ THOROUGH = {"refine": "thorough", "seconds": 10}
 EFFORTS: dict[str, dict[str, Any]] = {
     "none": {"refine": "none"},
     "light": {"refine": "light"},
+    "exchange": {"refine": "exchange"},
     "full": {"refine": "full"},
     "thorough": THOROUGH,
 }
@@ -132,12 +133,12 @@ def _run(given: Problem, policy: shoal.Policy) -> tuple[float, float]:
 
 
 def _of_default(name: str, k: int, losses: dict[tuple[str, str], float]) -> Iterator[Figure]:
-    own = losses[default_for(name, k), "full"]
+    own = losses[default_for(name), "exchange"]
     best = min(loss for (_, effort), loss in losses.items() if effort != "thorough")
     yield Figure(f"{name}, k = {k}, default", "%", (own,), AIMS.get(name, {}).get(k))
     yield Figure(f"{name}, k = {k}, default against the best", "times", (own / best,), 1.02)
 
 
-def default_for(name: str, k: int) -> str:
+def default_for(name: str) -> str:
     """The method of a policy that names none."""
-    return "lattice-peeling" if "hierarchies" in name or k >= 50 else "rounded-partition"
+    return "lattice-peeling" if "hierarchies" in name else "rounded-partition"

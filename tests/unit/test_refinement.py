@@ -406,7 +406,7 @@ def test_a_rounded_partition_keeps_the_sizes_of_its_classes_however_long_it_is_r
 def test_efforts_follow_the_size_of_the_table():
     auto = Effort("auto", 60, 0, -1, True)
     assert [auto.on(n) for n in (100_000, 100_001, 1_000_000, 1_000_001)] == [
-        "full",
+        "exchange",
         "light",
         "light",
         "none",

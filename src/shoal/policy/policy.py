@@ -33,8 +33,7 @@ from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build
 
 DEFAULT_METHOD = "rounded-partition"
-DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and from LARGE_K on, and for long searches
-LARGE_K = 50
+DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and for long searches
 DEFAULT_FOR_CLOSENESS = {"name": "tcloseness", "aim": "spans", "scale": "range"}
 
 
@@ -165,16 +164,14 @@ class Policy:
         """The same policy; where it names no method, with the one that loses less on such a table.
 
         Exchange between classes where t-closeness is asked; else lattice peeling where some
-        quasi-identifier has a hierarchy of more than one step, or where k is large, else the
-        rounded partition.
+        quasi-identifier has a hierarchy of more than one step, else the rounded partition.
         """
         if self.model.method is not None:
             return self
         if any(promise["model"] == "t-closeness" for promise in self.model.promises):
             return self._with(method=dict(DEFAULT_FOR_CLOSENESS))
         stepped = any(a.hierarchy is not None and a.hierarchy.height > 1 for a in schema.quasi)
-        peels = stepped or (self.required_k or 0) >= LARGE_K
-        return self._with(method={"name": DEFAULT_OVER_HIERARCHIES if peels else DEFAULT_METHOD})
+        return self._with(method={"name": DEFAULT_OVER_HIERARCHIES if stepped else DEFAULT_METHOD})
 
     def with_shuffled_rows(self) -> Policy:
         """The same policy, its rows shuffled unless it says otherwise, as in a series."""

@@ -17,12 +17,13 @@ from shoal.data.partition import Partition
 from shoal.data.progress import Progress
 from shoal.protocols import Promises
 
-FULL_RECORDS = 100_000  # refine=auto: full up to here,
+EXCHANGE_RECORDS = 100_000  # refine=auto: exchange up to here,
 LIGHT_RECORDS = 1_000_000  # light up to here, none above
-REFINE = ("none", "light", "full", "thorough", "auto")
+REFINE = ("none", "light", "exchange", "full", "thorough", "auto")
 REFINE_HELP = (
-    "exchange records between near classes afterwards (ours); auto: full up to 100,000 records,"
-    " light up to 1,000,000, none above; thorough: as long as `seconds` says"
+    "exchange records between near classes afterwards (ours); full: also by annealing, and over"
+    " hierarchies by rebuilding; thorough: as long as `seconds` says; auto: exchange up to"
+    " 100,000 records, light up to 1,000,000, none above"
 )
 SECONDS = {"help": "refine=thorough: about how long on one core; sets `steps`", "low": 1}
 STEPS = {"help": "refine=thorough: how many steps, instead of `seconds`; 0 asks those", "low": 0}
@@ -47,8 +48,8 @@ class Effort(NamedTuple):
         """What is done on a table of so many records."""
         if self.refine != "auto":
             return self.refine
-        if records <= FULL_RECORDS:
-            return "full"
+        if records <= EXCHANGE_RECORDS:
+            return "exchange"
         return "light" if records <= LIGHT_RECORDS else "none"
 
     def refined(

@@ -14,8 +14,8 @@ ARX). We do not search for a vector at each turn but take all of them once, by a
 3. What is left in the end has fewer than k people, or breaks a promise together: each record of it
    joins the class that it costs least, by the shared repair.
 4. Classes of 2k records and more are cut, as by the rounded partition.
-5. Ours as there, `refine`: records of near classes change places while that lowers the loss, and
-   over hierarchies classes are rebuilt.
+5. Ours as there, `refine`: records of near classes change places while that lowers the loss; from
+   `full` on they are annealed, and over hierarchies rebuilt.
 
 Promise: a group becomes a class only if it holds k people, counted by the kernel, and
 `Promises.hold` says yes where more is promised; steps 3 to 5 keep that by their own arguments. For
@@ -157,7 +157,7 @@ class LatticePeeling(Partitioner):
         starts = _cut(rows, partition, k, costs)  # step 4
         effort = self._effort.on(matrix.records)
         has_trees = bool((matrix.base >= 0).any())
-        if effort == "light" or (effort in ("full", "thorough") and not has_trees):
+        if effort in ("light", "exchange") or (effort in ("full", "thorough") and not has_trees):
             self._exchange(rows, starts, costs, effort)  # step 5
         labels = np.empty(matrix.records, dtype=np.int32)
         labels[rows[:, -1]] = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
