@@ -58,7 +58,7 @@ class Publication:
     """A release that kept its promises.
 
     data: the published frame, of the kind that came in. certificate: what was measured on it.
-    classes: (n,) int32 class of each published row, -1 where suppressed.
+    classes: (n,) int32 class of each published row, -1 where it is withheld, in no class.
     """
 
     data: Any
