@@ -182,12 +182,13 @@ def broken_rules(
         if row["note"] != record["note"]:
             broken.append("a plain cell was changed")
         cells = tuple(row[name] for name in QUASI)
+        is_starred = set(cells) == {"*"}
+        if row["ill"] != ("*" if is_starred else record["ill"]):
+            broken.append("a sensitive cell was changed, or shown beside nothing else")
         if told["kind"] == "suppress":
-            if set(cells) != {"*"}:
+            if not is_starred:
                 broken.append("a suppressed record shows something")
             continue
-        if row["ill"] != record["ill"]:
-            broken.append("a sensitive cell was changed")
         if not all(covers(cell, record[name]) for name, cell in zip(QUASI, cells, strict=True)):
             broken.append("a cell does not cover the truth")
         first.setdefault(cells, told["release"])
