@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.data.rounding import interval_text, rounded_ends
 from shoal.data.schema import Attribute, Kind, Render, Role
-from shoal.data.single_ends import step_of
+from shoal.data.single_ends import single_end_warnings, step_of
 from shoal.errors import InputError
 
 
@@ -156,3 +156,9 @@ def test_other_verbs_refuse_it():
 )
 def test_the_step_is_a_twentieth_rounded_up(width, step):
     assert step_of(width) == pytest.approx(step)
+
+
+def test_no_warning_proposes_to_round_whole_numbers_to_whole_numbers():
+    narrow = number(None, (0.0, 15.0))
+    (warning,) = single_end_warnings({"age": 1.0}, (narrow,))
+    assert "'round: 2' hides them" in warning.text

@@ -66,7 +66,9 @@ def single_end_warnings(
 
 def _step_text(attribute: Attribute) -> str:
     low, high = attribute.domain or (0.0, 1.0)
-    return f"{step_of(high - low):.12g}"
+    step = step_of(high - low)
+    # multiples of 1 are the whole numbers themselves
+    return f"{2.0 if step == 1.0 else step:.12g}"
 
 
 def step_of(width: float) -> float:
