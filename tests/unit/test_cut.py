@@ -114,7 +114,7 @@ def test_a_suppressed_record_shows_the_mark_and_is_in_no_class(publish_cut):
         lambda m: Cut.at_levels(m, (1, 0), np.array([False, False, True])),
     )
     assert out.data.rows() == [("north", "f", "x"), ("north", "f", "y"), ("*", "*", "*")]
-    assert out.certificate["records"] == {"in": 3, "out": 3, "suppressed": 1}
+    assert out.certificate["records"] == {"in": 3, "out": 3, "suppressed": 1, "withheld": 1}
     assert out.certificate["classes"]["count"] == 1
     audited = shoal.audit(out.data, policy(attributes) | {"method": {"name": "given"}}, frame)
     assert audited.holds

@@ -99,8 +99,8 @@ def publish(
     policy = Policy.of(policy)
     request = asked_of(policy, AttackRequest(tuple(attack)))
     table = original_table(table_of(frame), policy)
-    assumed = _people_assumed(table, policy)
     draft = prepare(table, policy, progress, _existing(plan, policy, explain), explain)
+    assumed = _people_assumed(table, policy)
     released = written_frame(draft.frame, policy, None)
     published, contradicted = published_frame(released, policy)
     certificate, release = _measured(Table(published), draft, policy, progress, started)
@@ -143,8 +143,8 @@ def publish_file(
     table, digest = Table(source.frame), source.sha256
     dialect = output_dialect(policy, input_path, source.dialect, output_path)
     del source
-    assumed = _people_assumed(table, policy)
     draft = prepare(table, policy, progress, known, explain, files.is_typed(kind))
+    assumed = _people_assumed(table, policy)
     del table  # the quasi-identifiers' cells are no longer needed
     with remove_uncommitted_certificate(output_path), files.atomic_write(output_path) as path:
         progress("writing the release")
