@@ -95,6 +95,25 @@ def test_shuffled_people_are_left_uncounted_rather_than_wrong(folder):
     assert by_name(checks)["input"]
 
 
+def test_a_certificate_that_calls_itself_a_stream_is_not_measured_against_the_original(folder):
+    change_certificate(folder, lambda c: c.update(verb="stream", subjects=c["records"]["out"]))
+    assert by_name(everything(folder))["measured again"] is not True
+
+
+def test_limits_on_attacks_that_nobody_judged_are_found(folder):
+    policy = folder / "in.policy.yaml"
+    policy.write_text(policy.read_text() + "accept: {certain: 0.5}\n")
+    checks = shoal.verify(folder / "out.csv", policy=policy, original=folder / "in.csv")
+    assert by_name(checks)["promises"] is False
+
+
+def test_a_certificate_that_names_a_key_twice_is_refused(folder):
+    path = folder / "out.csv.certificate.json"
+    path.write_text('{"subjects": 9,' + path.read_text().removeprefix("{"))
+    with pytest.raises(InputError, match="not a certificate of Shoal"):
+        shoal.verify(folder / "out.csv")
+
+
 def test_a_certificate_of_schema_1_is_named_where_it_says_less(folder):
     def to_schema_1(content):
         content["schema"] = "shoal.certificate/1"

@@ -68,7 +68,7 @@ class Attacks:
 
     def request(self, policy: Policy) -> AttackRequest:
         """What is asked, with its tables; raises InputError."""
-        from shoal.jobs.attack.request import AttackRequest, attack_names, read_table
+        from shoal.jobs.attack.request import AttackRequest, attack_names, read_people
 
         given = self.files or ([] if self.folds is None else ["--folds"])
         if not self.attack and given and not policy.model.accept:
@@ -78,14 +78,14 @@ class Attacks:
             )
         return AttackRequest(
             attack_names(self.attack or []),
-            None if self.control is None else read_table(self.control, policy),
-            None if self.external is None else read_table(self.external, policy),
+            None if self.control is None else read_people(self.control, policy),
+            None if self.external is None else read_people(self.external, policy),
             self._earlier(policy),
             self.folds or 1,
         )
 
     def _earlier(self, policy: Policy) -> tuple[tuple[Table, Policy], ...]:
-        from shoal.jobs.attack.request import read_table
+        from shoal.jobs.attack.request import read_earlier
         from shoal.policy.policy import Policy
 
         names, paths = self.earlier or [], self.earlier_policy or []
@@ -97,7 +97,7 @@ class Attacks:
         policies = [Policy.load(path) for path in paths] or [policy]
         policies = policies * len(names) if len(policies) == 1 else policies
         return tuple(
-            (read_table(name, own), own) for name, own in zip(names, policies, strict=True)
+            (read_earlier(name, own), own) for name, own in zip(names, policies, strict=True)
         )
 
 

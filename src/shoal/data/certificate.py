@@ -18,6 +18,13 @@ READABLE = (EARLIER, SCHEMA)
 SINCE_2 = ("date", "build", "policy", "people", "together", "columns", "warnings")
 
 
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; a key that stands twice would show a reader another value than a program."""
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError
+    return dict(pairs)
+
+
 class Certificate(Mapping[str, Any]):
     """The keys that the public contract names, read-only; holds no value of the data."""
 
@@ -34,7 +41,7 @@ class Certificate(Mapping[str, Any]):
         """
         require_regular(path, "certificate")
         try:
-            content = json.loads(Path(path).read_text("utf-8"))
+            content = json.loads(Path(path).read_text("utf-8"), object_pairs_hook=_without_repeats)
         except FileNotFoundError:
             raise InputError(
                 f"certificate '{path}': is not there; fetch it with the release, or name it"

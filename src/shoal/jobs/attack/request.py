@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.connectors import files
+from shoal.binding.files import read_original, read_released
 from shoal.data.attack_scene import AttackScene
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -108,9 +108,14 @@ def attack_names(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def read_table(path: str, policy: Policy) -> Table:
-    """A file that belongs to attacks."""
-    return Table(files.read(path, policy.audited_columns).frame)
+def read_people(path: str, policy: Policy) -> Table:
+    """A table of people that attacks compare with, written as the original of the policy is."""
+    return Table(read_original(path, policy).frame)
+
+
+def read_earlier(path: str, policy: Policy) -> Table:
+    """Another release of the same people, under its policy."""
+    return Table(read_released(path, policy).frame)
 
 
 def lacking(attack: Attack, scene: AttackScene) -> str | None:

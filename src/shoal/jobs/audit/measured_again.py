@@ -97,6 +97,11 @@ def _compared(stated: Stated, result: AuditResult, has_original: bool) -> Check:
         )
     if not found.holds:
         return Check(NAME, False, "an audit finds faults against the original")
+    if has_original and result.truth is None:
+        # nothing that needs the original was compared, whatever the certificate says of its verb
+        return Check(
+            NAME, None, "the file alone holds it; its rows can't be matched with the original"
+        )
     return Check(NAME, True, "an audit finds the same")
 
 

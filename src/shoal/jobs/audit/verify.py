@@ -61,7 +61,7 @@ def verify(
         _file(stated, digest),
         _columns(stated, table, unreadable),
         _rows(stated, table, unreadable),
-        _promises(stated),
+        _promises(stated, policy),
         _policy(stated, policy),
     ]
     progress("measuring the promises")
@@ -139,7 +139,7 @@ def _rows(stated: Stated, table: Table | None, unreadable: str) -> Check:
     return Check("rows", True, f"{known}, as certified")
 
 
-def _promises(stated: Stated) -> Check:
+def _promises(stated: Stated, policy: Policy | None) -> Check:
     """Whether the certificate says that all is kept, as it would of itself."""
     if not stated.promises:
         return Check("promises", False, "the certificate states none")
@@ -154,6 +154,8 @@ def _promises(stated: Stated) -> Check:
     if found:
         return Check("promises", False, f"the certificate states faults: {', '.join(found)}")
     accepted = stated.at("attacks", "accept") or []
+    if policy is not None and policy.model.accept and not accepted:
+        return Check("promises", False, "the policy limits attacks, the certificate judges none")
     if not all(isinstance(row, Mapping) and row.get("holds") is not False for row in accepted):
         return Check("promises", False, "the certificate states an attack that is not accepted")
     return Check("promises", True, f"{len(stated.promises)} of {len(stated.promises)} held")

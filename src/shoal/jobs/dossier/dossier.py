@@ -76,7 +76,7 @@ def build_dossier(
     roles = Roles.of(stated, policy)
     _require_known(answered, roles)
     progress("measuring the risk")
-    initial = None if original is None else initial_risk(str(original), roles)
+    initial = None if original is None else initial_risk(str(original), roles, policy)
     residual = residual_risk(stated)
     today = _today()
     answers = Answers(stated, answered.context, initial, residual, roles, today)

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from shoal.binding.files import read_original
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.table import as_text
@@ -51,17 +52,21 @@ class Roles:
         )
 
 
-def initial_risk(original: str, roles: Roles) -> dict[str, float]:
+def initial_risk(original: str, roles: Roles, policy: Policy | None = None) -> dict[str, float]:
     """The risk in the original table, by all quasi-identifiers as they stand there.
 
     alone: share of people whom nobody else looks like. mean, max: chance to find a person.
+    policy: says how the original is written, if it is given.
     """
     if not roles.quasi:
         raise InputError(
             "dossier: the certificate doesn't name the quasi-identifiers, so the original tells no"
             " risk; give the policy with -p"
         )
-    frame = files.read(original, roles.quasi).frame
+    source = (
+        files.read(original, roles.quasi) if policy is None else read_original(original, policy)
+    )
+    frame = source.frame
     absent = [name for name in roles.quasi if name not in frame.columns]
     if absent:
         raise InputError.from_findings(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from shoal.binding.files import read_original, read_released
 from shoal.binding.table import bind_original
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
@@ -108,10 +109,8 @@ def attack_file(
     if paths.original is None:
         certificate = certificate.extended(attacks={"accept": unmeasured(policy)})
     else:
-        released, original = (
-            Table(files.read(path, policy.audited_columns).frame)
-            for path in (paths.released, paths.original)
-        )
+        released = Table(read_released(paths.released, policy).frame)
+        original = Table(read_original(paths.original, policy).frame)
         certificate = attack_audited(result, released, original, policy, request, progress)
     if paths.output is not None:
         with files.atomic_write(paths.output) as draft:
