@@ -79,13 +79,13 @@ class World:
                 process.kill()
                 process.join()
 
-    def die_at_every_entry(self, name: str) -> int:
-        """Starts a party that is killed at the first entry that it adds to its journal, again and
-        again; its lives.
+    def die_again_and_again(self, name: str, entries: int = 1) -> int:
+        """Starts a party that is killed when it has added so many entries to its journal, until it
+        ends by itself; its lives.
         """
         lives = 0
         while not lives or self.running[name].exitcode == -9:
-            self.start(name, die_at=1)
+            self.start(name, die_at=entries)
             self.running[name].join(60)
             lives += 1
         return lives
