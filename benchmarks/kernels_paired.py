@@ -65,7 +65,7 @@ def _cases() -> Iterator[Case]:
         of = partial(_case, on)
         yield of("rounded-partition", 100_000, preset="paper")
         yield of("rounded-partition", 20_000, refine="none")
-        yield of("rounded-partition", 4_000, refine="full")
+        yield of("rounded-partition", 4_000)
         yield of("rounded-partition", 20_000, {"people": 2})
         yield of("mondrian", 100_000, trees="order")
         yield of("mondrian-relaxed", 100_000)
