@@ -30,6 +30,7 @@ from shoal.cli import (
     sample,
     stream,
     verify,
+    warmup,
 )
 from shoal.errors import InputError, ShoalError
 from shoal.version import VERSION
@@ -63,6 +64,7 @@ app.command("fuse")(fuse.fuse)
 app.command("methods")(methods.methods)
 app.command("reproduce")(reproduce.reproduce)
 app.command("sample")(sample.sample)
+app.command("warmup")(warmup.warmup)
 app.add_typer(party.app, name="party")
 app.add_typer(policy.app, name="policy")
 app.add_typer(ledger.app, name="ledger")

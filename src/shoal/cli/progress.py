@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PATIENCE = 1.5  # seconds of silence before progress shows
+REPEAT = 10.0  # seconds until a stage that lasts is said again
 COMPILER = "numba.core.dispatcher"
-COMPILING = "compiling for this machine, only the first time"
+COMPILING = "compiling for this machine, once ('shoal warmup' does it beforehand)"
 
 
 @contextmanager
@@ -18,7 +19,7 @@ def shown(quiet: bool) -> Iterator[Callable[[str], None]]:
     """A function that takes the name of each stage; shows it on standard error once the work takes
     long.
 
-    On a terminal a spinner with the elapsed time, elsewhere one line per stage.
+    On a terminal a spinner with the elapsed time, elsewhere a line per stage and every ten seconds.
     """
     if quiet:
         yield lambda stage: None
@@ -35,7 +36,7 @@ class _Watcher(threading.Thread):
     def __init__(self) -> None:
         super().__init__(daemon=True)
         self._stage, self._told = "starting", ""
-        self._since = time.monotonic()
+        self._since = self._told_at = time.monotonic()
         self._over = threading.Event()
         self._compiling: Callable[[], int] | None = None
 
@@ -74,11 +75,12 @@ class _Watcher(threading.Thread):
                 bar.update(task, description=self._doing())
 
     def _tell(self) -> None:
-        doing = self._doing()
-        if doing not in (self._told, self._told.removesuffix(f"; {COMPILING}")):
-            self._told = doing
+        doing, now = self._doing(), time.monotonic()
+        is_new = doing not in (self._told, self._told.removesuffix(f"; {COMPILING}"))
+        if is_new or now - self._told_at >= REPEAT:
+            self._told, self._told_at = doing, now
             print(
-                f"shoal: {doing} ({time.monotonic() - self._since:.0f} s)",
+                f"shoal: {doing} ({now - self._since:.0f} s)",
                 file=sys.stderr,
                 flush=True,
             )

@@ -1,0 +1,77 @@
+"""What `shoal warmup` has compiled is what the first runs need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from shoal.errors import InputError
+from shoal.jobs.advise import warmup
+
+NOTHING_NEW = """
+import sys, tempfile
+from pathlib import Path
+from numba.core.registry import CPUDispatcher
+import shoal
+from shoal.jobs.advise.sample import write_sample
+from shoal.jobs.advise.warmup import warm_up
+from shoal.jobs.publish.publish import publish_file
+from shoal.policy.policy import Policy
+
+def signatures():
+    return {
+        (each.py_func.__module__, each.py_func.__name__, signature)
+        for name, module in list(sys.modules.items())
+        if name.startswith("shoal.")
+        for each in vars(module).values()
+        if isinstance(each, CPUDispatcher)
+        for signature in each.overloads
+    }
+
+warm_up(["publish"])
+warm = signatures()
+assert len(warm) > 5
+with tempfile.TemporaryDirectory() as folder:
+    for n in (300, 1000, 5000):
+        table = str(Path(folder) / f"{n}.csv")
+        write_sample("patients", n, 7, table)
+        policy = Policy.load(Path(folder) / f"{n}.policy.yaml")
+        for method in (None, "rounded-partition"):
+            asked = policy if method is None else policy.with_method(method)
+            publish_file(table, asked, str(Path(folder) / f"{n}.released.csv"))
+print(sorted(signatures() - warm))
+"""
+
+
+def test_after_it_a_first_publication_compiles_nothing():
+    """Every kernel that publishing the samples calls was there for the types that it is called
+    with.
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", NOTHING_NEW], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "[]"
+
+
+def test_each_verb_runs_its_own_methods_and_all_means_every_one():
+    def runs(verb, every_method):
+        return {(run.verb, run.method) for run in warmup._runs(verb, every_method)}
+
+    assert runs("stream", False) == {("stream", "")}
+    assert runs("republish", True) >= {("republish", ""), ("republish", "crp")}
+    assert {method for _, method in runs("publish", True)} >= {"mondrian", "tcloseness", "mdav"}
+
+
+def test_the_command_says_when_there_is_nothing_to_compile(shoal):
+    assert shoal("warmup", "--verb", "stream", "-q").status == 0
+    again = shoal("warmup", "--verb", "stream")
+    assert again.status == 0
+    assert "everything was compiled already" in again.err
+
+
+def test_a_verb_that_compiles_nothing_is_refused_by_name():
+    with pytest.raises(InputError, match="verb 'audit': compiles nothing; choose among publish"):
+        warmup.warm_up(["audit"])
