@@ -81,6 +81,8 @@ def compare(
 
             progress("drawing the report")
             write_comparison(comparison, report)
+    for question in asked.open_questions():
+        typer.echo(f"shoal: {question}", err=True)
     typer.echo(comparison.to_json() if as_json else as_text(comparison), nl=False)
     if not comparison.releases:
         raise InfeasibleError("no method reaches any of these k", reasons(comparison))

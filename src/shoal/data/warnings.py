@@ -7,6 +7,7 @@ TOGETHER_BELOW = "together-below-k"
 WITHHELD_FEW = "withheld-few"
 HIERARCHY_REPEATS = "hierarchy-repeats"
 FORMULA_CELLS = "formula-cells"
+OPEN_QUESTION = "open-question"
 
 
 class ReleaseWarning(UserWarning):

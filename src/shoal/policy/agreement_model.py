@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 
 from shoal.connectors.party.journal import MOST_NAME
 from shoal.data.schema import Kind
+from shoal.policy.consistency import open_questions
 from shoal.policy.model import AttributePolicy, _Strict
 
 DEFAULT_METHOD = "party-tds"
@@ -166,6 +167,7 @@ def _attribute_findings(model: AgreementModel) -> list[str]:
     ]
     for name, attribute in model.attributes():
         findings += [f"attribute '{name}': {why}" for why in _not_public(attribute)]
+    findings += open_questions(dict(model.attributes()))
     if not any(attribute.role == "quasi" for _, attribute in model.attributes()):
         findings.append(
             "agreement: no quasi-identifier; give at least one attribute the role 'quasi'"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shoal.connectors.dialect import codec_of
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.interchange import ReadOptions
-from shoal.policy.model import PolicyModel
+from shoal.policy.model import AttributePolicy, PolicyModel
 from shoal.policy.parameters import build, suggestion
 
 # what `accept` may limit, and the attack that measures it
@@ -58,6 +58,15 @@ def contradictions(model: PolicyModel) -> list[str]:
     for promise in model.promises:
         findings += _promise_findings(promise, model)
     return findings + _interval_findings(model) + _acceptance_findings(model)
+
+
+def open_questions(attributes: Mapping[str, AttributePolicy]) -> list[str]:
+    """A finding for each attribute that still asks something."""
+    return [
+        f"attribute '{name}': has an open question (ask); answer it and delete the key"
+        for name, attribute in attributes.items()
+        if attribute.ask is not None
+    ]
 
 
 def _interval_findings(model: PolicyModel) -> list[str]:

@@ -58,6 +58,9 @@ class AttributePolicy(_Strict):
     pseudonym: Literal["keyed"] | None = Field(
         None, description="Replace an identifier by a keyed pseudonym."
     )
+    ask: str | None = Field(
+        None, min_length=1, description="An open question; nothing is published while it is there."
+    )
 
     @field_validator("order", mode="before")
     @classmethod

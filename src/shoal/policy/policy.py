@@ -24,6 +24,7 @@ from shoal.policy.consistency import (
     attributes_with_means,
     build_promise,
     contradictions,
+    open_questions,
     quoted,
     recodes_globally,
     unserved_options,
@@ -266,6 +267,16 @@ class Policy:
             for name in quasi
             if name not in promised
         ]
+        if findings:
+            raise InputError.from_findings(findings)
+
+    def open_questions(self) -> list[str]:
+        """A finding for each attribute that somebody still has to decide about."""
+        return open_questions(self.model.attributes)
+
+    def require_answers(self) -> None:
+        """Raises InputError, before any data is read, while a question is open."""
+        findings = self.open_questions()
         if findings:
             raise InputError.from_findings(findings)
 

@@ -85,7 +85,8 @@ def _stream_findings(policy: Policy, table: Table) -> list[str]:
 
 
 def _findings(policy: Policy, table: Table | None) -> list[AttributeFinding]:
-    findings = _plain([] if table is None else check_columns(table.names, policy))
+    findings = _plain(policy.open_questions())
+    findings += _plain([] if table is None else check_columns(table.names, policy))
     findings += _table_findings(policy)
     if table is not None:
         findings += _maker_findings(policy, table)

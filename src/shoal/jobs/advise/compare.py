@@ -6,6 +6,7 @@ read > bind > encode, once; then for every k and every method: partition > repai
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from shoal.jobs.advise.attack_figures import FIGURES, TRIED, attack_figures
 from shoal.jobs.attack.attack import AttackedRelease, attacked, with_attacks
 from shoal.jobs.attack.request import AttackRequest
 from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.warnings import open_question_warnings
 from shoal.jobs.publish.recode import find_classes, ordered, recode
 from shoal.jobs.publish.second_release import republisher
 from shoal.policy import registry
@@ -176,10 +178,23 @@ def compare(
     and lists of names gain on each release.
     """
     policy = Policy.of(policy)
+    for warning in open_question_warnings(policy):
+        warnings.warn(warning, stacklevel=2)
+    return _compared(table_of(frame), policy, methods, ks, attack, progress)
+
+
+def _compared(
+    table: Table,
+    policy: Policy,
+    methods: Sequence[str] | None,
+    ks: Sequence[int],
+    attack: bool,
+    progress: Progress,
+) -> Comparison:
     policies = _with_methods(policy, methods)
     settings = [(k, own.with_k(k)) for k in _checked(ks) for own in policies]
     progress("checking the data against the policy")
-    ground = _Ground.of(table_of(frame), policy)
+    ground = _Ground.of(table, policy)
     for k, own in settings[: len(policies)]:
         progress(f"warming up {label_of(own)}")
         _warm_up(ground, own, k)
@@ -206,7 +221,7 @@ def compare_file(
     _checked(ks)
     progress("reading the table")
     source = read_original(input_path, policy)
-    comparison = compare(Table(source.frame), policy, methods, ks, attack=attack, progress=progress)
+    comparison = _compared(Table(source.frame), policy, methods, ks, attack, progress)
     comparison = replace(comparison, sha256=source.sha256)
     if output_path is not None:
         with files.atomic_write(output_path) as draft:

@@ -11,7 +11,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.people import Unit, unit
 from shoal.data.release import Release
 from shoal.data.schema import Role, Schema
-from shoal.data.warnings import WITHHELD_FEW, ReleaseWarning
+from shoal.data.warnings import OPEN_QUESTION, WITHHELD_FEW, ReleaseWarning
 from shoal.jobs.audit.together import is_below, together_below
 from shoal.policy.policy import Policy
 
@@ -22,10 +22,16 @@ def release_warnings(
     """Everything that measuring a release gives reason to say."""
     counted = unit(certificate)
     people = withheld_people(release)
-    said = withheld_few(people, counted, policy.build_promises(), schema)
+    said = open_question_warnings(policy)
+    said += withheld_few(people, counted, policy.build_promises(), schema)
     if certificate.holds and is_below(certificate):
         said.append(together_below(certificate, counted))
     return said
+
+
+def open_question_warnings(policy: Policy) -> list[ReleaseWarning]:
+    """What the policy itself still asks: its roles may not be what somebody decided."""
+    return [ReleaseWarning(OPEN_QUESTION, text) for text in policy.open_questions()]
 
 
 def largest_k(models: Sequence[Any]) -> int | None:

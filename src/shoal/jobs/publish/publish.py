@@ -97,6 +97,7 @@ def publish(
     """
     started = time.process_time()
     policy = Policy.of(policy)
+    policy.require_answers()
     request = asked_of(policy, AttackRequest(tuple(attack)))
     table = original_table(table_of(frame), policy)
     draft = prepare(table, policy, progress, _existing(plan, policy, explain), explain)
@@ -134,6 +135,7 @@ def publish_file(
     explain, require_together, attack: as in `publish`.
     """
     started = time.process_time()
+    policy.require_answers()
     request = asked_of(policy, attack)
     check_not_read(output_path, input_path, policy.files)
     known = _existing(plan, policy, explain)

@@ -114,6 +114,7 @@ def republish_source(
 ) -> Republication:
     """As `republish`, with records that were read already; the same hash is not published twice."""
     started = time.process_time()
+    policy.require_answers()
     policy = with_defaults(policy)
     method = policy.build_method("republish")
     ledger = Ledger(ledger_path)

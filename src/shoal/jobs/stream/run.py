@@ -69,6 +69,7 @@ def stream_file(
     measured from its bytes before it leaves. Raises InputError, CheckpointError or PromiseError.
     """
     options.check()
+    policy.require_answers()
     policy.check_files("stream")
     with ExitStack() as stack:
         stack.enter_context(os_errors_as_input_errors("stream", _remedy(options)))

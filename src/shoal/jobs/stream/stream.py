@@ -52,6 +52,7 @@ class Stream:
     """
 
     def __init__(self, policy: Policy, reference: Any = None) -> None:
+        policy.require_answers()
         self.policy = policy
         self._reference = reference
         self._core: Any = None
