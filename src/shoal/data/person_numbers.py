@@ -9,13 +9,13 @@ cross       two steady columns of which neither is nested in the other, as sex a
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import polars as pl
 
+from shoal.data.column_words import NUMBER, PERSON, words_of
 from shoal.data.table import Column, Table, as_text, encode_text
 
 MOST_RECORDS = 200_000  # of more, those are looked at whose number hashes to 0
@@ -25,13 +25,8 @@ COMMON = 0.9  # chance above which agreeing says nothing
 STEADY = 0.9  # share of the way from chance to certainty
 CROSSING = 1.2  # times as many pairs of values as the richer of two columns has
 
-PERSON = frozenset(
-    "patient person subject customer client member user student participant pid mrn".split()
-)
-NUMBER = frozenset("id no nr nbr num number key".split())
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _DATE = r"^(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})"
 _FRACTION = r"^[+-]?\d*[.,]\d+([eE][+-]?\d+)?$"
 
@@ -71,8 +66,7 @@ def person_numbers(table: Table) -> list[Evidence]:
 
 def is_named_as_number(name: str) -> bool:
     """Whether a column's name has a word for a person or for a number."""
-    words = {word.casefold() for word in _WORDS.findall(name)}
-    return bool(words & (PERSON | NUMBER))
+    return bool((PERSON | NUMBER) & set(words_of(name)))
 
 
 def _has_value(column: Column) -> np.ndarray:

@@ -1,238 +1,166 @@
 """Propose: a first policy for a table, every role with its reason, to be read before it is used.
 
-Guesses lean to caution: what an attacker could know is a quasi-identifier, what names a person
-goes.
+cells > how they are written > roles > who numbers people > hierarchies > who is alone
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
-import yaml
 
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
-from shoal.data.notation import Notation, PublishedNumbers, map_cells
-from shoal.data.numbers import looks_like_data, parse_numbers
+from shoal.data.numbers import looks_like_data
 from shoal.data.person_numbers import person_numbers
-from shoal.data.table import Column, Table
+from shoal.data.progress import Progress, no_progress
+from shoal.data.table import Table
 from shoal.errors import InputError
+from shoal.jobs.advise.proposal.cells import ColumnCells
+from shoal.jobs.advise.proposal.folder import HierarchyFile, hierarchy_files, with_hierarchies
+from shoal.jobs.advise.proposal.proposal import Proposal, ProposedColumn, with_shares
+from shoal.jobs.advise.proposal.roles import IS_IT_KNOWN, Guess, guess_of
+from shoal.jobs.advise.proposal.singled_out import SinglingOut
+from shoal.jobs.advise.proposal.subjects import with_one_subject
+from shoal.jobs.advise.proposal.written import as_read, written_in
 from shoal.policy import registry
-from shoal.policy.interchange import reading_of
+from shoal.policy.interchange import ReadOptions, reading_of
 from shoal.policy.loading import read_options
 from shoal.policy.parameters import build
-
-MANY = 50  # distinct texts from which a category can hardly be published without a hierarchy
-
-NAMED_IDENTIFIER = re.compile(
-    r"(^|_)(name|surname|e?mail|phone|mobile|ssn|passport|address|street|iban|url|ip)(_|$)"
-)
-NAMED_SUBJECT = re.compile(
-    r"(^|_)(id|nbr|patient|person|user|subject|customer|member|client)(_|$|id$)"
-)
-NAMED_PERSON = re.compile(r"patient|person|user|subject|customer|member|client|people")
-ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
-NO_VALUE = ("", "?", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
-NAMED_ZIP = re.compile(r"zip|post_?code|postal|plz")
-NAMED_SENSITIVE = re.compile(
-    r"disease|diagnos|diag_|condition|salary|income|wage|earn|charge|cost|hiv|religion|party|vote|drug|medic|result|"
-    r"readmit|debt|score|^class$|sensitive"
-)
-
-
-@dataclass(frozen=True)
-class _Proposal:
-    settings: dict[str, Any]
-    reason: str
-
-
-def propose_file(data_path: str, k: int, read: Mapping[str, Any] | None = None) -> str:
-    """`propose` for a table in a file. read: what the policy's block `read` is to say."""
-    options = read_options(read or {})
-    frame = files.read(data_path, reading=reading_of(options)).frame
-    block = options.model_dump(exclude_unset=True)
-    lines = f"read: {_flow(block)}\n" if block else ""
-    return propose(Table(_as_read(frame, options.notation)), k) + lines
-
-
-def _as_read(frame: pl.DataFrame, notation: Notation) -> pl.DataFrame:
-    """Columns of numbers and dates in this notation, as Shoal reads them."""
-    numbers = PublishedNumbers.of(notation, None)
-    readers: list[Callable[[str], str | None]] = []
-    if not notation.has_plain_numbers:
-        readers.append(lambda cell: numbers.translated(cell, notation.plain))
-    if notation.dates is not None:
-        readers.append(notation.day)
-    for name, dtype in frame.schema.items():
-        for reader in readers if dtype == pl.String else ():
-            cells, lost = map_cells(frame[name], reader)
-            if set(lost) <= set(NO_VALUE) and not cells.equals(frame[name]):
-                frame = frame.with_columns(cells.alias(name))
-                break
-    return frame
 
 
 def propose(frame: Any, k: int = 10) -> str:
     """A valid policy for this table as YAML, with a reason beside every role. k: at least 2."""
-    table = table_of(frame)
-    k = build(registry.models()["k-anonymity"], "promise 'k-anonymity'", {"k": k}).k
+    return propose_policy(frame, k).text
+
+
+def propose_policy(
+    frame: Any,
+    k: int = 10,
+    *,
+    read: Mapping[str, Any] | None = None,
+    hierarchies: str | Path | None = None,
+    base: str | Path = ".",
+    explain: bool = False,
+    progress: Progress = no_progress,
+) -> Proposal:
+    """A valid policy for a pandas, polars or pyarrow frame, with the evidence for every role.
+
+    read: what the policy's block of this name is to say; what it does not say of decimal marks and
+    dates is found in the cells. hierarchies: a folder of tables, which become those of the columns
+    whose values they list. base: the folder that the policy will be in. explain: also who is
+    singled out by few columns. Raises InputError where the table has no header or k is below 2.
+    """
+    asked = _Asked.of(k, read, hierarchies, base, explain)
+    return _proposal(table_of(frame), asked, progress)
+
+
+def propose_file(
+    data_path: str,
+    k: int,
+    *,
+    read: Mapping[str, Any] | None = None,
+    hierarchies: str | Path | None = None,
+    base: str | Path = ".",
+    explain: bool = False,
+    progress: Progress = no_progress,
+) -> Proposal:
+    """As `propose_policy`, for a table in a file."""
+    asked = _Asked.of(k, read, hierarchies, base, explain)
+    progress("reading the table")
+    table = Table(files.read(data_path, reading=reading_of(asked.read)).frame)
+    return _proposal(table, asked, progress)
+
+
+class _Asked(NamedTuple):
+    """What is asked of a proposal, checked before any data is read."""
+
+    k: int
+    read: ReadOptions
+    folder: list[HierarchyFile]
+    base: str | Path
+    explain: bool
+
+    @classmethod
+    def of(
+        cls,
+        k: Any,
+        read: Mapping[str, Any] | None,
+        hierarchies: str | Path | None,
+        base: str | Path,
+        explain: bool,
+    ) -> _Asked:
+        promise = build(registry.models()["k-anonymity"], "promise 'k-anonymity'", {"k": k})
+        folder = [] if hierarchies is None else hierarchy_files(hierarchies)
+        return cls(promise.k, read_options(read or {}), folder, base, explain)
+
+
+def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
+    _check_header(table)
+    progress("looking how numbers and dates are written")
+    said = asked.read.model_dump(exclude_unset=True)
+    written = written_in(table.frame, said)
+    said |= written.read
+    notation = read_options(said).notation
+    table = Table(as_read(table.frame, notation))
+    columns = _cells_of(table, progress)
+    guesses = {name: guess_of(column) for name, column in columns.items()}
+    progress("looking for columns that number people")
+    guesses = with_one_subject(guesses, columns, person_numbers(table))
+    guesses = with_hierarchies(_with_one_quasi(guesses), columns, asked.folder, asked.base)
+    for name, question in written.questions.items():
+        guesses[name] = guesses[name].asking(question)
+    proposed = [_proposed(name, guess) for name, guess in guesses.items()]
+    counted = _singling_out(table, proposed)
+    shares = counted.shares(progress)
+    return Proposal(
+        with_shares(proposed, shares),
+        asked.k,
+        said,
+        tuple(sorted({cell for column in columns.values() for cell in column.absent if cell})),
+        shares.together,
+        counted.order(progress) if asked.explain else None,
+    )
+
+
+def _check_header(table: Table) -> None:
     odd = looks_like_data(table, table.names)
     if odd:
         raise InputError(
             f"columns: {len(odd)} of {len(table.names)} have names that look like data; "
             "put a line that names the columns on top"
         )
-    proposals = {name: _proposal(table.column(name), table.records) for name in table.names}
-    _number_people(proposals, table)
-    _only_one_subject(proposals, table)
-    _at_least_one_quasi(proposals)
-    lines = [
-        (
-            "# A proposal: read every role before you rely on it. Roles: identifier, subject,"
-            " quasi, sensitive,"
-        ),
-        (
-            "# plain, drop. A number's domain is best declared by what is possible, not by what was"
-            " seen."
-        ),
-        "version: 1",
-        "attributes:",
-    ]
-    width = max(len(_scalar(name)) for name in proposals) + 1
-    for name, proposal in proposals.items():
-        lines.append(
-            f"  {_scalar(name) + ':':<{width}} {_flow(proposal.settings)}  # {proposal.reason}"
-        )
-    lines += ["promises:", f"  - {{model: k-anonymity, k: {k}}}"]
-    sensitive = [name for name, p in proposals.items() if p.settings["role"] == "sensitive"]
-    for name in sensitive:
-        lines.append(
-            f"  # - {{model: l-diversity, attribute: {_scalar(name)}, l: 2, kind: distinct}}"
-        )
-    absent = sorted(
-        {cell for name in table.names for cell in table.column(name).cells} & set(NO_VALUE[1:])
-    )
-    if absent:
-        lines.append(
-            f"missing_values: {_flow(['', *absent])}  # texts that seem to stand for no value"
-        )
-    return "\n".join([*lines, "seed: 7", ""])
 
 
-def _scalar(text: str) -> str:
-    return _flow(text).removesuffix("\n...").strip()
+def _cells_of(table: Table, progress: Progress) -> dict[str, ColumnCells]:
+    columns = {}
+    for number, name in enumerate(table.names, 1):
+        progress(f"looking at column {number} of {len(table.names)}")
+        columns[name] = ColumnCells.of(table.column(name))
+    return columns
 
 
-def _flow(content: object) -> str:
-    """On one line, as YAML."""
-    return yaml.safe_dump(
-        content, default_flow_style=True, sort_keys=False, width=float("inf"), allow_unicode=True
-    ).strip()
-
-
-def _proposal(column: Column, records: int) -> _Proposal:
-    name = re.sub(r"[^a-z0-9]+", "_", column.name.lower())
-    cells = [cell for cell in column.cells if cell not in NO_VALUE]
-    distinct = len(cells)
-    numbers = parse_numbers(tuple(cells))
-    is_number = len(numbers) > 0 and bool(np.isfinite(numbers).all())
-    if NAMED_ZIP.search(name):
-        longest = max(len(cell) for cell in cells or [""])
-        return _Proposal(
-            {"role": "quasi", "hierarchy": {"prefix": longest}},
-            "a place; digits are hidden from the right",
-        )
-    if cells and all(ISO_DATE.fullmatch(cell) for cell in cells):
-        decade = ["decade"] if len({cell[:3] for cell in cells}) > 1 else []
-        steps = ["day", "month", "quarter", "year", *decade]
-        return _Proposal({"role": "quasi", "hierarchy": {"dates": steps}}, "a date")
-    if NAMED_IDENTIFIER.search(name):
-        return _Proposal({"role": "identifier"}, "by its name it names a person: removed")
-    if NAMED_SUBJECT.search(name) and distinct > records / 20:
-        return _Proposal(
-            {"role": "subject"}, "by its name it numbers the people that k counts: removed"
-        )
-    if NAMED_SENSITIVE.search(name):
-        kind = {"type": "number"} if is_number and distinct > 10 else {}
-        return _Proposal(
-            {"role": "sensitive", **kind},
-            "by its name what an attacker wants to learn: published as it is",
-        )
-    if is_number and distinct > 2:
-        domain = [_short(numbers.min()), _short(numbers.max())]
-        if domain[0] < domain[1]:
-            return _Proposal(
-                {"role": "quasi", "type": "number", "domain": domain},
-                "a number that others may know; domain as seen",
-            )
-    if distinct > records / 2 and distinct > MANY:
-        return _Proposal(
-            {"role": "drop"}, "text that differs for most records: dropped, it may name people"
-        )
-    if distinct > MANY:
-        return _Proposal(
-            {"role": "quasi"},
-            f"{distinct} values; give it a hierarchy, or it is published whole or not at all",
-        )
-    return _Proposal({"role": "quasi"}, "others may know it; a hierarchy would lose less")
-
-
-def _short(value: float) -> int | float:
-    return int(value) if float(value).is_integer() else float(value)
-
-
-def _number_people(proposals: dict[str, _Proposal], table: Table) -> None:
-    """Where no column is by its name a number of people that repeats, the one whose cells are."""
-    if any(
-        proposal.settings["role"] == "subject" and _repeats(table.column(name))
-        for name, proposal in proposals.items()
-    ):
-        return
-    for evidence in person_numbers(table)[:1]:
-        agreed = ", ".join(evidence.agreeing[:3])
-        sure = "" if evidence.is_named else "; does it number people?"
-        proposals[evidence.column] = _Proposal(
-            {"role": "subject"},
-            f"records that share one agree on {agreed}: the people that k counts, removed{sure}",
-        )
-
-
-def _only_one_subject(proposals: dict[str, _Proposal], table: Table) -> None:
-    """Of several columns of numbers, one whose values repeat and whose name means a person."""
-    numbering = [name for name, p in proposals.items() if p.settings["role"] == "subject"]
-    if len(numbering) < 2:
-        return
-    likeliest = max(
-        numbering,
-        key=lambda name: (_repeats(table.column(name)), bool(NAMED_PERSON.search(name.lower()))),
-    )
-    for name in numbering:
-        proposals[name] = _Proposal(
-            {"role": "identifier"}, "another number of people or things: removed; is it the person?"
-        )
-    others = ", ".join(name for name in numbering if name != likeliest)
-    proposals[likeliest] = _Proposal(
-        {"role": "subject"}, f"the people that k counts, or is that {others}? Removed"
-    )
-
-
-def _repeats(column: Column) -> bool:
-    return bool((column.counts() > 1).any())
-
-
-def _at_least_one_quasi(proposals: dict[str, _Proposal]) -> None:
-    """Without a quasi-identifier nothing is protected: the first sensitive column becomes one."""
-    if any(p.settings["role"] == "quasi" for p in proposals.values()):
-        return
+def _with_one_quasi(guesses: dict[str, Guess]) -> dict[str, Guess]:
+    """Without a quasi-identifier nothing is protected: the likeliest column becomes one."""
+    if any(guess.role == "quasi" for guess in guesses.values()):
+        return guesses
     for wanted in ("sensitive", "drop", "identifier", "subject"):
-        for name, proposal in proposals.items():
-            if proposal.settings["role"] == wanted:
-                proposals[name] = _Proposal(
-                    {"role": "quasi"}, "nothing else looks like what others may know: check this"
-                )
-                return
+        for name, guess in guesses.items():
+            if guess.role == wanted:
+                reason = "nothing else looks like what others may know: check this"
+                return {**guesses, name: Guess({"role": "quasi"}, reason, (IS_IT_KNOWN,))}
+    return guesses
+
+
+def _proposed(name: str, guess: Guess) -> ProposedColumn:
+    asked = {"ask": "; ".join(guess.questions)} if guess.questions else {}
+    return ProposedColumn(name, guess.settings | asked, guess.reason)
+
+
+def _singling_out(table: Table, proposed: list[ProposedColumn]) -> SinglingOut:
+    quasi = [column.name for column in proposed if column.role == "quasi"]
+    subject = next((column.name for column in proposed if column.role == "subject"), None)
+    people = None if subject is None else np.asarray(table.column(subject).codes, dtype=np.int64)
+    return SinglingOut(quasi, [table.column(name).codes for name in quasi], people)

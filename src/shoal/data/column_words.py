@@ -1,0 +1,69 @@
+"""What the words of a column's name say about it.
+
+Words are whole: `num_medications` has no `medic`, `DISPOSITION` no `position`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+PERSON = frozenset(
+    "patient person subject customer client member user student participant pid mrn".split()
+)
+NUMBER = frozenset("id no nr nbr num number key".split())
+IDENTIFIER = frozenset(
+    "name surname forename firstname lastname fullname username email mail phone mobile ssn"
+    " passport address street iban ip url".split()
+)
+PLACE = frozenset("zip zipcode postcode postal plz".split())
+SENSITIVE = frozenset("disease diagnosis diag hiv religion medication".split())
+MAYBE_SENSITIVE = frozenset(
+    "salary income wage result score class cost charge party condition drug debt vote".split()
+)
+"""What others may want to learn, but may as well know already."""
+CODE = frozenset("id code type key".split())
+"""What is written in numbers that nobody computes with."""
+
+REFERENCE = frozenset("id nbr nr no key".split())
+"""Last words of the names of numbers that stand for somebody or something."""
+
+_LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a name in small letters: parted by other signs, by digits, or by capitals.
+
+    `PatientID` is `patient id`, `IBANNumber` is `iban number`.
+    """
+    return [
+        word.casefold() for run in _LETTERS_OR_DIGITS.findall(name) for word in _by_capitals(run)
+    ]
+
+
+def _by_capitals(run: str) -> list[str]:
+    """A run of letters, cut before a capital that follows a small letter or is followed by one."""
+    cuts = [
+        i
+        for i in range(1, len(run))
+        if run[i].isupper() and (run[i - 1].islower() or run[i + 1 : i + 2].islower())
+    ]
+    return [run[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(run)], strict=True)]
+
+
+def names_person(words: Sequence[str]) -> bool:
+    """Whether a name is that of a person's number: `customer`, `patient_nbr`, `id_client`.
+
+    Not `customer_type`, which says something about the person.
+    """
+    *before, last = ("", *words)
+    if last in PERSON:
+        return len(before) == 1 or before[-1] in NUMBER
+    return last in NUMBER and before[-1] in PERSON
+
+
+def names_place(words: Sequence[str]) -> bool:
+    """Whether a name is that of a postal code."""
+    pairs = pairwise(words)
+    return bool(PLACE & set(words)) or ("post", "code") in pairs

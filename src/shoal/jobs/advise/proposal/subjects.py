@@ -1,0 +1,77 @@
+"""Which column numbers the people that k counts: by evidence in the cells, else by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shoal.data.column_words import REFERENCE, names_person
+from shoal.data.person_numbers import FEWEST_DISTINCT, Evidence
+from shoal.jobs.advise.proposal.cells import ColumnCells
+from shoal.jobs.advise.proposal.roles import Guess
+
+DOES_IT_NUMBER_PEOPLE = "does it number people? if not, give it another role"
+OR_IS_IT = "are its people the ones to count, or those of {}?"
+BY_NAME = "by its name the people that k counts: removed"
+ANOTHER = Guess({"role": "identifier"}, "another number of people or things: removed")
+
+
+def with_one_subject(
+    guesses: Mapping[str, Guess], columns: Mapping[str, ColumnCells], evidence: list[Evidence]
+) -> dict[str, Guess]:
+    """The guesses with at most one subject; other columns that number something are removed.
+
+    evidence: of `person_numbers`, the clearest first.
+    """
+    if evidence:
+        first, *others = evidence
+        chosen, subject = first.column, _by_evidence(first)
+        rest = [one.column for one in others]
+    else:
+        rest = _by_name(guesses, columns)
+        if not rest:
+            return dict(guesses)
+        chosen, *rest = rest
+        subject = _named(columns[chosen], [name for name in rest if columns[name].repeats])
+    named = {name for name, guess in guesses.items() if guess.role == "subject"}
+    things = {name for name, column in columns.items() if _refers(column, guesses[name])}
+    removed = dict.fromkeys(({*rest} | named | things) - {chosen}, ANOTHER)
+    return {**guesses, **removed, chosen: subject}
+
+
+def _by_evidence(evidence: Evidence) -> Guess:
+    agreed = ", ".join(evidence.agreeing[:3])
+    guess = Guess(
+        {"role": "subject"},
+        f"records that share one agree on {agreed}: the people that k counts, removed",
+    )
+    return guess if evidence.is_named else guess.asking(DOES_IT_NUMBER_PEOPLE)
+
+
+def _by_name(guesses: Mapping[str, Guess], columns: Mapping[str, ColumnCells]) -> list[str]:
+    """Columns that number people by their names: those that repeat before those that don't."""
+    chances = {}
+    for name, guess in guesses.items():
+        column = columns[name]
+        is_person = names_person(column.words)
+        if column.repeats and (is_person or _refers(column, guess)) and guess.role != "drop":
+            chances[name] = (2, is_person, column.distinct)
+        elif guess.role == "subject":
+            chances[name] = (1, is_person, column.distinct)
+    return sorted(chances, key=chances.__getitem__, reverse=True)
+
+
+def _named(column: ColumnCells, others: list[str]) -> Guess:
+    guess = Guess({"role": "subject"}, BY_NAME)
+    if not column.repeats:
+        return guess
+    if others:
+        return guess.asking(OR_IS_IT.format(", ".join(others)))
+    return guess.asking(DOES_IT_NUMBER_PEOPLE)
+
+
+def _refers(column: ColumnCells, guess: Guess) -> bool:
+    """Whether it repeats as numbers of people or things do, and its name says that it is one."""
+    is_named = bool(column.words) and column.words[-1] in REFERENCE
+    is_many = column.distinct > column.filled / FEWEST_DISTINCT
+    is_whole = column.numbers is None or column.are_whole
+    return is_named and is_many and is_whole and column.repeats and guess.role == "quasi"

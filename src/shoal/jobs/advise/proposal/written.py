@@ -1,0 +1,133 @@
+"""How numbers and dates are written, found in the cells: decimal commas, local forms of dates.
+
+A table has one decimal mark and one form of dates besides ISO: those are what the policy's block
+`read` can say. Where cells leave it open, or columns disagree, a question says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from shoal.data.notation import Notation, PublishedNumbers, map_cells
+from shoal.jobs.advise.proposal.cells import NO_NUMBER, NO_VALUE
+
+_DAYS = {
+    "%d.%m.%Y": r"\d{1,2}\.\d{1,2}\.\d{4}",
+    "%d/%m/%Y": r"\d{1,2}/\d{1,2}/\d{4}",
+    "%m/%d/%Y": r"\d{1,2}/\d{1,2}/\d{4}",
+}
+_CLOCKS = {"": "", " %H:%M": r" \d{1,2}:\d{2}", " %H:%M:%S": r" \d{1,2}:\d{2}:\d{2}"}
+_COMMAS = r"^[+-]?\d+(,\d+)?$"
+_GROUPS = r"^[+-]?\d{1,3}(,\d{3})+$"
+_POINTS = r"^[+-]?\d*\.\d+$"
+
+WHICH_FIRST = "day or month first? 'read' takes its dates for {}"
+OTHER_FORM = "its dates are not written as those of other columns; which are to be converted?"
+DECIMAL_OR_GROUPS = "does its comma mark decimals or group digits? 'read' takes it for a decimal"
+OTHER_MARK = "its numbers have a decimal comma, those of others a point; which are to be converted?"
+
+
+@dataclass(frozen=True)
+class Written:
+    """read: what to say in the policy's block `read`. questions: by column."""
+
+    read: dict[str, str] = field(default_factory=dict)
+    questions: dict[str, str] = field(default_factory=dict)
+
+
+def written_in(frame: pl.DataFrame, known: Iterable[str] = ()) -> Written:
+    """The decimal mark and the form of dates that cells show. known: keys that are said already."""
+    read: dict[str, str] = {}
+    questions: dict[str, str] = {}
+    texts = {name: _values(frame[name]) for name, kind in frame.schema.items() if kind == pl.String}
+    texts = {name: values for name, values in texts.items() if len(values)}
+    if "dates" not in known:
+        _find_dates(texts, read, questions)
+    if "decimal" not in known:
+        _find_commas(texts, read, questions)
+    return Written(read, questions)
+
+
+def as_read(frame: pl.DataFrame, notation: Notation) -> pl.DataFrame:
+    """Columns of numbers and dates in this notation, as Shoal reads them."""
+    numbers = PublishedNumbers.of(notation, None)
+    readers: list[Callable[[str], str | None]] = []
+    if not notation.has_plain_numbers:
+        readers.append(lambda cell: numbers.translated(cell, notation.plain))
+    if notation.dates is not None:
+        readers.append(notation.day)
+    for name, dtype in frame.schema.items():
+        for reader in readers if dtype == pl.String else ():
+            cells, lost = map_cells(frame[name], reader)
+            if {cell.strip() for cell in lost} <= {*NO_VALUE, *NO_NUMBER}:
+                frame = frame.with_columns(cells.alias(name))
+                break
+    return frame
+
+
+def _values(column: pl.Series) -> pl.Series:
+    values = column.drop_nulls().unique().str.strip_chars()
+    return values.filter(~values.is_in([*NO_VALUE, *NO_NUMBER]))
+
+
+def _find_dates(
+    texts: dict[str, pl.Series], read: dict[str, str], questions: dict[str, str]
+) -> None:
+    fitting = {name: _forms(values) for name, values in texts.items()}
+    fitting = {name: forms for name, forms in fitting.items() if forms}
+    if not fitting:
+        return
+    # the form that most columns have; of two that fit as many, the first: day before month
+    form, _ = Counter(form for forms in fitting.values() for form in forms).most_common(1)[0]
+    read["dates"] = form
+    agreed = set.intersection(*(set(forms) for forms in fitting.values() if form in forms))
+    for name, forms in fitting.items():
+        if form not in forms:
+            questions[name] = OTHER_FORM
+        elif len(agreed) > 1:
+            questions[name] = WHICH_FIRST.format(form)
+
+
+def _forms(values: pl.Series) -> list[str]:
+    """The forms that all of these texts have, days that are none left out."""
+    return [
+        day + clock
+        for day, digits in _DAYS.items()
+        for clock, time in _CLOCKS.items()
+        if re.fullmatch(digits + time, values[0])  # most columns end here
+        and values.str.contains(f"^{digits}{time}$").all()
+        and not _stamps(values, day, clock).has_nulls()
+    ]
+
+
+def _stamps(values: pl.Series, day: str, clock: str) -> pl.Series:
+    if clock:
+        return values.str.to_datetime(day + clock, strict=False)
+    return values.str.to_date(day, strict=False)
+
+
+def _find_commas(
+    texts: dict[str, pl.Series], read: dict[str, str], questions: dict[str, str]
+) -> None:
+    with_commas = {
+        name: values
+        for name, values in texts.items()
+        if values.str.contains(_COMMAS).all() and values.str.contains(",").any()
+    }
+    if not with_commas:
+        return
+    if any(values.str.contains(_POINTS).all() for values in texts.values()):
+        questions.update(dict.fromkeys(with_commas, OTHER_MARK))
+        return
+    read["decimal"] = ","
+    is_sure = not all(
+        values.filter(values.str.contains(",")).str.contains(_GROUPS).all()
+        for values in with_commas.values()
+    )
+    if not is_sure:
+        questions.update(dict.fromkeys(with_commas, DECIMAL_OR_GROUPS))
