@@ -23,7 +23,8 @@ _PUBLIC = {
     "shoal.jobs.advise.check": ("check",),
     "shoal.jobs.advise.compare": ("Comparison", "compare"),
     "shoal.jobs.advise.methods": ("methods",),
-    "shoal.jobs.advise.propose": ("propose",),
+    "shoal.jobs.advise.proposal.proposal": ("Proposal",),
+    "shoal.jobs.advise.propose": ("propose", "propose_policy"),
     "shoal.jobs.advise.sample": ("sample",),
     "shoal.jobs.audit.audit": ("audit",),
     "shoal.jobs.audit.checks": ("Check",),
@@ -63,7 +64,9 @@ if TYPE_CHECKING:
     from shoal.jobs.advise.compare import Comparison as Comparison
     from shoal.jobs.advise.compare import compare as compare
     from shoal.jobs.advise.methods import methods as methods
+    from shoal.jobs.advise.proposal.proposal import Proposal as Proposal
     from shoal.jobs.advise.propose import propose as propose
+    from shoal.jobs.advise.propose import propose_policy as propose_policy
     from shoal.jobs.advise.sample import sample as sample
     from shoal.jobs.audit.audit import audit as audit
     from shoal.jobs.audit.checks import Check as Check

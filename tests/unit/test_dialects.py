@@ -385,7 +385,7 @@ def test_init_reads_as_it_is_told_and_says_so_in_the_policy(hospital, shoal):
     proposed = yaml.safe_load(result.out)
     assert proposed["read"] == POLICY["read"]
     assert proposed["attributes"]["größe"]["type"] == "number"
-    assert proposed["attributes"]["größe"]["domain"] == [12.5, 1300]
+    assert proposed["attributes"]["größe"]["domain"] == [0, 1400]
     assert "dates" in proposed["attributes"]["datum"]["hierarchy"]
     (hospital / "draft.yaml").write_text(result.out, encoding="utf-8")
     assert shoal("policy", "check", "draft.yaml", "in.csv").status == 0

@@ -163,9 +163,12 @@ def test_policy_check_warns_and_is_content(policy, shoal):
 
 def test_policy_init_proposes_the_subject_and_asks(twice):
     text = library.propose(twice)
-    assert yaml.safe_load(text)["attributes"]["fallnr"] == {"role": "subject"}
+    assert yaml.safe_load(text)["attributes"]["fallnr"] == {
+        "role": "subject",
+        "ask": "does it number people? if not, give it another role",
+    }
     (line,) = [line for line in text.splitlines() if "fallnr" in line]
-    assert line.endswith("the people that k counts, removed; does it number people?")
+    assert line.endswith("agree on sex, born: the people that k counts, removed")
 
 
 def test_the_certificate_and_python_say_it_too(twice):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -21,6 +22,9 @@ def test_in_python_a_sample_gets_a_proposal_that_checks_and_names_methods_that_e
     frame = shoal.sample("patients", n=200, seed=3)
     policy = Policy.from_dict(yaml.safe_load(shoal.propose(frame, k=5)))
     assert policy.required_k == 5
+    (open_question,) = shoal.check(policy, frame)
+    assert "'charge': has an open question" in open_question.message
+    policy = Policy.from_dict(answered(yaml.safe_load(shoal.propose(frame, k=5))))
     assert shoal.check(policy, frame) == []
     assert [finding.message for finding in shoal.check(policy, frame.drop("age"))]
     assert {"tcloseness", "rounded-partition"} <= {method["name"] for method in shoal.methods()}
@@ -139,7 +143,16 @@ def test_proposal_for_the_sample_is_sound_and_publishes():
     assert roles["patient"] == "subject"
     assert roles["age"] == roles["zip"] == "quasi"
     assert roles["disease"] == "sensitive"
-    assert shoal.publish(frame, Policy.from_dict(content)).certificate.holds
+    with pytest.raises(shoal.InputError, match="'charge': has an open question"):
+        shoal.publish(frame, content)
+    assert shoal.publish(frame, answered(content)).certificate.holds
+
+
+def answered(content: dict) -> dict:
+    """The policy without its questions."""
+    for attribute in content["attributes"].values():
+        attribute.pop("ask", None)
+    return content
 
 
 @pytest.mark.parametrize(
@@ -154,7 +167,8 @@ def test_proposal_for_the_sample_is_sound_and_publishes():
 )
 def test_proposal_for_any_table_is_a_valid_policy(columns):
     text = propose(Table(pl.DataFrame(columns)), 2)
-    policy = Policy.from_dict(yaml.safe_load(text))
+    Policy.from_dict(yaml.safe_load(text))
+    policy = Policy.from_dict(answered(yaml.safe_load(text)))
     assert shoal.publish(pl.DataFrame(columns), policy).certificate.holds
 
 
@@ -163,7 +177,15 @@ def test_proposal_overwrites_no_policy(workplace, shoal):
     assert result.status == 2
     assert "exists" in result.err
     assert shoal("policy", "init", "patients.csv", "-o", "new.yaml").status == 0
+    assert shoal("policy", "check", "new.yaml", "patients.csv").status == 2
+    answer("new.yaml")
     assert shoal("policy", "check", "new.yaml", "patients.csv").status == 0
+
+
+def answer(path: str) -> None:
+    """Deletes the questions of a policy file."""
+    content = answered(yaml.safe_load(Path(path).read_text()))
+    Path(path).write_text(yaml.safe_dump(content, sort_keys=False))
 
 
 def test_doctor_lists_everything_and_shows_values_only_when_asked(workplace, shoal):

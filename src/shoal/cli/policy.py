@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.progress import shown
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,29 +25,59 @@ def init(
         str, typer.Option("-o", "--output", help="The policy file; '-' prints it.")
     ] = "-",
     k: Annotated[int, typer.Option("--k", help="The k to promise.", min=2)] = 10,
+    hierarchies: Annotated[
+        Path | None,
+        typer.Option(
+            "--hierarchies",
+            metavar="DIR",
+            help="A folder of hierarchy tables, matched to columns by names and values.",
+        ),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say why each role, and who is alone with what.")
+    ] = False,
     read: options.Read = None,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Propose a policy for a table: a draft with a reason for every role, to be read before it is
-    used.
+    """Propose a policy for a table: a draft with a reason for every role and a question where only
+    a person can decide, to be read before it is used.
     """
-    from shoal.jobs.advise.propose import propose_file
-
-    text = propose_file(data, k, options.files_options(read)[0])
-    if output == "-":
-        typer.echo(text, nl=False)
-        return
-    if Path(output).exists():
+    if output != "-" and Path(output).exists():
         raise InputError(
             f"output '{output}': exists; name a new file, a policy is never overwritten"
         )
+    from shoal.jobs.advise.propose import propose_file
+    from shoal.reports.proposal import explanation_lines, question_lines
+
+    with shown(quiet) as progress:
+        proposal = propose_file(
+            data,
+            k,
+            read=options.files_options(read)[0],
+            hierarchies=hierarchies,
+            base="." if output == "-" else Path(output).parent,
+            explain=explain,
+            progress=progress,
+        )
+    _write(proposal.text, output)
+    said = explanation_lines(proposal) if explain else []
+    if not quiet:
+        if output != "-":
+            check = f"shoal policy check {output} {data}"
+            said.append(f"wrote {output}; read it, correct the roles, then: {check}")
+        said += question_lines(proposal)
+    for line in said:
+        typer.echo(line, err=True)
+
+
+def _write(text: str, output: str) -> None:
+    if output == "-":
+        typer.echo(text, nl=False)
+        return
     from shoal.connectors.files import atomic_write
 
     with atomic_write(output) as draft:
-        draft.write_text(text)
-    typer.echo(
-        f"wrote {output}; read it, correct the roles, then: shoal policy check {output} {data}",
-        err=True,
-    )
+        draft.write_text(text, encoding="utf-8")
 
 
 @app.command("check")

@@ -28,7 +28,7 @@ FEW_RECORDS = 10  # too few to tell a counter from numbers
 LONGEST_CODE = 12
 CATEGORIES = 10  # distinct numbers up to which a sensitive one is compared as a category
 
-COULD_OTHERS_KNOW = "could others know it? then 'quasi'; else it stays sensitive"
+COULD_OTHERS_KNOW = "could others know it already? if so, give it the role 'quasi'"
 IS_IT_KNOWN = "nothing looks like what others may know; is it this?"
 
 
