@@ -1,0 +1,59 @@
+"""Names are read by whole words."""
+
+from __future__ import annotations
+
+import pytest
+
+from shoal.data.column_words import MAYBE_SENSITIVE, SENSITIVE, names_person, names_place, words_of
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("patient_nbr", ["patient", "nbr"]),
+        ("PatientID", ["patient", "id"]),
+        ("IBANNumber", ["iban", "number"]),
+        ("diag_1", ["diag", "1"]),
+        ("addr2street", ["addr", "2", "street"]),
+        ("marital-status", ["marital", "status"]),
+        ("num persons worked", ["num", "persons", "worked"]),
+        ("Größe", ["grösse"]),
+        ("Straße_Nr", ["strasse", "nr"]),
+        ("Prénom", ["prénom"]),
+        ("郵便番号", ["郵便番号"]),
+        ("DISPOSITION", ["disposition"]),
+        ("A1Cresult", ["a", "1", "cresult"]),
+        ("", []),
+        ("__", []),
+    ],
+)
+def test_words_are_parted_by_signs_digits_and_capitals(name, words):
+    assert words_of(name) == words
+
+
+@pytest.mark.parametrize(
+    "name", ["discharge_disposition_id", "num_medications", "DISPOSition", "scoreboard", "outcost"]
+)
+def test_a_part_of_a_word_says_nothing(name):
+    assert not (SENSITIVE | MAYBE_SENSITIVE) & set(words_of(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_person"),
+    [
+        ("customer", True), ("patient_nbr", True), ("clientNo", True), ("id_member", True),
+        ("pid", True), ("customer_type", False), ("member of a labor union", False),
+        ("patient_age", False), ("order_id", False), ("id", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_number_of_people_is_named_for_them(name, is_person):
+    assert names_person(words_of(name)) is is_person
+
+
+@pytest.mark.parametrize(
+    ("name", "is_place"),
+    [("zip", True), ("ZIP", True), ("post_code", True), ("PostCode", True), ("postal", True),
+     ("zipper", False), ("post_id_code", False), ("code", False)],
+)  # fmt: skip
+def test_places(name, is_place):
+    assert names_place(words_of(name)) is is_place

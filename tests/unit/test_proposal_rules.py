@@ -1,0 +1,184 @@
+"""The rules of `policy init`, one by one: what a column is, by its name and its cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.data.table import encode_text
+from shoal.jobs.advise.proposal.bins import in_order
+from shoal.jobs.advise.proposal.cells import ColumnCells
+from shoal.jobs.advise.proposal.domains import outward
+from shoal.jobs.advise.proposal.roles import Guess, guess_of
+
+# Domains
+
+
+@pytest.mark.parametrize(
+    ("seen", "name", "domain"),
+    [
+        ((17, 90), "x", [15, 95]),
+        ((9, 99), "x", [5, 100]),
+        ((0, 4356), "x", [0, 4500]),
+        ((17, 90), "age", [0, 120]),
+        ((17, 130), "age", [10, 140]),
+        ((-4, 130), "age", [-10, 140]),
+        ((1, 16), "x", [0, 17]),
+        ((0.25, 0.75), "x", [0.2, 0.8]),
+        ((-5, 5), "x", [-6, 6]),
+        ((1e-9, 3e-9), "x", [9e-10, 3.1e-09]),
+        ((1.5e9, 2.5e9), "x", [1450000000, 2550000000]),
+    ],
+)
+def test_domains_by_hand(seen, name, domain):
+    assert outward(np.array(seen, dtype=float), [name]) == domain
+
+
+@given(
+    st.lists(st.integers(-(10**9), 10**9), min_size=2, max_size=9, unique=True),
+    st.sampled_from([1, 10, 1000]),
+)
+def test_a_domain_holds_all_that_is_seen_and_shows_no_end(numbers, scale):
+    values = np.array(numbers) / scale
+    low, high = outward(values)
+    assert low <= values.min() <= values.max() < high
+    assert low < values.min() or (low == 0 == values.min())
+    assert low >= 0 or values.min() < 0
+
+
+# Spans of numbers
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["[0-10)", "[10-20)", "[20-30)"],
+        ["[0, 10)", "[10, 20)"],
+        ["(0, 10]", "(10, 20]"],
+        ["<18", "18-29", "30-39", "100+"],
+        ["<5", "5-9", ">=10"],
+        ["<=30", ">30"],
+        ["9-11", "12-14", "100-120"],
+        ["0", "1-2", "3+"],
+        ["[75-100)", "[100-125)", ">200"],
+        ["1.5 - 2.5", "2.5 - 10.5"],
+        ["-10 - -5", "-5 - 0"],
+    ],
+)
+def test_spans_are_put_in_order(labels):
+    assert in_order(sorted(labels)) == labels
+    assert in_order(labels[::-1]) == labels
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["NO", ">30", "<30"],
+        ["1", "2", "3"],
+        ["1-2", "1 - 2"],
+        ["5-1", "1-5"],
+        ["2024-01", "2024-02"],
+        ["[0-10)"],
+        ["a-b", "c-d"],
+        [],
+    ],
+)
+def test_other_labels_are_not_spans(labels):
+    assert in_order(labels) is None
+
+
+# Roles
+
+
+def guess(name: str, cells: list) -> Guess:
+    return guess_of(ColumnCells.of(encode_text(pl.Series(name, cells))))
+
+
+def many(*cells: str, times: int = 10) -> list[str]:
+    return [*cells] * times
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "settings"),
+    [
+        ("zip", many("01305", "1306"), {"role": "quasi", "hierarchy": {"prefix": 5}}),
+        (
+            "zip",
+            [f"{i:05}" for i in range(99)],
+            {"role": "quasi", "hierarchy": {"prefix": 5}},
+        ),
+        (
+            "seen",
+            many("2024-01-02", "2024-12-31"),
+            {"role": "quasi", "hierarchy": {"dates": ["day", "month", "quarter", "year"]}},
+        ),
+        (
+            "seen",
+            many("2024-01-02 10:00:00", "2031-12-31 11:30"),
+            {
+                "role": "quasi",
+                "hierarchy": {"dates": ["hour", "day", "month", "quarter", "year", "decade"]},
+            },
+        ),
+        ("seen", many("2024-02-31", "2024-01-01"), {"role": "quasi"}),
+        ("home_phone", many("1", "2"), {"role": "identifier"}),
+        ("encounter_id", ["7", "5", "9"], {"role": "identifier"}),
+        ("motto", ["a", "b", "c"], {"role": "identifier"}),
+        ("row", [str(i) for i in range(40, 60)], {"role": "identifier"}),
+        ("weight", ["7.5", "5", "9"], {"role": "quasi", "type": "number", "domain": [4.8, 9.2]}),
+        ("customer", ["7", "5", "9"], {"role": "subject"}),
+        (
+            "age",
+            many("[10-20)", "[0-10)", "?"),
+            {"role": "quasi", "type": "ordinal", "order": ["[0-10)", "[10-20)"]},
+        ),
+        ("disease", many("flu", "hiv"), {"role": "sensitive"}),
+        ("diag_2", [*"abcd", *"abcd"], {"role": "sensitive"}),
+        ("num_medications", many("1", "2", "3"), {"role": "quasi", "type": "number",
+                                                  "domain": [0, 4]}),
+        ("discharge_disposition_id", many("1", "2", "30"), {"role": "quasi"}),
+        ("fips", many("01", "02", "30"), {"role": "quasi"}),
+        (
+            "fips",
+            many(*(f"{i:03}" for i in range(60)), times=2),
+            {"role": "quasi", "hierarchy": {"prefix": 3}},
+        ),
+        ("sex", many("0", "1"), {"role": "quasi"}),
+        ("flag", many("1", "1.0", "1.00"), {"role": "quasi"}),
+        ("far", many("1", "2", "1e300"), {"role": "quasi"}),
+        ("town", many("a", "b"), {"role": "quasi"}),
+        ("note", [f"n{i}" for i in range(60)] + ["n1"], {"role": "drop"}),
+        ("gone", many("", "?"), {"role": "drop"}),
+    ],
+)  # fmt: skip
+def test_the_first_rule_that_fits(name, cells, settings):
+    assert guess(name, cells).settings == settings
+    assert guess(name, cells).questions == ()
+
+
+@pytest.mark.parametrize("name", ["salary", "income", "total_cost", "class", "TestScore", "vote"])
+def test_what_others_may_know_as_well_is_asked(name):
+    found = guess(name, many("low", "high"))
+    assert found.role == "sensitive"
+    assert found.questions == ("could others know it already? if so, give it the role 'quasi'",)
+
+
+def test_what_is_compared_as_numbers():
+    assert guess("income", many(*map(str, range(11)))).settings["type"] == "number"
+    assert "type" not in guess("income", many(*map(str, range(10)))).settings
+
+
+def test_many_values_ask_for_a_hierarchy():
+    assert guess("town", many(*(f"t{i}" for i in range(60)))).reason.startswith("60 values; give")
+
+
+def test_none_is_an_answer_among_texts_and_no_value_among_numbers():
+    cells = ColumnCells.of(encode_text(pl.Series("x", ["None", "Low", "?", " NA"])))
+    assert cells.values.to_list() == ["Low", "None"]
+    assert cells.absent == (" NA", "?")
+    cells = ColumnCells.of(encode_text(pl.Series("x", ["None", "1", "-", "2.5"])))
+    assert cells.numbers is not None
+    assert cells.absent == ("-", "None")
