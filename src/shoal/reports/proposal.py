@@ -20,7 +20,7 @@ def question_lines(proposal: Proposal) -> list[str]:
             else f"{count} open questions; answer them and delete each 'ask', or nothing is"
             " published:"
         )
-        lines += [f"  {name}: {question}" for name, question in questions.items()]
+        lines += [f"  {_one_line(name)}: {_one_line(ask)}" for name, ask in questions.items()]
     if proposal.subject is None:
         lines.append(NO_SUBJECT)
     return lines
@@ -45,15 +45,19 @@ def explanation_lines(proposal: Proposal) -> list[str]:
 def _row(column: ProposedColumn) -> tuple[str, ...]:
     shares = ["" if share is None else share_text(share) for share in (column.alone, column.adds)]
     role = column.role if column.ask is None else f"{column.role} (ask)"
-    return column.name, role, *shares, " ".join(column.reason.split())
+    return _one_line(column.name), role, *shares, _one_line(column.reason)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _order_lines(order: Order, unit: str) -> list[str]:
     lines = []
     if order.pairs:
-        pairs = (f"{a} and {b} {share_text(share)}" for a, b, share in order.pairs)
+        pairs = (f"{_one_line(a)} and {_one_line(b)} {share_text(share)}" for a, b, share in order.pairs)
         lines.append(f"worst pairs: {', '.join(pairs)} of {unit} unique")
     if order.steps:
-        steps = (f"{name} {share_text(share)}" for name, share in order.steps)
+        steps = (f"{_one_line(name)} {share_text(share)}" for name, share in order.steps)
         lines.append(f"{', + '.join(steps)} of {unit} unique")
     return lines

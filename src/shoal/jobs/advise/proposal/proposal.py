@@ -138,6 +138,23 @@ def _scalar(text: str) -> str:
 
 def _flow(content: object) -> str:
     """On one line, as YAML."""
-    return yaml.safe_dump(
-        content, default_flow_style=True, sort_keys=False, width=float("inf"), allow_unicode=True
+    return yaml.dump(
+        content,
+        Dumper=_OneLine,
+        default_flow_style=True,
+        sort_keys=False,
+        width=float("inf"),
+        allow_unicode=True,
     ).strip()
+
+
+class _OneLine(yaml.SafeDumper):
+    """Texts with line ends are written with escapes."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = '"' if len(text.splitlines()) > 1 or text.endswith(("\n", "\r")) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_OneLine.add_representer(str, _text)

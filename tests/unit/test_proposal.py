@@ -1,0 +1,271 @@
+"""A proposal over a whole table: how it is written, who is counted, hierarchies, the command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+
+import shoal as library
+from shoal.jobs.advise.proposal.written import (
+    DECIMAL_OR_GROUPS,
+    OTHER_FORM,
+    OTHER_MARK,
+    WHICH_FIRST,
+    written_in,
+)
+from shoal.jobs.advise.propose import propose_policy
+from shoal.samples import patients, purchases
+
+
+def settings(frame: pl.DataFrame, **more) -> dict[str, dict]:
+    return propose_policy(frame, 2, **more).content["attributes"]
+
+
+def publishes(proposal: library.Proposal, frame: pl.DataFrame) -> bool:
+    """Whether the policy is sound for its table once its questions are answered."""
+    content = yaml.safe_load(proposal.text)
+    for attribute in content["attributes"].values():
+        attribute.pop("ask", None)
+    return library.check(content, frame) == []
+
+
+# How numbers and dates are written
+
+
+@pytest.mark.parametrize(
+    ("columns", "read", "questions"),
+    [
+        ({"x": ["12,5", "7"]}, {"decimal": ","}, {}),
+        ({"x": ["1,234", "7"]}, {"decimal": ","}, {"x": DECIMAL_OR_GROUPS}),
+        ({"x": ["1,234", "7"], "y": ["1,5", "?"]}, {"decimal": ","}, {}),
+        ({"x": ["12,5"], "y": ["1.5"]}, {}, {"x": OTHER_MARK}),
+        ({"x": ["12,5", "a"]}, {}, {}),
+        ({"x": ["1", "2"]}, {}, {}),
+        ({"x": ["31.12.2024", "1.2.2024"]}, {"dates": "%d.%m.%Y"}, {}),
+        ({"x": ["31.12.2024 14:30"]}, {"dates": "%d.%m.%Y %H:%M"}, {}),
+        ({"x": ["12/31/2024", ""]}, {"dates": "%m/%d/%Y"}, {}),
+        ({"x": ["31/12/2024"]}, {"dates": "%d/%m/%Y"}, {}),
+        ({"x": ["1/2/2024"]}, {"dates": "%d/%m/%Y"}, {"x": WHICH_FIRST.format("%d/%m/%Y")}),
+        ({"x": ["1/2/2024"], "y": ["12/31/2024"]}, {"dates": "%m/%d/%Y"}, {}),
+        ({"x": ["31.12.2024"], "y": ["31/12/2024"]}, {"dates": "%d.%m.%Y"}, {"y": OTHER_FORM}),
+        ({"x": ["2024-12-31"]}, {}, {}),
+        ({"x": ["32.12.2024"]}, {}, {}),
+        ({"x": ["1/2"]}, {}, {}),
+        ({"x": [None, ""]}, {}, {}),
+    ],
+)
+def test_decimal_marks_and_forms_of_dates_are_found_in_the_cells(columns, read, questions):
+    found = written_in(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)))
+    assert (found.read, found.questions) == (read, questions)
+
+
+def test_what_is_said_is_not_looked_for():
+    frame = pl.DataFrame({"x": ["12,5"], "y": ["1/2/2024"]})
+    assert written_in(frame, {"decimal", "dates"}).read == {}
+
+
+def test_an_export_of_a_hospital_needs_no_options():
+    frame = pl.DataFrame(
+        {"lab": ["12,5", "7,25", "9"] * 10, "seen": ["31.12.2024", "1.2.2024", "?"] * 10}
+    )
+    proposal = propose_policy(frame, 2)
+    assert proposal.read == {"dates": "%d.%m.%Y", "decimal": ","}
+    assert proposal.content["attributes"]["lab"]["domain"] == [7, 13]
+    assert "dates" in proposal.content["attributes"]["seen"]["hierarchy"]
+    assert proposal.missing_values == ("?",)
+    assert publishes(proposal, frame)
+
+
+def test_a_frame_of_numbers_and_dates_is_read_as_it_is():
+    frame = pl.DataFrame({"x": [1.5, 2.5, 7.5, None]}).with_columns(
+        day=pl.date(2024, 1, pl.int_range(1, 5))
+    )
+    proposed = settings(frame)
+    assert proposed["x"]["domain"] == [1, 8]
+    assert "dates" in proposed["day"]["hierarchy"]
+
+
+# Who is counted
+
+
+def test_a_person_number_by_evidence_needs_no_name():
+    frame = patients.generate(800, 7).rename({"patient": "fallnr"})
+    proposed = settings(frame)
+    assert proposed["fallnr"]["role"] == "subject"
+    assert "ask" in proposed["fallnr"]
+    assert "ask" not in settings(frame.rename({"fallnr": "patient"}))["patient"]
+    assert settings(purchases.generate(2000, 1))["customer"] == {"role": "subject"}
+
+
+def test_a_name_alone_is_asked_about_where_it_repeats():
+    frame = pl.DataFrame({"user": ["ann", "bob", "eve"] * 20, "x": [str(i % 7) for i in range(60)]})
+    assert settings(frame)["user"] == {
+        "role": "subject",
+        "ask": "does it number people? if not, give it another role",
+    }
+    alone = frame.with_columns(user=pl.Series([f"u{i}" for i in range(60)]))
+    assert settings(alone)["user"] == {"role": "subject"}
+
+
+def test_of_two_numbers_one_is_the_person_and_none_is_published():
+    frame = pl.DataFrame(
+        {
+            "client_no": [str(i % 20) for i in range(60)],
+            "order_id": [str(i % 30) for i in range(60)],
+            "x": [str(i % 7) for i in range(60)],
+        }
+    )
+    proposed = settings(frame)
+    assert proposed["client_no"]["ask"] == "are its people the ones to count, or those of order_id?"
+    assert proposed["order_id"] == {"role": "identifier"}
+
+
+def test_a_number_of_things_is_asked_about_where_nothing_else_numbers_people():
+    frame = pl.DataFrame({"order_id": [f"{i % 30}" for i in range(60)], "x": ["a", "b"] * 30})
+    assert settings(frame)["order_id"]["role"] == "subject"
+    assert "ask" in settings(frame)["order_id"]
+
+
+def test_without_a_quasi_identifier_the_likeliest_is_asked_about():
+    proposed = settings(pl.DataFrame({"name": ["a", "b"] * 9, "disease": ["a", "b"] * 9}))
+    assert proposed["disease"]["role"] == "quasi"
+    assert "is it this" in proposed["disease"]["ask"]
+
+
+# Hierarchies of a folder
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    (tmp_path / "adult-sex.csv").write_text("m;*\nf;*\n")
+    (tmp_path / "town.csv").write_text("a;north;*\nb;north;*\n")
+    (tmp_path / "years.csv").write_text("".join(f"{i};*\n" for i in range(200)))
+    (tmp_path / "notes.md").write_text("nothing")
+    return tmp_path
+
+
+TOWNS = pl.DataFrame(
+    {
+        "SEX": ["m", "f", "?"] * 10,
+        "town": ["a", "b", "b"] * 10,
+        "years": [str(i) for i in range(15)] * 2,
+        "other": [str(i) for i in range(15)] * 2,
+        "born_in": ["b", "a", "a"] * 10,
+        "kind": ["x", "y", "y"] * 10,
+    }
+)
+
+
+def test_files_are_matched_by_name_and_content(folder):
+    proposed = settings(TOWNS, hierarchies=folder, base=folder)
+    found = {name: one.get("hierarchy") for name, one in proposed.items()}
+    assert found == {
+        "SEX": "adult-sex.csv",
+        "town": "town.csv",
+        "years": "years.csv",
+        "other": None,  # numbers are in any long enough list of numbers
+        "born_in": "town.csv",
+        "kind": None,
+    }
+    assert not [name for name, one in proposed.items() if "ask" in one]
+    assert publishes_in(folder, TOWNS)
+
+
+def publishes_in(folder: Path, frame: pl.DataFrame) -> bool:
+    content = yaml.safe_load(propose_policy(frame, 2, hierarchies=folder, base=folder).text)
+    return library.check(library.Policy.from_dict(content, base=folder), frame) == []
+
+
+def test_paths_are_relative_to_the_policy(folder, tmp_path):
+    (tmp_path / "policies").mkdir()
+    proposed = settings(TOWNS, hierarchies=folder, base=tmp_path / "policies")
+    assert proposed["town"]["hierarchy"] == "../town.csv"
+
+
+def test_several_files_gaps_and_faults_are_asked_about(folder):
+    (folder / "old_town.csv").write_text("a;*\nb;*\n")
+    (folder / "kind.csv").write_text("x;*\n")
+    (folder / "years.csv").write_bytes(b"\xff\xfe\x00")
+    proposed = settings(TOWNS, hierarchies=folder, base=folder)
+    assert proposed["town"]["ask"] == "which hierarchy, old_town.csv or town.csv?"
+    assert (
+        proposed["kind"]["ask"] == "its hierarchy kind.csv lacks 1 of 2 values; add them to the"
+        " file"
+    )
+    assert proposed["kind"]["hierarchy"] == "kind.csv"
+    assert "years.csv can't be read" in proposed["years"]["ask"]
+
+
+@pytest.mark.parametrize("name", ["absent", "empty"])
+def test_a_folder_without_tables_is_refused(tmp_path, name):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(library.InputError, match=f"hierarchies '.*{name}': .*; name "):
+        propose_policy(TOWNS, hierarchies=tmp_path / name)
+
+
+# The proposal and the command
+
+
+def test_a_proposal_says_what_it_asks_and_whom_it_counts():
+    proposal = propose_policy(patients.generate(500, 2), 5)
+    assert (proposal.k, proposal.subject, proposal.unit) == (5, "patient", "people")
+    assert list(proposal.questions) == ["charge"]
+    assert str(proposal) == proposal.text
+    content = yaml.safe_load(proposal.text)
+    assert content == proposal.content
+    columns = {column.name: column for column in proposal.columns}
+    assert columns["name"].alone is None
+    assert 0 < columns["age"].alone < columns["age"].adds < proposal.together < 1
+
+
+def test_names_that_yaml_or_a_comment_could_mistake():
+    frame = pl.DataFrame({"a: b": ["1", "2", "3"] * 9, "# c\nd": ["x", "y", "z"] * 9})
+    frame = frame.with_columns(yes=pl.Series(["p", "q", "r"] * 9))
+    proposal = propose_policy(frame, 2)
+    assert yaml.safe_load(proposal.text) == proposal.content
+    assert list(proposal.content["attributes"]) == frame.columns
+
+
+def test_the_command_ends_with_its_questions(workplace, shoal):
+    done = shoal("policy", "init", "patients.csv", "-o", "new.yaml")
+    wrote, count, question = done.err.splitlines()
+    assert wrote.startswith("wrote new.yaml; read it, correct the roles, then: shoal policy check")
+    assert count == "1 open question; answer it and delete its 'ask', or nothing is published:"
+    assert question == "  charge: could others know it already? if so, give it the role 'quasi'"
+    assert done.out == ""
+    quiet = shoal("policy", "init", "patients.csv", "-q")
+    assert (quiet.err, quiet.out) == ("", (workplace / "new.yaml").read_text())
+
+
+def test_the_command_says_where_no_column_numbers_people(workplace, shoal):
+    pl.DataFrame({"sex": ["m", "f"] * 9}).write_csv("s.csv")
+    done = shoal("policy", "init", "s.csv")
+    assert done.err == ("no column numbers people: every record is taken to be its own person\n")
+
+
+def test_explain_shows_every_role_the_worst_pairs_and_an_order(workplace, shoal):
+    done = shoal("policy", "init", "patients.csv", "--explain")
+    lines = done.err.splitlines()
+    assert lines[0].split() == ["column", "role", "alone", "adds", "why"]
+    assert lines[9].startswith("ward ")
+    assert lines[10].startswith("all 5 quasi-identifiers: ")
+    assert lines[11].startswith("worst pairs: age and zip ")
+    assert lines[12].endswith(" of people unique")
+    assert ", + age " in lines[12]
+    assert yaml.safe_load(done.out)["version"] == 1
+
+
+def test_the_command_takes_hierarchies_relative_to_the_policy(workplace, shoal):
+    (workplace / "trees").mkdir()
+    (workplace / "trees" / "sex.csv").write_text("female;*\nmale;*\ndiverse;*\n")
+    (workplace / "policies").mkdir()
+    done = shoal(
+        "policy", "init", "patients.csv", "-o", "policies/p.yaml", "--hierarchies", "trees", "-q"
+    )
+    assert (done.status, done.err) == (0, "")
+    content = yaml.safe_load((workplace / "policies" / "p.yaml").read_text())
+    assert content["attributes"]["sex"]["hierarchy"] == "../trees/sex.csv"
+    assert shoal("policy", "init", "patients.csv", "--hierarchies", "none").status == 2
