@@ -55,7 +55,9 @@ def _one_line(text: str) -> str:
 def _order_lines(order: Order, unit: str) -> list[str]:
     lines = []
     if order.pairs:
-        pairs = (f"{_one_line(a)} and {_one_line(b)} {share_text(share)}" for a, b, share in order.pairs)
+        pairs = (
+            f"{_one_line(a)} and {_one_line(b)} {share_text(share)}" for a, b, share in order.pairs
+        )
         lines.append(f"worst pairs: {', '.join(pairs)} of {unit} unique")
     if order.steps:
         steps = (f"{_one_line(name)} {share_text(share)}" for name, share in order.steps)

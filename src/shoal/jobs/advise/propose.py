@@ -20,11 +20,11 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.jobs.advise.proposal.cells import ColumnCells
 from shoal.jobs.advise.proposal.folder import HierarchyFile, hierarchy_files, with_hierarchies
+from shoal.jobs.advise.proposal.notation import as_read, notation_in
 from shoal.jobs.advise.proposal.proposal import Proposal, ProposedColumn, with_shares
 from shoal.jobs.advise.proposal.roles import IS_IT_KNOWN, Guess, guess_of
 from shoal.jobs.advise.proposal.singled_out import SinglingOut
 from shoal.jobs.advise.proposal.subjects import with_one_subject
-from shoal.jobs.advise.proposal.written import as_read, written_in
 from shoal.policy import registry
 from shoal.policy.interchange import ReadOptions, reading_of
 from shoal.policy.loading import read_options
@@ -101,8 +101,8 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
     _check_header(table)
     progress("looking how numbers and dates are written")
     said = asked.read.model_dump(exclude_unset=True)
-    written = written_in(table.frame, said)
-    said |= written.read
+    found = notation_in(table.frame, said)
+    said |= found.read
     notation = read_options(said).notation
     table = Table(as_read(table.frame, notation))
     columns = _cells_of(table, progress)
@@ -110,7 +110,7 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
     progress("looking for columns that number people")
     guesses = with_one_subject(guesses, columns, person_numbers(table))
     guesses = with_hierarchies(_with_one_quasi(guesses), columns, asked.folder, asked.base)
-    for name, question in written.questions.items():
+    for name, question in found.questions.items():
         guesses[name] = guesses[name].asking(question)
     proposed = [_proposed(name, guess) for name, guess in guesses.items()]
     counted = _singling_out(table, proposed)

@@ -11,6 +11,7 @@ from shoal.jobs.advise.proposal.roles import Guess
 
 DOES_IT_NUMBER_PEOPLE = "does it number people? if not, give it another role"
 OR_IS_IT = "are its people the ones to count, or those of {}?"
+WHOSE = "records without a value here: {}; whose are they?"
 BY_NAME = "by its name the people that k counts: removed"
 ANOTHER = Guess({"role": "identifier"}, "another number of people or things: removed")
 
@@ -32,6 +33,9 @@ def with_one_subject(
             return dict(guesses)
         chosen, *rest = rest
         subject = _named(columns[chosen], [name for name in rest if columns[name].repeats])
+    lacking = columns[chosen].records - columns[chosen].filled
+    if lacking:
+        subject = subject.asking(WHOSE.format(lacking))
     named = {name for name, guess in guesses.items() if guess.role == "subject"}
     things = {name for name, column in columns.items() if _refers(column, guesses[name])}
     removed = dict.fromkeys(({*rest} | named | things) - {chosen}, ANOTHER)

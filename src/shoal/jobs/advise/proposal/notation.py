@@ -33,14 +33,14 @@ OTHER_MARK = "its numbers have a decimal comma, those of others a point; which a
 
 
 @dataclass(frozen=True)
-class Written:
+class FoundNotation:
     """read: what to say in the policy's block `read`. questions: by column."""
 
     read: dict[str, str] = field(default_factory=dict)
     questions: dict[str, str] = field(default_factory=dict)
 
 
-def written_in(frame: pl.DataFrame, known: Iterable[str] = ()) -> Written:
+def notation_in(frame: pl.DataFrame, known: Iterable[str] = ()) -> FoundNotation:
     """The decimal mark and the form of dates that cells show. known: keys that are said already."""
     read: dict[str, str] = {}
     questions: dict[str, str] = {}
@@ -50,7 +50,7 @@ def written_in(frame: pl.DataFrame, known: Iterable[str] = ()) -> Written:
         _find_dates(texts, read, questions)
     if "decimal" not in known:
         _find_commas(texts, read, questions)
-    return Written(read, questions)
+    return FoundNotation(read, questions)
 
 
 def as_read(frame: pl.DataFrame, notation: Notation) -> pl.DataFrame:
