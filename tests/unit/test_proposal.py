@@ -12,6 +12,7 @@ from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 
 import shoal as library
+from shoal.data.table import Table
 from shoal.jobs.advise.proposal.notation import (
     DECIMAL_OR_GROUPS,
     OTHER_FORM,
@@ -61,13 +62,14 @@ def publishes(proposal: library.Proposal, frame: pl.DataFrame) -> bool:
     ],
 )
 def test_decimal_marks_and_forms_of_dates_are_found_in_the_cells(columns, read, questions):
-    found = notation_in(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)))
+    frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+    found = notation_in(Table(frame))
     assert (found.read, found.questions) == (read, questions)
 
 
 def test_what_is_said_is_not_looked_for():
     frame = pl.DataFrame({"x": ["12,5"], "y": ["1/2/2024"]})
-    assert notation_in(frame, {"decimal", "dates"}).read == {}
+    assert notation_in(Table(frame), {"decimal", "dates"}).read == {}
 
 
 def test_an_export_of_a_hospital_needs_no_options():

@@ -90,8 +90,9 @@ def test_every_step_takes_a_column_that_adds_most(rows):
 
 
 def test_counting_once_more_by_keys():
-    assert singled_out(np.array([5, 5, 7], dtype=np.uint64)) == 1
-    assert singled_out(np.array([5, 5, 7], dtype=np.uint64), np.array([0, 0, 1])) == 2
+    keys = np.array([5, 5, 7], dtype=np.uint64) << np.uint64(40)
+    assert singled_out(keys) == 1
+    assert singled_out(keys, np.array([0, 0, 1])) == 2
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.column_words import NUMBER, PERSON, words_of
-from shoal.data.table import Column, Table, as_text, encode_text
+from shoal.data.table import Column, Table, as_text
 
 MOST_RECORDS = 200_000  # of more, those are looked at whose number hashes to 0
 FEWEST_REPEATS = 10
@@ -108,8 +108,7 @@ def _evidence(column: Column, table: Table) -> Evidence | None:
     for name in table.names:
         if name == column.name:
             continue
-        # of a large table only the chosen records: encoding all of them would take longest
-        codes = encode_text(table.frame[name].gather(chosen)).codes.astype(np.int64)
+        codes = table.codes_among(name, chosen)
         steadiness = _steadiness(number, codes, is_pair)
         if steadiness >= STEADY:
             steady[name] = (steadiness, codes, _distinct(codes))

@@ -69,6 +69,14 @@ class Table:
             self._columns[name] = encode_text(self.frame[name])
         return self._columns[name]
 
+    def codes_among(self, name: str, rows: np.ndarray) -> np.ndarray:
+        """(rows,) int64 codes of some records; a column that is not encoded yet is so for them
+        alone, because encoding all of a large table takes long.
+        """
+        if name in self._columns:
+            return self._columns[name].codes[rows].astype(np.int64)
+        return encode_text(self.frame[name].gather(rows)).codes.astype(np.int64)
+
     def __contains__(self, name: str) -> bool:
         """Whether the cells of a column are known, or how often each text occurs in it."""
         return name in self._columns or name in self.frame.columns

@@ -101,10 +101,11 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
     _check_header(table)
     progress("looking how numbers and dates are written")
     said = asked.read.model_dump(exclude_unset=True)
-    found = notation_in(table.frame, said)
+    found = notation_in(table, said)
     said |= found.read
     notation = read_options(said).notation
-    table = Table(as_read(table.frame, notation))
+    frame = as_read(table.frame, notation)
+    table = table if frame is table.frame else Table(frame)
     columns = _cells_of(table, progress)
     guesses = {name: guess_of(column) for name, column in columns.items()}
     progress("looking for columns that number people")

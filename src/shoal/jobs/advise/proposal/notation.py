@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from shoal.data.notation import Notation, PublishedNumbers, map_cells
+from shoal.data.table import Column, Table
 from shoal.jobs.advise.proposal.cells import NO_NUMBER, NO_VALUE
 
 _DAYS = {
@@ -40,11 +41,12 @@ class FoundNotation:
     questions: dict[str, str] = field(default_factory=dict)
 
 
-def notation_in(frame: pl.DataFrame, known: Iterable[str] = ()) -> FoundNotation:
+def notation_in(table: Table, known: Iterable[str] = ()) -> FoundNotation:
     """The decimal mark and the form of dates that cells show. known: keys that are said already."""
     read: dict[str, str] = {}
     questions: dict[str, str] = {}
-    texts = {name: _values(frame[name]) for name, kind in frame.schema.items() if kind == pl.String}
+    kinds = table.frame.schema
+    texts = {name: _values(table.column(name)) for name in table.names if kinds[name] == pl.String}
     texts = {name: values for name, values in texts.items() if len(values)}
     if "dates" not in known:
         _find_dates(texts, read, questions)
@@ -70,8 +72,8 @@ def as_read(frame: pl.DataFrame, notation: Notation) -> pl.DataFrame:
     return frame
 
 
-def _values(column: pl.Series) -> pl.Series:
-    values = column.drop_nulls().unique().str.strip_chars()
+def _values(column: Column) -> pl.Series:
+    values = pl.Series(column.cells, dtype=pl.String).str.strip_chars()
     return values.filter(~values.is_in([*NO_VALUE, *NO_NUMBER]))
 
 

@@ -5,7 +5,8 @@ person's record holds. More columns single out the same people and maybe more, s
 column adds to all others is a difference of two counts.
 
 Each value of each column has a random number of 64 bits; the exclusive or over some columns stands
-for a record's values there. Two different ones are the same with a chance of 1 in 2**64.
+for a record's values there. Of people who have several records, the last bits are kept for their
+number. So few records are taken to be alike by chance that no share shows it.
 """
 
 from __future__ import annotations
@@ -119,11 +120,15 @@ def singled_out(keys: np.ndarray, people: np.ndarray | None = None) -> int:
         ordered = np.sort(keys)
         begins = np.append(np.append(True, ordered[1:] != ordered[:-1]), True)
         return int((begins[1:] & begins[:-1]).sum())
-    order = np.argsort(keys)
-    ordered, whose = keys[order], people[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    least, most = np.minimum.reduceat(whose, starts), np.maximum.reduceat(whose, starts)
-    return int((np.bincount(least[least == most]) > 0).sum())
+    # the person in the last bits of the key: sorted once, each key's first and last person show
+    # whether there is but one
+    bits = np.uint64(int(people.max(initial=0)).bit_length())
+    whose = (np.uint64(1) << bits) - np.uint64(1)
+    ordered = np.sort((keys & ~whose) | people.astype(np.uint64))
+    key, person = ordered & ~whose, ordered & whose
+    begins = np.append(True, key[1:] != key[:-1])
+    first, last = person[begins], person[np.append(begins[1:], True)]
+    return int((np.bincount(first[first == last].astype(np.int64)) > 0).sum())
 
 
 def share_text(share: float) -> str:
