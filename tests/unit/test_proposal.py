@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -12,6 +13,7 @@ from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 
 import shoal as library
+from shoal.data.person_numbers import person_numbers
 from shoal.data.table import Table
 from shoal.jobs.advise.proposal.notation import (
     DECIMAL_OR_GROUPS,
@@ -103,6 +105,34 @@ def test_a_person_number_by_evidence_needs_no_name():
     assert "ask" in proposed["fallnr"]
     assert "ask" not in settings(frame.rename({"fallnr": "patient"}))["patient"]
     assert settings(purchases.generate(2000, 1))["customer"] == {"role": "subject"}
+
+
+@pytest.mark.parametrize(
+    ("people", "orders", "subject", "asks"),
+    [
+        ("customer", "order_id", "customer", False),
+        ("buyer", "order_id", "buyer", True),
+        ("customer", "member_id", "customer", True),
+    ],
+)
+def test_of_an_order_and_its_customer_the_customer_is_the_person(people, orders, subject, asks):
+    rng = np.random.default_rng(5)
+    customer = np.sort(rng.integers(0, 100, 900))
+    order = customer * 10 + rng.integers(0, 4, 900)
+    frame = pl.DataFrame(
+        {
+            orders: [f"o{i}" for i in order],
+            "sex": [str(i) for i in rng.integers(0, 2, 100)[customer]],
+            "born": [str(i) for i in rng.integers(1940, 2000, 100)[customer]],
+            "day": [str(i) for i in rng.integers(0, 40, 4000)[order]],
+            people: [f"c{i}" for i in customer],
+        }
+    )
+    assert {one.column for one in person_numbers(Table(frame))} == {people, orders}
+    proposed = settings(frame)
+    assert proposed[subject]["role"] == "subject"
+    assert ("ask" in proposed[subject]) is asks
+    assert proposed[orders] == {"role": "identifier"}
 
 
 def test_a_name_alone_is_asked_about_where_it_repeats():

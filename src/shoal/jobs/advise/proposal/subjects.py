@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shoal.data.column_words import REFERENCE, names_person
+from shoal.data.column_words import PERSON, REFERENCE, names_person, words_of
 from shoal.data.person_numbers import FEWEST_DISTINCT, Evidence
 from shoal.jobs.advise.proposal.cells import ColumnCells
 from shoal.jobs.advise.proposal.roles import Guess
@@ -19,14 +19,9 @@ ANOTHER = Guess({"role": "identifier"}, "another number of people or things: rem
 def with_one_subject(
     guesses: Mapping[str, Guess], columns: Mapping[str, ColumnCells], evidence: list[Evidence]
 ) -> dict[str, Guess]:
-    """The guesses with at most one subject; other columns that number something are removed.
-
-    evidence: of `person_numbers`, the clearest first.
-    """
+    """The guesses with at most one subject; other columns that number something are removed."""
     if evidence:
-        first, *others = evidence
-        chosen, subject = first.column, _by_evidence(first)
-        rest = [one.column for one in others]
+        chosen, subject, rest = _by_evidence(evidence)
     else:
         rest = _by_name(guesses, columns)
         if not rest:
@@ -42,13 +37,30 @@ def with_one_subject(
     return {**guesses, **removed, chosen: subject}
 
 
-def _by_evidence(evidence: Evidence) -> Guess:
-    agreed = ", ".join(evidence.agreeing[:3])
+def _by_evidence(evidence: list[Evidence]) -> tuple[str, Guess, list[str]]:
+    """The column that numbers people, its guess, and others that number something.
+
+    Of an order and its customer the customer is the person: the one named for people, else the one
+    with fewer values.
+    """
+    first, *others = sorted(evidence, key=lambda one: (not _says_people(one.column), one.values))
+    rest = [one.column for one in others]
+    agreed = ", ".join(first.agreeing[:3])
     guess = Guess(
         {"role": "subject"},
         f"records that share one agree on {agreed}: the people that k counts, removed",
     )
-    return guess if evidence.is_named else guess.asking(DOES_IT_NUMBER_PEOPLE)
+    rivals = [name for name in rest if _says_people(name) or not _says_people(first.column)]
+    if rivals:
+        guess = guess.asking(OR_IS_IT.format(", ".join(rivals)))
+    elif not _says_people(first.column):
+        guess = guess.asking(DOES_IT_NUMBER_PEOPLE)
+    return first.column, guess, rest
+
+
+def _says_people(name: str) -> bool:
+    """Whether it is named for people; `id` alone may number orders or households."""
+    return bool(PERSON & set(words_of(name)))
 
 
 def _by_name(guesses: Mapping[str, Guess], columns: Mapping[str, ColumnCells]) -> list[str]:
