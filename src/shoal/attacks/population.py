@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from shoal.attacks.counts import people_in
 from shoal.attacks.fits import people_fitting
 from shoal.attacks.intervals import counted, exact
 from shoal.data.attack_scene import AttackScene, Surroundings
@@ -51,9 +52,13 @@ class Population(Attack):
             "marketer": counted(float(people @ inverse), n),
         }
         if around.source == "frequencies":
-            found["unmodelled"] = counted(int(people[unmodelled].sum()), n)
-        if around.uniques is not None:
-            found["uniques"] = around.uniques
+            nobody = unmodelled[scene.release.labels]
+            everybody = people_in(scene.release)
+            found["unmodelled"] = counted(people_in(scene.release, nobody), everybody)
+        if around.source == "fraction":
+            found |= {"estimator": around.estimator, "uniques": around.uniques}
+            if around.uniques is None:
+                found["uniques_why"] = "the estimator's model can't be fitted to these class sizes"
         return found
 
 

@@ -133,7 +133,8 @@ class Surroundings:
 
     source: `table`, `frequencies` or `fraction`. columns: the axes that it knows; points: (m,
     columns) combinations of values, weights: (m,) people who have them. fraction: share of the
-    population in the release. uniques: estimated share of the population that is unique.
+    population in the release. uniques: share of the population that is alone in its class, by the
+    estimator; None where its model can't be fitted.
     """
 
     source: str
@@ -141,6 +142,7 @@ class Surroundings:
     points: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int32))
     weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
     fraction: float | None = None
+    estimator: str | None = None
     uniques: float | None = None
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.attacks.counts import people_in
 from shoal.attacks.intervals import CONFIDENCE
 from shoal.data.attack_scene import AttackScene, EarlierRelease, Recoding, ShownRelease
 from shoal.data.certificate import Certificate
@@ -97,7 +98,7 @@ def _head(scene: AttackScene) -> dict[str, Any]:
     return {
         "seed": scene.seed,
         "confidence": CONFIDENCE,
-        "people": int(scene.release.boxes.people.sum()),
+        "people": people_in(scene.release),
         "control": {
             "kind": control.kind,
             "people": control.people,
@@ -152,7 +153,7 @@ def scene_of(
         tuple(each for each in others if each is not None),
         sum(each is None for each in others),
         external,
-        surroundings_of(policy, ground),
+        surroundings_of(policy, ground, release.boxes.people),
         target.recoding,
         policy.required_k,
         ground.blind,

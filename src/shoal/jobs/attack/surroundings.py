@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 import numpy as np
 
 from shoal.connectors import files
@@ -13,10 +15,16 @@ from shoal.jobs.attack.people import Ground
 from shoal.jobs.attack.places import points_of
 from shoal.policy.model import PopulationPolicy
 from shoal.policy.policy import Policy
+from shoal.privacy.uniqueness import ESTIMATORS
+
+DEFAULT_ESTIMATOR = "pitman"  # as the promise's
 
 
-def surroundings_of(policy: Policy, ground: Ground) -> Surroundings | None:
-    """The population as the policy describes it; None without one. Raises InputError."""
+def surroundings_of(policy: Policy, ground: Ground, people: np.ndarray) -> Surroundings | None:
+    """The population as the policy describes it; None without one. Raises InputError.
+
+    people: of every class, from which a fraction's uniques are estimated.
+    """
     around = policy.model.population
     if around is None:
         return None
@@ -29,7 +37,21 @@ def surroundings_of(policy: Policy, ground: Ground) -> Surroundings | None:
         return Surroundings("table", every, distinct, counts.astype(np.float64))
     if around.frequencies is not None:
         return _frequencies(policy, around, ground)
-    return Surroundings("fraction", fraction=around.fraction)
+    assert around.fraction is not None
+    estimator = around.estimator or DEFAULT_ESTIMATOR
+    uniques = _uniques(people, estimator, around.fraction)
+    return Surroundings("fraction", fraction=around.fraction, estimator=estimator, uniques=uniques)
+
+
+def _uniques(people: np.ndarray, estimator: str, fraction: float) -> float | None:
+    """The share of the population that is alone in its class, as the promise estimates it; None
+    where the model can't be fitted.
+    """
+    sizes, counts = np.unique(people[people > 0], return_counts=True)
+    if not len(sizes):
+        return None
+    share = ESTIMATORS[estimator](sizes, counts, fraction) if sizes[0] == 1 else 0.0
+    return share if isfinite(share) else None
 
 
 def _frequencies(policy: Policy, around: PopulationPolicy, ground: Ground) -> Surroundings:

@@ -24,7 +24,7 @@ def require_kept(certificate: Certificate, consequence: str) -> None:
     ]
     broken += fault_sentences(certificate)
     broken += [
-        acceptance_text(row)
+        acceptance_text(row, certificate)
         for row in certificate.get("attacks", {}).get("accept", [])
         if row["holds"] is False
     ]
@@ -45,7 +45,6 @@ def require_together_kept(certificate: Certificate, consequence: str) -> None:
 
 REMEDIES = {
     "ends_gain": "move interval ends to a grid, as 'snap' shows",
-    "alone": "drop the column, or make it sensitive or a quasi-identifier",
     "linkage": "raise k",
     "inference_gain": "raise k, or promise t-closeness",
     "certain": "promise l-diversity",
@@ -61,13 +60,32 @@ REMEDIES = {
 }
 
 
-def acceptance_text(row: Mapping[str, Any]) -> str:
+ALONE = {
+    "sensitive": "raise k, coarsen its values before publishing, or drop it",
+    "plain": "drop the column, or make it a quasi-identifier",
+}
+
+
+def acceptance_text(row: Mapping[str, Any], certificate: Mapping[str, Any]) -> str:
     """A threshold that an attack exceeds, and what helps; not another seed."""
-    of = f" of '{row['attribute']}'" if row["attribute"] else ""
-    remedy = REMEDIES.get(row["measure"], "change the policy")
+    name = row["attribute"]
+    if row["measure"] == "alone":
+        name, remedy = _alone(name, certificate)
+    else:
+        remedy = REMEDIES.get(row["measure"], "change the policy")
+    of = f" of '{name}'" if name else ""
     if row["upper"] is None:
         return f"accept '{row['measure']}'{of}: could not be measured; {remedy}"
     return (
         f"accept '{row['measure']}'{of}: at most {row['at_most']}, an attack finds up to"
         f" {row['upper']}; {remedy}"
     )
+
+
+def _alone(name: str | None, certificate: Mapping[str, Any]) -> tuple[str | None, str]:
+    """The column that is judged, without a name the worst one, and what helps for its role."""
+    columns = (certificate["attacks"].get("singling-out") or {}).get("alone", {})
+    if name is None:
+        name = max(columns, key=lambda column: columns[column]["share"] or 0.0, default=None)
+    roles = {column["name"]: column["role"] for column in certificate.get("columns") or []}
+    return name, ALONE["sensitive" if roles.get(name) == "sensitive" else "plain"]
