@@ -25,7 +25,7 @@ class ClassValues:
 
     @property
     def everybody(self) -> int:
-        """People in classes; who is in two of them counts in both."""
+        """Places in classes: who is in two of them counts in both."""
         return int(self.people.sum())
 
     @property
@@ -54,6 +54,28 @@ def class_values(release: ShownRelease, attribute: str) -> ClassValues:
     classes, value = keys // values, keys % values
     totals = np.bincount(value, weights=counts, minlength=values).astype(np.int64)
     return ClassValues(classes, value, counts, release.boxes.people, totals)
+
+
+def people_in(release: ShownRelease, inside: np.ndarray | None = None) -> int:
+    """How many different people have a record in some class; inside: (n,) bool, only such ones."""
+    kept = release.labels >= 0 if inside is None else (release.labels >= 0) & inside
+    if release.subjects is None:
+        return int(kept.sum())
+    return len(np.unique(release.subjects[kept]))
+
+
+def parts_of_people(release: ShownRelease) -> np.ndarray:
+    """(n,) what part of its person each record in a class is: one of r records is a part of 1/r.
+
+    An attack that meets one record of a person at random is right in this share of cases.
+    """
+    kept = release.labels >= 0
+    if release.subjects is None:
+        return kept.astype(np.float64)
+    records = np.bincount(
+        release.subjects[kept], minlength=int(release.subjects.max(initial=0)) + 1
+    )
+    return np.where(kept, 1.0 / np.maximum(records[release.subjects], 1), 0.0)
 
 
 def people_with(keys: np.ndarray, persons: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

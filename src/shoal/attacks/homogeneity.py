@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import ClassValues, class_values
+from shoal.attacks.counts import ClassValues, class_values, people_in
 from shoal.attacks.intervals import counted, exact
-from shoal.data.attack_scene import AttackScene
+from shoal.data.attack_scene import AttackScene, ShownRelease
 from shoal.data.classes import SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.protocols import Attack
@@ -38,17 +38,18 @@ class Homogeneity(Attack):
 
 
 def _attribute(scene: AttackScene, name: str) -> dict[str, Any]:
-    counts = class_values(scene.release, name)
-    n = counts.everybody
+    release = scene.release
+    counts = class_values(release, name)
+    n = people_in(release)
     if not n:
         return {"people": None, "similar": None, "chance": None, "why": "no class"}
     alone = counts.distinct() == 1
-    alike = _alike(counts, scene.release.sensitive[name])
+    alike = _alike(counts, release.sensitive[name])
     return {
-        "people": counted(int(counts.people[alone].sum()), n),
-        "similar": None if alike is None else counted(int(counts.people[alike].sum()), n),
+        "people": counted(people_in(release, alone[release.labels]), n),
+        "similar": None if alike is None else counted(people_in(release, alike[release.labels]), n),
         "classes": int(alone.sum()),
-        "chance": exact(_chance(counts), n),
+        "chance": exact(_chance(release, counts), n),
     }
 
 
@@ -74,16 +75,30 @@ def _under_one_node(tree: Hierarchy, least: np.ndarray, greatest: np.ndarray) ->
     return (least == greatest) | (tree.covering(least, greatest) != tree.root)
 
 
-def _chance(counts: ClassValues) -> float:
-    """Share of people in a class of one value if values were dealt out at random."""
+def _chance(release: ShownRelease, counts: ClassValues) -> float:
+    """Share of people in a class of one value if values were dealt out at random.
+
+    Who is in several classes escapes only where each of them holds more values.
+    """
     n = int(counts.totals.sum())
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
-    sizes, times = np.unique(counts.people, return_counts=True)
-    found = 0.0
-    for size, many in zip(sizes.tolist(), times.tolist(), strict=True):
-        enough = counts.totals[counts.totals >= size]
-        if size > n or not len(enough):
-            continue
-        chances = logs[enough] - logs[enough - size] - logs[n] + logs[n - size]
-        found += many * size * sum(exp(chance) for chance in chances.tolist())
-    return found / counts.everybody
+    sizes, of_class = np.unique(counts.people, return_inverse=True)
+    one = np.array([_chance_of(size, counts.totals, logs) for size in sizes.tolist()])
+    of_class = one[of_class.reshape(-1)]
+    if release.subjects is None:
+        return float(counts.people @ of_class / counts.everybody)
+    kept = release.labels >= 0
+    places = np.unique(np.stack([release.subjects[kept], release.labels[kept]]), axis=1)
+    escapes = np.ones(int(places[0].max()) + 1)
+    np.multiply.at(escapes, places[0], 1 - of_class[places[1]])
+    return float((1 - escapes).sum() / people_in(release))
+
+
+def _chance_of(size: int, totals: np.ndarray, logs: np.ndarray) -> float:
+    """The chance that so many people, drawn from all, have one value."""
+    n = len(logs) - 1
+    enough = totals[totals >= size]
+    if size > n or not len(enough):
+        return 0.0
+    chances = logs[enough] - logs[enough - size] - logs[n] + logs[n - size]
+    return min(sum(exp(chance) for chance in chances.tolist()), 1.0)

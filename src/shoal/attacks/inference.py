@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import ClassValues, class_values
-from shoal.attacks.intervals import Share, counted, newcombe, over, scaled, shifted, wilson
+from shoal.attacks.counts import ClassValues, class_values, parts_of_people, people_in
+from shoal.attacks.intervals import Share, counted, exact, newcombe, over, scaled, shifted, wilson
 from shoal.attacks.learned import Learned
 from shoal.attacks.samples import Groups, groups
 from shoal.attacks.scores import ATTACKERS, SURE, Attackers, Guesses, Near, near_values
-from shoal.data.attack_scene import AttackScene
+from shoal.data.attack_scene import AttackScene, ShownRelease
 from shoal.protocols import Attack
 
 LEARNED = "learned"
@@ -61,7 +61,7 @@ class Inference(Attack):
         counts = class_values(scene.release, name)
         column = scene.release.sensitive[name]
         near = near_values(column, counts.totals > 0, self.tolerance)
-        found = _exact(counts, near)
+        found = _exact(scene.release, counts, column.codes, near)
         if near is not None:
             found["tolerance"] = near.tolerance
         if _too_many(counts, scene):
@@ -95,37 +95,69 @@ def _too_many(counts: ClassValues, scene: AttackScene) -> bool:
     return 2 * cells * len(counts.totals) > MOST_SCORES
 
 
-def _exact(counts: ClassValues, near: Near | None) -> dict[str, Any]:
-    """What is counted, not tried: guessing without the release's classes, and with them."""
-    n = counts.everybody
-    totals = counts.totals[None].astype(float)
+def _exact(
+    release: ShownRelease, counts: ClassValues, codes: np.ndarray, near: Near | None
+) -> dict[str, Any]:
+    """What is counted, not tried: guessing without the release's classes, and with them.
+
+    Who has several records is met by one of them, drawn at random.
+    """
+    kept = release.labels >= 0
+    label, values, parts = release.labels[kept], codes[kept], parts_of_people(release)[kept]
+    totals = np.bincount(values, parts, minlength=len(counts.totals))[None]
     whole = totals if near is None else near.summed(totals)
-    most = counts.greatest() if near is None else _greatest_near(counts, near)
+    most, hits = (_mode if near is None else _window)(counts, label, values, near)
     sure = most >= SURE * counts.people - 1e-9
-    people = int(counts.people[sure].sum())
+    in_sure, surely = np.zeros(len(kept), dtype=bool), sure[label]
+    in_sure[kept] = surely
+    n, certain = people_in(release), people_in(release, in_sure)
+    right = float(parts[surely] @ hits[surely] / parts[surely].sum()) if certain else None
     return {
         "baseline": counted(float(whole.max()), n),
-        "class": counted(float(most.sum()), n),
-        "certain": counted(people, n),
-        "certain_right": counted(float(most[sure].sum()), people),
+        "class": counted(float(parts @ hits), n),
+        "certain": counted(certain, n),
+        "certain_right": exact(right, certain),
     }
 
 
-def _greatest_near(counts: ClassValues, near: Near) -> np.ndarray:
-    """(classes,) the most people of a class whose values are near one guess.
+def _mode(
+    counts: ClassValues, label: np.ndarray, values: np.ndarray, near: Near | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """(classes,) people of each class who have its most frequent value, and (records,) the chance
+    that the guess of it is right: equally frequent ones share it.
+    """
+    most = counts.greatest()
+    is_most = counts.counts == most[counts.classes]
+    tied = np.bincount(counts.classes[is_most], minlength=len(most))
+    size = len(counts.totals)
+    keys = counts.classes * size + counts.values
+    entry = np.searchsorted(keys, label.astype(np.int64) * size + values)
+    return most, is_most[entry] / tied[label]
+
+
+def _window(
+    counts: ClassValues, label: np.ndarray, values: np.ndarray, near: Near | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same for numbers: people near one guess, the lowest where several do as well.
 
     A guess can be raised until its window begins at a value that somebody has, and loses nobody; so
     the greatest guess near each value of the class is tried.
     """
+    assert near is not None
     width = len(counts.totals) + 1
     keys = counts.classes * width + counts.values
     running = np.concatenate([[0], np.cumsum(counts.counts)])
     guess = near.stop[counts.values] - 1
     first = np.searchsorted(keys, counts.classes * width + near.first[guess])
     stop = np.searchsorted(keys, counts.classes * width + near.stop[guess])
+    inside = running[stop] - running[first]
     most = np.zeros(len(counts.people), dtype=np.int64)
-    np.maximum.at(most, counts.classes, running[stop] - running[first])
-    return most
+    np.maximum.at(most, counts.classes, inside)
+    best = np.flatnonzero(inside == most[counts.classes])[::-1]
+    guess_of = np.zeros(len(most), dtype=np.int64)
+    guess_of[counts.classes[best]] = guess[best]  # the lowest is written last
+    own = guess_of[label]
+    return most, ((near.first[own] <= values) & (values < near.stop[own])).astype(np.float64)
 
 
 class _Tried:

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from shoal.attacks.counts import people_in
 from shoal.attacks.covering import covering_pairs
 from shoal.attacks.intervals import counted, exact, mean_of
 from shoal.attacks.samples import drawn, most_drawn
-from shoal.data.attack_scene import AttackScene, ExternalList
+from shoal.data.attack_scene import AttackScene, ExternalList, People
 from shoal.data.boxes import Boxes
 from shoal.errors import InputError
 from shoal.protocols import Attack
@@ -52,11 +53,8 @@ class Linkability(Attack):
         people = drawn(scene.people, scene.rng(self.number), most_drawn(scene))
         boxes = scene.release.boxes
         lists = [self._columns(boxes, text) for text in self.known] or [[*range(len(boxes.axes))]]
-        assert people.classes is not None
-        found = [
-            _linked(boxes, people.points, people.classes, columns, scene.required_k)
-            for columns in lists
-        ]
+        everybody = people_in(scene.release)
+        found = [_linked(boxes, people, columns, scene.required_k, everybody) for columns in lists]
         result = found[0] | ({"others": found[1:]} if found[1:] else {})
         if scene.external is not None:
             result["external"] = _external(boxes, scene.external)
@@ -76,18 +74,18 @@ class Linkability(Attack):
 
 
 def _linked(
-    boxes: Boxes, points: np.ndarray, classes: np.ndarray, known: Sequence[int], k: int | None
+    boxes: Boxes, people: People, known: Sequence[int], k: int | None, everybody: int
 ) -> dict[str, Any]:
-    success, candidates = picks(boxes, points, classes, known)
-    people = boxes.people
-    n = int(people.sum())
+    assert people.classes is not None
+    success, candidates = picks(boxes, people.points, people.classes, known)
+    places = int(boxes.people.sum())
     return {
         "known": [boxes.names[j] for j in known],
         "success": mean_of(success),
         "worst": float(success.max()) if len(success) else None,
         "candidates": _candidates(candidates),
-        "baseline": counted(1, n),
-        "prosecutor_mean": len(people) / n if n else None,
+        "baseline": counted(1, everybody),
+        "prosecutor_mean": boxes.count / places if places else None,
         "bound": None if k is None else 1 / k,
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.attacks.counts import people_with
+from shoal.attacks.counts import people_in, people_with
 from shoal.attacks.intervals import counted
 from shoal.data.attack_scene import AttackScene
 from shoal.data.boxes import Axis, Boxes
@@ -40,8 +40,9 @@ def optimality(scene: AttackScene) -> dict[str, Any]:
             continue
         caps = most_in_small_parts(boxes.people, _children(boxes, j, level), k)
         forced |= (caps.sum() - caps <= room) & (caps > 0)
-    n = int(boxes.people.sum())
-    return {"forced": counted(int(boxes.people[forced].sum()), n), "skipped": skipped}
+    release = scene.release
+    people = people_in(release, forced[release.labels])
+    return {"forced": counted(people, people_in(release)), "skipped": skipped}
 
 
 def most_in_small_parts(people: np.ndarray, parts: np.ndarray, k: int) -> np.ndarray:

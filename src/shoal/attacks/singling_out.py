@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import people_with
+from shoal.attacks.counts import people_in, people_with
 from shoal.attacks.ends import (
     Ends,
     ends_of,
@@ -94,7 +94,7 @@ def _owned(scene: AttackScene) -> dict[str, Any]:
     """Ends that exactly one person of the class has, now and with ends moved to grids."""
     boxes, people, labels = scene.release.boxes, scene.people, scene.release.labels
     owned, ends, owners = owned_ends(boxes, people, labels)
-    n = int(boxes.people.sum())
+    n = people_in(scene.release)
     linear = [j for j, axis in enumerate(boxes.axes) if axis.tree is None]
     before = {j: owned_ends(boxes, people, labels, [j]) for j in linear}
     found: dict[str, Any] = {
@@ -151,7 +151,7 @@ def alone(release: ShownRelease) -> dict[str, Share]:
 
 def _alone(release: ShownRelease, codes: np.ndarray) -> Share:
     kept = release.labels >= 0
-    n = int(release.boxes.people.sum())
+    n = people_in(release)
     keys = release.labels[kept].astype(np.int64) * (int(codes.max(initial=0)) + 1) + codes[kept]
     persons = release.persons[kept]
     values, counts = people_with(keys, persons if release.subjects is not None else None)

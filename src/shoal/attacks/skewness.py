@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import class_values
+from shoal.attacks.counts import class_values, people_in
 from shoal.attacks.intervals import counted
 from shoal.data.attack_scene import AttackScene
 from shoal.protocols import Attack
@@ -38,7 +38,8 @@ class Skewness(Attack):
 
 
 def _attribute(scene: AttackScene, name: str) -> dict[str, Any]:
-    counts = class_values(scene.release, name)
+    release = scene.release
+    counts = class_values(release, name)
     n = counts.everybody
     if not n:
         return {"max": None, "supported": None, "median": None, "lifted": None, "why": "no class"}
@@ -49,9 +50,12 @@ def _attribute(scene: AttackScene, name: str) -> dict[str, Any]:
     # compared exactly, in whole numbers
     lifted = counts.counts * n >= LIFTED * own * whole
     supported = lifts[counts.counts >= SUPPORTED]
+    size = len(counts.totals)
+    shown = release.labels.astype(np.int64) * size + release.sensitive[name].codes
+    own_value = np.isin(shown, (counts.classes * size + counts.values)[lifted])
     return {
         "max": float(lifts.max()),
         "supported": float(supported.max()) if len(supported) else None,
         "median": float(np.median(greatest)),
-        "lifted": counted(int(counts.counts[lifted].sum()), n),
+        "lifted": counted(people_in(release, own_value), people_in(release)),
     }
