@@ -463,6 +463,11 @@ class Attack(Protocol):
     `population`.
     """
 
+    uses_people: ClassVar[bool] = True
+    """Whether it reads people's quasi-identifiers or the boxes of classes. A ledger that keeps no
+    originals has neither.
+    """
+
     def run(self, scene: AttackScene) -> dict[str, Any]:
         """What was measured, as JSON: shares with their intervals, null where it can't be, with
         `why`. Names attributes, never a value, a class or a row.

@@ -47,18 +47,65 @@ class ClassValues:
 def class_values(release: ShownRelease, attribute: str) -> ClassValues:
     """The counts of one sensitive attribute, in people."""
     column = release.sensitive[attribute]
-    codes, values = column.codes.astype(np.int64), max(column.values, 1)
     kept = release.labels >= 0
-    keys = release.labels[kept].astype(np.int64) * values + codes[kept]
-    keys, counts = _people_of(keys, None if release.subjects is None else release.subjects[kept])
-    classes, value = keys // values, keys % values
-    totals = np.bincount(value, weights=counts, minlength=values).astype(np.int64)
-    return ClassValues(classes, value, counts, release.boxes.people, totals)
+    persons = None if release.subjects is None else release.subjects[kept]
+    labels, values = release.labels[kept], column.codes[kept]
+    return _counted(labels, values, persons, release.boxes.people, column.values)
+
+
+def values_by_class(
+    labels: np.ndarray, values: np.ndarray, persons: np.ndarray | None, count: int
+) -> ClassValues:
+    """The counts of values (n,) in classes 0..count-1; persons: None where each is its own."""
+    classes, of_class = people_with(labels, persons)
+    people = np.zeros(count, dtype=np.int64)
+    people[classes] = of_class
+    return _counted(labels, values, persons, people, int(values.max(initial=0)) + 1)
+
+
+def _counted(
+    labels: np.ndarray,
+    values: np.ndarray,
+    persons: np.ndarray | None,
+    people: np.ndarray,
+    size: int,
+) -> ClassValues:
+    size = max(size, 1)
+    keys, counts = people_with(labels.astype(np.int64) * size + values, persons)
+    value = keys % size
+    totals = np.bincount(value, weights=counts, minlength=size).astype(np.int64)
+    return ClassValues(keys // size, value, counts, people, totals)
+
+
+def mode(
+    counts: ClassValues, label: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(classes,) people of each class who have its most frequent value, and for records (n,) the
+    chance that guessing it is right: equally frequent ones share it.
+    """
+    most = counts.greatest()
+    is_most = counts.counts == most[counts.classes]
+    tied = np.bincount(counts.classes[is_most], minlength=len(most))
+    size = len(counts.totals)
+    keys = counts.classes * size + counts.values
+    entry = np.searchsorted(keys, label.astype(np.int64) * size + values)
+    return most, is_most[entry] / tied[label]
+
+
+def entries_of(chosen: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All entries of the chosen spans: which of the chosen each belongs to, and the entry.
+
+    starts: (spans + 1,) where the entries of each span begin.
+    """
+    lengths = starts[chosen + 1] - starts[chosen]
+    before = np.cumsum(lengths) - lengths
+    entries = np.repeat(starts[chosen] - before, lengths) + np.arange(int(lengths.sum()))
+    return np.repeat(np.arange(len(chosen)), lengths), entries
 
 
 def people_in(release: ShownRelease, inside: np.ndarray | None = None) -> int:
     """How many different people have a record in some class; inside: (n,) bool, only such ones."""
-    kept = release.labels >= 0 if inside is None else (release.labels >= 0) & inside
+    kept = release.in_classes if inside is None else release.in_classes & inside
     if release.subjects is None:
         return int(kept.sum())
     return len(np.unique(release.subjects[kept]))
@@ -69,7 +116,7 @@ def parts_of_people(release: ShownRelease) -> np.ndarray:
 
     An attack that meets one record of a person at random is right in this share of cases.
     """
-    kept = release.labels >= 0
+    kept = release.in_classes
     if release.subjects is None:
         return kept.astype(np.float64)
     records = np.bincount(
@@ -80,10 +127,6 @@ def parts_of_people(release: ShownRelease) -> np.ndarray:
 
 def people_with(keys: np.ndarray, persons: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Distinct keys, ascending, and how many different people have each; persons: None for rows."""
-    return _people_of(keys, persons)
-
-
-def _people_of(keys: np.ndarray, persons: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     if persons is not None:
         order = np.lexsort((persons, keys))
         keys, persons = keys[order], persons[order]

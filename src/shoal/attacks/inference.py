@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import ClassValues, class_values, parts_of_people, people_in
+from shoal.attacks.counts import ClassValues, class_values, mode, parts_of_people, people_in
 from shoal.attacks.intervals import Share, counted, exact, newcombe, over, scaled, shifted, wilson
 from shoal.attacks.learned import Learned
 from shoal.attacks.samples import Groups, groups
@@ -106,7 +106,9 @@ def _exact(
     label, values, parts = release.labels[kept], codes[kept], parts_of_people(release)[kept]
     totals = np.bincount(values, parts, minlength=len(counts.totals))[None]
     whole = totals if near is None else near.summed(totals)
-    most, hits = (_mode if near is None else _window)(counts, label, values, near)
+    most, hits = (
+        mode(counts, label, values) if near is None else _window(counts, label, values, near)
+    )
     sure = most >= SURE * counts.people - 1e-9
     in_sure, surely = np.zeros(len(kept), dtype=bool), sure[label]
     in_sure[kept] = surely
@@ -120,30 +122,14 @@ def _exact(
     }
 
 
-def _mode(
-    counts: ClassValues, label: np.ndarray, values: np.ndarray, near: Near | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """(classes,) people of each class who have its most frequent value, and (records,) the chance
-    that the guess of it is right: equally frequent ones share it.
-    """
-    most = counts.greatest()
-    is_most = counts.counts == most[counts.classes]
-    tied = np.bincount(counts.classes[is_most], minlength=len(most))
-    size = len(counts.totals)
-    keys = counts.classes * size + counts.values
-    entry = np.searchsorted(keys, label.astype(np.int64) * size + values)
-    return most, is_most[entry] / tied[label]
-
-
 def _window(
-    counts: ClassValues, label: np.ndarray, values: np.ndarray, near: Near | None
+    counts: ClassValues, label: np.ndarray, values: np.ndarray, near: Near
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same for numbers: people near one guess, the lowest where several do as well.
+    """As `mode`, for numbers: people near one guess, the lowest where several do as well.
 
     A guess can be raised until its window begins at a value that somebody has, and loses nobody; so
     the greatest guess near each value of the class is tried.
     """
-    assert near is not None
     width = len(counts.totals) + 1
     keys = counts.classes * width + counts.values
     running = np.concatenate([[0], np.cumsum(counts.counts)])

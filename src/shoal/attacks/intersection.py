@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import ClassValues, people_with
+from shoal.attacks.counts import ClassValues, entries_of, mode, people_with, values_by_class
 from shoal.attacks.intervals import counted
-from shoal.data.attack_scene import AttackScene, EarlierRelease
+from shoal.data.attack_scene import AttackScene, EarlierRelease, ShownRows
 from shoal.protocols import Attack
 
 AGREE = 0.99  # of rows, so that releases link by the places of their rows
 CHANCE = 0.5
+ABSENT = -2
 BLOCK = 1 << 22
 NOT_ALIGNED = "people of the releases can't be aligned: neither rows nor subjects correspond"
 
@@ -25,6 +27,7 @@ class Intersection(Attack):
     name: ClassVar[str] = "intersection"
     number: ClassVar[int] = 6
     needs: ClassVar[tuple[str, ...]] = ("alignment", "earlier")
+    uses_people: ClassVar[bool] = False
     threat: ClassVar[str] = (
         "Knows all quasi-identifiers of a person, and that the person is in several releases."
     )
@@ -37,23 +40,36 @@ class Intersection(Attack):
         """All releases together: by their rows, and without knowing which rows correspond."""
         if scene.not_aligned:
             return {"linked": None, "unlinked": None, "why": NOT_ALIGNED}
-        labels = [scene.release.labels, *(earlier.labels for earlier in scene.earlier)]
-        inside = np.all([part >= 0 for part in labels], axis=0)
+        inside = scene.release.in_classes
+        for earlier in scene.earlier:
+            known = earlier.labels >= 0
+            inside &= known | (earlier.labels == ABSENT) if earlier.absence_is_known else known
         same = inside.copy()
         for earlier in scene.earlier:
-            same &= earlier.unchanged
-        joint = _Joint(scene, [part[same].astype(np.int64) for part in labels], same)
+            same &= earlier.unchanged | (earlier.labels == ABSENT)
+        joint = _Joint(scene, same)
         links = all(_links(earlier) for earlier in scene.earlier)
         persons = scene.release.persons
+        everybody, there = len(np.unique(persons)), len(np.unique(persons[inside]))
         return {
-            "releases": len(labels),
+            "releases": 1 + len(scene.earlier),
             "aligned_by": scene.earlier[0].joined_by,
             "applies": "linked" if links else "unlinked",
             "linked": joint.linked(scene.required_k),
             "unlinked": joint.unlinked(),
-            "left_out": len(np.unique(persons)) - len(np.unique(persons[inside])),
-            "changed": len(np.unique(persons[inside])) - len(np.unique(persons[same])),
+            "in_earlier": _in_earlier(scene),
+            "left_out": everybody - there,
+            "changed": there - len(np.unique(persons[same])),
         }
+
+
+def _in_earlier(scene: AttackScene) -> dict[str, Any]:
+    """The share of people who are in some earlier release."""
+    known = np.zeros(scene.release.records, dtype=bool)
+    for earlier in scene.earlier:
+        known |= earlier.labels != ABSENT
+    persons = scene.release.persons
+    return counted(len(np.unique(persons[known])), len(np.unique(persons)))
 
 
 def _links(earlier: EarlierRelease) -> bool:
@@ -65,83 +81,171 @@ def _links(earlier: EarlierRelease) -> bool:
 
 
 class _Joint:
-    """Records that are in all releases with the same values; labels: their class in each."""
+    """Records with the same values in every release that they are in; rows: (n,) bool, which."""
 
-    def __init__(self, scene: AttackScene, labels: list[np.ndarray], rows: np.ndarray) -> None:
-        self._labels = labels
-        self._persons = scene.release.persons[rows]
-        self._shares_people = scene.release.subjects is not None
+    def __init__(self, scene: AttackScene, rows: np.ndarray) -> None:
+        release = scene.release
+        self._shares_people = release.subjects is not None
+        self._everybody = release.persons.astype(np.int64)
+        self._persons = self._everybody[rows]
         self._values = {
-            name: column.codes[rows].astype(np.int64)
-            for name, column in scene.release.sensitive.items()
+            name: column.codes[rows].astype(np.int64) for name, column in release.sensitive.items()
         }
-        cell = np.zeros(len(self._persons), dtype=np.int64)
-        for part in labels:
-            cell = cell * (int(part.max(initial=0)) + 1) + part
-            cell = np.unique(cell, return_inverse=True)[1].reshape(-1)
-        self._cell = cell
+        every = {name: column.codes for name, column in release.sensitive.items()}
+        own = ShownRows(release.labels, self._everybody, every)
+        self._files = [own, *(earlier.rows for earlier in scene.earlier)]
+        self._labels = [
+            part[rows].astype(np.int64)
+            for part in (release.labels, *(earlier.labels for earlier in scene.earlier))
+        ]
 
     def linked(self, k: int | None) -> dict[str, Any]:
         """The people whose rows are known to be one: those of one joint cell."""
-        _, people = people_with(self._cell, self._codes_of_people())
-        n = int(people.sum())
-        found: dict[str, Any] = {"alone": counted(int(people[people == 1].sum()), n)}
-        found["below_k"] = None if k is None else counted(int(people[people < k].sum()), n)
+        shared = self._persons if self._shares_people else None
+        cell = _joined(self._labels, len(self._persons))
+        cells, people = people_with(cell, shared)
+        n = len(np.unique(self._persons))
+        found: dict[str, Any] = {"alone": counted(self._having(cell, people == 1), n)}
+        found["below_k"] = None if k is None else counted(self._having(cell, people < k), n)
         found["attributes"] = {}
+        parts = _parts(self._persons)
         for name, values in self._values.items():
-            counts = self._counts(self._cell, values)
-            one = counts.people[counts.distinct() == 1].sum()
-            right = int(counts.greatest().sum())
+            counts = values_by_class(cell, values, shared, len(cells))
+            _, hits = mode(counts, cell, values)
             found["attributes"][name] = {
-                "certain": counted(int(one), n),
-                "right": counted(right, n),
+                "certain": counted(self._having(cell, counts.distinct() == 1), n),
+                "right": counted(float(parts @ hits), n),
             }
         return found
 
+    def _having(self, cell: np.ndarray, is_so: np.ndarray) -> int:
+        """People with a record in some of these joint cells."""
+        return len(np.unique(self._persons[is_so[cell]]))
+
     def unlinked(self) -> dict[str, Any]:
-        """Where rows can't be matched: the values that occur in all classes of a person."""
-        n = len(self._cell)
+        """Where rows can't be matched: the values that occur in the classes of a person in every
+        release; who is in several classes of one has their counts added.
+        """
+        persons, person_of = np.unique(self._persons, return_inverse=True)
+        places = [_Places.of(file, persons) for file in self._files]
+        # people with the same places are judged once
+        profile = _joined([place.group for place in places], len(persons))
+        _, first = np.unique(profile, return_index=True)
         found: dict[str, Any] = {"attributes": {}}
-        cells, first, times = np.unique(self._cell, return_index=True, return_counts=True)
+        parts, record = _parts(self._persons), profile[person_of.reshape(-1)]
+        people = np.bincount(profile, minlength=len(first))
         for name, values in self._values.items():
-            tables = [self._counts(part, values) for part in self._labels]
-            size = max(len(table.totals) for table in tables)
-            step, sure, hits = max(BLOCK // size, 1), 0, 0.0
-            own = self._counts(self._cell, values)
-            for start in range(0, len(cells), step):
-                rows = slice(start, start + step)
-                weights = np.ones((len(cells[rows]), size))
-                for part, table in zip(self._labels, tables, strict=True):
-                    weights *= _dense(table, part[first[rows]], size)
-                sure += int(times[rows][(weights > 0).sum(axis=1) == 1].sum())
+            tables = [_table(file, name) for file in self._files]
+            size = int(self._files[0].values[name].max(initial=0)) + 1
+            truth = _Truth.of(record, values, parts, size)
+            sure, hits = 0, 0.0
+            for rows, weights in self._weights(places, tables, first, size):
+                sure += int(people[rows][(weights > 0).sum(axis=1) == 1].sum())
                 best = weights >= weights.max(axis=1, keepdims=True) * (1 - 1e-9)
-                truth = _dense(own, cells[rows], size)
-                hits += float(((truth * best).sum(axis=1) / best.sum(axis=1)).sum())
-            found["attributes"][name] = {"certain": counted(sure, n), "right": counted(hits, n)}
+                hits += truth.hits(rows, best)
+            found["attributes"][name] = {
+                "certain": counted(sure, len(persons)),
+                "right": counted(hits, len(persons)),
+            }
         return found
 
-    def _codes_of_people(self) -> np.ndarray | None:
-        return self._persons if self._shares_people else None
+    def _weights(
+        self, places: list[_Places], tables: list[ClassValues | None], first: np.ndarray, size: int
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """For profiles, block by block, what every value weighs: (m, size)."""
+        step = max(BLOCK // size, 1)
+        for start in range(0, len(first), step):
+            rows = slice(start, start + step)
+            weights = np.ones((len(first[rows]), size))
+            for place, table in zip(places, tables, strict=True):
+                if table is not None:
+                    weights *= place.counts(first[rows], table, size)
+            yield rows, weights
 
-    def _counts(self, labels: np.ndarray, values: np.ndarray) -> ClassValues:
-        """People with each value in each of these classes."""
-        size = int(values.max(initial=0)) + 1
-        keys, counts = people_with(labels * size + values, self._codes_of_people())
-        count = int(labels.max(initial=-1)) + 1
-        classes, people = people_with(labels, self._codes_of_people())
-        whole = np.zeros(count, dtype=np.int64)
-        whole[classes] = people
-        totals = np.bincount(keys % size, weights=counts, minlength=size).astype(np.int64)
-        return ClassValues(keys // size, keys % size, counts, whole, totals)
+
+@dataclass(frozen=True)
+class _Places:
+    """The classes of people in one release.
+
+    group: (people,) equal where people are in the same single class; who is in several, or none,
+    has a number of their own, or -1. starts: (people + 1,), classes: where each person is.
+    """
+
+    group: np.ndarray
+    starts: np.ndarray
+    classes: np.ndarray
+
+    @classmethod
+    def of(cls, rows: ShownRows, persons: np.ndarray) -> _Places:
+        """persons: ascending numbers of the people that are asked for."""
+        at = np.searchsorted(persons, rows.persons)
+        asked = (rows.labels >= 0) & (at < len(persons))
+        asked[asked] = persons[at[asked]] == rows.persons[asked]
+        count = int(rows.labels.max(initial=-1)) + 1
+        keys = np.unique(at[asked].astype(np.int64) * max(count, 1) + rows.labels[asked])
+        person, label = keys // max(count, 1), keys % max(count, 1)
+        starts = np.searchsorted(person, np.arange(len(persons) + 1))
+        times = np.diff(starts)
+        group = np.where(times == 0, -1, count + np.arange(len(persons)))
+        group[times == 1] = label[starts[:-1][times == 1]]
+        return cls(group, starts, label)
+
+    def counts(self, people: np.ndarray, table: ClassValues, size: int) -> np.ndarray:
+        """(m, size) how many have each value where these people are; 1 for who is nowhere."""
+        row, place = entries_of(people, self.starts)
+        inner, entry = entries_of(self.classes[place], table.starts)
+        row = row[inner]
+        fits = table.values[entry] < size
+        keys = row[fits] * size + table.values[entry][fits]
+        found = np.bincount(keys, table.counts[entry][fits], minlength=len(people) * size)
+        found = found.reshape(len(people), size)
+        found[self.starts[people] == self.starts[people + 1]] = 1.0
+        return found
 
 
-def _dense(table: ClassValues, classes: np.ndarray, size: int) -> np.ndarray:
-    """(m, size) people of these classes with each value."""
-    found = np.zeros((len(classes), size))
-    starts = table.starts
-    lengths = starts[classes + 1] - starts[classes]
-    before = np.cumsum(lengths) - lengths
-    entries = np.repeat(starts[classes] - before, lengths) + np.arange(lengths.sum())
-    row = np.repeat(np.arange(len(classes)), lengths)
-    found[row, table.values[entries]] = table.counts[entries]
-    return found
+@dataclass(frozen=True)
+class _Truth:
+    """True values by profile, ascending: (t,) each. weights: what part of its people has it."""
+
+    profiles: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, profile: np.ndarray, values: np.ndarray, parts: np.ndarray, size: int) -> _Truth:
+        keys, key_of = np.unique(profile * size + values, return_inverse=True)
+        return cls(keys // size, keys % size, np.bincount(key_of.reshape(-1), parts))
+
+    def hits(self, rows: slice, best: np.ndarray) -> float:
+        """How many people of these profiles have a best value; ties share. best: (m, size) bool."""
+        first, stop = np.searchsorted(self.profiles, [rows.start, rows.start + len(best)])
+        row, value = self.profiles[first:stop] - rows.start, self.values[first:stop]
+        return float(self.weights[first:stop] @ (best[row, value] / best.sum(axis=1)[row]))
+
+
+def _table(rows: ShownRows, name: str) -> ClassValues | None:
+    """How many people of each class of a release have each value; None where it does not show the
+    attribute.
+    """
+    values = rows.values.get(name)
+    if values is None:
+        return None
+    kept = (rows.labels >= 0) & (values >= 0)
+    count = int(rows.labels.max(initial=-1)) + 1
+    return values_by_class(rows.labels[kept], values[kept], rows.persons[kept], count)
+
+
+def _joined(labels: list[np.ndarray], records: int) -> np.ndarray:
+    """(n,) dense numbers, equal where all labels are."""
+    cell = np.zeros(records, dtype=np.int64)
+    for part in labels:
+        shifted = part + 2  # labels begin at ABSENT
+        cell = cell * (int(shifted.max(initial=0)) + 1) + shifted
+        cell = np.unique(cell, return_inverse=True)[1].reshape(-1)
+    return cell
+
+
+def _parts(persons: np.ndarray) -> np.ndarray:
+    """(n,) what part of its person each record is."""
+    number = np.unique(persons, return_inverse=True)[1].reshape(-1)
+    return 1.0 / np.bincount(number)[number] if len(number) else np.zeros(0)

@@ -12,7 +12,7 @@ from shoal.cli.grouped import grouped
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
-    from shoal.data.table import Table
+    from shoal.jobs.attack.earlier import Earlier
     from shoal.jobs.attack.request import AttackRequest
     from shoal.policy.policy import Policy
 
@@ -66,9 +66,26 @@ class Attacks:
         single = [name for name in (self.control, self.external) if name is not None]
         return [*single, *(self.earlier or []), *map(str, self.earlier_policy or [])]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attacks that are named."""
+        from shoal.jobs.attack.request import attack_names
+
+        return attack_names(self.attack) if self.attack else ()
+
+    def given(self) -> dict[str, object]:
+        """What attacks on one table are given besides, by option; None where it isn't."""
+        return {
+            "--control": self.control,
+            "--external": self.external,
+            "--earlier": self.earlier,
+            "--earlier-policy": self.earlier_policy,
+            "--folds": self.folds,
+        }
+
     def request(self, policy: Policy) -> AttackRequest:
         """What is asked, with its tables; raises InputError."""
-        from shoal.jobs.attack.request import AttackRequest, attack_names, read_people
+        from shoal.jobs.attack.request import AttackRequest, read_people
 
         given = self.files or ([] if self.folds is None else ["--folds"])
         if not self.attack and given and not policy.model.accept:
@@ -77,14 +94,15 @@ class Attacks:
                 " --attack"
             )
         return AttackRequest(
-            attack_names(self.attack or []),
+            self.names,
             None if self.control is None else read_people(self.control, policy),
             None if self.external is None else read_people(self.external, policy),
             self._earlier(policy),
             self.folds or 1,
         )
 
-    def _earlier(self, policy: Policy) -> tuple[tuple[Table, Policy], ...]:
+    def _earlier(self, policy: Policy) -> tuple[Earlier, ...]:
+        from shoal.jobs.attack.earlier import Earlier
         from shoal.jobs.attack.request import read_earlier
         from shoal.policy.policy import Policy
 
@@ -97,7 +115,7 @@ class Attacks:
         policies = [Policy.load(path) for path in paths] or [policy]
         policies = policies * len(names) if len(policies) == 1 else policies
         return tuple(
-            (read_earlier(name, own), own) for name, own in zip(names, policies, strict=True)
+            Earlier(read_earlier(name, own), own) for name, own in zip(names, policies, strict=True)
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
 
 if TYPE_CHECKING:
+    from shoal.data.certificate import Certificate
     from shoal.jobs.audit.audit import AuditResult
     from shoal.policy.policy import Policy
 
@@ -118,14 +120,17 @@ def audit(
         **columns.given(),
         "--read": read,
         "--write": write,
-        "--attack": attacks.attack,
     }
     if ledger is not None:
-        _refuse_beside("--ledger", one_table | {"--transcript": transcript})
-        raise typer.Exit(_audit_ledger(ledger, k, output, as_json, report, quiet))
+        _refuse_beside("--ledger", one_table | attacks.given() | {"--transcript": transcript})
+        asked = LedgerQuestion(ledger, k, attacks.names)
+        raise typer.Exit(_audit_ledger(asked, output, as_json, report, quiet))
     if transcript is not None:
         _refuse_beside(
-            "--transcript", one_table | {"--k": k, "--output": output, "--report": report}
+            "--transcript",
+            one_table
+            | attacks.given()
+            | {"--attack": attacks.attack, "--k": k, "--output": output, "--report": report},
         )
         raise typer.Exit(_audit_transcript(transcript, as_json, quiet))
     if columns.qi is not None:
@@ -154,16 +159,17 @@ def audit(
             "--attack: is tried by whoever has the original, on the people in it; give it with"
             " --original"
         )
-    if attacks.attack and trace is not None:
-        raise InputError("--attack: takes no --trace; attack the stream's file as a table")
     inputs = [released, original, str(policy or "-"), *asked.files, *attacks.files]
     options.check_outputs(output, report=report, inputs=inputs)
     with shown(quiet) as progress:
         if trace is not None and original is not None:
-            from shoal.jobs.stream.trace_audit import audit_stream
+            from shoal.jobs.stream.attack import StreamFiles, attack_stream_file
 
-            result = audit_stream(
-                released, asked, original, trace, output, record_lines, progress=progress
+            result = attack_stream_file(
+                StreamFiles(released, original, trace, output, record_lines),
+                asked,
+                attacks.request(asked),
+                progress,
             )
         else:
             result = attack_file(
@@ -188,9 +194,7 @@ def audit(
     elif not quiet:
         typer.echo(summary(certificate), err=True)
         if "attacks" in certificate:
-            from shoal.reports.attacks import attack_lines
-
-            print("\n".join(attack_lines(certificate)), file=sys.stderr)
+            _print_attacks(certificate)
         if downstream:
             from shoal.reports.text import downstream_sentences
 
@@ -244,17 +248,26 @@ def _refuse_beside(option: str, given: Mapping[str, object]) -> None:
         )
 
 
+@dataclass(frozen=True)
+class LedgerQuestion:
+    """What is asked about a ledger."""
+
+    ledger: Path
+    k: int | None
+    attack: tuple[str, ...]
+
+
 def _audit_ledger(
-    ledger: Path, k: int | None, output: str | None, as_json: bool, report: Path | None, quiet: bool
+    asked: LedgerQuestion, output: str | None, as_json: bool, report: Path | None, quiet: bool
 ) -> int:
     """Audits a whole ledger; the exit status."""
     from shoal.jobs.republish.export import check_outside
     from shoal.jobs.republish.history import audit_ledger, write_audit
 
-    check_outside(ledger, report, output)
+    check_outside(asked.ledger, report, output)
     options.check_outputs(output, report=report, inputs=[])
     with shown(quiet) as progress:
-        result = audit_ledger(ledger, k=k, progress=progress)
+        result = audit_ledger(asked.ledger, k=asked.k, attack=asked.attack, progress=progress)
         if report is not None:
             from shoal.reports.history import write_history_report
 
@@ -265,7 +278,15 @@ def _audit_ledger(
         typer.echo(json.dumps(result.report(), indent=2))
     elif not quiet:
         typer.echo(history_summary(result), err=True)
+        if result.attacked is not None:
+            _print_attacks(result.attacked)
     return 0 if result.holds else 1
+
+
+def _print_attacks(certificate: Certificate) -> None:
+    from shoal.reports.attacks import attack_lines
+
+    print("\n".join(attack_lines(certificate)), file=sys.stderr)
 
 
 def _audit_transcript(folder: Path, as_json: bool, quiet: bool) -> int:

@@ -19,7 +19,8 @@ class ShownRelease:
 
     labels: (n,) int32 class, -1 where suppressed. subjects: (n,) int32 person of each record, None
     where each is its own. sensitive: published values by attribute, in one code space with the
-    people's. plain: (n,) codes of the columns that pass through, by name.
+    people's. plain: (n,) codes of the columns that pass through, by name. real: (n,) bool, rows
+    that people stand behind; None where none is invented.
     """
 
     boxes: Boxes
@@ -27,6 +28,13 @@ class ShownRelease:
     subjects: np.ndarray | None
     sensitive: Mapping[str, SensitiveColumn]
     plain: Mapping[str, np.ndarray] = field(default_factory=dict)
+    real: np.ndarray | None = None
+
+    @property
+    def in_classes(self) -> np.ndarray:
+        """(n,) bool, rows of people who are in some class."""
+        kept = self.labels >= 0
+        return kept if self.real is None else kept & self.real
 
     @property
     def persons(self) -> np.ndarray:
@@ -99,19 +107,36 @@ class Control:
 
 
 @dataclass(frozen=True)
+class ShownRows:
+    """All rows of another release, m of them.
+
+    labels: (m,) class, -1 where suppressed. persons: (m,) in the numbers of this release's people;
+    others have numbers beyond them. values: (m,) sensitive codes by attribute, as this release's,
+    -1 for a value that it does not show.
+    """
+
+    labels: np.ndarray
+    persons: np.ndarray
+    values: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
 class EarlierRelease:
     """Another release of the same people, aligned with this one.
 
-    labels: (n,) class there of each record of this release: -1 where suppressed, -2 where the
-    person is not in it. unchanged: (n,) bool, whether it shows the same sensitive values. order:
-    share of rows that agree in what both show, and the chance of it; None where rows can't
-    be compared. joined_by: `order` or `subject`.
+    rows: what it shows. labels: (n,) class there of each record of this release: -1 where
+    suppressed, -2 where the person is not in it. unchanged: (n,) bool, whether it shows the same
+    sensitive values. order: share of rows that agree in what both show, and the chance of it; None
+    where rows can't be compared. joined_by: `order`, `subject`, `trace` or `ledger`.
+    absence_is_known: whether an attacker knows who is not in it.
     """
 
+    rows: ShownRows
     labels: np.ndarray
     unchanged: np.ndarray
     order: tuple[float, float] | None
     joined_by: str
+    absence_is_known: bool = False
 
 
 @dataclass(frozen=True)
@@ -190,6 +215,8 @@ class AttackScene:
     people: everybody of the original; `people.classes` and the release's records are aligned where
     it is not None. trials: releases with people inside and outside, at least one. required_k: the
     policy's k. blind: quasi-identifiers that show their means alone, which no attacker reads.
+    no_people: why people's quasi-identifiers are not at hand, nor the boxes of classes; None where
+    they are.
     """
 
     seed: int
@@ -205,6 +232,7 @@ class AttackScene:
     recoding: Recoding = field(default_factory=Recoding)
     required_k: int | None = None
     blind: tuple[str, ...] = ()
+    no_people: str | None = None
 
     @property
     def is_aligned(self) -> bool:

@@ -97,6 +97,10 @@ def unserved_options(model: PolicyModel, verb: str) -> list[str]:
         for name, attribute in model.attributes.items()
         if attribute.round is not None
     ]
+    if model.accept:
+        findings.append(
+            f"accept: attacks are judged by 'publish', and by audits of a table; leave it out for '{verb}'"
+        )
     for block, options, served in zip(
         ("read", "write"), (model.read, model.write), SERVED[verb], strict=True
     ):

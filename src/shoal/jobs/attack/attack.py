@@ -6,7 +6,7 @@ bind to the whole table > publish without some people > attack those in and thos
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.jobs.attack.accept import judged
 from shoal.jobs.attack.control import ControlPlan, Republish, trials_of
-from shoal.jobs.attack.earlier import aligned
+from shoal.jobs.attack.earlier import Newer, aligned
 from shoal.jobs.attack.people import Ground, ground_of, plain_columns
 from shoal.jobs.attack.request import AttackRequest, lacking
 from shoal.jobs.attack.surroundings import external_list, surroundings_of
@@ -45,7 +45,7 @@ class AttackedRelease:
     """A release and what its owner has beside it.
 
     truth: None where rows are shuffled. republish: publishes some rows as the release was; None
-    where the method is not known.
+    for the reason `no_republish`.
     """
 
     released: Table
@@ -56,6 +56,7 @@ class AttackedRelease:
     truth: Truth | None
     republish: Republish | None = None
     recoding: Recoding = field(default_factory=Recoding)
+    no_republish: str = NOT_KNOWN
 
 
 def attacked(
@@ -68,10 +69,24 @@ def attacked(
 
     Raises InputError for an attack that is named and lacks what it needs; `all` says so instead.
     """
+
+    def scene(attacks: list[Attack]) -> AttackScene:
+        return scene_of(target, policy, request, attacks, progress)
+
+    return tried(scene, policy, request, progress)
+
+
+def tried(
+    scene_for: Callable[[list[Attack]], AttackScene],
+    policy: Policy,
+    request: AttackRequest,
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """`attacked` on the scene that these attacks are given."""
     started = time.process_time()
     attacks = request.built()
     progress("preparing the attacks")
-    scene = scene_of(target, policy, request, attacks, progress)
+    scene = scene_for(attacks)
     seconds = {"republish": time.process_time() - started}
     found: dict[str, Any] = {}
     skipped: dict[str, str] = {}
@@ -137,9 +152,9 @@ def scene_of(
         people = replace(people if rows is None else people.take(rows), classes=release.labels)
     names = {attack.name for attack in attacks}
     needs = bool(names & {*NEEDS_CONTROL}), bool(names & {*NEEDS_HALVES})
-    plan = ControlPlan(seed, request.folds, target.republish, NOT_KNOWN, *needs)
+    plan = ControlPlan(seed, request.folds, target.republish, target.no_republish, *needs)
     trials = trials_of(ground, release, people, plan, progress)
-    others = _others(target, request)
+    others = _others(target, release, request)
     external = None
     if request.external is not None:
         external = external_list(request.external, ground, release, people.persons)
@@ -160,14 +175,14 @@ def scene_of(
     )
 
 
-def _others(target: AttackedRelease, request: AttackRequest) -> list[EarlierRelease | None]:
+def _others(
+    target: AttackedRelease, release: ShownRelease, request: AttackRequest
+) -> list[EarlierRelease | None]:
     """Other releases of the same people; None for one whose people can't be aligned."""
     if target.truth is None:
         return []
-    return [
-        aligned(table, own, target.released, target.truth, target.schema)
-        for table, own in request.earlier
-    ]
+    newer = Newer(target.released, release, target.schema)
+    return [aligned(earlier, newer, target.truth) for earlier in request.earlier]
 
 
 def _shown(ground: Ground, target: AttackedRelease) -> ShownRelease:
@@ -179,10 +194,10 @@ def _shown(ground: Ground, target: AttackedRelease) -> ShownRelease:
     }
     plain = plain_columns(target.released, target.schema)
     release = target.release
-    return ground.shown(release.columns, _in_boxes(release), sensitive, plain)
+    return ground.shown(release.columns, in_boxes(release), sensitive, plain)
 
 
-def _in_boxes(release: Release) -> Classes:
+def in_boxes(release: Release) -> Classes:
     """The classes without records that show the mark everywhere: nobody is found by such a box.
 
     Where all records do, they are one class as any other.

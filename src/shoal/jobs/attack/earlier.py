@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from shoal.data.attack_scene import EarlierRelease
+from shoal.data.attack_scene import EarlierRelease, ShownRelease, ShownRows
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
@@ -12,52 +14,151 @@ from shoal.errors import InputError
 from shoal.policy.policy import Policy
 
 OTHER = -1  # a value that the newer release does not show
+SUPPRESSED, ABSENT = -1, -2
 
 
-def aligned(
-    earlier: Table, policy: Policy, released: Table, truth: Truth, schema: Schema
-) -> EarlierRelease | None:
-    """An earlier release in the order of the newer one's records; None where people can't be
-    aligned. By the subject column where the earlier release has it, else row by row.
+@dataclass(frozen=True)
+class Earlier:
+    """Another release. rows: (m,) the original's row behind each of its rows, where a trace tells;
+    -1 for a row of somebody who is not in the original.
     """
-    absent = [name for name in policy.quasi if name not in earlier.names]
+
+    table: Table
+    policy: Policy
+    rows: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Newer:
+    """The release that others are compared with, as it was read and in numbers."""
+
+    table: Table
+    release: ShownRelease
+    schema: Schema
+
+    def codes_of(self, name: str, earlier: Column) -> np.ndarray:
+        """The values of another release's column in the codes of this one's; OTHER for the rest."""
+        now = self.table.column(name)
+        of_cell = np.full(len(now.cells), OTHER, dtype=np.int64)
+        of_cell[now.codes] = self.release.sensitive[name].codes
+        code_of = dict(zip(now.cells, of_cell.tolist(), strict=True))
+        codes = np.array([code_of.get(cell, OTHER) for cell in earlier.cells], dtype=np.int64)
+        return codes[earlier.codes]
+
+    def shown_rows(self, earlier: Table, labels: np.ndarray, persons: np.ndarray) -> ShownRows:
+        """The rows of another release; persons: in the numbers of this one's."""
+        values = {
+            name: self.codes_of(name, earlier.column(name))
+            for name in self.release.sensitive
+            if name in earlier.names
+        }
+        return ShownRows(labels, persons, values)
+
+
+def aligned(earlier: Earlier, newer: Newer, truth: Truth) -> EarlierRelease | None:
+    """An earlier release in the order of the newer one's records; None where people can't be
+    aligned. By a trace, by the subject column where the earlier release has it, else row by row.
+    """
+    table, policy = earlier.table, earlier.policy
+    absent = [name for name in policy.quasi if name not in table.names]
     if absent:
         raise InputError(
             f"earlier release: has no column '{absent[0]}', a quasi-identifier of its policy; name"
             " its own policy with --earlier-policy"
         )
-    rows, how = _rows(earlier, policy, truth, schema)
-    if rows is None:
+    labels, subject = published_classes(table, policy), newer.schema.subject
+    if earlier.rows is None and subject is not None and subject.name in table.names:
+        persons = _persons_by_subject(table.column(subject.name), subject.name, newer, truth)
+        return _by_person(newer, newer.shown_rows(table, labels, persons))
+    rows = earlier.rows
+    in_order = table.records == truth.original.records and policy.model.render.order == "input"
+    if rows is None and not in_order:
         return None
-    rows = truth.aligned(rows)
-    labels = np.where(rows >= 0, _labels(earlier, policy)[rows], -2).astype(np.int64)
-    unchanged = np.ones(len(rows), dtype=bool)
-    for attribute in schema.sensitive:
-        if attribute.name in earlier.names:
-            now = released.column(attribute.name)
-            unchanged &= _codes_in(now, earlier.column(attribute.name))[rows] == now.codes
-    return EarlierRelease(labels, unchanged, _order(earlier, released, schema), how)
+    person_of = _persons_of_original(newer.release, truth)
+    persons = person_of
+    if rows is not None:
+        strangers = _strangers(person_of) + np.arange(len(rows))
+        persons = np.where(rows >= 0, person_of[rows], strangers)
+    shown = newer.shown_rows(table, labels, persons)
+    row_of = np.arange(truth.original.records)
+    if rows is not None:
+        row_of = np.full(truth.original.records + 1, ABSENT)
+        row_of[rows] = np.arange(len(rows))
+        row_of = row_of[:-1]
+    order = None if rows is not None else row_order(table, newer.table, newer.schema)
+    how = "order" if rows is None else "trace"
+    return by_row(newer.release, shown, truth.aligned(row_of), order, how)
 
 
-def _rows(
-    earlier: Table, policy: Policy, truth: Truth, schema: Schema
-) -> tuple[np.ndarray | None, str]:
-    """The earlier row of every record of the original, -1 where there is none; None where that is
-    not known.
+def by_row(
+    release: ShownRelease,
+    rows: ShownRows,
+    row_of: np.ndarray,
+    order: tuple[float, float] | None,
+    how: str,
+    absence_is_known: bool = False,
+) -> EarlierRelease:
+    """Aligned record by record; row_of: (n,) the row of each record of the newer release, negative
+    where there is none.
     """
-    subject, original = schema.subject, truth.original
-    if subject is not None and subject.name in earlier.names:
-        before, now = earlier.column(subject.name), original.column(subject.name)
-        if len(before.cells) == earlier.records:  # one record each
-            row_of_code = np.argsort(before.codes)
-            row_of = dict(zip(before.cells, row_of_code.tolist(), strict=True))
-            return np.array([row_of.get(cell, -1) for cell in now.cells])[now.codes], "subject"
-    if earlier.records == original.records and policy.model.render.order == "input":
-        return np.arange(original.records), "order"
-    return None, ""
+    labels = np.where(row_of >= 0, rows.labels[row_of], ABSENT).astype(np.int64)
+    unchanged = np.ones(len(labels), dtype=bool)
+    for name, codes in rows.values.items():
+        unchanged &= codes[row_of] == release.sensitive[name].codes
+    return EarlierRelease(rows, labels, unchanged, order, how, absence_is_known)
 
 
-def _labels(earlier: Table, policy: Policy) -> np.ndarray:
+def _by_person(newer: Newer, rows: ShownRows) -> EarlierRelease:
+    """Aligned person by person: several classes of one are a cell of their own."""
+    persons = newer.release.persons
+    people = int(max(persons.max(initial=-1), rows.persons.max(initial=-1))) + 1
+    class_of = np.full(people, ABSENT)
+    class_of[rows.persons] = SUPPRESSED
+    kept = rows.labels >= 0
+    count = int(rows.labels.max(initial=-1)) + 1
+    places = np.unique(rows.persons[kept] * max(count, 1) + rows.labels[kept])
+    person, label = places // max(count, 1), places % max(count, 1)
+    class_of[person] = label
+    several = np.bincount(person, minlength=people) > 1
+    class_of[several] = count + np.flatnonzero(several)
+    unchanged = np.ones(len(persons), dtype=bool)
+    for name, codes in rows.values.items():
+        own = newer.release.sensitive[name]
+        size = int(max(own.codes.max(initial=0), codes.max(initial=0))) + 2
+        shown = rows.persons * size + codes
+        unchanged &= np.isin(persons * size + own.codes, shown)
+    return EarlierRelease(rows, class_of[persons], unchanged, None, "subject")
+
+
+def _persons_by_subject(earlier: Column, name: str, newer: Newer, truth: Truth) -> np.ndarray:
+    """The person of every row of an earlier release that names its subjects."""
+    own = truth.original.column(name)
+    persons = newer.release.persons
+    person_of = np.full(len(own.cells), -1, dtype=np.int64)
+    person_of[truth.aligned(own.codes)] = persons
+    number = {cell: int(p) for cell, p in zip(own.cells, person_of, strict=True) if p >= 0}
+    strangers = _strangers(persons)
+    numbers = [number.get(cell, strangers + i) for i, cell in enumerate(earlier.cells)]
+    return np.array(numbers, dtype=np.int64)[earlier.codes]
+
+
+def _persons_of_original(release: ShownRelease, truth: Truth) -> np.ndarray:
+    """The person of every record of the original, in the release's numbers."""
+    if truth.encoded.subjects is not None:
+        return truth.encoded.subjects.astype(np.int64)
+    if truth.rows is None:
+        return np.arange(truth.original.records)
+    persons = release.records + np.arange(truth.original.records)
+    persons[truth.rows] = np.arange(release.records)
+    return persons
+
+
+def _strangers(persons: np.ndarray) -> int:
+    """The first number that is nobody's."""
+    return int(persons.max(initial=-1)) + 1
+
+
+def published_classes(earlier: Table, policy: Policy) -> np.ndarray:
     """The class of each row: equal quasi-identifiers are one class, -1 where all are suppressed."""
     mark = policy.model.render.suppressed
     key = np.zeros(earlier.records, dtype=np.int64)
@@ -67,32 +168,32 @@ def _labels(earlier: Table, policy: Policy) -> np.ndarray:
         key = key * len(column.cells) + column.codes
         key = np.unique(key, return_inverse=True)[1].reshape(-1)
         suppressed &= np.array([cell == mark for cell in column.cells], dtype=bool)[column.codes]
-    return np.where(suppressed, -1, key)
+    return np.where(suppressed, SUPPRESSED, key)
 
 
-def _codes_in(released: Column, earlier: Column) -> np.ndarray:
-    """The earlier values in the codes of the newer release; OTHER where that has no such value."""
-    code_of = {cell: code for code, cell in enumerate(released.cells)}
-    codes = np.array([code_of.get(cell, OTHER) for cell in earlier.cells], dtype=np.int64)
-    return codes[earlier.codes]
-
-
-def _order(earlier: Table, released: Table, schema: Schema) -> tuple[float, float] | None:
-    """How many rows agree on what both releases show unchanged, and by chance."""
-    if earlier.records != released.records or not released.records:
+def row_order(
+    earlier: Table, released: Table, schema: Schema, rows: tuple[np.ndarray, ...] = ()
+) -> tuple[float, float] | None:
+    """How many rows agree on what both releases show unchanged, and by chance; None where they
+    can't be compared. rows: of either table, to be compared; by default all.
+    """
+    if earlier.records != released.records and not rows:
         return None
     names = [
         a.name
         for a in schema.with_role(Role.SENSITIVE, Role.PLAIN)
         if a.name in earlier.names and a.name in released.names
     ]
-    if not names:
+    before, now = rows or (np.arange(released.records),) * 2
+    if not names or not len(now):
         return None
-    agree, chance = np.ones(released.records, dtype=bool), 1.0
+    agree, chance = np.ones(len(now), dtype=bool), 1.0
     for name in names:
         one, other = released.column(name), earlier.column(name)
-        codes = _codes_in(one, other)
-        agree &= codes == one.codes
-        before = np.bincount(codes[codes >= 0], minlength=len(one.cells)) / len(codes)
-        chance *= float(before @ (one.counts() / len(codes)))
+        code_of = {cell: code for code, cell in enumerate(one.cells)}
+        codes = np.array([code_of.get(cell, OTHER) for cell in other.cells], dtype=np.int64)
+        codes, own = codes[other.codes[before]], one.codes[now]
+        agree &= codes == own
+        shares = np.bincount(codes[codes >= 0], minlength=len(one.cells)) / len(codes)
+        chance *= float(shares @ (np.bincount(own, minlength=len(one.cells)) / len(own)))
     return float(agree.mean()), chance

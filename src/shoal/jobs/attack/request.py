@@ -10,6 +10,7 @@ from shoal.binding.files import read_original, read_released
 from shoal.data.attack_scene import AttackScene
 from shoal.data.table import Table
 from shoal.errors import InputError
+from shoal.jobs.attack.earlier import Earlier
 from shoal.policy import registry
 from shoal.policy.parameters import build, suggestion
 from shoal.policy.policy import Policy
@@ -30,14 +31,14 @@ class AttackRequest:
 
     attacks: names, each with parameters if need be (`inference:tolerance=0.1`), or dicts; `all`
     means every one that has what it needs. control: people who are not in the release. external: a
-    list of people. earlier: other releases of the same people, each with its policy. folds: how
+    list of people. earlier: other releases of the same people. folds: how
     many times other people are set aside for the control.
     """
 
     attacks: tuple[str | Mapping[str, Any], ...] = ()
     control: Table | None = None
     external: Table | None = None
-    earlier: tuple[tuple[Table, Policy], ...] = ()
+    earlier: tuple[Earlier, ...] = ()
     folds: int = 1
 
     def __post_init__(self) -> None:
@@ -120,6 +121,8 @@ def read_earlier(path: str, policy: Policy) -> Table:
 
 def lacking(attack: Attack, scene: AttackScene) -> str | None:
     """Why an attack can't be run here; None where it can."""
+    if scene.no_people is not None and attack.uses_people:
+        return scene.no_people
     has = {
         "alignment": scene.is_aligned,
         "earlier": bool(scene.earlier) or scene.not_aligned > 0,

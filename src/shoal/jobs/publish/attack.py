@@ -20,14 +20,17 @@ from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.jobs.attack.accept import unmeasured
-from shoal.jobs.attack.attack import AttackedRelease, attacked, with_attacks
+from shoal.jobs.attack.attack import NOT_KNOWN, AttackedRelease, attacked, with_attacks
 from shoal.jobs.attack.control import Republish
+from shoal.jobs.attack.earlier import Earlier
 from shoal.jobs.attack.request import ALL, AttackRequest, attack_names
 from shoal.jobs.audit.audit import AuditResult, audit_file, audit_table
 from shoal.jobs.publish.attack_draft import asked_of
 from shoal.jobs.publish.second_release import republisher
 from shoal.jobs.publish.whole import replay_of
 from shoal.policy.policy import Policy
+
+OTHER_METHOD = "the policy's method does not publish one table, so nothing is published again"
 
 
 def attack(
@@ -65,11 +68,11 @@ def attack(
     return attack_audited(result, table, source, policy, request, progress)
 
 
-def _with_policy(each: Any, policy: Policy) -> tuple[Table, Policy]:
+def _with_policy(each: Any, policy: Policy) -> Earlier:
     if isinstance(each, tuple):
         table, own = each
-        return table_of(table), policy if own is None else Policy.of(own)
-    return table_of(each), policy
+        return Earlier(table_of(table), policy if own is None else Policy.of(own))
+    return Earlier(table_of(each), policy)
 
 
 @dataclass(frozen=True)
@@ -150,8 +153,10 @@ def _target(
     if republish is not None and truth is not None:
         replay, why = replay_of(original, result.schema, encoded, truth.rows, policy)
         made = Recoding(policy.method_name, replay=replay, no_replay=why)
+    why = NOT_KNOWN if policy.model.method is None else OTHER_METHOD
+    release, schema = result.release, result.schema
     return AttackedRelease(
-        released, result.release, result.schema, original, encoded, truth, republish, made
+        released, release, schema, original, encoded, truth, republish, made, why
     )
 
 

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.binding.release import bind_release
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
-from shoal.data.schema import Missing, Role, Schema
-from shoal.data.table import Table
-from shoal.errors import InputError, LedgerError, PromiseError
-from shoal.jobs.audit.audit import measure
+from shoal.data.schema import Missing, Role
+from shoal.errors import PromiseError
+from shoal.jobs.attack.request import AttackRequest
 from shoal.jobs.republish import terms
+from shoal.jobs.republish.attack import attack_ledger
 from shoal.jobs.republish.identities import Identities, count_known
+from shoal.jobs.republish.reading import ReleaseReading, read_as_published, rows_of_release
 from shoal.jobs.republish.value_counts import Values, joined, values_of
 from shoal.policy.policy import Policy
 from shoal.privacy.history.comparison import compare
@@ -41,7 +41,7 @@ from shoal.privacy.history.release_view import (
 )
 from shoal.privacy.history.signatures import too_frequent, values_shown
 from shoal.privacy.promises import BoundPromises
-from shoal.state.ledger import DATA, Ledger
+from shoal.state.ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,21 @@ class ReleaseAudit:
 class LedgerAudit:
     """What was found on a whole ledger.
 
-    damage: what the chain of hashes shows; where there is any, nothing is measured.
+    damage: what the chain of hashes shows; where there is any, nothing is measured. attacks: what
+    they found on the newest release; empty where none was asked for.
     """
 
     releases: Sequence[ReleaseAudit]
     damage: Sequence[str] = ()
     knows_people: bool = True
+    attacks: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def attacked(self) -> Certificate | None:
+        """The certificate of the newest release with what attacks found; None without any."""
+        if not self.attacks:
+            return None
+        return self.releases[-1].certificate.extended(attacks=self.attacks)
 
     @property
     def holds(self) -> bool:
@@ -102,16 +111,24 @@ class LedgerAudit:
             "people": self.releases[0].certificate["people"] if self.releases else None,
             "counted": "subjects" if self.knows_people else "rows",
             "releases": [release.report() for release in self.releases],
+            **({"attacks": dict(self.attacks)} if self.attacks else {}),
         }
 
 
 def audit_ledger(
-    path: str | Path, *, k: int | None = None, progress: Progress = no_progress
+    path: str | Path,
+    *,
+    k: int | None = None,
+    attack: Sequence[str | Mapping[str, Any]] = (),
+    progress: Progress = no_progress,
 ) -> LedgerAudit:
     """Every check on every release of a ledger, from the published files.
 
-    Raises InputError where there is no ledger.
+    attack: names, as in `shoal.attack`; tried on the newest release, beside all earlier ones.
+    Raises InputError where there is no ledger, and for an attack that can't be tried on one.
     """
+    request = AttackRequest(tuple(attack))
+    request.built()  # what is asked is judged before anything is read
     ledger = Ledger.at(path)
     progress("verifying the chain")
     damage = ledger.verify()
@@ -125,7 +142,8 @@ def audit_ledger(
     for number in ledger.releases():
         progress(f"release {number}: auditing")
         audits.append(history.audit(number))
-    return LedgerAudit(audits, knows_people=history.knows_people)
+    found = attack_ledger(ledger, policy, request, progress) if attack and audits else {}
+    return LedgerAudit(audits, (), history.knows_people, found)
 
 
 def write_audit(audit: LedgerAudit, output: str) -> None:
@@ -157,7 +175,7 @@ class LedgerHistory:
     def audit(self, number: int) -> ReleaseAudit:
         """The next release by itself and against those before it."""
         stated = self.ledger.certificate(number)
-        frame, identities = self._read(number)
+        frame, identities = rows_of_release(self.ledger, number, self.policy)
         covers = stated.get("covers", "increment")
         earlier = self.values if covers == "increment" else {}
         reading = read_as_published(frame, identities, replace(self.policy, earlier=earlier))
@@ -191,20 +209,6 @@ class LedgerHistory:
         reading = read_as_published(frame, identities, self.policy)
         return self._take(number, method.covers, method.guards, getattr(method, "m", 1), reading)
 
-    def _read(self, number: int) -> tuple[pl.DataFrame, Identities | None]:
-        frame = files.read_as(
-            self.ledger.folder(number) / DATA, ".csv", self.policy.audited_columns
-        ).frame
-        if not self.knows_people:
-            return frame, None
-        identities = Identities.read(self.ledger.step_of(number))
-        if len(identities.records) != frame.height:
-            raise LedgerError(
-                f"release {number:04d}: the private part remembers another number of rows;"
-                " restore it"
-            )
-        return frame, identities
-
     def _published_twice(
         self, number: int, covers: str, identities: Identities | None
     ) -> list[HistoryFinding]:
@@ -233,41 +237,6 @@ class LedgerHistory:
         real = _only(reading.release.classes, reading.is_real)
         holds = BoundPromises(self.policy.build_promises(), real).holds
         return [*findings, *compare(self.past, release, holds, k, guards, least)]
-
-
-@dataclass(frozen=True)
-class ReleaseReading:
-    """A published release as an audit reads it; the private part tells who is who."""
-
-    frame: pl.DataFrame
-    identities: Identities | None
-    certificate: Certificate
-    release: Release
-    schema: Schema
-
-    @property
-    def is_real(self) -> np.ndarray:
-        """(n,) bool; all rows but invented ones, which only the owner can tell."""
-        return (
-            np.ones(self.frame.height, dtype=bool)
-            if self.identities is None
-            else self.identities.is_real
-        )
-
-
-def read_as_published(
-    frame: pl.DataFrame, identities: Identities | None, policy: Policy
-) -> ReleaseReading:
-    """A published release, measured; people are counted where the private part knows them."""
-    subject = policy.subject
-    if subject is not None and identities is not None and identities.subjects is not None:
-        frame = frame.with_columns(pl.Series(subject, identities.subjects))
-    table = Table(frame)
-    schema, findings = bind_release(table, policy)
-    if schema is None:
-        raise InputError.from_findings(findings)
-    certificate, release = measure(table, schema, policy, None)
-    return ReleaseReading(frame, identities, certificate, release, schema)
 
 
 def _release_view(number: int, reading: ReleaseReading, following: int) -> ReleaseView:

@@ -7,7 +7,7 @@ trace.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -46,10 +46,30 @@ def audit_stream(
     a record of the source could have. Raises InputError where the three files can't belong
     together.
     """
-    started = time.process_time()
     progress("reading the source and the trace")
     released, original = files.read(released_path), read_source(original_path, record_lines)
     trace = read_trace(trace_path)
+    result = audit_traced(Table(released.frame), policy, original, trace, progress)
+    certificate = result.certificate.extended(
+        input={"sha256": original.sha256},
+        output=describe_file(released_path, released_path, released.sha256, result.schema.render),
+    )
+    if output_path is not None:
+        with files.atomic_write(output_path) as draft:
+            draft.write_text(certificate.to_json())
+        remove_stale_signature(output_path)
+    return replace(result, certificate=certificate)
+
+
+def audit_traced(
+    released: Table,
+    policy: Policy,
+    original: StreamSource,
+    trace: pl.DataFrame,
+    progress: Progress,
+) -> AuditResult:
+    """`audit_stream` of what was read."""
+    started = time.process_time()
     frame = _accepted(original, trace)
     schema, findings = bind_original(Table(frame), policy)
     if schema is None:
@@ -59,7 +79,7 @@ def audit_stream(
         raise InputError.from_findings([f"original: {finding}" for finding in wrong])
     shown = trace.filter(pl.col("row").is_not_null()).sort("row")
     faults = {
-        "rows": wrong_rows(shown, released.frame.height),
+        "rows": wrong_rows(shown, released.records),
         "records": wrong_records(trace, frame.height),
     }
     if faults["rows"]:
@@ -69,22 +89,14 @@ def audit_stream(
         )
     place = np.searchsorted(np.sort(trace["seq"].to_numpy()), shown["seq"].to_numpy())
     truth = Truth(Table(frame), encoded, place)
-    table = Table(released.frame)
-    certificate, release = measure(table, schema, policy, truth, progress)
-    certificate = described(certificate, table, release, schema, policy, truth)
+    certificate, release = measure(released, schema, policy, truth, progress)
+    certificate = described(certificate, released, release, schema, policy, truth)
     progress("checking the trace")
     traced = TracedRelease(shown, trace, release.columns, Table(frame), schema, truth, policy)
     faults |= certificate["faults"] | broken_rules(traced)
     certificate = certificate.extended(
-        faults=faults,
-        input={"sha256": original.sha256},
-        output=describe_file(released_path, released_path, released.sha256, schema.render),
-        seconds={"total": time.process_time() - started, "method": None},
+        faults=faults, seconds={"total": time.process_time() - started, "method": None}
     )
-    if output_path is not None:
-        with files.atomic_write(output_path) as draft:
-            draft.write_text(certificate.to_json())
-        remove_stale_signature(output_path)
     return AuditResult(certificate, release, schema, truth)
 
 

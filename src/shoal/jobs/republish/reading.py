@@ -1,0 +1,71 @@
+"""A published release of a ledger as an audit reads it, and who stands behind its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from shoal.binding.release import bind_release
+from shoal.connectors import files
+from shoal.data.certificate import Certificate
+from shoal.data.release import Release
+from shoal.data.schema import Schema
+from shoal.data.table import Table
+from shoal.errors import InputError, LedgerError
+from shoal.jobs.audit.audit import measure
+from shoal.jobs.republish.identities import Identities
+from shoal.policy.policy import Policy
+from shoal.state.ledger import DATA, Ledger
+
+
+def rows_of_release(
+    ledger: Ledger, number: int, policy: Policy
+) -> tuple[pl.DataFrame, Identities | None]:
+    """The rows of a release, and whose they are; None without a private part."""
+    path = ledger.folder(number) / DATA
+    frame = files.read_as(path, ".csv", policy.audited_columns).frame
+    if not ledger.steps():
+        return frame, None
+    identities = Identities.read(ledger.step_of(number))
+    if len(identities.records) != frame.height:
+        raise LedgerError(
+            f"release {number:04d}: the private part remembers another number of rows; restore it"
+        )
+    return frame, identities
+
+
+@dataclass(frozen=True)
+class ReleaseReading:
+    """A published release as an audit reads it; the private part tells who is who."""
+
+    frame: pl.DataFrame
+    identities: Identities | None
+    certificate: Certificate
+    release: Release
+    schema: Schema
+
+    @property
+    def is_real(self) -> np.ndarray:
+        """(n,) bool; all rows but invented ones, which only the owner can tell."""
+        return (
+            np.ones(self.frame.height, dtype=bool)
+            if self.identities is None
+            else self.identities.is_real
+        )
+
+
+def read_as_published(
+    frame: pl.DataFrame, identities: Identities | None, policy: Policy
+) -> ReleaseReading:
+    """A published release, measured; people are counted where the private part knows them."""
+    subject = policy.subject
+    if subject is not None and identities is not None and identities.subjects is not None:
+        frame = frame.with_columns(pl.Series(subject, identities.subjects))
+    table = Table(frame)
+    schema, findings = bind_release(table, policy)
+    if schema is None:
+        raise InputError.from_findings(findings)
+    certificate, release = measure(table, schema, policy, None)
+    return ReleaseReading(frame, identities, certificate, release, schema)

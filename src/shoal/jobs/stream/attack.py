@@ -1,0 +1,86 @@
+"""Attack a stream's release: its private trace tells whose row is whose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.connectors import files
+from shoal.connectors.frames import table_of
+from shoal.connectors.outputs import remove_stale_signature
+from shoal.data.certificate import Certificate
+from shoal.data.progress import Progress, no_progress
+from shoal.data.table import Table
+from shoal.jobs.attack.request import ALL, AttackRequest, attack_names
+from shoal.jobs.audit.audit import AuditResult
+from shoal.jobs.publish.attack import attack_audited
+from shoal.jobs.publish.attack_draft import asked_of
+from shoal.jobs.stream.trace_audit import StreamSource, audit_stream, audit_traced, read_trace
+from shoal.policy.policy import Policy
+
+
+def attack_stream(
+    released: Any,
+    policy: Policy | str | Path | dict[str, Any],
+    original: Any,
+    trace: str | Path,
+    attacks: str | Sequence[str | Mapping[str, Any]] = ALL,
+    *,
+    progress: Progress = no_progress,
+) -> Certificate:
+    """`attack` of all that a stream published, with the file that its `--trace` wrote.
+
+    original: the records in the order in which they were read, those set aside among them. A stream
+    is not run again, so there are no people who are not in it to compare with. Raises InputError
+    where the three don't belong together.
+    """
+    policy = Policy.of(policy)
+    asked = attack_names([attacks]) if isinstance(attacks, str) else tuple(attacks)
+    request = asked_of(policy, AttackRequest(asked))
+    table, source = table_of(released), table_of(original).frame
+    read = StreamSource(source, np.arange(source.height), None)
+    result = audit_traced(table, policy, read, read_trace(str(trace)), progress)
+    return _attacked(result, table, policy, request, progress)
+
+
+@dataclass(frozen=True)
+class StreamFiles:
+    """What an audit of a stream reads and writes. output: of the certificate, if it is written.
+    record_lines: lines that a record of the source could have.
+    """
+
+    released: str
+    original: str
+    trace: str
+    output: str | None = None
+    record_lines: int | None = None
+
+
+def attack_stream_file(
+    paths: StreamFiles, policy: Policy, request: AttackRequest, progress: Progress = no_progress
+) -> AuditResult:
+    """The audit of a stream by its files, with the attacks that are asked for."""
+    request = asked_of(policy, request)
+    named = (paths.released, policy, paths.original, paths.trace)
+    lines = paths.record_lines
+    if not request.attacks:
+        return audit_stream(*named, paths.output, lines, progress=progress)
+    result = audit_stream(*named, None, lines, progress=progress)
+    table = Table(files.read(paths.released).frame)
+    certificate = _attacked(result, table, policy, request, progress)
+    if paths.output is not None:
+        with files.atomic_write(paths.output) as draft:
+            draft.write_text(certificate.to_json())
+        remove_stale_signature(paths.output)
+    return replace(result, certificate=certificate)
+
+
+def _attacked(
+    result: AuditResult, table: Table, policy: Policy, request: AttackRequest, progress: Progress
+) -> Certificate:
+    assert result.truth is not None
+    return attack_audited(result, table, result.truth.original, policy, request, progress)
