@@ -137,16 +137,149 @@ def isolated(cells, j, place, points):
     return len(fits) == 1
 
 
-def unlinked(first, second, values):
-    """Certain, and right, for who knows a person's class in either of two releases."""
+def unlinked(newest, others, values):
+    """Certain, and right, for who knows a person's classes in each release.
+
+    newest, others: releases as (person, class, value) of every row, class None where suppressed;
+    values: by person, the true values of their rows.
+    """
+    everything = {value for release in (newest, *others) for _, _, value in release}
     sure = right = 0.0
-    for one, other, truth in zip(first, second, values, strict=True):
+    for person, own in values.items():
         weights = {}
-        for value in set(values):
-            here = sum(a == one and v == value for a, v in zip(first, values, strict=True))
-            there = sum(b == other and v == value for b, v in zip(second, values, strict=True))
-            weights[value] = here * there
+        for value in everything:
+            weights[value] = 1
+            for release in (newest, *others):
+                classes = {label for who, label, _ in release if who == person} - {None}
+                weights[value] *= sum(
+                    len({who for who, at, v in release if at == label and v == value})
+                    for label in classes
+                )
         sure += sum(weight > 0 for weight in weights.values()) == 1
         best = [value for value in weights if weights[value] == max(weights.values())]
-        right += (truth in best) / len(best)
+        right += sum(value in best for value in own) / len(best) / len(own)
     return sure / len(values), right / len(values)
+
+
+def linked(rows, k):
+    """Alone, among fewer than k, certain and right, of people with rows (person, cell, value)."""
+    everybody = {person for person, _, _ in rows}
+    cell = {at: [(p, v) for p, other, v in rows if other == at] for _, at, _ in rows}
+    alone = {p for p, at, _ in rows if people(cell[at]) == 1}
+    few = {p for p, at, _ in rows if people(cell[at]) < k}
+    certain = {p for p, at, _ in rows if len({v for _, v in cell[at]}) == 1}
+    right = sum(guessed(cell[at], value) / len([1 for q, _, _ in rows if q == p])
+                for p, at, value in rows)  # fmt: skip
+    return tuple(x / len(everybody) for x in (len(alone), len(few), len(certain), right))
+
+
+def guessed(members, value):
+    """The chance that guessing a most frequent value is right about a record with this one."""
+    counts = {v: having(members, v) for _, v in members}
+    best = [v for v in counts if counts[v] == max(counts.values())]
+    return (value in best) / len(best)
+
+
+def records_of(release, person):
+    return [(label, v) for label, (_, members) in enumerate(release) for p, v in members
+            if p == person]  # fmt: skip
+
+
+def everybody_in(release):
+    return {person for _, members in release for person, _ in members}
+
+
+def guesses(release):
+    """Baseline, class, certain, certain_right; of several records a random one is met."""
+    persons = everybody_in(release)
+    baseline = max(
+        sum(sum(v == value for _, v in own) / len(own)
+            for own in (records_of(release, p) for p in persons))
+        for value in values_of(release)
+    )  # fmt: skip
+    by_class, certain, hits, weight = 0.0, 0, 0.0, 0.0
+    for person in persons:
+        own = records_of(release, person)
+        right = [guessed(release[label][1], value) for label, value in own]
+        by_class += sum(right) / len(own)
+        sure = [is_sure(release[label][1]) for label, _ in own]
+        certain += any(sure)
+        hits += sum(r for r, is_so in zip(right, sure, strict=True) if is_so) / len(own)
+        weight += sum(sure) / len(own)
+    n = len(persons)
+    return baseline / n, by_class / n, certain / n, hits / weight if weight else None
+
+
+def is_sure(members):
+    return max(having(members, v) for _, v in members) >= 0.9 * people(members) - 1e-9
+
+
+def in_such(release, is_so):
+    """The share of people who have a record for which it is so: is_so(members, value)."""
+    persons = {
+        person for _, members in release for person, value in members if is_so(members, value)
+    }
+    return len(persons) / len(everybody_in(release))
+
+
+def lifted(release, times):
+    n = sum(people(members) for _, members in release)
+
+    def is_lifted(members, value):
+        whole = sum(having(other, value) for _, other in release)
+        return having(members, value) * n >= times * people(members) * whole
+
+    return in_such(release, is_lifted)
+
+
+def alone_with(release):
+    """The share of people who are alone in some class with a value of theirs."""
+    return in_such(release, lambda members, value: having(members, value) == 1)
+
+
+def fitting(release, crowd):
+    """How many people of a population fit each class."""
+    return [sum(covers(cells, point) for point in crowd) for cells, _ in release]
+
+
+def expected_inverse(people, fraction):
+    """E(1 / F): a sample of m people from F, F = m + a negative binomial number; term by term."""
+    chance, total = fraction**people, 0.0
+    for others in range(20_000):
+        total += chance / (people + others)
+        chance *= (people + others) * (1 - fraction) / (others + 1)
+    return total
+
+
+def tight_ends(release, points, j):
+    """Statements that tight cells of a linear axis imply, those that are false, and cells.
+
+    points: by class, the points of its records.
+    """
+    implied = false = cells = 0
+    for label, (cell, members) in enumerate(release):
+        lo, hi = cell[j]
+        if lo == hi:
+            continue
+        cells += people(members)
+        implied += 2
+        false += sum(all(point[j] != end for point in points[label]) for end in (lo, hi))
+    return implied, false, cells
+
+
+def most_in_small_parts(people, parts, k):
+    """At most so many of a class's people stand in parts of fewer than k, by trying every way."""
+    best = 0
+    for ways in splits(people, parts):
+        best = max(best, sum(size for size in ways if size < k))
+    return best
+
+
+def splits(people, parts):
+    """Every way to put people into parts, some of them empty."""
+    if parts == 1:
+        yield (people,)
+        return
+    for first in range(people + 1):
+        for rest in splits(people - first, parts - 1):
+            yield (first, *rest)

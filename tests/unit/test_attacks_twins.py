@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,17 +12,25 @@ from hypothesis import strategies as st
 import naive_attacks as naive
 from shoal.attacks.counts import class_values
 from shoal.attacks.ends import Ends, isolated, owned_ends
+from shoal.attacks.fits import people_fitting
 from shoal.attacks.homogeneity import Homogeneity
+from shoal.attacks.inference import Inference
 from shoal.attacks.intersection import Intersection
 from shoal.attacks.linkability import picks
 from shoal.attacks.membership import membership_scores
+from shoal.attacks.minimality import tightness
+from shoal.attacks.optimality import most_in_small_parts
+from shoal.attacks.population import Population, expected_inverse
 from shoal.attacks.scores import ATTACKERS, Attackers
-from shoal.attacks.skewness import Skewness
+from shoal.attacks.singling_out import alone
+from shoal.attacks.skewness import LIFTED, Skewness
 from shoal.data.attack_scene import (
     AttackScene,
     EarlierRelease,
     People,
     ShownRelease,
+    ShownRows,
+    Surroundings,
     Trial,
 )
 from shoal.data.boxes import Axis, Boxes
@@ -155,17 +165,124 @@ def test_an_end_isolates_whom_its_twin_isolates(case, j, place):
     assert found.tolist() == expected
 
 
-@settings(max_examples=60, deadline=None)
-@given(scenes(shared=False), st.data())
-def test_two_releases_give_away_what_the_twin_finds(case, data):
-    scene, _ = case
+def rows_of(scene, labels=None):
+    """(person, class, value) of every row, as the twins take them."""
+    labels = scene.release.labels if labels is None else labels
+    persons, values = scene.release.persons.tolist(), scene.people.values["s"].tolist()
+    classes = [None if label < 0 else label for label in labels.tolist()]
+    return list(zip(persons, classes, values, strict=True))
+
+
+def with_earlier(scene, labels, how="order"):
+    """The scene beside another release of the same rows."""
+    rows = ShownRows(labels, scene.release.persons, {"s": scene.people.values["s"]})
+    unchanged = np.ones(len(labels), dtype=bool)
+    earlier = EarlierRelease(rows, labels, unchanged, None, how)
+    return replace(scene, earlier=(*scene.earlier, earlier))
+
+
+def drawn_labels(data, scene):
     n = scene.release.records
-    second = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
-    earlier = EarlierRelease(second, np.ones(n, dtype=bool), None, "order")
-    together = AttackScene(
-        1, scene.release, scene.people, scene.trials, earlier=(earlier,), required_k=2
-    )
-    found = Intersection().run(together)["unlinked"]["attributes"]["s"]
-    labels, values = scene.release.labels.tolist(), scene.people.values["s"].tolist()
-    expected = naive.unlinked(labels, second.tolist(), values)
+    return np.array(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(scenes(), st.data())
+def test_releases_give_away_what_the_twin_finds_where_rows_do_not_link(case, data):
+    scene, _ = case
+    others = [drawn_labels(data, scene) for _ in range(data.draw(st.integers(1, 2)))]
+    for labels in others:
+        scene = with_earlier(scene, labels)
+    found = Intersection().run(scene)["unlinked"]["attributes"]["s"]
+    own = {}
+    for person, _, value in rows_of(scene):
+        own.setdefault(person, []).append(value)
+    expected = naive.unlinked(rows_of(scene), [rows_of(scene, part) for part in others], own)
     assert (found["certain"]["share"], found["right"]["share"]) == pytest.approx(expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(scenes(), st.data())
+def test_releases_give_away_what_the_twin_finds_where_rows_link(case, data):
+    scene, _ = case
+    other = drawn_labels(data, scene)
+    found = Intersection().run(with_earlier(scene, other))["linked"]
+    values = found["attributes"]["s"]
+    pairs = zip(rows_of(scene), other.tolist(), strict=True)
+    joint = [(person, (label, before), value) for (person, label, value), before in pairs]
+    shares = [found["alone"], found["below_k"], values["certain"], values["right"]]
+    assert [share["share"] for share in shares] == pytest.approx(naive.linked(joint, 2))
+
+
+@settings(max_examples=60, deadline=None)
+@given(scenes())
+def test_counted_guesses_are_those_of_the_twin(case):
+    scene, plain = case
+    found = Inference().run(scene)["s"]
+    names = ("baseline", "class", "certain", "certain_right")
+    expected = naive.guesses(plain)
+    for name, share in zip(names, expected, strict=True):
+        assert found[name]["share"] == (share if share is None else pytest.approx(share)), name
+
+
+@settings(max_examples=60, deadline=None)
+@given(scenes())
+def test_shares_of_people_count_people(case):
+    scene, plain = case
+    everybody = len(naive.everybody_in(plain))
+    rare, one = Skewness().run(scene)["s"]["lifted"], Homogeneity().run(scene)["s"]["people"]
+    by_value = alone(scene.release)["s"]
+    assert rare["of"] == one["of"] == by_value["of"] == everybody
+    assert rare["share"] == pytest.approx(naive.lifted(plain, LIFTED))
+    assert by_value["share"] == pytest.approx(naive.alone_with(plain))
+    homogeneous = naive.in_such(plain, lambda members, _: len({v for _, v in members}) == 1)
+    assert one["share"] == pytest.approx(homogeneous)
+
+
+@settings(max_examples=60, deadline=None)
+@given(scenes(), st.lists(st.tuples(*(st.integers(0, a - 1) for a in AXES)), max_size=30))
+def test_a_population_fits_as_its_twin(case, crowd):
+    scene, plain = case
+    points = np.array(crowd, dtype=np.int32).reshape(-1, len(AXES))
+    around = Surroundings("table", (0, 1), points, np.ones(len(crowd)))
+    expected = naive.fitting(plain, crowd)
+    assert people_fitting(scene.release.boxes, around).tolist() == expected
+    found = Population().run(replace(scene, surroundings=around))
+    sizes = [naive.people(members) for _, members in plain]
+    if any(fits < size for fits, size in zip(expected, sizes, strict=True)):
+        assert found["marketer"] is None
+        return
+    shares = [size / fits for fits, size in zip(expected, sizes, strict=True)]
+    assert found["journalist_max"]["share"] == pytest.approx(1 / min(expected))
+    assert found["marketer"]["share"] == pytest.approx(sum(shares) / sum(sizes))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 30), st.sampled_from([0.2, 0.5, 0.9, 1.0]))
+def test_the_expected_inverse_is_the_sum_of_its_terms(people, fraction):
+    found = expected_inverse(np.array([people]), fraction)[0]
+    assert found == pytest.approx(naive.expected_inverse(people, fraction), rel=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(scenes())
+def test_tight_cells_imply_what_the_twin_finds(case):
+    scene, plain = case
+    points = [
+        scene.people.points[scene.people.classes == label].tolist() for label in range(len(plain))
+    ]
+    implied, false, cells = np.sum([naive.tight_ends(plain, points, j) for j in range(2)], axis=0)
+    found = tightness(scene)
+    assert found["false"] == false
+    if false:
+        assert found["implied"] is None
+    else:
+        assert found["implied"]["share"] == (pytest.approx(implied / cells) if cells else None)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 4), st.integers(0, 6), st.integers(1, 3))
+def test_so_many_can_at_most_stand_in_small_parts(k, more, parts):
+    people = k + more
+    found = most_in_small_parts(np.array([people]), np.array([parts]), k)[0]
+    assert found == naive.most_in_small_parts(people, parts, k)

@@ -99,7 +99,8 @@ def unserved_options(model: PolicyModel, verb: str) -> list[str]:
     ]
     if model.accept:
         findings.append(
-            f"accept: attacks are judged by 'publish', and by audits of a table; leave it out for '{verb}'"
+            f"accept: attacks are judged by 'publish', and by audits of a table; leave it out"
+            f" for '{verb}'"
         )
     for block, options, served in zip(
         ("read", "write"), (model.read, model.write), SERVED[verb], strict=True

@@ -266,11 +266,13 @@ def _together(found: Found, certificate: Certificate) -> Iterator[Row]:
     if linked is None:
         yield Row(QUESTIONS[4], "intersection", "", why=attack["why"])
         return
+    earlier = attack["releases"] - 1
+    others = "the earlier release" if earlier == 1 else f"{earlier} earlier releases"
     if linked["below_k"] is not None:
         yield Row(
             QUESTIONS[4],
             f"among fewer than {k}",
-            "Together with the earlier release, rows known to be one person's,"
+            f"Together with {others}, rows known to be one person's,"
             f" {_text(linked['below_k'])} of people stand among fewer than {k}.",
             linked["below_k"],
         )
@@ -278,7 +280,7 @@ def _together(found: Found, certificate: Certificate) -> Iterator[Row]:
         yield Row(
             QUESTIONS[4],
             f"certain {name}",
-            f"Both releases together leave one {name} for {_text(one['certain'])} of people.",
+            f"Together with {others}, one {name} is left for {_text(one['certain'])} of people.",
             one["certain"],
             measure="certain_after",
             attribute=name,
@@ -333,8 +335,11 @@ def interval_text(number: Number) -> str:
     return f"{percent_text(share)} ({percent_text(ends[0])} to {percent_text(ends[1])})"
 
 
-def page_content(certificate: Certificate) -> list[dict[str, Any]]:
-    """The rows by question, as the template takes them; empty where nothing was tried."""
+def page_content(certificate: Certificate, always: bool = False) -> list[dict[str, Any]]:
+    """The rows by question, as the template takes them.
+
+    Where nothing was tried it is empty, or, `always`, says so to each question.
+    """
     rows = rows_of(certificate)
     return [
         {
@@ -342,7 +347,7 @@ def page_content(certificate: Certificate) -> list[dict[str, Any]]:
             "rows": [_cells(certificate, row) for row in rows if row.question == question]
             or [_cells(certificate, Row(question, NOT_MEASURED, "", why="not asked for"))],
         }
-        for question in (QUESTIONS if rows else ())
+        for question in (QUESTIONS if rows or always else ())
     ]
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from shoal.connectors import files
+from shoal.data.certificate import Certificate
 from shoal.jobs.dossier.dossier import OPEN, Dossier, build_dossier
 from shoal.reports import pages
+from shoal.reports.attack_section import attack_section
 
 JSON = ".json"
 
@@ -100,6 +102,7 @@ def _content(found: Dossier) -> dict[str, Any]:
         "sign_off": content["context"]["sign_off"],
         "profiles": list(_profiles(found)),
         "open": open_fields(found),
+        **attack_section(Certificate(content["certificate"]), always=True),
     }
 
 

@@ -17,6 +17,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from shoal.data.people import UNITS, UNKNOWN, unit
 from shoal.jobs.republish.history import LedgerAudit, ReleaseAudit
 from shoal.reports import charts, pages
+from shoal.reports.attack_section import attack_section
 from shoal.reports.text import history_sentences
 from shoal.version import VERSION
 
@@ -56,6 +57,7 @@ def _content(found: LedgerAudit) -> dict[str, Any]:
             sentence for release in found.releases for sentence in history_sentences(release)
         ],
         "charts": list(_charts(found.releases)) if len(found.releases) > 1 else [],
+        **({} if found.attacked is None else attack_section(found.attacked)),
     }
 
 

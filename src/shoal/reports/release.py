@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
 from shoal.data.certificate import Certificate
 from shoal.data.release import PublishedColumn
@@ -23,7 +22,7 @@ from shoal.jobs.publish.publish import Outcome
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports import charts
-from shoal.reports.attacks import OPENING, bars, page_content
+from shoal.reports.attack_section import attack_section
 from shoal.reports.distributions import Distribution, distributions, least_shown
 from shoal.reports.in_short import in_short
 from shoal.reports.limits import limits
@@ -95,10 +94,7 @@ def _content(measured: Measured) -> dict[str, Any]:
             else None
         ),
         "attackers": _attackers(certificate),
-        "attacks": page_content(certificate),
-        "attacks_opening": OPENING,
-        "attack_bars": _attack_chart(certificate),
-        "control": certificate.get("attacks", {}).get("control"),
+        **attack_section(certificate),
         "losses": charts.losses_chart("losses", _losses(measured)),
         "attributes": [
             _attribute(measured, a, c)
@@ -125,11 +121,6 @@ def _content(measured: Measured) -> dict[str, Any]:
         "method": _method(certificate),
         "certificate_text": certificate.to_json(),
     }
-
-
-def _attack_chart(certificate: Certificate) -> Markup | None:
-    found = bars(certificate)
-    return charts.attacks_chart("attacks", found) if found else None
 
 
 # Promises and risk
