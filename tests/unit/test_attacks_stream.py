@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import naive_attacks as naive
 import shoal as package
 from shoal.errors import InputError
 from shoal.samples import purchases
@@ -87,3 +88,42 @@ def test_a_trace_of_another_stream_is_refused(shop):
     table = pl.read_csv("p.csv", infer_schema=False)
     with pytest.raises(InputError, match="trace"):
         package.attack_stream(table[:10], "policy.yaml", table, "t.jsonl")
+
+
+def test_two_streams_of_the_same_records_are_joined_by_their_traces(shop, shoal):
+    text = Path("policy.yaml").read_text()
+    Path("short.yaml").write_text(text.replace("delta: 200", "delta: 100"))
+    again = ("stream", "p.csv", "-p", "short.yaml", "-o", "two.csv")
+    assert shoal(*again, "--trace", "two.jsonl").status == 0
+    earlier = ("--earlier", "two.csv", "--earlier-trace", "two.jsonl")
+    found = shoal(*AUDIT, "--attack", "intersection", *earlier, "-o", "c.json")
+    assert found.status == 0, found.err
+    who = pl.read_csv("p.csv")["customer"].to_list()
+    rows = [by_record("out.csv", "t.jsonl"), by_record("two.csv", "two.jsonl")]
+    own = defaultdict(list)
+    for seq, (_, value) in rows[0].items():
+        own[who[seq]].append(value)
+    files = [[(who[seq], *shown) for seq, shown in part.items()] for part in rows]
+    joint = [(who[seq], (label, rows[1][seq][0]), value) for seq, (label, value) in rows[0].items()]
+    together = section()["intersection"]
+    assert together["aligned_by"] == "trace"
+    one, other = (together[key]["attributes"]["category"] for key in ("linked", "unlinked"))
+    shares = [one["certain"]["share"], one["right"]["share"]]
+    assert shares == pytest.approx(naive.linked(joint, 10)[2:], abs=6e-5)
+    shares = [other["certain"]["share"], other["right"]["share"]]
+    assert shares == pytest.approx(naive.unlinked(files[0], files[1:], own), abs=6e-5)
+
+
+def by_record(released, trace):
+    """What a stream shows of each record of its source: its class and its value."""
+    shown = pl.read_csv(released, infer_schema=False)
+    cells = shown.select("age", "income", "city", "channel").rows()
+    order = pl.read_ndjson(trace).sort("row")["seq"]
+    return dict(zip(order, zip(cells, shown["category"], strict=True), strict=True))
+
+
+def test_a_trace_for_each_earlier_release_or_none(shop, shoal):
+    given = ("--earlier", "out.csv", "--earlier-trace", "t.jsonl", "--earlier-trace", "t.jsonl")
+    found = shoal(*AUDIT, "--attack", "intersection", *given)
+    assert found.status == 2
+    assert "2 traces for 1 earlier releases" in found.err

@@ -12,6 +12,8 @@ from shoal.cli.grouped import grouped
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from shoal.jobs.attack.earlier import Earlier
     from shoal.jobs.attack.request import AttackRequest
     from shoal.policy.policy import Policy
@@ -53,6 +55,14 @@ class Attacks:
             "--earlier-policy", metavar="FILE", help="The policy of each --earlier, if another."
         ),
     ] = None
+    earlier_trace: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--earlier-trace",
+            metavar="FILE",
+            help="The trace of each --earlier, where these are streams of the same records.",
+        ),
+    ] = None
     folds: Annotated[
         int | None,
         typer.Option(
@@ -64,7 +74,8 @@ class Attacks:
     def files(self) -> list[str]:
         """All files that are read."""
         single = [name for name in (self.control, self.external) if name is not None]
-        return [*single, *(self.earlier or []), *map(str, self.earlier_policy or [])]
+        others = [*(self.earlier or []), *(self.earlier_trace or [])]
+        return [*single, *others, *map(str, self.earlier_policy or [])]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -80,6 +91,7 @@ class Attacks:
             "--external": self.external,
             "--earlier": self.earlier,
             "--earlier-policy": self.earlier_policy,
+            "--earlier-trace": self.earlier_trace,
             "--folds": self.folds,
         }
 
@@ -115,8 +127,21 @@ class Attacks:
         policies = [Policy.load(path) for path in paths] or [policy]
         policies = policies * len(names) if len(policies) == 1 else policies
         return tuple(
-            Earlier(read_earlier(name, own), own) for name, own in zip(names, policies, strict=True)
+            Earlier(read_earlier(name, own), own, rows)
+            for name, own, rows in zip(names, policies, self._traced_rows(), strict=True)
         )
+
+    def _traced_rows(self) -> list[np.ndarray | None]:
+        """By earlier release, the record behind each of its rows, where a trace tells."""
+        from shoal.jobs.stream.trace_audit import traced_records
+
+        names, traces = self.earlier or [], self.earlier_trace or []
+        if traces and len(traces) != len(names):
+            raise InputError(
+                f"--earlier-trace: {len(traces)} traces for {len(names)} earlier releases; give one"
+                " for each, or none"
+            )
+        return [traced_records(trace) for trace in traces] or [None] * len(names)
 
 
 NO_ATTACKS = Attacks()

@@ -19,8 +19,8 @@ SUPPRESSED, ABSENT = -1, -2
 
 @dataclass(frozen=True)
 class Earlier:
-    """Another release. rows: (m,) the original's row behind each of its rows, where a trace tells;
-    -1 for a row of somebody who is not in the original.
+    """Another release. rows: (m,) int64, the original's row behind each of its rows, where a trace
+    tells; none of the original's for somebody who is not in it.
     """
 
     table: Table
@@ -70,7 +70,7 @@ def aligned(earlier: Earlier, newer: Newer, truth: Truth) -> EarlierRelease | No
     if earlier.rows is None and subject is not None and subject.name in table.names:
         persons = _persons_by_subject(table.column(subject.name), subject.name, newer, truth)
         return _by_person(newer, newer.shown_rows(table, labels, persons))
-    rows = earlier.rows
+    rows = _known_rows(earlier, truth)
     in_order = table.records == truth.original.records and policy.model.render.order == "input"
     if rows is None and not in_order:
         return None
@@ -88,6 +88,19 @@ def aligned(earlier: Earlier, newer: Newer, truth: Truth) -> EarlierRelease | No
     order = None if rows is not None else row_order(table, newer.table, newer.schema)
     how = "order" if rows is None else "trace"
     return by_row(newer.release, shown, truth.aligned(row_of), order, how)
+
+
+def _known_rows(earlier: Earlier, truth: Truth) -> np.ndarray | None:
+    """The original's row behind each row, -1 where that is somebody else; None without a trace."""
+    rows, records = earlier.rows, truth.original.records
+    if rows is None:
+        return None
+    if len(rows) != earlier.table.records:
+        raise InputError(
+            f"earlier release: has {earlier.table.records} rows, its trace {len(rows)}; give the"
+            " trace that was written with it"
+        )
+    return np.where((rows >= 0) & (rows < records), rows, -1)
 
 
 def by_row(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.frames import table_of
@@ -15,11 +16,18 @@ from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
+from shoal.jobs.attack.earlier import Earlier
 from shoal.jobs.attack.request import ALL, AttackRequest, attack_names
 from shoal.jobs.audit.audit import AuditResult
 from shoal.jobs.publish.attack import attack_audited
 from shoal.jobs.publish.attack_draft import asked_of
-from shoal.jobs.stream.trace_audit import StreamSource, audit_stream, audit_traced, read_trace
+from shoal.jobs.stream.trace_audit import (
+    StreamSource,
+    audit_stream,
+    audit_traced,
+    read_trace,
+    traced_records,
+)
 from shoal.policy.policy import Policy
 
 
@@ -30,21 +38,45 @@ def attack_stream(
     trace: str | Path,
     attacks: str | Sequence[str | Mapping[str, Any]] = ALL,
     *,
+    earlier: Sequence[Any] = (),
     progress: Progress = no_progress,
 ) -> Certificate:
     """`attack` of all that a stream published, with the file that its `--trace` wrote.
 
     original: the records in the order in which they were read, those set aside among them. A stream
-    is not run again, so there are no people who are not in it to compare with. Raises InputError
-    where the three don't belong together.
+    is not run again, so there are no people who are not in it to compare with. earlier: other
+    releases of the same records, each alone, with its policy, or with that and its trace, if it is
+    a stream as well. Raises InputError where these don't belong together.
     """
     policy = Policy.of(policy)
     asked = attack_names([attacks]) if isinstance(attacks, str) else tuple(attacks)
-    request = asked_of(policy, AttackRequest(asked))
+    others = tuple(_earlier(each, policy) for each in earlier)
+    request = asked_of(policy, AttackRequest(asked, earlier=others))
     table, source = table_of(released), table_of(original).frame
     read = StreamSource(source, np.arange(source.height), None)
-    result = audit_traced(table, policy, read, read_trace(str(trace)), progress)
-    return _attacked(result, table, policy, request, progress)
+    lines = read_trace(str(trace))
+    result = audit_traced(table, policy, read, lines, progress)
+    return _attacked(result, table, policy, _placed(request, lines), progress)
+
+
+def _earlier(each: Any, policy: Policy) -> Earlier:
+    given = each if isinstance(each, tuple) else (each,)
+    released, own, trace = (*given, None, None)[:3]
+    rows = None if trace is None else traced_records(str(trace))
+    return Earlier(table_of(released), policy if own is None else Policy.of(own), rows)
+
+
+def _placed(request: AttackRequest, trace: pl.DataFrame) -> AttackRequest:
+    """The request, with other streams' records by their places among those that this one took."""
+    taken = np.sort(trace["seq"].to_numpy())
+
+    def placed(earlier: Earlier) -> Earlier:
+        if earlier.rows is None or not len(taken):
+            return earlier
+        at = np.minimum(np.searchsorted(taken, earlier.rows), len(taken) - 1)
+        return replace(earlier, rows=np.where(taken[at] == earlier.rows, at, -1))
+
+    return replace(request, earlier=tuple(placed(each) for each in request.earlier))
 
 
 @dataclass(frozen=True)
@@ -71,6 +103,7 @@ def attack_stream_file(
         return audit_stream(*named, paths.output, lines, progress=progress)
     result = audit_stream(*named, None, lines, progress=progress)
     table = Table(files.read(paths.released).frame)
+    request = _placed(request, read_trace(paths.trace))
     certificate = _attacked(result, table, policy, request, progress)
     if paths.output is not None:
         with files.atomic_write(paths.output) as draft:

@@ -117,6 +117,16 @@ def read_trace(path: str) -> pl.DataFrame:
     return trace
 
 
+def traced_records(path: str) -> np.ndarray:
+    """The position in its source of the record behind each published row of a stream."""
+    shown = read_trace(path).filter(pl.col("row").is_not_null()).sort("row")
+    if wrong_rows(shown, shown.height):
+        raise InputError(
+            f"trace '{path}': its rows are not numbered; give the file that --trace wrote"
+        )
+    return shown["seq"].to_numpy()
+
+
 def _is_traced(column: pl.Series) -> bool:
     """Whether a column of a trace holds what such a column may hold."""
     if column.name in ("class", "row"):
