@@ -70,8 +70,18 @@ def test_a_release_on_which_an_attack_finds_too_much_is_withheld(folder, capsys)
     run("publish", "patients.csv", "-p", strict, "-o", "new.csv", expect=1)
     assert not Path("new.csv").exists()
     told = capsys.readouterr().err
-    assert re.search(r"accept 'alone': at most 0.001, an attack finds up to 0\.\d+; drop", told)
+    worst = r"accept 'alone' of 'charge': at most 0.001, an attack finds up to 0\.\d+; raise k"
+    assert re.search(worst, told)
     assert "homogeneous" not in told
+
+
+def test_the_advice_follows_the_role_of_the_column(folder, capsys):
+    strict = policy_with(accept={"alone": {"ward": 0.0001, "disease": 0.0001}})
+    run("publish", "patients.csv", "-p", strict, "-o", "new.csv", expect=1)
+    told = capsys.readouterr().err.splitlines()
+    advice = {name: line for line in told for name in ("ward", "disease") if f"'{name}'" in line}
+    assert "drop the column, or make it a quasi-identifier" in advice["ward"]
+    assert "raise k, coarsen its values" in advice["disease"]
 
 
 def test_what_is_accepted_is_published_with_its_verdict(folder):
@@ -105,6 +115,8 @@ def test_a_population_makes_the_risks_true_ones(folder):
     certificate = Certificate.load("new.csv.certificate.json")
     assert 0 < certificate["risk"]["marketer"] < certificate["risk"]["prosecutor_mean"]
     assert certificate["risk"]["journalist_max"] < certificate["risk"]["prosecutor_max"]
+    found = certificate["attacks"]["population"]
+    assert (found["estimator"], found["uniques"]) == ("pitman", 0.0), "nobody is alone at k = 10"
 
 
 @pytest.mark.parametrize(

@@ -351,6 +351,23 @@ def population(tmp_path, ages, **block):
     return Policy.from_dict(policy | {"population": block}, tmp_path)
 
 
+@pytest.mark.parametrize("estimator", [None, "pitman", "zayatz", "snb"])
+def test_uniques_of_the_population_are_estimated_as_by_the_promise(estimator):
+    rng = np.random.default_rng(3)
+    ages = (100 * rng.beta(0.5, 2, 80)).astype(int)
+    original = pl.DataFrame({"age": ages, "d": ["x"] * 80})
+    named = {} if estimator is None else {"estimator": estimator}
+    attributes = {"age": {"role": "quasi", "domain": [0, 100]}, "d": {"role": "sensitive"}}
+    policy = policy_of(attributes, population={"fraction": 0.3, **named})
+    found = attacked(original, policy, original, "population")["population"]
+    asked = {"model": "population-uniqueness", "threshold": 1, "fraction": 0.3, **named}
+    certificate = shoal.audit(original, policy.with_promises([asked]))
+    expected = certificate["promises"][0]["measured"]
+    assert 0 < expected < 1
+    assert found["uniques"] == pytest.approx(expected, abs=6e-5)
+    assert found["estimator"] == (estimator or "pitman")
+
+
 FIVE = pl.DataFrame({"age": [1, 2, 5, 6, 7], "d": list("xyxyx")})
 FIVE_RELEASED = FIVE.with_columns(age=pl.Series(["[1, 2]"] * 2 + ["[5, 7]"] * 3))
 
