@@ -353,11 +353,10 @@ def population(tmp_path, ages, **block):
 
 @pytest.mark.parametrize("estimator", [None, "pitman", "zayatz", "snb"])
 def test_uniques_of_the_population_are_estimated_as_by_the_promise(estimator):
-    rng = np.random.default_rng(3)
-    ages = (100 * rng.beta(0.5, 2, 80)).astype(int)
-    original = pl.DataFrame({"age": ages, "d": ["x"] * 80})
+    ages = (1000 * np.random.default_rng(3).beta(0.3, 2, 300)).astype(int)
+    original = pl.DataFrame({"age": ages, "d": ["x"] * 300})
     named = {} if estimator is None else {"estimator": estimator}
-    attributes = {"age": {"role": "quasi", "domain": [0, 100]}, "d": {"role": "sensitive"}}
+    attributes = {"age": {"role": "quasi", "domain": [0, 999]}, "d": {"role": "sensitive"}}
     policy = policy_of(attributes, population={"fraction": 0.3, **named})
     found = attacked(original, policy, original, "population")["population"]
     asked = {"model": "population-uniqueness", "threshold": 1, "fraction": 0.3, **named}
