@@ -55,19 +55,24 @@ def ends_of(boxes: Boxes) -> Ends:
 
 def isolated(boxes: Boxes, ends: Ends, people: People, places: np.ndarray) -> np.ndarray:
     """(k,) bool, whether exactly one person has the value of each end and fits the other cells."""
-    order = [np.argsort(people.points[:, j], kind="stable") for j in range(len(boxes.axes))]
-    ordered = [people.points[rows, j] for j, rows in enumerate(order)]
-    narrow = boxes.sizes.mean(axis=0) / [axis.size for axis in boxes.axes]
-    by_width = np.argsort(narrow, kind="stable").tolist()
     found = np.zeros(len(places), dtype=bool)
-    for i, (label, j, place) in enumerate(zip(ends.labels, ends.axes, places, strict=True)):
-        first, stop = np.searchsorted(ordered[j], [place, place + 1])
-        rows = order[j][first:stop]
-        for other in by_width:
-            if other != j and len(rows):
-                value = people.points[rows, other]
-                fits = (boxes.lo[label, other] <= value) & (value <= boxes.hi[label, other])
-                rows = rows[fits]
+    if not len(places):
+        return found
+    axes = range(len(boxes.axes))
+    lo, hi = boxes.lo[ends.labels], boxes.hi[ends.labels]
+    at = np.arange(len(places)), ends.axes
+    lo[at] = hi[at] = places
+    order = [np.argsort(people.points[:, j], kind="stable") for j in axes]
+    ordered = [people.points[rows, j] for j, rows in enumerate(order)]
+    first = np.stack([np.searchsorted(ordered[j], lo[:, j]) for j in axes], axis=1)
+    stop = np.stack([np.searchsorted(ordered[j], hi[:, j], side="right") for j in axes], axis=1)
+    narrowest = np.argsort(stop - first, axis=1, kind="stable")  # few people fit it
+    for i, by_width in enumerate(narrowest.tolist()):
+        j = by_width[0]
+        rows = order[j][first[i, j] : stop[i, j]]
+        for other in by_width[1:]:
+            value = people.points[rows, other]
+            rows = rows[(lo[i, other] <= value) & (value <= hi[i, other])]
         found[i] = len(rows) > 0 and len(np.unique(people.persons[rows])) == 1
     return found
 
@@ -94,21 +99,41 @@ def owned_ends(
     return owned, 2 * int(wide.sum()), int(owners.sum())
 
 
-def snapped(boxes: Boxes, j: int, grid: int) -> tuple[Boxes, np.ndarray]:
+def snapped(boxes: Boxes, j: int, grid: int, others: np.ndarray) -> tuple[Boxes, np.ndarray]:
     """The boxes with the ends of one axis moved outwards to a grid, and which of them each class
     becomes: classes whose cells are then equal are one.
+
+    others: (classes,) equal where all other cells are, as `same_elsewhere` gives it.
     """
     lo, hi = boxes.lo.copy(), boxes.hi.copy()
     lo[:, j], hi[:, j] = _moved(boxes, j, grid)
-    cells = np.concatenate([lo, hi], axis=1)
-    distinct, first, of_class = np.unique(cells, axis=0, return_index=True, return_inverse=True)
+    key = _numbered([others, lo[:, j], hi[:, j]])
+    _, first, of_class = np.unique(key, return_index=True, return_inverse=True)
     of_class = of_class.reshape(-1)
-    people = np.bincount(of_class, weights=boxes.people, minlength=len(distinct))
+    people = np.bincount(of_class, weights=boxes.people, minlength=len(first))
     sizes = boxes.sizes.copy()
     shown = ~boxes.is_marked()[:, j]
     sizes[shown, j] = hi[shown, j] - lo[shown, j] + 1
     merged = Boxes(boxes.axes, lo[first], hi[first], sizes[first], people.astype(np.int64))
     return merged, of_class
+
+
+def same_elsewhere(boxes: Boxes, j: int) -> np.ndarray:
+    """(classes,) equal where classes show the same cells on all axes but one."""
+    others = [i for i in range(len(boxes.axes)) if i != j]
+    return _numbered(
+        [np.zeros(boxes.count, np.int64), *boxes.lo[:, others].T, *boxes.hi[:, others].T]
+    )
+
+
+def _numbered(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """(classes,) int64, equal where classes are equal in every one of these columns."""
+    key = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        code = np.unique(column, return_inverse=True)[1].reshape(-1)
+        key = key * (int(code.max(initial=0)) + 1) + code
+        key = np.unique(key, return_inverse=True)[1].reshape(-1)
+    return key
 
 
 def widened(boxes: Boxes, j: int, grid: int) -> float | None:

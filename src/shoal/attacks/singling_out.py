@@ -13,6 +13,7 @@ from shoal.attacks.ends import (
     ends_of,
     isolated,
     owned_ends,
+    same_elsewhere,
     snapped,
     widened,
 )
@@ -96,6 +97,7 @@ def _owned(scene: AttackScene) -> dict[str, Any]:
     owned, ends, owners = owned_ends(boxes, people, labels)
     n = people_in(scene.release)
     linear = [j for j, axis in enumerate(boxes.axes) if axis.tree is None]
+    elsewhere = {j: same_elsewhere(boxes, j) for j in linear}
     before = {j: owned_ends(boxes, people, labels, [j]) for j in linear}
     found: dict[str, Any] = {
         "owned": counted(owned, ends),
@@ -106,7 +108,7 @@ def _owned(scene: AttackScene) -> dict[str, Any]:
     for grid in GRIDS:
         rows = {}
         for j in linear:
-            moved, of_class = snapped(boxes, j, grid)
+            moved, of_class = snapped(boxes, j, grid, elsewhere[j])
             moved_labels = np.where(labels >= 0, of_class[labels], -1)
             left, _, _ = owned_ends(moved, people, moved_labels, [j])
             rows[boxes.names[j]] = {
