@@ -4,6 +4,7 @@ sampled ones within two.
 
 from __future__ import annotations
 
+import json
 from functools import cache
 
 import polars as pl
@@ -16,37 +17,43 @@ from shoal.policy.policy import Policy
 BY_FREQUENCY = "workclass marital-status occupation race sex native-country".split()
 BY_HIERARCHY = "sex race marital-status education native-country workclass".split()
 EXACT, SAMPLED = 0.005, 0.02
-TABLE = {  # A, B, B3, F
-    "baseline": (0.751, 0.134, 0.134, 0.134),
-    "class": (0.842, 0.388, 0.386, 0.285),
-    "certain": (0.564, 0.012, 0.003, 0),
-    "certain_right": (0.968, 0.944, 0.90, None),
-    "lifted": (0, 0.019, 0.020, 0.002),
-    "homogeneous": (0.382, 0.005, 0, 0),
-    "chance": (0.056, 0, 0, 0),
-    "owned": (0.278, None, 0.401, None),
-    "implied": (0.200, None, 0.102, None),
+TABLE = {  # A, B, B3, F, T
+    "baseline": (0.751, 0.134, 0.134, 0.134, 0.134),
+    "class": (0.842, 0.388, 0.386, 0.285, 0.220),
+    "certain": (0.564, 0.012, 0.003, 0, 0),
+    "certain_right": (0.968, 0.944, 0.90, None, None),
+    "lifted": (0, 0.019, 0.020, 0.002, 0.005),
+    "homogeneous": (0.382, 0.005, 0, 0, 0),
+    "chance": (0.056, 0, 0, 0, 0),
+    "owned": (0.278, None, 0.401, None, None),
+    "implied": (0.200, None, 0.102, None, None),
 }
-LIFTS = {"max": (4, 670, 670, 329), "supported": (4, 670, 670, 88)}
+LIFTS = {"max": (4, 670, 670, 329, 335), "supported": (4, 670, 670, 88, 42)}
 TRIED = {
-    ("cover", "member"): (0.841, 0.368, 0.365, 0.270),
-    ("cover", "control"): (0.817, 0.283, 0.281, 0.259),
-    ("bayes", "member"): (0.812, 0.318, 0.317, 0.261),
-    ("bayes", "control"): (0.818, 0.309, 0.305, 0.259),
-    ("definetti", "member"): (0.846, 0.380, 0.376, 0.271),
-    ("definetti", "control"): (0.824, 0.301, 0.296, 0.259),
+    ("cover", "member"): (0.841, 0.368, 0.365, 0.270, 0.257),
+    ("cover", "control"): (0.817, 0.283, 0.281, 0.259, 0.251),
+    ("bayes", "member"): (0.812, 0.318, 0.317, 0.261, 0.273),
+    ("bayes", "control"): (0.818, 0.309, 0.305, 0.259, 0.265),
+    ("definetti", "member"): (0.846, 0.380, 0.376, 0.271, 0.283),
+    ("definetti", "control"): (0.824, 0.301, 0.296, 0.259, 0.269),
 }
 MEMBERSHIP = {
-    "advantage": (0.14, 0.04, 0.04, 0),
-    "auc": (0.60, 0.53, 0.54, 0.51),
-    "uncovered": (0.084, 0.003, 0.004, 0.019),
+    "advantage": (0.14, 0.04, 0.04, 0, 0),
+    "auc": (0.60, 0.53, 0.54, 0.51, 0.51),
+    "uncovered": (0.084, 0.003, 0.004, 0.019, 0),
 }
 ENDS = {
-    "isolate": (0.26, None, 0.19, None),
-    "control": (0.18, None, 0.15, None),
-    "interior": (0.20, None, 0.16, None),
+    "isolate": (0.26, None, 0.19, None, None),
+    "control": (0.18, None, 0.15, None, None),
+    "interior": (0.20, None, 0.16, None, None),
 }
-CASES = ("A", "B", "B3", "F")
+CASES = ("A", "B", "B3", "F", "T")
+
+
+CLOSE = [
+    {"model": "k-anonymity", "k": 10},
+    {"model": "t-closeness", "attributes": ["occupation"], "t": 0.3},
+]
 
 
 def policy_of(attributes, promises, method):
@@ -101,6 +108,7 @@ def found(adult, data_folder):
         "B": lambda: of_b(folder),
         "B3": lambda: of_b(folder, 3),
         "F": lambda: of_b(folder, 3, name="full-domain", suppression=0.02),
+        "T": lambda: of_b(folder, name="tcloseness", rounds=3).with_promises(CLOSE),
     }
 
     @cache
@@ -177,12 +185,76 @@ def test_a_list_finds_less_than_classes_would_allow(found):
     assert linked["worst"] <= 0.1
 
 
+def test_a_list_of_four_columns_finds_less_than_one_of_all(adult, data_folder):
+    policy = of_b(data_folder / "adult" / "hierarchies_arx")
+    released = shoal.publish(adult, policy).data
+    asked = ["linkability:known=age+sex+race+education"]
+    linked = attack(released, policy, adult, asked)["attacks"]["linkability"]
+    assert linked["success"]["share"] == pytest.approx(0.017, abs=SAMPLED / 4)
+
+
+def test_values_that_stand_alone_in_cells_belong_to_one_person_once(found):
+    for case, hits, tried in (("A", 1, 96), ("B", 0, 87)):
+        values = found(case)["singling-out"]["univariate"]
+        assert (values["share"], values["of"]) == (pytest.approx(hits / tried, abs=1e-4), tried)
+
+
+def test_a_number_is_guessed_within_a_twentieth_of_its_range(adult, data_folder):
+    content = of_b(data_folder / "adult" / "hierarchies_arx").model.model_dump(exclude_unset=True)
+    hours = {"hours-per-week": {"role": "sensitive", "type": "number"}}
+    policy = Policy.from_dict(content | {"attributes": content["attributes"] | hours})
+    released = shoal.publish(adult, policy).data
+    one = attack(released, policy, adult, ["inference"])["attacks"]["inference"]["hours-per-week"]
+    assert one["tolerance"] == pytest.approx(4.9)
+    assert one["baseline"]["share"] == pytest.approx(0.573, abs=EXACT)
+    assert one["class"]["share"] == pytest.approx(0.651, abs=EXACT)
+    cover = one["attackers"]["cover"]
+    assert cover["member"]["share"] == pytest.approx(0.638, abs=SAMPLED)
+    assert cover["control"]["share"] == pytest.approx(0.584, abs=SAMPLED)
+
+
+def test_boosting_is_weaker_than_naive_bayes(adult, data_folder):
+    pytest.importorskip("sklearn")
+    policy = of_b(data_folder / "adult" / "hierarchies_arx")
+    released = shoal.publish(adult, policy).data
+    asked = [{"name": "inference", "learned": True}]
+    found = attack(released, policy, adult, asked)["attacks"]["inference"]["occupation"]
+    learned, bayes = found["attackers"]["learned"], found["attackers"]["bayes"]
+    assert learned["member"]["share"] == pytest.approx(0.271, abs=SAMPLED)
+    assert learned["control"]["share"] == pytest.approx(0.268, abs=SAMPLED)
+    assert learned["member"]["share"] < bayes["member"]["share"]
+
+
+def test_another_method_owns_other_ends_and_forces_nothing(adult, data_folder):
+    folder = data_folder / "adult" / "hierarchies_arx"
+    mondrian = of_b(folder).with_method("mondrian")
+    released = shoal.publish(adult, mondrian).data
+    found = attack(released, mondrian, adult, ["singling-out"])["attacks"]["singling-out"]
+    assert found["owned"]["share"] == pytest.approx(0.329, abs=EXACT)
+    wholly = of_b(folder, name="full-domain", suppression=0.02)
+    certificate = shoal.publish(adult, wholly, attack=["minimality"]).certificate
+    assert certificate["attacks"]["minimality"]["optimality"]["forced"]["share"] == 0
+
+
+def test_knowing_the_method_rules_out_a_third_of_the_ways(adult, data_folder):
+    policy = of_b(data_folder / "adult" / "hierarchies_arx", 3).with_method(
+        "mondrian", {"cut": "nearest"}
+    )
+    released = shoal.publish(adult, policy).data
+    found = attack(released, policy, adult, ["minimality"])["attacks"]["minimality"]
+    assert found["replay"]["occupation"]["excluded"]["share"] == pytest.approx(0.36, abs=0.2)
+
+
 def test_a_second_release_costs_most(adult, data_folder):
     policy = of_b(data_folder / "adult" / "hierarchies_arx", 3)
     released = shoal.publish(adult, policy).data
     other = shoal.publish(adult, policy.with_method("mondrian").with_seed(2)).data
-    found = attack(released, policy, adult, ["intersection"], earlier=[other])
-    together = found["attacks"]["intersection"]
+    names = ["intersection", "linkability"]
+    found = attack(released, policy, adult, names, earlier=[other])["attacks"]
+    (order,) = found["linkability"]["order"]
+    assert order["agree"]["share"] == 1
+    assert order["chance"]["share"] == pytest.approx(0.105, abs=EXACT)
+    together = found["intersection"]
     assert together["applies"] == "linked"
     values = together["linked"]["attributes"]["occupation"]
     shares = [
@@ -194,6 +266,39 @@ def test_a_second_release_costs_most(adult, data_folder):
         together["unlinked"]["attributes"]["occupation"]["right"]["share"],
     ]
     assert shares == pytest.approx([0.096, 0.657, 0.138, 0.498, 0.003, 0.405], abs=EXACT)
+
+
+def test_the_same_method_with_another_k_gives_less_away(adult, data_folder):
+    policy = of_b(data_folder / "adult" / "hierarchies_arx", 3)
+    released, other = (shoal.publish(adult, policy.with_k(k)).data for k in (10, 15))
+    found = attack(released, policy, adult, ["intersection"], earlier=[other])
+    joint = found["attacks"]["intersection"]["linked"]
+    shares = joint["alone"]["share"], joint["attributes"]["occupation"]["certain"]["share"]
+    assert shares == pytest.approx((0.022, 0.039), abs=EXACT)
+
+
+def test_a_stream_of_the_same_records_is_joined_by_its_trace(adult, data_folder, tmp_path, shoal):
+    policy = of_b(data_folder / "adult" / "hierarchies_arx", 3)
+    names = {"table": policy, "stream": policy.with_method("fads", {"delta": 5000})}
+    adult.write_csv(tmp_path / "in.csv")
+    for name, asked in names.items():
+        content = asked.model.model_dump(mode="json", exclude_unset=True)
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    files = {name: tmp_path / f"{name}.csv" for name in names}
+    trace, certificate = tmp_path / "t.jsonl", tmp_path / "c.json"
+    table = ("publish", tmp_path / "in.csv", "-p", tmp_path / "table.json")
+    assert shoal(*table, "-o", files["table"], "-q").status == 0
+    stream = ("stream", tmp_path / "in.csv", "-p", tmp_path / "stream.json", "--trace", trace)
+    assert shoal(*stream, "-o", files["stream"], "-q").status == 0
+    audit = ("audit", files["table"], "-p", tmp_path / "table.json", "--attack", "intersection")
+    given = ("--original", tmp_path / "in.csv", "--earlier", files["stream"])
+    earlier = ("--earlier-policy", tmp_path / "stream.json", "--earlier-trace", trace)
+    assert shoal(*audit, *given, *earlier, "-o", certificate, "-q").status == 0
+    joint = json.loads(certificate.read_text())["attacks"]["intersection"]
+    values = [joint[key]["attributes"]["occupation"]["certain"] for key in ("linked", "unlinked")]
+    shares = [joint["linked"]["alone"]["share"], *(value["share"] for value in values)]
+    assert joint["aligned_by"] == "trace"
+    assert shares == pytest.approx([0.047, 0.066, 0.0], abs=EXACT)
 
 
 def test_the_whole_population_halves_the_marketers_risk(adult, data_folder, tmp_path):

@@ -223,3 +223,33 @@ def test_the_original_needs_to_be_the_certified_one(released, tmp_path):
     other.write_text((released / "in.csv").read_text().replace("asthma", "ulcer", 1))
     with pytest.raises(PromiseError, match="fails verify"):
         dossier(released, original=other)
+
+
+# What attacks found
+
+WP216 = ("singled out?", "linked to a person?", "value be inferred?")
+
+
+def test_a_dossier_says_that_no_attack_was_tried(released, tmp_path):
+    dossier(released, output=tmp_path / "d.html")
+    page = (tmp_path / "d.html").read_text()
+    section = page[page.index('id="attacks"') :]
+    assert "Attacks try; they don&#39;t prove.</strong> None was tried" in section
+    assert [section.count(question) for question in WP216] == [1, 1, 1]
+    assert section.count("not measured") >= 6
+
+
+def test_what_attacks_found_is_a_page_of_the_dossier(released, tmp_path):
+    publish = ["publish", released / "in.csv", "-p", released / "in.policy.yaml", "-q"]
+    publish += ["-o", tmp_path / "out.csv", "--method", "mondrian", "--attack", "all"]
+    assert status_of([str(argument) for argument in publish]) == 0
+    page = tmp_path / "d.html"
+    asked = {"policy": _policy(released), "context": CONTEXT, "output": page}
+    found = shoal_package.dossier(tmp_path / "out.csv", **asked)
+    section = page.read_text()[page.read_text().index('id="attacks"') :]
+    places = [section.index(question) for question in (*WP216, "in the release?")]
+    assert places == sorted(places)
+    assert section.index("Attacks try") < section.index("<svg") < places[0]
+    assert "Guessing disease is right for" in section
+    assert "Whiskers: intervals at 95 %" in section
+    assert found.content["certificate"]["attacks"]["people"] > 200
