@@ -355,13 +355,20 @@ def _cells(certificate: Certificate, row: Row) -> dict[str, Any]:
     threshold = acceptance(certificate, row)
     return {
         "sentence": row.sentence or row.label,
-        "member": interval_text(row.member),
-        "control": "" if row.control is None else interval_text(row.control),
-        "chance": "" if row.chance is None else interval_text(row.chance),
+        "figures": [_figure(number) for number in (row.member, row.control, row.chance)],
         "gain": "" if row.gain is None else interval_text(row.gain),
         "at_most": "" if threshold is None else percent_text(threshold["at_most"]),
         "word": verdict(certificate, row),
         "why": row.why,
+    }
+
+
+def _figure(number: Number) -> dict[str, str]:
+    """A share and, apart, its interval; empty where there is none."""
+    share, ends = _parts(number)
+    return {
+        "share": "" if share is None else percent_text(share),
+        "ends": "" if ends is None else f"{percent_text(ends[0])} to {percent_text(ends[1])}",
     }
 
 
