@@ -123,8 +123,8 @@ def audit(
     }
     if ledger is not None:
         _refuse_beside("--ledger", one_table | attacks.given() | {"--transcript": transcript})
-        asked = LedgerQuestion(ledger, k, attacks.names)
-        raise typer.Exit(_audit_ledger(asked, output, as_json, report, quiet))
+        question = LedgerQuestion(ledger, k, attacks.names)
+        raise typer.Exit(_audit_ledger(question, output, as_json, report, quiet))
     if transcript is not None:
         _refuse_beside(
             "--transcript",
