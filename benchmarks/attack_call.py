@@ -19,9 +19,9 @@ K, OTHER_K, FRACTION, SEED = 10, 15, 0.667, 1
 
 
 def policy() -> Policy:
-    """Eight ordered quasi-identifiers, income sensitive, and a population to compare with."""
+    """Eight ordered quasi-identifiers, two sensitive attributes, a population to compare with."""
     asked = adult.policy(adult.EIGHT, K, seed=SEED, population={"fraction": FRACTION})
-    asked["attributes"]["relationship"] = {"role": "plain"}
+    asked["attributes"]["relationship"] = {"role": "sensitive"}
     return Policy.from_dict(asked).with_method("rounded-partition")
 
 

@@ -34,6 +34,7 @@ NAMES = (
     "streams",
     "fusion",
     "fusion_scale",
+    "attack_cost",
     "peers",
 )
 RESULTS = ROOT / "benchmarks" / "results"
