@@ -11,8 +11,8 @@ from measure import ONE_THREAD, Asked, Figure, Result, settings
 TITLE = "Attacks"
 CLAIM = (
     "All nine attacks on a release by `rounded-partition` (8 ordered quasi-identifiers, income"
-    f" and relationship sensitive, k = {K}), beside another release at k = {OTHER_K} and for a table that is"
-    f" {FRACTION} of its population. CPU seconds of the attacks, those of publishing without some"
+    f" and relationship sensitive, k = {K}), beside another release at k = {OTHER_K} and for a"
+    f" table that is {FRACTION} of its population. CPU seconds of the attacks, those of publishing without some"
     " people, for the control, apart; peak memory of the whole process, which also reads and"
     " publishes the table twice. One thread."
 )
