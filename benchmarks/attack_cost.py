@@ -12,9 +12,9 @@ TITLE = "Attacks"
 CLAIM = (
     "All nine attacks on a release by `rounded-partition` (8 ordered quasi-identifiers, income"
     f" and relationship sensitive, k = {K}), beside another release at k = {OTHER_K} and for a"
-    f" table that is {FRACTION} of its population. CPU seconds of the attacks, those of publishing without some"
-    " people, for the control, apart; peak memory of the whole process, which also reads and"
-    " publishes the table twice. One thread."
+    f" table that is {FRACTION} of its population. CPU seconds of the attacks, those of publishing"
+    " without some people, for the control, apart; peak memory of the whole process, which also"
+    " reads and publishes the table twice. One thread."
 )
 LARGE = 1_000_000
 MOST_SECONDS, MOST_LEARNED, MOST_LARGE, MOST_MEMORY = 5.0, 20.0, 60.0, 2_000.0
