@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import naive_attacks as naive
 from shoal.attacks.counts import class_values
+from shoal.attacks.covering import covering_pairs
 from shoal.attacks.ends import Ends, isolated, owned_ends
 from shoal.attacks.fits import people_fitting
 from shoal.attacks.homogeneity import Homogeneity
@@ -102,6 +103,26 @@ def test_a_list_picks_as_its_twin(case, known):
         expected = naive.picked(plain, point, people.classes[i], known)
         assert (success[i], candidates[i]) == pytest.approx(expected)
     assert success.max() <= 1 / scene.release.boxes.people.min() + 1e-12
+
+
+@pytest.mark.parametrize("classes", [1, 63, 64, 65, 130])
+def test_all_pairs_of_a_person_and_a_covering_class_are_found_in_order(classes):
+    rng = np.random.default_rng(classes)
+    ends = np.sort(rng.integers(0, AXES, (2, classes, 2)), axis=0).astype(np.int32)
+    axes = tuple(Axis(f"q{j}", size) for j, size in enumerate(AXES))
+    boxes = Boxes(axes, *ends, (ends[1] - ends[0] + 1.0), np.ones(classes, dtype=np.int64))
+    points = rng.integers(0, AXES, (40, 2)).astype(np.int32)
+    cells = [list(zip(lo, hi, strict=True)) for lo, hi in zip(*ends.tolist(), strict=True)]
+    for known in ((0, 1), (1,)):
+        found = list(covering_pairs(boxes, points, known))
+        person, label = (np.concatenate(part) for part in zip(*found, strict=True))
+        expected = [
+            (i, c)
+            for i, point in enumerate(points.tolist())
+            for c in range(classes)
+            if naive.covers(cells[c], point, known)
+        ]
+        assert list(zip(person.tolist(), label.tolist(), strict=True)) == expected
 
 
 @settings(max_examples=60, deadline=None)

@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.data.boxes import Boxes
 
+WORD = 64
 BITS = 1 << 28  # pairs that are held as one bit each
 BLOCK = 1 << 24  # pairs that are held as one byte each
 
@@ -25,27 +26,35 @@ def covering_pairs(
         return
     step = max(BITS // boxes.count, 1)
     for start in range(0, len(points), step):
-        bits = _bits(boxes, points[start : start + step], known)
+        words = _bits(boxes, points[start : start + step], known).view("<u8")
         rows = max(BLOCK // boxes.count, 1)
-        for first in range(0, len(bits), rows):
-            pairs = np.unpackbits(bits[first : first + rows], axis=1, count=boxes.count)
-            person, label = np.divmod(np.flatnonzero(pairs), boxes.count)
-            yield person + (start + first), label
+        for first in range(0, len(words), rows):
+            part = words[first : first + rows]
+            # few classes cover a person: most words are zero
+            person, word = np.nonzero(part)
+            bits = np.unpackbits(part[person, word].view(np.uint8).reshape(-1, 8), axis=1)
+            at, bit = np.nonzero(bits)
+            yield person[at] + (start + first), word[at] * WORD + bit
 
 
 def _bits(boxes: Boxes, points: np.ndarray, known: Sequence[int]) -> np.ndarray:
-    """(m, classes / 8) uint8, a bit for each class, 1 where it covers the person on all axes."""
-    bits = np.full((len(points), (boxes.count + 7) // 8), 255, dtype=np.uint8)
+    """(m, bytes) uint8, a bit for each class, 1 where it covers the person on all axes; whole words
+    of 64 bits, those beyond the classes 0.
+    """
+    width = -(-boxes.count // WORD) * (WORD // 8)
+    everybody = np.zeros(width, dtype=np.uint8)
+    everybody[: -(-boxes.count // 8)] = np.packbits(np.ones(boxes.count, dtype=bool))
+    bits = np.tile(everybody, (len(points), 1))
     for j in known:
         values, value_of = np.unique(points[:, j], return_inverse=True)
         spans = np.stack([boxes.lo[:, j], boxes.hi[:, j]])
         cells, cell_of = np.unique(spans, axis=1, return_inverse=True)
         # classes show few distinct cells: judge each once
         covered = (cells[0] <= values[:, None]) & (values[:, None] <= cells[1])
-        packed = np.empty((len(values), bits.shape[1]), dtype=np.uint8)
+        packed = np.zeros((len(values), width), dtype=np.uint8)
         rows = max(BLOCK // boxes.count, 1)
         for start in range(0, len(values), rows):
             part = covered[start : start + rows][:, cell_of.reshape(-1)]
-            packed[start : start + rows] = np.packbits(part, axis=1)
+            packed[start : start + rows, : -(-boxes.count // 8)] = np.packbits(part, axis=1)
         bits &= packed[value_of.reshape(-1)]
     return bits
