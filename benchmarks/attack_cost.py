@@ -5,7 +5,7 @@ records.
 from __future__ import annotations
 
 import processes
-from attack_call import FRACTION, OTHER_K, K
+from attack_call import FRACTION, OTHER_K, SEED, K
 from measure import ONE_THREAD, Asked, Figure, Result, settings
 
 TITLE = "Attacks"
@@ -23,7 +23,7 @@ MOST_SECONDS, MOST_LEARNED, MOST_LARGE, MOST_MEMORY = 5.0, 20.0, 60.0, 2_000.0
 def measure(asked: Asked) -> Result:
     rows = asked.rows or LARGE
     found = Result(
-        "attack_cost", TITLE, CLAIM, settings(asked, rows=[30_162, rows], k=K, threads=1)
+        "attack_cost", TITLE, CLAIM, settings(asked, rows=[30_162, rows], k=K, seed=SEED, threads=1)
     )
     adult = f"{asked.rows:,} records" if asked.rows else "Adult"
     found.figures += _sized(asked, adult, (asked.rows or 0, 0), MOST_SECONDS)

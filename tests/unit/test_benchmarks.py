@@ -43,7 +43,8 @@ def module(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["quality", "kernel", "whole_process", "audit", "tcloseness", "full_domain"]
+    "name",
+    ["quality", "kernel", "whole_process", "audit", "tcloseness", "full_domain", "attack_cost"],
 )
 def test_a_benchmark_runs_on_a_tiny_table_and_says_how(name, module, data_folder, tmp_path):
     page = tmp_path / "page.md"
