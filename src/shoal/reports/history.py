@@ -57,7 +57,7 @@ def _content(found: LedgerAudit) -> dict[str, Any]:
             sentence for release in found.releases for sentence in history_sentences(release)
         ],
         "charts": list(_charts(found.releases)) if len(found.releases) > 1 else [],
-        **({} if found.attacked is None else attack_section(found.attacked)),
+        **({"attacks": []} if found.attacked is None else attack_section(found.attacked)),
     }
 
 
