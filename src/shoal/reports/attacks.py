@@ -217,8 +217,8 @@ def _by_class(found: Found) -> Iterator[Row]:
     """What the class of a person tells by itself."""
     for name, one in found.get("skewness", {}).items():
         sentence = (
-            f"{_text(one['lifted'])} of people have a {name} ten times as frequent in their class"
-            " as in the table, or more."
+            f"{_text(one['lifted'])} of people have a value of {name} ten times as frequent in"
+            " their class as in the table, or more."
         )
         yield Row(
             QUESTIONS[2], f"rare {name}", sentence, one["lifted"], measure="lifted", attribute=name
