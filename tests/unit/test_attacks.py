@@ -379,6 +379,22 @@ def test_a_population_counts_who_else_could_be_meant(tmp_path):
     assert found["baseline"] == {"max": 0.5, "mean": 0.4}
 
 
+def test_presence_is_the_share_of_those_who_fit_that_is_in_the_release(tmp_path):
+    policy = population(tmp_path, [1, 1, 2, 2, 5, 6, 7, 9], table="all.csv")
+    found = attacked(FIVE_RELEASED, policy, FIVE, "membership")["membership"]
+    assert found["presence"] == {"max": 1, "mean": 0.8}
+
+
+def test_a_given_control_is_named_and_counted_in_people():
+    policy = policy_of({"who": {"role": "subject"}, "age": AGE, "d": {"role": "sensitive"}}, 3)
+    original = ORIGINAL.with_columns(who=pl.Series(list("uvwxyz")))
+    control = pl.DataFrame({"who": ["k", "k", "m"], "age": [2, 3, 9], "d": list("aab")})
+    found = attacked(RELEASED, policy, original, "inference", control=control)
+    assert found["control"] == {"kind": "given", "people": 2, "folds": 0, "reason": None}
+    cover = found["inference"]["d"]["attackers"]["cover"]
+    assert cover["control"]["share"] == 0.5, "of k either record is guessed, of m none"
+
+
 def test_fewer_people_than_the_release_are_no_population(tmp_path):
     policy = population(tmp_path, [1, 5, 6, 7], table="all.csv")
     found = attacked(FIVE_RELEASED, policy, FIVE, "population")["population"]
