@@ -22,22 +22,33 @@ def test_the_registry_has_nine_attacks_of_their_own_numbers():
 
 
 class _FirstRecord:
-    name, number, needs = "first-record", 100, ()
+    name, number, needs, uses_people = "first-record", 100, (), True
 
     def run(self, scene):
         return {"first": {"share": int(scene.people.points[0, 0]), "ci": None, "how": "exact"}}
 
 
 class _NotTheSame:
-    name, number, needs = "not-the-same", 101, ()
+    name, number, needs, uses_people = "not-the-same", 101, (), True
 
     def run(self, scene):
         return {"number": np.random.default_rng().random()}
 
 
+class _UsesThemAfterAll:
+    name, number, needs, uses_people = "secretive", 102, (), False
+
+    def run(self, scene):
+        return {"axes": len(scene.release.boxes.axes)}
+
+
 @pytest.mark.parametrize(
     ("faulty", "finding"),
-    [(_FirstRecord, "order of the records"), (_NotTheSame, "answers differently")],
+    [
+        (_UsesThemAfterAll, "quasi-identifiers after all"),
+        (_FirstRecord, "order of the records"),
+        (_NotTheSame, "answers differently"),
+    ],
 )
 def test_the_battery_finds_what_is_wrong(faulty, finding):
     with pytest.raises(AssertionError, match=finding):

@@ -58,7 +58,8 @@ def _scene(records: int, shares_people: bool, rng: np.random.Generator) -> Attac
 
 def check_attack(attack: Attack, seed: int = 0) -> None:
     """JSON on every scene that has what the attack needs, the same twice; exact numbers are the
-    same for any order of the records.
+    same for any order of the records, and without people's quasi-identifiers where the attack says
+    that it does not use them.
     """
     rng = np.random.default_rng(seed)
     for scene in small_scenes(seed):
@@ -71,6 +72,9 @@ def check_attack(attack: Attack, seed: int = 0) -> None:
         moved = _plain(attack.run(_in_order(scene, rng.permutation(scene.release.records))))
         same = np.allclose(_exact(found), _exact(moved), equal_nan=True)
         assert same, f"{attack.name}: the order of the records changes an exact number"
+        if not attack.uses_people:
+            blind = _plain(attack.run(_without_people(scene)))
+            assert blind == found, f"{attack.name}: it uses people's quasi-identifiers after all"
 
 
 def _plain(found: Any) -> dict[str, Any]:
@@ -83,6 +87,22 @@ def _exact(found: Any) -> list[float]:
         return [np.nan if found["share"] is None else found["share"]]
     below = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
     return [number for item in below for number in _exact(item)]
+
+
+def _without_people(scene: AttackScene) -> AttackScene:
+    """The scene as a ledger that keeps no originals gives it: no boxes, no points."""
+    none = np.zeros((scene.release.boxes.count, 0), dtype=np.int32)
+    people = scene.release.boxes.people
+    boxes = Boxes((), none, none, none.astype(np.float64), people)
+    release = replace(scene.release, boxes=boxes)
+    blind = replace(scene.people, points=scene.people.points[:, :0])
+    return replace(
+        scene,
+        release=release,
+        people=blind,
+        trials=(Trial(release, blind),),
+        no_people="they are left out",
+    )
 
 
 def _in_order(scene: AttackScene, rows: np.ndarray) -> AttackScene:
