@@ -13,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal as shoal_package
+from shoal.binding.notation import read_published
 from shoal.connectors import files
 from shoal.connectors.dialect import Dialect, Reading, codec_of
 from shoal.data.notation import Notation, PublishedNumbers
 from shoal.data.schema import Render
 from shoal.errors import InputError
+from shoal.policy.policy import Policy
 
 ROWS = [
     ("12,5", "1.2.2024", "grün"),
@@ -490,3 +492,43 @@ def test_formulas_are_warned_of_otherwise(hospital, shoal):
     assert [row[3] for row in rows_of(text)[1:]] == FORMULAS
     certificate = json.loads((hospital / "out.csv.certificate.json").read_text())
     assert "formula-cells" in [warning["code"] for warning in certificate["warnings"]]
+
+
+YEARS = ["01.02.2023", "14.03.2023", "15.03.2024", "31.12.2024"]
+
+
+@pytest.mark.parametrize("levels", [["day", "year"], ["day", "quarter", "year"], ["day", "decade"]])
+def test_periods_beside_local_dates_are_read_back(tmp_path, monkeypatch, shoal, levels):
+    """A year is a number, but not a date that was written wrongly."""
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"datum": YEARS, "ort": ["a", "b", "a", "b"]}).write_csv("in.csv")
+    policy = {
+        "version": 1,
+        "attributes": {
+            "datum": {"role": "quasi", "hierarchy": {"dates": levels}},
+            "ort": {"role": "sensitive"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 2}],
+        "read": {"dates": "%d.%m.%Y"},
+    }
+    Path("policy.yaml").write_text(yaml.safe_dump(policy))
+    result = shoal("publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv")
+    assert result.status == 0, result.err
+    for more in ([], ["--original", "in.csv"]):
+        audit = shoal("audit", "out.csv", "-p", "policy.yaml", *more)
+        assert audit.status == 0, audit.err
+
+
+def test_months_are_not_days_of_a_form_without_marks_between(tmp_path):
+    """`2024-12` is a December, although %Y-%m%d could read the second of January in it."""
+    policy = Policy.from_dict(
+        {
+            "version": 1,
+            "attributes": {"d": {"role": "quasi", "hierarchy": {"dates": ["day", "month"]}}},
+            "promises": [{"model": "k-anonymity", "k": 2}],
+            "read": {"dates": "%Y-%m%d"},
+        }
+    )
+    frame, findings = read_published(pl.DataFrame({"d": ["2024-12", "2024-1231"]}), policy, {})
+    assert frame["d"].to_list() == ["2024-12", "2024-12-31"]
+    assert not findings

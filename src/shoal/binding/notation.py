@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import polars as pl
 
 from shoal.data.findings import listed_rows
+from shoal.data.hierarchies.dates import is_period
 from shoal.data.notation import Notation, PublishedNumbers, map_cells
 from shoal.data.schema import Kind, Render
 from shoal.policy.model import AttributePolicy
@@ -87,21 +88,34 @@ def _read(
         else:
             what = f"not dates like {notation.dates}"
             remedy = "correct them, or list their text under 'missing_values'"
-            translate = notation.day
+            translate = _day_reader(notation, render)
         cells, lost = map_cells(column, translate)
         frame = frame.with_columns(cells.alias(name))
-        odd = [cell for cell in lost if policy.is_value(cell) and _is_odd(cell, render)]
+        is_odd = _is_odd_number if is_number(declared) else _is_odd_date
+        odd = [cell for cell in lost if policy.is_value(cell) and is_odd(cell, render)]
         if odd:
             findings.append(_finding(name, column, odd, what, remedy))
     return frame, findings
 
 
-def _is_odd(cell: str, render: Render | None) -> bool:
+def _is_odd_number(cell: str, render: Render | None) -> bool:
     """Whether a cell that can't be read is a fault: nodes of a release may be any text."""
     if render is None:
         return True
     # what would be read as a plain number or interval, were it left as it is
     return PublishedNumbers.of(Notation(), render).translated(cell, str) is not None
+
+
+def _is_odd_date(cell: str, render: Render | None) -> bool:
+    """The same of a date: what no node is called is found when the cells are read as nodes."""
+    return render is None
+
+
+def _day_reader(notation: Notation, render: Render | None) -> Translate:
+    """A release also shows periods, which are written alike in every form of dates."""
+    if render is None:
+        return notation.day
+    return lambda cell: cell if is_period(cell) else notation.day(cell)
 
 
 def _number_reader(notation: Notation, render: Render | None) -> Translate:

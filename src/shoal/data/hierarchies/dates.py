@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,6 +23,12 @@ PERIODS: dict[str, Callable[[datetime], str]] = {
     "year": lambda time: f"{time.year:04}",
     "decade": lambda time: f"{time.year // 10:03}0s",
 }
+_PERIOD = re.compile(r"\d{4}-\d\d-\d\dT\d\d|\d{4}-\d\d|\d{4}-Q[1-4]|\d{4}|\d{3}0s")
+
+
+def is_period(text: str) -> bool:
+    """Whether a text is the name of an hour, month, quarter, year or decade."""
+    return _PERIOD.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
