@@ -8,9 +8,16 @@ from datetime import date
 import polars as pl
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 import shoal as shoal_package
-from shoal.data.derived import spans_of_bins, spans_of_dates
+from shoal.data.derived import spans_of_bins, spans_of_dates, spans_of_numbers
+from shoal.data.numbers import exact_text
+from shoal.data.release import read_column
+from shoal.data.schema import Attribute, Kind, Render, Role, Schema
+from shoal.data.single_ends import single_end_warnings
+from shoal.data.table import encode_text
 from shoal.errors import InputError
 
 ROWS = {
@@ -331,3 +338,59 @@ def test_a_file_that_is_not_the_one_certified_is_refused(folder, shoal):
     )
     with pytest.raises(InputError, match="choose one of published, interval, mid"):
         shoal_package.read_release("out.parquet", "kept.json", numbers="middle")
+
+
+FAR_OUT = ["9007199254740993", "9007199254740997", "9007199254741001", "9007199254741005"]
+
+
+def test_ends_keep_digits_that_a_float_loses(folder, shoal):
+    """2**53 + 1 is no float: its ends must still cover it."""
+    pl.DataFrame({"age": FAR_OUT, "pay": ["1", "2", "1", "2"]}).write_csv("in.csv")
+    attributes = {
+        "age": {"role": "quasi", "type": "number", "domain": [0, 2**54]},
+        "pay": {"role": "sensitive", "type": "number"},
+    }
+    (folder / "policy.yaml").write_text(yaml.safe_dump(policy(attributes=attributes)))
+    published(shoal, "out.csv")
+    row = pl.read_csv("out.csv", infer_schema=False).row(0, named=True)
+    assert row["age"] == f"[{FAR_OUT[0]}, {FAR_OUT[1]}]"
+    assert (row["age_lo"], row["age_hi"], row["age_mid"]) == (*FAR_OUT[:2], "9007199254740995")
+    audit = ("audit", "out.csv", "-p", "policy.yaml", "--json")
+    assert shoal(*audit).status == 0
+    text = (folder / "out.csv").read_text()
+    wrong = text.replace(f",{FAR_OUT[0]},{FAR_OUT[1]},", f",9007199254740992,{FAR_OUT[1]},", 1)
+    (folder / "out.csv").write_text(wrong)
+    result = shoal(*audit)
+    assert result.status == 1
+    assert json.loads(result.out)["faults"]["derived"] == 1
+
+
+@given(st.integers(-(10**30), 10**30), st.integers(0, 10**30))
+def test_ends_are_the_digits_of_their_cell(lo, width):
+    render = Render()
+    column = pl.Series("x", [f"[{lo}, {lo + width}]", f"{lo}", "*"])
+    schema = Schema((), render=render)
+    spans = spans_of_numbers(
+        read_column(Attribute("x", Role.QUASI, Kind.NUMBER), encode_text(column), schema), render
+    )
+    ends = dict(zip(encode_text(column).cells, zip(spans.lo, spans.hi, strict=True), strict=True))
+    assert ends[f"[{lo}, {lo + width}]"] == (str(lo), str(lo + width))
+    assert ends[f"{lo}"] == (str(lo), str(lo))
+    assert ends["*"] == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("domain", "step"), [((0.0, 1e16), "1000000000000000"), ((0.0, 0.001), "0.00005")]
+)
+def test_the_step_that_is_advised_is_a_plain_number(domain, step):
+    attribute = Attribute("x", Role.QUASI, Kind.NUMBER, domain)
+    (warning,) = single_end_warnings({"x": 0.9}, (attribute,))
+    assert f"'round: {step}' hides them" in warning.text
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [("1e3", "1000"), ("12.50", "12.5"), (" -0 ", "0"), ("1e-999999999", "0"), (".5", "0.5")],
+)
+def test_a_number_is_written_out_and_never_at_great_length(text, plain):
+    assert exact_text(text) == plain

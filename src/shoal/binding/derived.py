@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from shoal.binding.notation import is_date, is_number
 from shoal.data.derived import PARTS, Spans, spans_of_bins, spans_of_dates, spans_of_numbers
+from shoal.data.numbers import MOST_EXACT, exact_text, parse_numbers
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Role, Schema, Shown
 from shoal.data.table import encode_text
@@ -94,8 +96,21 @@ def _same(shown: pl.Series, expected: pl.Series) -> pl.Series:
     """Whether cells are the same number, day or text; nothing is the same as nothing."""
     text = shown.cast(pl.String).fill_null("")
     expected = expected.fill_null("")
-    numbers = text.cast(pl.Float64, strict=False) == expected.cast(pl.Float64, strict=False)
-    return (text == expected) | numbers.fill_null(False)
+    mine, theirs = (cells.cast(pl.Float64, strict=False) for cells in (text, expected))
+    # farther out, one float stands for several whole numbers
+    alike = (mine == theirs) & (mine.abs() < MOST_EXACT)
+    return (_plain(text) == _plain(expected)) | alike.fill_null(False)
+
+
+def _plain(cells: pl.Series) -> pl.Series:
+    """Numbers without exponents and without zeros at their end; other text as it is."""
+    distinct = tuple(cells.unique().to_list())
+    is_number = np.isfinite(parse_numbers(distinct))
+    plain = [
+        exact_text(cell) if number else cell
+        for cell, number in zip(distinct, is_number.tolist(), strict=True)
+    ]
+    return cells.replace(list(distinct), plain)
 
 
 def _computed(cells: pl.Series, asked: list[Derived], policy: Policy) -> list[pl.Series]:
@@ -116,7 +131,7 @@ def _computed(cells: pl.Series, asked: list[Derived], policy: Policy) -> list[pl
 def _number_spans(cells: pl.Series, declared: AttributePolicy, policy: Policy) -> Spans:
     attribute = Attribute(cells.name, Role.QUASI, Kind.NUMBER, shown=Shown(declared.render))
     schema = Schema((), missing_values=tuple(policy.model.missing_values), render=policy.render)
-    return spans_of_numbers(read_column(attribute, encode_text(cells), schema))
+    return spans_of_numbers(read_column(attribute, encode_text(cells), schema), policy.render)
 
 
 def _gathered(spans: Spans, asked: Derived, codes: object) -> pl.Series:

@@ -9,10 +9,8 @@ import polars as pl
 
 from shoal.binding.derived import derived_columns
 from shoal.binding.notation import is_date, is_number
+from shoal.data.numbers import MOST_EXACT
 from shoal.policy.policy import Policy
-
-MOST_EXACT = 1 << 53
-"""Whole numbers below this are exact in every program that reads them."""
 
 _DAY = r"^\d{4}-\d\d-\d\d$"
 

@@ -10,8 +10,10 @@ from decimal import Context, Decimal, localcontext
 
 import numpy as np
 
-from shoal.data.numbers import EXACT_DIGITS, number_text, plain_text
+from shoal.data.notation import PLAIN, PublishedNumbers
+from shoal.data.numbers import EXACT_DIGITS, exact_text, plain_text
 from shoal.data.release import PublishedColumn
+from shoal.data.schema import Render
 
 PARTS = ("lo", "hi", "mid", "mean")
 _EXACT = Context(prec=EXACT_DIGITS)
@@ -23,6 +25,7 @@ _MONTH = re.compile(r"(\d{4})-(\d\d)")
 _QUARTER = re.compile(r"(\d{4})-Q([1-4])")
 _YEAR = re.compile(r"\d{4}")
 _DECADE = re.compile(r"(\d{3})0s")
+_NOTHING = ("", "", "")
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,21 @@ class Spans:
         return getattr(self, name)
 
 
-def spans_of_numbers(column: PublishedColumn) -> Spans:
-    """The ends of numbers and intervals, their middle, and the means that are shown."""
-    means = [""] * len(column.cells) if column.means is None else _texts(column.means)
+def spans_of_numbers(column: PublishedColumn, render: Render) -> Spans:
+    """The ends of numbers and intervals, their middle, and the means that are shown.
+
+    They are taken from the cells' own digits: a float may have fewer.
+    """
+    nothing = [""] * len(column.cells)
+    of_cell = PublishedNumbers.of(PLAIN, render)
+    shown = [
+        _numbers_in(cell, of_cell) if np.isfinite(least) else _NOTHING
+        for cell, least in zip(column.cells, column.lo, strict=True)
+    ]
+    means = nothing if column.means is None else [numbers[0] for numbers in shown]
     if column.observed_bounds is not None:  # a mean alone hides its interval
-        nothing = [""] * len(column.cells)
         return Spans(nothing, nothing, nothing, means)
-    lo, hi = _texts(column.lo), _texts(column.hi)
+    lo, hi = [numbers[-2] for numbers in shown], [numbers[-1] for numbers in shown]
     return Spans(lo, hi, [_middle(*ends) for ends in zip(lo, hi, strict=True)], means)
 
 
@@ -72,8 +83,14 @@ def _spans(ends: Sequence[tuple[str, str]], middles: Sequence[str]) -> Spans:
     return Spans([lo for lo, _ in ends], [hi for _, hi in ends], middles, [""] * len(ends))
 
 
-def _texts(numbers: np.ndarray) -> list[str]:
-    return [number_text(number) if np.isfinite(number) else "" for number in numbers.tolist()]
+def _numbers_in(cell: str, published: PublishedNumbers) -> tuple[str, str, str]:
+    """Mean, least and greatest number that a cell shows, "" for none; a value is all three."""
+    texts = [exact_text(number) for number in published.numbers(cell)]
+    if len(texts) == 3:
+        return texts[0], texts[1], texts[2]
+    if len(texts) == 2:
+        return "", texts[0], texts[1]
+    return (texts[0], texts[0], texts[0]) if texts else _NOTHING
 
 
 def _middle(lo: str, hi: str) -> str:

@@ -118,13 +118,22 @@ class PublishedNumbers:
 
     def translated(self, cell: str, translate: Callable[[str], str]) -> str | None:
         """The cell with its numbers translated; None where it is not one of these."""
-        for pattern in self.patterns:
-            match = pattern.fullmatch(cell)
-            if match is not None:
-                # text and numbers alternate, beginning with text
-                parts = match.groups()
-                return "".join(translate(p) if i % 2 else p for i, p in enumerate(parts))
-        return None
+        parts = self._parts(cell)
+        if parts is None:
+            return None
+        return "".join(translate(p) if i % 2 else p for i, p in enumerate(parts))
+
+    def numbers(self, cell: str) -> tuple[str, ...]:
+        """The numbers of a cell as they stand in it: a value or mean, an interval's ends, or all
+        three; none where it is not one of these.
+        """
+        return (self._parts(cell) or ())[1::2]
+
+    def _parts(self, cell: str) -> tuple[str, ...] | None:
+        """Text and numbers, which alternate, beginning with text."""
+        matches = (pattern.fullmatch(cell) for pattern in self.patterns)
+        match = next((found for found in matches if found is not None), None)
+        return None if match is None else match.groups()
 
 
 def map_cells(

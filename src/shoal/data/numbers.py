@@ -16,6 +16,9 @@ MOST_POSITIONS = 1 << 29
 FARTHEST = 1e100
 """How far from 0 a number may lie, so that distances and squared errors stay finite."""
 
+MOST_EXACT = 1 << 53
+"""Whole numbers below this are exact in every program that reads them."""
+
 
 def parse_numbers(cells: tuple[str, ...]) -> np.ndarray:
     """Decimal numbers as float64, NaN for every other text."""
@@ -78,3 +81,14 @@ def plain_text(number: Decimal) -> str:
     text = format(number, "f")
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text in ("-0", "") else text
+
+
+def exact_text(text: str) -> str:
+    """A number that was read, digit by digit, as `plain_text` writes it.
+
+    Below what a float holds, its float: a few letters must not ask for gigabytes of zeros.
+    """
+    number = Decimal(text.strip())
+    if abs(int(number.as_tuple().exponent)) > EXACT_DIGITS:
+        return number_text(float(number))
+    return plain_text(number)

@@ -6,6 +6,7 @@ import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedAttribute
+from shoal.data.numbers import number_text
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Attribute, Kind
 from shoal.data.truth import Truth
@@ -68,7 +69,7 @@ def _step_text(attribute: Attribute) -> str:
     low, high = attribute.domain or (0.0, 1.0)
     step = step_of(high - low)
     # multiples of 1 are the whole numbers themselves
-    return f"{2.0 if step == 1.0 else step:.12g}"
+    return number_text(2.0 if step == 1.0 else float(f"{step:.12g}"))
 
 
 def step_of(width: float) -> float:

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from shoal.data.certificate import Certificate
+from shoal.data.numbers import number_text
 from shoal.errors import InputError
 
 MEDIA_TYPES = {
@@ -115,7 +116,7 @@ def _column(stated: Mapping[str, Any]) -> Column:
     part = "" if source is None else str(stated["name"]).rpartition("_")[2]
     text = _PARTS[part].format(source) if source else TECHNIQUES[stated["technique"]]
     if stated.get("round"):
-        text += f", ends at multiples of {stated['round']:g}"
+        text += f", ends at multiples of {number_text(stated['round'])}"
     is_masked = stated["role"] == "quasi" or source is not None
     kind = "text" if stated["role"] == "quasi" else str(stated.get("type") or "text")
     return Column(
