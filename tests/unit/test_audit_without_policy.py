@@ -139,3 +139,34 @@ def test_the_smallest_group_is_that_of_a_loop_over_records(rows, k):
     assert certificate["risk"]["prosecutor_mean"] == pytest.approx(
         np.mean([1 / size for size in groups])
     )
+
+
+def test_saying_how_the_file_is_written_guesses_nothing_more(tmp_path):
+    """Once a policy of columns was changed, the loss of cells that nobody described was stated."""
+    (tmp_path / "r.csv").write_bytes("alter;ort\n20-30;Köln\n20-30;Köln\n".encode("cp1252"))
+    reading = ("--read", "encoding=cp1252", "--read", "delimiter=;")
+    status, certificate = audit(tmp_path / "r.csv", "--qi", "alter,ort", "--k", "2", *reading)
+    assert status == 0
+    assert certificate["utility"]["gcp"] is None
+    assert certificate["policy"] is None
+    writing = ("--write", "encoding=cp1252", "--write", "delimiter=;")
+    assert audit(tmp_path / "r.csv", "--qi", "alter,ort", "--k", "2", *writing)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "setting"),
+    [
+        ("--read", "decimal=,"),
+        ("--read", "dates=%d.%m.%Y"),
+        ("--write", "numbers=lo"),
+        ("--write", "types=text"),
+    ],
+)
+def test_what_would_be_passed_over_is_refused(released, option, setting, capsys):
+    status, _ = audit(released, "--qi", "age,sex", "--k", "2", option, setting)
+    assert status == 2
+    key = setting.partition("=")[0]
+    assert capsys.readouterr().err == (
+        f"shoal: {option} {key}: says what cells mean, and without a policy they are compared as"
+        " text; leave it out, or give --policy\n"
+    )

@@ -532,3 +532,36 @@ def test_months_are_not_days_of_a_form_without_marks_between(tmp_path):
     frame, findings = read_published(pl.DataFrame({"d": ["2024-12", "2024-1231"]}), policy, {})
     assert frame["d"].to_list() == ["2024-12", "2024-12-31"]
     assert not findings
+
+
+def test_a_list_of_people_is_read_like_the_original(tmp_path, monkeypatch, shoal):
+    """The same people in two notations: an attacker with either list finds as much."""
+    monkeypatch.chdir(tmp_path)
+    days = [f"2024-{month:02}-{day:02}" for month in (1, 2) for day in range(1, 13)]
+    plain = pl.DataFrame(
+        {
+            "größe": [f"{150 + 1.5 * i}" for i in range(24)],
+            "datum": days,
+            "farbe": ["grün", "blau", "rot"] * 8,
+        }
+    )
+    local = plain.with_columns(
+        pl.col("größe").str.replace(".", ",", literal=True),
+        pl.col("datum").str.to_date().dt.strftime("%d.%m.%Y"),
+    )
+    policy = POLICY | {"promises": [{"model": "k-anonymity", "k": 3}]}
+    dialects = {"plain": {}, "local": POLICY["read"]}
+    found = {}
+    for name, frame in (("plain", plain), ("local", local)):
+        encoding = dialects[name].get("encoding", "utf-8")
+        for file, people in (("in.csv", frame), ("list.csv", frame.drop("farbe"))):
+            Path(file).write_bytes(people.write_csv(separator=";").encode(encoding))
+        Path("policy.yaml").write_text(yaml.safe_dump(policy | {"read": dialects[name]}))
+        result = shoal("publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", "-q")
+        assert result.status == 0, result.err
+        attack = ("--attack", "linkability", "--external", "list.csv", "--original", "in.csv")
+        result = shoal("audit", "out.csv", "-p", "policy.yaml", *attack, "-o", "found.json", "-q")
+        assert result.status == 0, result.err
+        found[name] = json.loads(Path("found.json").read_text())["attacks"]["linkability"]
+    assert found["plain"] == found["local"]
+    assert found["plain"]["external"]["success"]["share"] > 0

@@ -72,6 +72,8 @@ def read_released(path: str, policy: Policy, *, allow_empty: bool = False) -> Re
 def read_as_written(path: str, policy: Policy, *, allow_empty: bool = False) -> files.SourceFile:
     """A release as it stands in its file, without the escapes of formulas."""
     reading = reading_of(policy.model.read, policy.model.write)
+    if policy.is_made_of_columns:
+        reading = replace(reading, sheet=policy.model.read.sheet)  # of a release of any maker
     source = files.read(path, _categorical(policy), allow_empty=allow_empty, reading=reading)
     return _unescaped(source, policy, files.format_of(path))
 

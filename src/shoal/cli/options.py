@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -174,8 +174,29 @@ class ReleasedColumns:
             l=self.l,
             t=self.t,
         )
-        return policy.with_files(*files_options(changes.read, changes.write))
+        read, write = files_options(changes.read, changes.write)
+        _refuse_meaningless(read, write)
+        return policy.with_files(read, write)
 
+
+def _refuse_meaningless(read: Iterable[str], write: Iterable[str]) -> None:
+    """Raises InputError with what an audit without a policy would pass over, unknown keys apart."""
+    from shoal.policy.interchange import ReadOptions, WriteOptions
+
+    known = (*ReadOptions.model_fields, *WriteOptions.model_fields)
+    served = {"--read": ("encoding", "delimiter", "sheet"), "--write": _OF_CELLS}
+    findings = [
+        f"{option} {key}: says what cells mean, and without a policy they are compared as text;"
+        " leave it out, or give --policy"
+        for option, keys in (("--read", read), ("--write", write))
+        for key in keys
+        if key in known and key not in served[option]
+    ]
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+_OF_CELLS = ("encoding", "delimiter", "formulas")
 
 NO_COLUMNS = ReleasedColumns()
 

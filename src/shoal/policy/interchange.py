@@ -106,7 +106,10 @@ class WriteOptions(_Options):
 
 
 def reading_of(read: ReadOptions, write: WriteOptions | None = None) -> Reading:
-    """What is said about the input; or, with `write`, about a release."""
+    """What is said about the input; or, with `write`, about a release.
+
+    A release that Shoal writes has one sheet, so which one of the input is read says nothing there.
+    """
     encoding, delimiter = read.encoding, read.delimiter
     if write is not None:
         encoding, delimiter = write.encoding or encoding, write.delimiter or delimiter

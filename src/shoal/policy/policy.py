@@ -7,7 +7,7 @@ the data can tell, such as the domain of an undeclared number, is fixed when it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -198,7 +198,8 @@ class Policy:
         return self._with(seed=seed)
 
     def _with(self, **changes: Any) -> Policy:
-        return Policy.from_dict(self.model.model_dump(exclude_unset=True) | changes, self.base)
+        policy = Policy.from_dict(self.model.model_dump(exclude_unset=True) | changes, self.base)
+        return replace(policy, earlier=self.earlier, is_made_of_columns=self.is_made_of_columns)
 
     @property
     def method_name(self) -> str:
