@@ -31,8 +31,9 @@ from shoal.policy.agreement_model import (
     PartyModel,
     contradictions,
 )
+from shoal.policy.findings import findings_in
 from shoal.policy.hierarchies import declared_hierarchy
-from shoal.policy.loading import finding_text, read_mapping
+from shoal.policy.loading import read_mapping
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
 from shoal.policy.public_domain import MOST_CELLS, Domain
@@ -81,9 +82,7 @@ class Agreement:
         try:
             agreement = cls(AgreementModel.model_validate(content), Path(base))
         except ValidationError as invalid:
-            findings = [
-                finding_text(error, AgreementModel, what, _KEYS) for error in invalid.errors()
-            ]
+            findings = findings_in(invalid, content, AgreementModel, what, _KEYS)
             raise InputError.from_findings(findings) from None
         findings = contradictions(agreement.model) or agreement._unfit()
         if findings:

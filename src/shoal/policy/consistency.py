@@ -138,11 +138,17 @@ def _acceptance_findings(model: PolicyModel) -> list[str]:
 def _limit_findings(name: str, limit: float | dict[str, float], model: PolicyModel) -> list[str]:
     by_attribute = limit if isinstance(limit, dict) else {}
     roles = ("sensitive", "plain") if name == "alone" else ("sensitive",)
-    findings = [
-        f"accept '{name}': attribute '{attribute}' is not a sensitive one of the policy"
-        for attribute in by_attribute
-        if attribute not in model.attributes or model.attributes[attribute].role not in roles
-    ]
+    findings = []
+    for attribute in by_attribute:
+        declared = model.attributes.get(attribute)
+        if declared is None:
+            hint = _or_near(attribute, model.attributes)
+            findings.append(f"accept '{name}': attribute '{attribute}' is not in the policy{hint}")
+        elif declared.role not in roles:
+            findings.append(
+                f"accept '{name}': attribute '{attribute}' must have the role"
+                f" {' or '.join(repr(role) for role in roles)}"
+            )
     limits = [*by_attribute.values()] or ([] if isinstance(limit, dict) else [limit])
     if not limits or not all(0 <= number <= 1 for number in limits):
         findings.append(f"accept '{name}': give a share from 0 to 1")

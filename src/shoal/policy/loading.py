@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from shoal.data.regular_files import require_regular
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.findings import findings_in
 from shoal.policy.interchange import ReadOptions
 from shoal.policy.model import PolicyModel
-from shoal.policy.parameters import parameters_of, suggestion
+from shoal.policy.parameters import parameters_of
 
 
 def json_schema() -> dict[str, Any]:
@@ -72,9 +73,7 @@ def read_options(content: Mapping[str, Any]) -> ReadOptions:
     try:
         return ReadOptions.model_validate(dict(content))
     except ValidationError as invalid:
-        raise InputError.from_findings(
-            [finding_text(error, ReadOptions, "read") for error in invalid.errors()]
-        ) from None
+        raise InputError.from_findings(findings_in(invalid, content, ReadOptions, "read")) from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -149,59 +148,3 @@ def _syntax_error(wrong: Exception) -> str:
     if line is not None and begun is not None and begun.line + 1 < line:
         why += f" (in what begins on line {begun.line + 1})"
     return f"{place} can't be understood{why}"
-
-
-def finding_text(
-    error: Any,
-    model: type[BaseModel],
-    what: str = "policy",
-    keys: str = "'shoal policy schema' lists its keys",
-) -> str:
-    """One finding of the checker (model) in our words: where, what, and what to do about it.
-
-    what: the thing checked. keys: how to list its keys.
-    """
-    where = ".".join(str(part) for part in error["loc"]) or what
-    kind, message = error["type"], error["msg"]
-    if kind == "extra_forbidden":
-        hint = suggestion(str(error["loc"][-1]), _keys_at(model, error["loc"][:-1]))
-        message = f"is not a known key; {hint}{keys}"
-    elif kind == "missing":
-        message = f"is missing; {keys}"
-    elif kind == "string_type":
-        message = "must be text; put words like yes, no, on and off in quotes"
-    elif kind == "model_type":
-        message = "must be a mapping of keys to values"
-    elif kind in _PLAINER:
-        message = _PLAINER[kind]
-    else:
-        message = message.removeprefix("Value error, ").removeprefix("Input ")
-    return f"{what}, {where}: {message}"
-
-
-_PLAINER = {
-    "too_short": "is empty; name at least one",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
-    "dict_type": "must be a mapping of keys to values",
-}
-"""The checker's words for a value of the wrong type, in ours."""
-
-
-def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
-    """The keys that a part of a policy may have. path: through keys and numbers of a list."""
-    for part in path:
-        field = model.model_fields.get(str(part))
-        kinds = [] if field is None else [field.annotation, *get_args(field.annotation)]
-        model = next(
-            (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)),
-            model,
-        )
-    return list(model.model_fields)

@@ -29,7 +29,8 @@ from shoal.policy.consistency import (
     recodes_globally,
     unserved_options,
 )
-from shoal.policy.loading import finding_text, read_mapping
+from shoal.policy.findings import findings_in
+from shoal.policy.loading import read_mapping
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build
 
@@ -72,7 +73,7 @@ class Policy:
             policy = cls(PolicyModel.model_validate(content), Path(base))
         except ValidationError as invalid:
             raise InputError.from_findings(
-                [finding_text(error, PolicyModel, what) for error in invalid.errors()]
+                findings_in(invalid, content, PolicyModel, what)
             ) from None
         findings = contradictions(policy.model)
         if findings:

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shoal.errors import InputError
-from shoal.policy.loading import finding_text, read_mapping
+from shoal.policy.findings import findings_in
+from shoal.policy.loading import read_mapping
 
 _KEYS = "'shoal dossier --schema' lists its keys"
 
@@ -173,7 +174,7 @@ def _checked(content: dict[str, Any]) -> Context:
         return Context.model_validate(present)
     except ValidationError as invalid:
         raise InputError.from_findings(
-            [finding_text(error, Context, "context", _KEYS) for error in invalid.errors()]
+            findings_in(invalid, present, Context, "context", _KEYS)
         ) from None
 
 

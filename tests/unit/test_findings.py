@@ -1,0 +1,72 @@
+"""What is wrong with a file of keys and values, said without the checker's own words."""
+
+from __future__ import annotations
+
+import pytest
+
+from shoal.errors import InputError
+from shoal.jobs.dossier.context import read_context
+from shoal.policy.policy import Policy
+
+POLICY = {
+    "version": 1,
+    "attributes": {"age": {"role": "quasi"}, "ill": {"role": "sensitive"}},
+    "promises": [{"model": "k-anonymity", "k": 2}],
+}
+CASES = [
+    ({"accept": {"alone": "x"}}, ["accept.alone: must be a number or a mapping of keys to values"]),
+    ({"accept": {"certain": {"ill": "x"}}}, ["accept.certain.ill: must be a number"]),
+    ({"seed": -1}, ["seed: must be at least 0"]),
+    ({"version": 2}, ["version: must be 1"]),
+    (
+        {"read": {"decimal": ";"}, "population": {"fraction": 2}},
+        ["population.fraction: must be at most 1", "read.decimal: must be '.' or ','"],
+    ),
+    (
+        {"attributes": {"age": {"role": "quasi", "order": {"a": 1}, "weight": 0}}},
+        [
+            "attributes.age.order: must be a list or text; put words like yes, no, on and off in"
+            " quotes",
+            "attributes.age.weight: must be above 0",
+        ],
+    ),
+    (
+        {"attributes": {"age": {"role": "quasi", "order": [["a"], "b"]}}},
+        [
+            "attributes.age.order.0: must be text; put words like yes, no, on and off in quotes",
+        ],
+    ),
+    (
+        {"attributes": {"age": {"role": "quasi", "domain": [0, 1, 2]}}},
+        ["attributes.age.domain: has more than 2 entries"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "says"), CASES)
+def test_each_place_has_one_finding_in_plain_words(change, says):
+    with pytest.raises(InputError) as refused:
+        Policy.from_dict(POLICY | change)
+    found = [refused.value.args[0], *refused.value.findings]
+    assert found == [f"policy, {one}" for one in says]
+
+
+@pytest.mark.parametrize(
+    ("accept", "says"),
+    [
+        ({"certain": {"age": 0.1}}, "accept 'certain': attribute 'age' must have the role"),
+        ({"alone": {"age": 0.1}}, "must have the role 'sensitive' or 'plain'"),
+        ({"certain": {"il": 0.1}}, "attribute 'il' is not in the policy; did you mean 'ill'?"),
+    ],
+)
+def test_a_threshold_says_which_columns_it_is_for(accept, says):
+    with pytest.raises(InputError, match=says.replace("?", r"\?")):
+        Policy.from_dict(POLICY | {"accept": accept})
+
+
+@pytest.mark.parametrize("day", ["soon", "31.12.2031", 3.5, True, "2031-13-01"])
+def test_a_date_says_how_dates_are_written(day):
+    with pytest.raises(InputError) as refused:
+        read_context({"version": 1, "review_by": day})
+    expected = "context, review_by: must be a date, written like 2031-12-31"
+    assert refused.value.args[0] == expected
