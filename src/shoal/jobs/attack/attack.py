@@ -37,7 +37,10 @@ FEWEST_COUNTED = 200  # people; of fewer, counts are not stated
 COUNTS = ("of", "classes", "candidates", "changed", "left_out", "people_listed", "false")
 NEEDS_CONTROL = ("inference", "membership")
 NEEDS_HALVES = ("singling-out",)
-NOT_KNOWN = "the policy names no method, so nothing can be published again"
+NOT_KNOWN = (
+    "neither the policy nor a certificate beside the release names a method, so nothing can be"
+    " published again"
+)
 
 
 @dataclass(frozen=True)

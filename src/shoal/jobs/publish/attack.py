@@ -27,6 +27,7 @@ from shoal.jobs.attack.request import ALL, AttackRequest, attack_names
 from shoal.jobs.audit.audit import AuditResult, audit_file, audit_table
 from shoal.jobs.publish.attack_draft import asked_of
 from shoal.jobs.publish.second_release import republisher
+from shoal.jobs.publish.stated_method import with_stated_method
 from shoal.jobs.publish.whole import replay_of
 from shoal.policy.policy import Policy
 
@@ -114,7 +115,8 @@ def attack_file(
     else:
         released = Table(read_released(paths.released, policy).frame)
         original = Table(read_original(paths.original, policy).frame)
-        certificate = attack_audited(result, released, original, policy, request, progress)
+        known = with_stated_method(policy, paths.released)
+        certificate = attack_audited(result, released, original, known, request, progress)
     if paths.output is not None:
         with files.atomic_write(paths.output) as draft:
             draft.write_text(certificate.to_json())
