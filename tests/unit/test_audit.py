@@ -157,7 +157,7 @@ def test_withheld_rows_are_no_class(policy, published):
 
 
 def test_cells_that_say_nothing_readable_are_an_input_error(published, policy):
-    with pytest.raises(shoal.InputError, match="'age': 1 published cells"):
+    with pytest.raises(shoal.InputError, match="'age': 1 published cell is neither"):
         shoal.audit(changed(published.data, 0, age="about forty"), policy)
 
 

@@ -584,10 +584,7 @@ def test_a_report_is_a_page_and_its_name_says_so(workplace, shoal, command):
         found = shoal(*command, "--report", name)
         assert (found.status, found.err.splitlines()) == (
             2,
-            [
-                f"shoal: --report '{name}': a report is a page of HTML; give it a name that ends in"
-                " .html"
-            ],
+            [f"shoal: --report '{name}': is a page of HTML; give it a name that ends in .html"],
         )
     assert sorted(path.name for path in workplace.iterdir()) == before
 

@@ -99,6 +99,8 @@ def dossier(
     if not quiet:
         for line in summary(found):
             typer.echo(line, err=True)
+        if output is None:
+            typer.echo("nothing was written: name a page with -o D.html", err=True)
     raise typer.Exit(1 if complete and found.open else 0)
 
 
@@ -106,4 +108,4 @@ def _check_outputs(output: Path | None, inputs: list[str | None]) -> None:
     if output is not None:
         from shoal.reports.dossier import json_path
 
-        options.check_outputs(json_path(output), inputs=inputs, report=output)
+        options.check_outputs(json_path(output), inputs=inputs, report=output, page="-o")

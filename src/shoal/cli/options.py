@@ -63,17 +63,18 @@ PAGES = (".html", ".htm")
 
 
 def check_outputs(
-    *outputs: Path | str | None, inputs: Sequence[str | None], report: Path | None = None
+    *outputs: Path | str | None,
+    inputs: Sequence[str | None],
+    report: Path | None = None,
+    page: str = "--report",
 ) -> None:
     """Raises InputError before any work is done where an output can't be written or is a file that
     is read.
 
-    report: an output that is a page, which its name must say.
+    report: an output that is a page, which its name must say. page: the option that names it.
     """
     if report is not None and report.suffix.lower() not in PAGES:
-        raise InputError(
-            f"--report '{report}': a report is a page of HTML; give it a name that ends in .html"
-        )
+        raise InputError(f"{page} '{report}': is a page of HTML; give it a name that ends in .html")
     for output in (report, *outputs):
         if output is None:
             continue

@@ -82,6 +82,9 @@ def signature_path(certificate: str | Path) -> str:
 def check_new(name: str) -> None:
     """Raises InputError where a key of this name exists, before anybody types a passphrase."""
     _library()
+    if name.endswith(".pem"):
+        stem = name.removesuffix(".pem").removesuffix(".pub")
+        raise InputError(f"key '{name}': .pem is added to the name; write 'shoal key new {stem}'")
     for path in _paths(name):
         if path.exists() or path.is_symlink():
             raise InputError(

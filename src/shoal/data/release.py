@@ -159,10 +159,11 @@ def read_columns(table: Table, schema: Schema) -> tuple[tuple[PublishedColumn, .
         strange = np.isnan(published.widths) & np.isnan(published.lo) & ~_is_missing(column, schema)
         if strange.any() and not attribute.opaque:
             count = int(column.counts()[strange].sum())
+            cells = "1 published cell is" if count == 1 else f"{count} published cells are"
             findings.append(
-                f"attribute '{attribute.name}': {count} published cells are neither a value, a"
-                " span, a node of its hierarchy nor the suppression mark; audit with the policy"
-                " that it was published under"
+                f"attribute '{attribute.name}': {cells} neither a value, a span, a node of its"
+                " hierarchy nor the suppression mark; audit with the policy that it was published"
+                " under"
             )
         columns.append(published)
     return tuple(columns), findings

@@ -76,12 +76,31 @@ def _loss_text(certificate: Certificate) -> str:
     if loss is None and certificate.get("policy", {}) is None:
         return "can't be measured without a policy, which says what cells stand for"
     if loss is None:
-        return (
-            "can't be measured on the release alone (means hide ranges, or domains follow the"
-            " original); give --original"
-        )
+        return f"can't be measured on the release alone{_unmeasured(certificate)}; give --original"
     worst = ", ".join(f"{name} {100 * lost:.1f} %" for name, lost in worst_columns(certificate))
     return f"{100 * loss:.2f} %" + (f", most in {worst}" if worst else "")
+
+
+def _unmeasured(certificate: Certificate) -> str:
+    """Why it is not known how wide cells are, by column."""
+    of_column = {
+        str(column["name"]): _HIDDEN.get(str(column["technique"]), _MADE)
+        for column in certificate.get("columns") or []
+        if column["role"] == "quasi" and column.get("loss") is None
+    }
+    reasons = [
+        f"{', '.join(name for name, mine in of_column.items() if mine == reason)}: {reason}"
+        for reason in dict.fromkeys(of_column.values())
+    ]
+    return f" ({'; '.join(reasons)})" if reasons else ""
+
+
+_MADE = "what its cells span was made of the original"
+_HIDDEN = {
+    "mean": "means hide their ranges",
+    "interval": "no 'domain' is declared",
+    "mean-and-interval": "no 'domain' is declared",
+}
 
 
 def history_summary(found: LedgerAudit) -> str:

@@ -41,7 +41,8 @@ class Dates:
 
     kind: ClassVar[str] = "dates"
     unmatched_message: ClassVar[str] = (
-        "are not ISO dates or time stamps; correct them, or list them under 'missing_values'"
+        "are not ISO dates or time stamps; correct them, say how they are written, such as --read"
+        " dates=%d.%m.%Y, or list them under 'missing_values'"
     )
 
     periods: tuple[str, ...] = field(

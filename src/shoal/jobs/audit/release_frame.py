@@ -14,6 +14,7 @@ import polars as pl
 from shoal.connectors import files
 from shoal.connectors.dialect import Reading, codec_of
 from shoal.connectors.outputs import certificate_path
+from shoal.connectors.parquet_parts import is_many
 from shoal.data.certificate import Certificate
 from shoal.data.notation import Notation, PublishedNumbers, map_cells
 from shoal.data.release import PublishedColumn, read_column
@@ -57,6 +58,8 @@ def read_release(
     _check_choice("numbers", numbers, ("published", "interval", "mid"))
     _check_choice("to", to, ("polars", "pandas", "pyarrow"))
     path = str(path)
+    if not (Path(path).exists() or is_many(path)):
+        raise InputError(f"release '{path}': is not there; check its name")
     proof = _certificate(path, certificate)
     if check:
         _check_hash(path, proof)

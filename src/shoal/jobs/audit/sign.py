@@ -33,7 +33,13 @@ def sign_file(path: str, signer: Signer) -> str:
     """
     if not Path(path).exists():
         raise InputError(f"file '{path}': is not there; check its name")
-    certificate = Certificate.load(certificate_path(path))
+    beside = Path(certificate_path(path))
+    if not beside.exists():
+        raise InputError(
+            f"file '{path}': has no certificate beside it, '{beside.name}'; only that is signed, so"
+            " fetch it with the release"
+        )
+    certificate = Certificate.load(beside)
     check_holds(certificate, certificate_path(path))
     try:
         digest = files.file_sha256(path)
