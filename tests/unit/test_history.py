@@ -423,3 +423,16 @@ def test_groups_of_equal_keys_get_numbers_of_their_own(pairs):
     number, count = numbered(*keys)
     assert count == len(set(pairs)) == len(np.unique(number))
     assert len(set(zip(pairs, number.tolist(), strict=True))) == count
+
+
+def test_texts_for_no_value_are_one_value_that_classes_have_in_common():
+    """Both of a record's classes show 0, 1 and 2; where 0 and 1 stand for none, two values."""
+    for no_value, values in ((frozenset(), 3), (frozenset({0, 1}), 2), (frozenset({1}), 3)):
+        past = RecordHistory()
+        rest = [0, 1, 2]
+        first, second = (
+            replace(view(r, [0, 1, 2], [0] * 3, [[(0, 1)]], rest), no_value=no_value)
+            for r in (1, 2)
+        )
+        past.append(first)
+        assert past.narrow(second, second.kept).tolist() == [values] * 3

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from republish_cases import POLICY, append, wearers
+from shoal.algorithms.republication.m_invariance import _assign
 from shoal.errors import InfeasibleError, InputError, PromiseError, ShoalError
-from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.history import LedgerHistory, audit_ledger
 from shoal.jobs.republish.identities import Identities
 from shoal.policy.policy import Policy
 from shoal.state.ledger import Ledger
@@ -193,3 +194,56 @@ def test_a_person_whom_no_class_takes_waits_and_the_table_is_not_published_again
             shown = done.certificate["records"]["out"]
     assert waited
     assert audit_ledger(ledger).holds
+
+
+NO_ANSWER = ["", "refused"]
+
+
+def silent_policy(m: int = 2) -> Policy:
+    content = json.loads(json.dumps(POLICY)) | {"missing_values": NO_ANSWER}
+    content["attributes"]["beat"] = {"role": "drop"}
+    content["attributes"]["change"] = {"role": "operation"}
+    return Policy.from_dict(content).with_k(4).with_method("m-invariance", {"m": m})
+
+
+def silent(n: int, seed: int) -> pl.DataFrame:
+    """Of every four people, one did not answer and one refused to."""
+    answers = pl.Series("activity", ["", "refused", "walk", "sit"] * (n // 4))
+    return wearers(n, seed).with_columns(answers)
+
+
+def test_nobody_hides_among_those_who_did_not_answer_in_another_way(tmp_path):
+    """Two texts for no value are one value: a class of both would show no value of anybody."""
+    ledger = tmp_path / "L"
+    append(ledger, change(silent(80, 1), "insert"), silent_policy())
+    append(ledger, change(silent(40, 2), "insert"), silent_policy())
+    for release in (1, 2):
+        shown, _ = by_class(ledger, release)
+        for values in shown.values():
+            absent = [v for v in values if v in (None, *NO_ANSWER)]
+            assert len(absent) <= 1
+            assert len(values) >= 2
+    assert audit_ledger(ledger).holds
+
+
+def test_a_class_of_missing_texts_alone_is_found_by_the_audit(tmp_path):
+    """The same ledger as if each text were a value: of m = 2, one is left."""
+    ledger = tmp_path / "L"
+    append(ledger, change(silent(80, 1), "insert"), policy())
+    assert audit_ledger(ledger).holds
+    frame = pl.read_csv(ledger / "0001" / "data.csv", infer_schema=False)
+    history = LedgerHistory(Ledger.at(ledger), silent_policy(), last_table=1)
+    broken = [f.check for f in history.audit(1).violations]
+    classes = frame.group_by(QUASI).agg("activity")["activity"].to_list()
+    assert {frozenset(v or "" for v in rows) for rows in classes} >= {frozenset(NO_ANSWER)}
+    assert broken == ["frequencies"]
+
+
+def test_buckets_take_the_commoner_of_two_texts_for_no_value():
+    waiting = {0: list(range(5)), 1: list(range(10, 14)), 2: list(range(20, 22))}
+    buckets: dict = {}
+    _assign(buckets, waiting, 2, 1, frozenset({0, 1}))
+    assert {s: bucket.records for s, bucket in buckets.items()} == {
+        (0, 2): {0: [0, 1], 2: [20, 21]}
+    }
+    assert waiting == {0: [2, 3, 4], 1: [10, 11, 12, 13], 2: []}

@@ -43,7 +43,7 @@ class LedgerView:
     signature: (n,) int32, the set of sensitive values that each of those was published among, -1
     for new ones. signatures: the values of each such set, sorted.
     sensitive: (n,) int32, the sensitive value of each record, `values` in all; given to methods
-    that guard signatures.
+    that guard signatures. no_value: those of them that are texts for no value, which count as one.
 
     For methods that let a method for tables find the classes:
     partition: calls the method of that name with its default parameters.
@@ -57,6 +57,7 @@ class LedgerView:
     signatures: tuple[tuple[int, ...], ...] = ()
     sensitive: np.ndarray = field(default_factory=lambda: _none(0))
     values: int = 0
+    no_value: frozenset[int] = frozenset()
     partition: TablePartition = no_table_methods
 
     @property

@@ -12,6 +12,8 @@ Reading: the paper's classes hold one record of each value. With k above the siz
 such class keeps k, so here a class holds `rows` records of each value; the bound 1 / m is the same.
 Reading: an update is a person who stays with other values. The signature stays; a new sensitive
 value outside it is refused, since a comparison of releases would reveal both.
+Reading: several texts for no value are one value, so a new signature has at most one of them; which
+one it is stays, since classes that show different ones have nothing in common.
 Reading: new records are taken for new buckets from the values that most of them have, so that as
 many as possible are placed; those that no bucket takes wait.
 """
@@ -79,7 +81,7 @@ class MInvariance(Republisher):
         buckets = _divided(view, increment)
         for signature in sorted(buckets):
             _balance(buckets[signature], waiting, promises.k)
-        _assign(buckets, waiting, self.m, rows)
+        _assign(buckets, waiting, self.m, rows, view.no_value)
         labels = np.full(increment.records, -1, dtype=np.int32)
         counterfeits: list[tuple[int, int]] = []
         count = 0
@@ -93,7 +95,7 @@ class MInvariance(Republisher):
 
     def _check(self, view: LedgerView) -> None:
         few = sum(
-            len(view.signatures[s]) < self.m
+            _values_shown(view.signatures[s], view) < self.m
             for s in np.unique(view.signature[view.earlier]).tolist()
         )
         if few:
@@ -110,6 +112,11 @@ class MInvariance(Republisher):
                 f" class did not show: {outside}; a comparison of releases would reveal both, so"
                 " leave them out"
             )
+
+
+def _values_shown(signature: tuple[int, ...], view: LedgerView) -> int:
+    """The inverse of the share of its most frequent value, all texts for no value being one."""
+    return len(signature) // max(1, len(view.no_value & {*signature}))
 
 
 def _divided(view: LedgerView, matrix: Matrix) -> dict[tuple[int, ...], Bucket]:
@@ -148,14 +155,24 @@ def _balance(bucket: Bucket, waiting: dict[int, list[int]], k: int) -> None:
 
 
 def _assign(
-    buckets: dict[tuple[int, ...], Bucket], waiting: dict[int, list[int]], m: int, rows: int
+    buckets: dict[tuple[int, ...], Bucket],
+    waiting: dict[int, list[int]],
+    m: int,
+    rows: int,
+    no_value: frozenset[int],
 ) -> None:
-    """Step 3: new buckets, or larger ones, of `rows` records of each of the m commonest values."""
+    """Step 3: new buckets, or larger ones, of `rows` records of each of the m commonest values.
+
+    no_value: of these, at most the commonest.
+    """
     while True:
         fitting = [value for value in sorted(waiting) if len(waiting[value]) >= rows]
+        fitting.sort(key=lambda value: (-len(waiting[value]), value))
+        absent = [value for value in fitting if value in no_value]
+        fitting = [value for value in fitting if value not in absent[1:]]
         if len(fitting) < m:
             return
-        chosen = tuple(sorted(sorted(fitting, key=lambda value: (-len(waiting[value]), value))[:m]))
+        chosen = tuple(sorted(fitting[:m]))
         bucket = buckets.setdefault(chosen, Bucket(chosen, {value: [] for value in chosen}))
         for value in chosen:
             bucket.records[value] += waiting[value][:rows]

@@ -249,7 +249,7 @@ def _release_view(number: int, reading: ReleaseReading, following: int) -> Relea
         labels, count = np.where(labels < 0, count, labels), count + 1
     lo, hi = _boxes(release, labels, count)
     rest = _hashes(reading.frame, [a.name for a in schema.published if a.role is not Role.QUASI])
-    values = _hashes(reading.frame, [a.name for a in schema.sensitive])
+    values, is_value = _sensitive_values(reading.frame, schema)
     identities = reading.identities or Identities(following + np.arange(len(labels)))
     subjects = identities.subjects
     return ReleaseView(
@@ -262,6 +262,7 @@ def _release_view(number: int, reading: ReleaseReading, following: int) -> Relea
         values_shown(labels, values, count),
         subjects=None if subjects is None else subjects[real],
         changed=None if reading.identities is None else identities.is_changed[real],
+        no_value=frozenset(values[~is_value].tolist()),
     )
 
 
@@ -291,11 +292,22 @@ def _known_people(number: int, people: int) -> HistoryFinding:
 def _frequencies(number: int, reading: ReleaseReading, least: int) -> HistoryFinding:
     """People in whose class some sensitive value has more than one row in `least`."""
     labels = reading.release.classes.labels
-    values = _hashes(reading.frame, [a.name for a in reading.schema.sensitive])
+    values, is_value = _sensitive_values(reading.frame, reading.schema)
+    values = np.where(is_value, values, np.uint64(0))  # all texts for no value are one
     bad = too_frequent(labels, values, reading.release.classes.count, least)
     people = int((bad[labels] & (labels >= 0) & reading.is_real).sum())
     counts = {"classes": int(bad.sum())}
     return HistoryFinding("frequencies", (number, number), people, people > 0, counts)
+
+
+def _sensitive_values(frame: pl.DataFrame, schema: Schema) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) uint64 hashes of the sensitive values of each row; (n,) bool, whether it has any."""
+    names = [a.name for a in schema.sensitive]
+    if not names:
+        return _hashes(frame, names), np.ones(frame.height, dtype=bool)
+    none = [*schema.missing_values, schema.render.suppressed]
+    is_none = pl.all_horizontal(pl.col(names).cast(pl.String).fill_null("").is_in(none))
+    return _hashes(frame, names), ~frame.select(is_none).to_series().to_numpy()
 
 
 def _hashes(frame: pl.DataFrame, names: list[str]) -> np.ndarray:

@@ -75,6 +75,7 @@ def view_of_records(
         signatures=signatures,
         sensitive=cells[column.codes][is_placed],
         values=len(texts),
+        no_value=frozenset(i for i, text in enumerate(texts) if not policy.is_value(text)),
         partition=partition_table,
     )
     return view, texts

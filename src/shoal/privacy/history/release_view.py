@@ -70,6 +70,7 @@ class ReleaseView:
     shown: the sensitive values (hashed) that each class shows.
     subjects: (n,) uint64 tokens, None where every record is its own person.
     changed: (n,) bool, records that are updates of published ones; None where there are none.
+    no_value: of the values in `shown`, those that stand for none, which count as one.
     """
 
     release: int
@@ -81,6 +82,7 @@ class ReleaseView:
     shown: Sequence[frozenset[int]]
     subjects: np.ndarray | None = None
     changed: np.ndarray | None = None
+    no_value: frozenset[int] = frozenset()
 
     @property
     def classes(self) -> int:
@@ -184,10 +186,16 @@ class RecordHistory:
             shown = release.shown[label]
             self.sets.append(shown if before < 0 else self.sets[before] & shown)
         self.signature[records] = first + which
-        sizes = np.array([len(common) for common in self.sets[first:]], dtype=np.int64)
-        return sizes[which]
+        sizes = [_values(common, release.no_value) for common in self.sets[first:]]
+        return np.array(sizes, dtype=np.int64)[which]
 
     def _describe(self, release: ReleaseView) -> None:
         self.rest[release.records] = release.rest
         if release.subjects is not None:
             self.people[release.records] = release.subjects
+
+
+def _values(shown: frozenset[int], no_value: frozenset[int]) -> int:
+    """How many values these are, all that stand for none being one."""
+    absent = len(shown & no_value)
+    return len(shown) - max(0, absent - 1)
