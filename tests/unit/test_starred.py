@@ -301,3 +301,15 @@ def test_a_ledger_hides_and_audits_by_the_same_rule(tmp_path):
     audited = library.audit_ledger(tmp_path / "ledger")
     assert audited.holds
     assert [release.certificate["records"]["withheld"] for release in audited.releases] == [0, 2]
+
+
+def test_a_stream_of_stars_alone_says_why_it_is_withheld(tmp_path, monkeypatch, shoal):
+    """Whether some record shows something is known at the end: until then, any later one could."""
+    monkeypatch.chdir(tmp_path)
+    table(*(("", ill) for ill in "aabb" * 3)).write_csv("in.csv")
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy(K2, L2)))
+    done = shoal("stream", "in.csv", "-p", "p.yaml", "-o", "out.csv", "--set", "delta=4", "-q")
+    assert done.status == 1
+    assert "promise 'l-diversity' does not hold on the release: asked 2, measured 1" in done.err
+    assert "nothing was written, since every record is suppressed" in done.err
+    assert not (tmp_path / "out.csv").exists()

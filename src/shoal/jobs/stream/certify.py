@@ -19,6 +19,7 @@ from shoal.data.table import Table
 from shoal.jobs.audit.audit import measure
 from shoal.jobs.audit.columns import column_roles
 from shoal.jobs.audit.description import described, provenance, repeated_rows
+from shoal.jobs.audit.verdict import require_kept
 from shoal.jobs.audit.warnings import withheld_few
 from shoal.jobs.stream.core import StreamCore
 from shoal.jobs.stream.gate import Gate
@@ -139,3 +140,14 @@ def stream_certificate(
         "seconds": {"total": time.process_time() - started, "method": None},
     }
     return Certificate(content)
+
+
+def require_whole_kept(certificate: Certificate) -> None:
+    """Raises PromiseError with every promise that the whole of a stream breaks.
+
+    Only the end tells that no record shows anything: any later one could have.
+    """
+    records = certificate["records"]
+    only_stars = records["out"] == records["suppressed"]
+    why = ", since every record is suppressed: ask for less, or let more records wait"
+    require_kept(certificate, "nothing was written" + (why if only_stars else ""))

@@ -43,6 +43,11 @@ class Gate:
     suppressed: int = 0
     loss: float = 0.0
 
+    @property
+    def shows_nothing(self) -> bool:
+        """Whether every row that has passed is starred."""
+        return 0 < self.rows == self.suppressed
+
     def measure(
         self,
         released: pl.DataFrame,

@@ -33,10 +33,11 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.stream import KINDS, Piece
 from shoal.data.table import Table
-from shoal.errors import CheckpointError, InputError, PromiseError, os_errors_as_input_errors
+from shoal.errors import CheckpointError, InputError, os_errors_as_input_errors
 from shoal.jobs.stream.certify import (
     output_of,
     release_by_release,
+    require_whole_kept,
     stream_certificate,
     whole_stream,
 )
@@ -307,9 +308,9 @@ class Run:
         if bad and self._options.on_bad == "stop":
             (first, reason), *others = bad[:MOST_BAD]
             raise InputError(
-                f"record {first + 1}: {reason}; correct it, or let --on-bad dead-letter set it"
-                " aside",
-                [f"record {at + 1}: {why}" for at, why in others],
+                f"record {first} (the first is 0): {reason}; correct it, or let --on-bad"
+                " dead-letter set it aside",
+                [f"record {at}: {why}" for at, why in others],
             )
         lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in bad]
         self.outputs["dead_letters"].pending += "".join(lines).encode()
@@ -392,11 +393,8 @@ class Run:
                 )
             is_whole = self._options.whole and self._options.to_file and self._counters.published
             certificate = self._measured(progress) if is_whole else self.so_far()
-            if self._options.checkpoint is None and not certificate.holds:
-                raise PromiseError(
-                    "the whole of what was published breaks a promise; it is withheld, nothing was"
-                    " written"
-                )
+            if self._options.checkpoint is None:
+                require_whole_kept(certificate)
             if self._options.checkpoint is None and self._counters.bad:
                 with files.atomic_write(str(self._options.bad_records)) as draft:
                     shutil.copyfile(self.outputs["dead_letters"].path, draft)
@@ -468,7 +466,9 @@ class Run:
         read = self._counters.read - self._read_before
         rate = read / max(now - self._since, 1e-9)
         loss = self._gate.loss / max(self._gate.rows, 1)
-        progress(self._counters.line(rate, self.core.waiting, loss))
+        # only the end can settle it, but until then the order can still be changed
+        stars = ", nothing but stars so far" if self._gate.shows_nothing else ""
+        progress(self._counters.line(rate, self.core.waiting, loss) + stars)
 
 
 def _traced(batch: Batch, published: int) -> bytes:

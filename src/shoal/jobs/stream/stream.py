@@ -82,7 +82,8 @@ class Stream:
         self._like = batch
         findings = self._core.unfit_records(frame)
         if findings:
-            reasons = [f"record {row + 1}: {why}" for row, why in sorted(findings.items())]
+            reasons = [f"record {row}: {why}" for row, why in sorted(findings.items())]
+            reasons[0] = reasons[0].replace(":", " (the first is 0):", 1)
             more = (
                 [f"{len(reasons) - MOST_BAD} more records do not fit"]
                 if len(reasons) > MOST_BAD
