@@ -301,6 +301,26 @@ def test_a_ledger_hides_and_audits_by_the_same_rule(tmp_path):
     audited = library.audit_ledger(tmp_path / "ledger")
     assert audited.holds
     assert [release.certificate["records"]["withheld"] for release in audited.releases] == [0, 2]
+    assert library.verify_ledger(tmp_path / "ledger")[0] == 2
+    # the export mixes both kinds: one class of four, which shows a, b and nothing
+    joined = library.audit(library.ledger_table(tmp_path / "ledger"), content)
+    assert joined["records"]["withheld"] == 0
+    assert measured(joined) == [4, 2]  # the others: four of each cell, ill with a and b
+    assert joined.holds
+
+
+@given(st.lists(st.lists(st.sampled_from("aab"), min_size=1, max_size=5), min_size=1, max_size=3))
+def test_an_exported_ledger_keeps_k_and_l_if_its_releases_do(tmp_path_factory, starred):
+    """starred: of each increment, the diseases of those without an age."""
+    content = policy(K2, L2, quasi={"age": AGE, "who": {"role": "subject"}})
+    folder = tmp_path_factory.mktemp("ledger") / "L"
+    for i, diseases in enumerate(starred):
+        rows = [(str(20 + j), "ab"[j % 2], f"p{i}-{j}") for j in range(4)]
+        rows += [(None, ill, f"x{i}-{j}") for j, ill in enumerate(diseases)]
+        library.republish(table(*rows, names=("age", "ill", "who")), content, folder)
+    assert library.audit_ledger(folder).holds
+    assert library.verify_ledger(folder)[0] == len(starred)
+    assert library.audit(library.ledger_table(folder), content).holds
 
 
 def test_a_stream_of_stars_alone_says_why_it_is_withheld(tmp_path, monkeypatch, shoal):
