@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+import shutil
+from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+import yaml
 
 import shoal
 from shoal.data.certificate import Certificate
+from shoal.jobs.republish.history import LedgerAudit
 from shoal.reports.in_short import in_short
+from shoal.reports.ledger_in_short import ledger_in_short
+from shoal.state.ledger import Ledger
 
 MEASURES = re.compile(r"\b(gcp|discernibility|penalty|prosecutor|quasi|generalized|equivalence)\b")
 
@@ -108,3 +115,113 @@ def test_a_certificate_of_the_first_schema_has_five_lines_too(certificate):
     lines = dict(in_short(old))
     assert lines["Published"] == "4 records of 4 people."
     assert lines["Protected"].startswith("Whoever knows all that an attacker could know of a")
+
+
+AGES = [20, 30, 40, 60]
+
+
+def people(first: str, ages=AGES) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "who": [f"{first}{i}" for i in range(len(ages))],
+            "age": [str(age) for age in ages],
+            "ill": ["flu", "hiv"] * (len(ages) // 2),
+        }
+    )
+
+
+def grown_policy(**more) -> dict:
+    return {
+        "version": 1,
+        "attributes": {
+            "who": {"role": "subject"},
+            "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
+            "ill": {"role": "sensitive"},
+        },
+        "promises": [
+            {"model": "k-anonymity", "k": 2},
+            {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "distinct"},
+        ],
+        **more,
+    }
+
+
+def test_the_lines_of_a_ledger_are_about_its_whole_table(tmp_path):
+    """20 to 30, 40 to 60, then 70 to 71 and 80 to 81: of 100, (2 * 30 + 2 * 2) / 8 = 8 is lost."""
+    ledger = tmp_path / "L"
+    content = grown_policy(method={"name": "static-1"})
+    shoal.republish(people("a"), content, ledger)
+    shoal.republish(people("b", [70, 71, 80, 81]), content, ledger)
+    found = shoal.audit_ledger(ledger)
+    assert {line.about: line.says for line in ledger_in_short(found)} == {
+        "Published": "8 records of 8 people, in 2 columns. Removed: who. Published in 2 releases.",
+        "Protected": (
+            "Whoever knows age of a person finds at least 2 people who look alike, and so picks the"
+            " right one at most 50.0 % of the time. Among them, ill has at least 2 values. Every"
+            " check of the releases against one another holds."
+        ),
+        "Lost": ("8.0 % of the detail of what an attacker could know. As in the original: ill."),
+        "Not promised": (
+            "Who knows more or has another release of the same people may recognise somebody. What"
+            " is true of a whole group is true of everybody in it."
+        ),
+        "Open": "The cells were not compared with an original.",
+    }
+    shutil.rmtree(Ledger.at(ledger).private)
+    lines = dict(ledger_in_short(shoal.audit_ledger(ledger)))
+    assert "The private part was missing" in lines["Open"]
+
+
+def test_a_ledger_whose_releases_reveal_more_together_says_so(tmp_path):
+    """static-2 publishes the whole table anew, and comparing tells who came."""
+    ledger, rng = tmp_path / "L", np.random.default_rng(1)
+    content = grown_policy(method={"name": "static-2"})
+    for first in "abc":
+        ages = rng.integers(0, 100, 20).tolist()
+        shoal.republish(people(first, ages), content, ledger, allow_leaks=True)
+    found = shoal.audit_ledger(ledger)
+    assert not found.holds
+    lines = dict(ledger_in_short(found))
+    assert lines["Published"].startswith("60 records of 60 people")
+    assert "Not kept: the releases together reveal more" in lines["Protected"]
+
+
+def test_nothing_is_claimed_of_a_damaged_ledger(tmp_path):
+    assert ledger_in_short(LedgerAudit([], ["release 0001: changed"])) == []
+
+
+def test_a_stream_says_what_was_not_published_and_how_it_was_measured(certificate):
+    records = certificate["records"] | {"held": 2, "dropped": 0, "rejected": 1, "waiting": 3}
+    promises = [dict(promise) for promise in certificate["promises"]]
+    promises[1]["measured"] = None
+    stream = certificate.extended(
+        records=records, measured="release by release", promises=promises, together=None
+    )
+    lines = dict(in_short(stream))
+    assert lines["Lost"].endswith("Not published: 2 held to the end and 1 set aside as bad.")
+    assert "3 records still wait for a later release." in lines["Open"]
+    assert "Groups were measured as they appeared" in lines["Open"]
+    assert "ill has at least 2 values" in lines["Protected"]
+
+
+def lines_of(page: str) -> list[str]:
+    assert page.index('<dl class="short">') < page.index("<h2>")
+    return re.findall(r"<dt>(.*?)</dt>", page)
+
+
+def test_the_reports_of_streams_and_ledgers_begin_with_them(tmp_path, monkeypatch, request):
+    run = request.getfixturevalue("shoal")
+    monkeypatch.chdir(tmp_path)
+    people("a", AGES * 5).write_csv("in.csv")
+    for name, method in (("s", "fads"), ("l", "static-1")):
+        settings = {"name": method, "delta": 8} if method == "fads" else {"name": method}
+        Path(f"{name}.yaml").write_text(yaml.safe_dump(grown_policy(method=settings)))
+    stream = ("stream", "in.csv", "-p", "s.yaml", "-o", "out.csv", "--report", "s.html", "-q")
+    assert run(*stream).status == 0
+    assert run("republish", "in.csv", "-p", "l.yaml", "--ledger", "L", "-q").status == 0
+    assert run("audit", "--ledger", "L", "--report", "l.html", "-q").status == 0
+    about = ["Published", "Protected", "Lost", "Not promised", "Open"]
+    for page in ("s.html", "l.html"):
+        text = Path(page).read_text()
+        assert lines_of(text) == about
+        assert not MEASURES.search(text[text.index("<body>") : text.index("<h2>")])

@@ -18,6 +18,7 @@ from shoal.data.people import UNITS, UNKNOWN, unit
 from shoal.jobs.republish.history import LedgerAudit, ReleaseAudit
 from shoal.reports import charts, pages
 from shoal.reports.attack_section import attack_section
+from shoal.reports.ledger_in_short import ledger_in_short
 from shoal.reports.text import history_sentences
 from shoal.version import VERSION
 
@@ -50,6 +51,7 @@ def _content(found: LedgerAudit) -> dict[str, Any]:
     return {
         "shoal": VERSION,
         "found": found,
+        "lines": ledger_in_short(found),
         "unit": unit(found.releases[0].certificate) if found.releases else UNITS[UNKNOWN],
         "releases": [_release(release) for release in found.releases],
         "checks": {check: CHECKS[check] for check in CHECKS if check in checks},

@@ -15,6 +15,7 @@ from shoal.data.people import ASSUMED, unit
 from shoal.reports.measured import number_text, percent_text
 from shoal.reports.text import worst_columns
 
+BY_RELEASE = "release by release"  # how a stream is measured that is not read again as a whole
 K_ANONYMITY, CLOSENESS = "k-anonymity", "t-closeness"
 ALL = "all that an attacker could know"
 MOST_NAMED = 6  # columns in one line
@@ -64,7 +65,7 @@ def _protected(certificate: Certificate) -> Iterator[str]:
             )
         elif promise["model"] == K_ANONYMITY:
             yield _alike(certificate, promise, promise["attributes"] or quasi)
-        else:
+        elif promise["measured"] is not None or certificate.get("measured") == BY_RELEASE:
             yield _of_sensitive(promise)
 
 
@@ -81,14 +82,13 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
 
 
 def _of_sensitive(promise: Mapping[str, Any]) -> str:
-    about = _listed(promise["attributes"])
+    about, found = _listed(promise["attributes"]), promise["measured"]
+    found = promise["asked"] if found is None else found  # so much held in every release
     if promise["model"] == "l-diversity" and promise.get("kind") == "distinct":
-        return f"Among them, {about} has at least {number_text(promise['measured'])} values"
+        return f"Among them, {about} has at least {number_text(found)} values"
     if promise["model"] == CLOSENESS:
-        return (
-            f"Among them, {about} is spread as in all records, but for at most"
-            f" {percent_text(promise['measured'])}"
-        )
+        whole = "the reference table" if promise.get("to") == "reference" else "all records"
+        return f"Among them, {about} is spread as in {whole}, but for at most {percent_text(found)}"
     return f"{promise['model']}{f' of {about}' if about else ''} holds as well"
 
 
@@ -106,6 +106,14 @@ def _lost(certificate: Certificate) -> Iterator[str]:
     hidden = certificate["records"]["suppressed"]
     if hidden:
         yield (f"{_count(hidden, 'record hides', 'records hide')} {ALL}")
+    absent = {words: certificate["records"].get(key) for key, words in _NOT_PUBLISHED.items()}
+    if any(absent.values()):
+        kinds = [f"{count:,} {words}" for words, count in absent.items() if count]
+        yield f"Not published: {_listed(kinds)}"
+
+
+_NOT_PUBLISHED = {"held": "held to the end", "dropped": "dropped", "rejected": "set aside as bad"}
+"""What became of other records of a stream."""
 
 
 def _not_promised(certificate: Certificate) -> Iterator[str]:
@@ -132,6 +140,11 @@ def _open(certificate: Certificate) -> Iterator[str]:
         yield "Rows were counted, not people: the file does not say whose they are"
     elif certificate.get("people") == ASSUMED:
         yield "Whether every record is a person of its own: the policy names no column for that"
+    waiting = certificate["records"].get("waiting")
+    if waiting:
+        yield f"{_count(waiting, 'record still waits', 'records still wait')} for a later release"
+    if certificate.get("measured") == BY_RELEASE:
+        yield "Groups were measured as they appeared, not as they have grown since"
     yield from (warning.text for warning in certificate.warnings)
     if "uncovered" not in (certificate.get("faults") or {}):
         yield "The cells were not compared with an original"

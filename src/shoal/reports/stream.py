@@ -15,6 +15,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.stream import KINDS
 from shoal.policy.policy import Policy
 from shoal.reports import charts
+from shoal.reports.in_short import in_short
 from shoal.reports.measured import verdict_state
 from shoal.reports.pages import render_template, write_page
 
@@ -24,6 +25,7 @@ def write_report(certificate: Certificate, history: np.ndarray, policy: Policy, 
     content = {
         "certificate": certificate,
         "state": verdict_state(certificate),
+        "lines": in_short(certificate),
         "charts": over_time(history),
         "policy": yaml.safe_dump(
             policy.model.model_dump(exclude_unset=True, mode="json"), sort_keys=False

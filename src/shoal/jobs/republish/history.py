@@ -20,9 +20,10 @@ from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
-from shoal.data.schema import Missing, Role
+from shoal.data.schema import Missing, Role, Schema
 from shoal.errors import PromiseError
 from shoal.jobs.attack.request import AttackRequest
+from shoal.jobs.audit.columns import column_roles
 from shoal.jobs.republish import terms
 from shoal.jobs.republish.attack import attack_ledger
 from shoal.jobs.republish.identities import Identities, count_known
@@ -42,6 +43,7 @@ from shoal.privacy.history.release_view import (
 from shoal.privacy.history.signatures import too_frequent, values_shown
 from shoal.privacy.promises import BoundPromises
 from shoal.state.ledger import Ledger
+from shoal.utility.gcp import GlobalCertaintyPenalty
 
 
 @dataclass(frozen=True)
@@ -187,8 +189,16 @@ class LedgerHistory:
             guards = stated.get("guards", CELLS)
             findings += self._take(number, covers, guards, least, reading)
         self.taken = number
-        certificate = reading.certificate.extended(covers=covers)
+        certificate = reading.certificate.extended(
+            covers=covers, columns=self._columns(frame, reading)
+        )
         return ReleaseAudit(number, certificate, findings, returning_people_of(stated))
+
+    def _columns(self, frame: pl.DataFrame, reading: ReleaseReading) -> list[dict[str, Any]]:
+        """What each column is for, and what it lost. frame: as it was published."""
+        losses = GlobalCertaintyPenalty().per_attribute(reading.release)
+        roles = column_roles(frame.columns, reading.schema, self.policy)
+        return [column | {"loss": losses.get(column["name"])} for column in roles]
 
     def next(
         self, number: int, method: Any, frame: pl.DataFrame, identities: Identities
