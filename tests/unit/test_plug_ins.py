@@ -75,6 +75,7 @@ def test_a_metric_from_elsewhere_is_found(install):
         ("shoal.metrics", "import no_such_module", "can't be loaded (ModuleNotFoundError: No "),
         ("shoal.metrics", "raise SystemError('two\\nlines')", "(SystemError: two lines)"),
         ("shoal.metrics", "", "can't be loaded (AttributeError: "),
+        ("shoal.metrics", "import sys; sys.exit(7)", "can't be loaded (SystemExit: 7)"),
         ("shoal.metrics", "class Thing: name = 'x'", "is not a dataclass"),
         ("shoal.metrics", "Thing = 1", "is not a dataclass"),
         ("shoal.metrics", METRIC.format(name=""), "has no text as its 'name'"),

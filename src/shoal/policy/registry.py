@@ -274,7 +274,7 @@ def _plug_ins(group: str, mark: str, taken: set[str]) -> Iterator[tuple[str, Plu
 def _loaded(entry: EntryPoint) -> Any:
     try:
         return entry.load()
-    except Exception as broken:  # whatever a stranger's module does when it is imported
+    except (Exception, SystemExit) as broken:  # whatever a stranger's module does when imported
         what = " ".join(str(broken).split())[:200]
         reason = f"can't be loaded ({type(broken).__name__}: {what})"
         raise InputError(_refusal(entry, reason)) from None
