@@ -39,7 +39,8 @@ def trees(draw):
         rows = [[row[above] if label == row[below] else label for label in other] for other in rows]
     groups = sorted({row[1] for row in rows if len(row) > 1})
     for group in draw(st.sets(st.sampled_from(groups), max_size=2)) if groups else ():
-        lowest = max((row[1:] for row in rows if row[1:2] == [group]), key=len)
+        # of two nodes of that name the lower one, or the leaf would stand beside it
+        lowest = max((row[row.index(group, 1) :] for row in rows if group in row[1:]), key=len)
         rows.append([group, *lowest])
     padded = [[label for label in row for _ in range(draw(st.integers(1, 3)))] for row in rows]
     return draw(st.permutations(padded if draw(st.booleans()) else rows))
