@@ -20,6 +20,7 @@ import asyncio
 import json
 import logging
 import os
+import signal
 import struct
 import sys
 import threading
@@ -81,6 +82,14 @@ def read_frame(pipe: BinaryIO) -> tuple[bytes, int, int, bytes] | None:
     return (kind, peer, counter, payload) if len(payload) == length else None
 
 
+def _tell(out: BinaryIO, kind: bytes, peer: int, counter: int, payload: bytes) -> None:
+    """One message to the party; ends this process in silence where the party has ended."""
+    try:
+        write_frame(out, kind, peer, counter, payload)
+    except BrokenPipeError:
+        os._exit(0)
+
+
 class _Peer:
     """What MPyC takes for its connection with another party."""
 
@@ -95,7 +104,7 @@ class _Peer:
         self.keys: asyncio.Future[bytes] = loop.create_future()
 
     def send(self, counter: int, payload: bytes) -> None:
-        write_frame(self._out, SHARES, self._number, counter, bytes(payload))
+        _tell(self._out, SHARES, self._number, counter, bytes(payload))
 
     def receive(self, counter: int) -> Any:
         payload = self._waiting.pop(counter, None)
@@ -178,17 +187,18 @@ async def _serve(setup: dict[str, int], source: BinaryIO, out: BinaryIO) -> None
     threading.Thread(target=listen, daemon=True).start()
     for p in peers:
         if p > number:
-            write_frame(out, KEYS, p, 0, b"".join(runtime._prss_keys_to_peer(p)))
+            _tell(out, KEYS, p, 0, b"".join(runtime._prss_keys_to_peer(p)))
     for p in peers:
         if p < number:
             runtime._prss_keys_from_peer(p, bytearray(await peers[p].keys))
     while True:
         steps = await _winner(runtime, owners, setup["bits"], json.loads(await plans.get()))
-        write_frame(out, RESULT, 0, 0, json.dumps(steps).encode())
+        _tell(out, RESULT, 0, 0, json.dumps(steps).encode())
 
 
 def main() -> None:
     """The MPyC process of one party; what it is among the others is the first frame, as JSON."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the party says when it is over
     source, out = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # the pipe is for frames alone
     first = read_frame(source)
