@@ -89,7 +89,7 @@ def test_a_message_that_is_not_the_next_one_ends_the_run(pair, changed, says):
     left, right = pair
     left.send("right", MessageKind.ROLL, b"one")
     assert right.receive("left", MessageKind.ROLL) == b"one"
-    left._outbox["right"].put((0.0, changed(left._journal.get(b"S", "right", 0))))
+    left._outbox["right"].put(changed(left._journal.get(b"S", "right", 0)))
     with pytest.raises(PartyError, match=says):
         right.receive("left", MessageKind.ROLL)
 
@@ -172,6 +172,45 @@ def test_a_party_that_leaves_is_not_waited_for(pair):
         right.receive("left", MessageKind.ROLL)
 
 
+@pytest.fixture
+def deaf_pair(make_pair, monkeypatch):
+    """Two parties, of which the right one takes no message in and knows that it is idle."""
+    monkeypatch.setattr("shoal.connectors.party.outbox.MOST_WAITING", 2)
+    left, right = make_pair(patience=1)
+    heard = threading.Event()
+    monkeypatch.setattr(right, "_hear", lambda *said: (heard.wait(20), MessageKind.BYE)[1])
+    ended = []
+
+    def wait():
+        with pytest.raises(PartyError) as error:
+            right.receive("left", MessageKind.ROLL)
+        ended.append(str(error.value))
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    yield left
+    heard.set()
+    waiting.join(20)
+    assert "nothing came within" in ended[0]
+
+
+def test_a_party_that_takes_nothing_in_is_not_sent_to_for_ever(deaf_pair):
+    def send_much():
+        for _ in range(4000):
+            deaf_pair.send("right", MessageKind.ROLL, bytes(1 << 12))
+
+    with pytest.raises(PartyError, match="party 'right': nothing came within"):
+        send_much()
+
+
+def test_a_party_that_takes_nothing_in_does_not_keep_another_from_finishing(deaf_pair):
+    begun = time.monotonic()
+    deaf_pair.send("right", MessageKind.ROLL, b"one")
+    with pytest.raises(LinkLost):
+        deaf_pair.finish()
+    assert time.monotonic() - begun < 10, "patience is one second"
+
+
 def frame(kind, content, number=0):
     return AGREEMENT + bytes([kind]) + number.to_bytes(4, "little") + content
 
@@ -213,7 +252,7 @@ def frame(kind, content, number=0):
 def test_what_a_party_may_not_say_ends_the_run_and_is_not_journaled(pair, said, says):
     left, right = pair
     for one in said:
-        left._outbox["right"].put((0.0, one))
+        left._outbox["right"].put(one)
     for _ in said[1:]:
         right.receive("left", MessageKind(said[0][32]))
     with pytest.raises(PartyError, match=r"^party 'left'") as ended:

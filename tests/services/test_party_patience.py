@@ -15,8 +15,8 @@ The states that a party waits in, by the message that does not come:
     PLAIN           an owner, for a column that is published unchanged
     SEAL            an owner, for the hash of another one's table
     END             the helper, for the last round
-    sending         any, while another one takes nothing in
-    finishing       any, until the others have everything
+    sending         any, while another one takes nothing in: see test_party_link
+    finishing       any, until the others have everything: see there, too
 """
 
 from __future__ import annotations

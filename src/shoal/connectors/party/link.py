@@ -7,7 +7,6 @@ whatever breaks in between, or the run ends.
 
 from __future__ import annotations
 
-import queue
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -27,13 +26,13 @@ from shoal.connectors.party.messages import (
     refused,
     unpack_head,
 )
+from shoal.connectors.party.outbox import Outbox
 from shoal.connectors.party.parser import Parser, Terms
 from shoal.connectors.party.patience import Patience, left_early
 from shoal.connectors.party.session import POLL, Sessions
 from shoal.connectors.party.tls import Endpoint, Identity, Peer
 from shoal.errors import PartyError
 
-_MOST_WAITING = 64  # messages to one party that are on their way; more wait in the journal
 _MOST_EARLY = 1 << 14  # messages of a secure round that wait for this party to open the session
 
 
@@ -74,7 +73,7 @@ class PartyLink:
         self._closed: set[str] = set()
         self._opened: str | None = None  # the session that this party's program is in
         self._early_shares: list[tuple[str, str, bytes]] = []  # session, sender, content
-        self._outbox: dict[str, queue.SimpleQueue[tuple[float, bytes] | None]] = {}
+        self._outbox: dict[str, Outbox] = {}
         self._streams: dict[str, Any] = {}
         self._endpoint = Endpoint(identity, peers, terms.most_frame)
         self._patience = Patience(patience, self._endpoint, lambda: tuple(self._outbox))
@@ -148,8 +147,8 @@ class PartyLink:
         self._sessions.leaving = True
         goodbye = pack_frame(self._agreement, MessageKind.BYE, 0, why)
         for outbox in self._outbox.values():
-            outbox.put((time.monotonic() + self._delay, goodbye))
-            outbox.put(None)
+            outbox.put(goodbye)
+            outbox.close()
         for stream in self._streams.values() if seconds else ():
             with suppress(Exception):
                 stream.result(timeout=seconds)
@@ -158,13 +157,13 @@ class PartyLink:
         """Closes all channels at once."""
         self._sessions.leaving = True
         for outbox in self._outbox.values():
-            outbox.put(None)
+            outbox.close()
         self._endpoint.close()
 
     def _hang_up(self) -> None:
         """Ends the streams of the last session, which would keep the others' threads."""
         for name, stream in self._streams.items():
-            self._outbox[name].put(None)
+            self._outbox[name].close()
             stream.cancel()
 
     def _open(self, session: str) -> None:
@@ -172,10 +171,10 @@ class PartyLink:
             self._opened = session
             self._resend_from = self._sessions.begin(session)
             self._closed = set(self._peers) - set(self._resend_from)
-            self._outbox = {name: queue.SimpleQueue() for name in self._resend_from}
+            self._outbox = {name: Outbox(self._delay) for name in self._resend_from}
             self._streams = {}
             for name, outbox in self._outbox.items():
-                stream = self._endpoint.stream(name, "Talk", _sent_from(outbox), session)
+                stream = self._endpoint.stream(name, "Talk", outbox.frames(), session)
                 stream.add_done_callback(partial(self._end_stream, name, session))
                 self._streams[name] = stream
             self._sessions.confirm(session)
@@ -224,9 +223,9 @@ class PartyLink:
             self._sessions.check()
             if to not in self._outbox or number < self._resend_from[to]:
                 return True
-            if self._outbox[to].qsize() >= _MOST_WAITING:
+            if self._outbox[to].is_full:
                 return False
-            self._outbox[to].put((time.monotonic() + self._delay, frame))
+            self._outbox[to].put(frame)
             return True
 
     def send_long(self, to: str, kind: MessageKind, content: bytes | memoryview) -> None:
@@ -250,7 +249,7 @@ class PartyLink:
         self._count(MessageKind.SHARES, len(frame))
         with self._state:
             if self._sessions.stands() and to in self._outbox:
-                self._outbox[to].put((time.monotonic() + self._delay, frame))
+                self._outbox[to].put(frame)
 
     def _count(self, kind: MessageKind, size: int) -> None:
         self.bytes_sent[kind.name.lower()] += size
@@ -389,12 +388,3 @@ class PartyLink:
                 return
             on_shares = self.on_shares  # of this session, whatever comes after the lock
         on_shares(name, content)
-
-
-def _sent_from(outbox: queue.SimpleQueue[tuple[float, bytes] | None]) -> Iterator[bytes]:
-    while (item := outbox.get()) is not None:
-        due, frame = item
-        early = due - time.monotonic()
-        if early > 0:
-            time.sleep(early)
-        yield frame
