@@ -137,7 +137,7 @@ def test_what_can_not_be_tried_is_refused(folder, capsys, words, said):
     ("more", "said"),
     [
         ({"accept": {"inferense_gain": 0.1}}, "did you mean 'inference_gain'"),
-        ({"accept": {"alone": {"age": 0.1}}}, "not a sensitive one"),
+        ({"accept": {"alone": {"age": 0.1}}}, "must have the role 'sensitive' or 'plain'"),
         ({"accept": {"linkage": {"age": 0.1}}}, "one number for the release"),
         ({"accept": {"linkage": 7}}, "a share from 0 to 1"),
         ({"population": {"table": "a.csv", "fraction": 0.1}}, "exactly one"),

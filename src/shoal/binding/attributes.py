@@ -91,7 +91,9 @@ def _hierarchy(
     if declared.role not in ("quasi", "sensitive"):
         return None
     if declared.hierarchy is not None:
-        return declared_hierarchy(name, declared.hierarchy, policy.base, column, is_value)
+        return declared_hierarchy(
+            name, declared.hierarchy, policy.base, column, is_value, policy.model.read.encoding
+        )
     if declared.role == "quasi" and declared.kind is Kind.CATEGORY and column is not None:
         values = np.array(column.cells, dtype=object)[is_value]
         return Flat(root=policy.model.render.suppressed).make(values)

@@ -16,7 +16,7 @@ from shoal.connectors.dialect import DELIMITED, Dialect, codec_of, default_diale
 from shoal.data.formulas import escaped, formula_sentences, unescaped
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.interchange import reading_of
+from shoal.policy.interchange import reading_beside, reading_of
 from shoal.policy.policy import Policy
 
 _UTF8_WITH_MARK = "utf-8-sig"
@@ -28,6 +28,25 @@ def read_original(path: str, policy: Policy, *, allow_empty: bool = False) -> fi
         path, _categorical(policy), allow_empty=allow_empty, reading=reading_of(policy.model.read)
     )
     return replace(source, frame=original_frame(source.frame, policy))
+
+
+def read_beside(path: str, policy: Policy, what: str) -> Table:
+    """Another table of people, written as the policy's input or in UTF-8; raises InputError.
+
+    Numbers with points and dates in ISO. what: its name in findings.
+    """
+    reading = reading_beside(policy.model.read)
+    table = Table(files.read(path, _categorical(policy), reading=reading).frame)
+    return table_beside(table, policy, what)
+
+
+def table_beside(table: Table, policy: Policy, what: str) -> Table:
+    """The same of a table that was read already."""
+    try:
+        return original_table(table, policy)
+    except InputError as wrong:
+        findings = [f"{what}: {finding}" for finding in (wrong.args[0], *wrong.findings)]
+        raise InputError.from_findings(findings) from None
 
 
 def original_frame(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:

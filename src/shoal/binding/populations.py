@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.binding.files import table_beside
 from shoal.data.encoding import EncodedTable, encode_attribute
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.policy.policy import Policy
+
+
+def tables_of(policy: Policy) -> dict[str, Table]:
+    """The populations by name, numbers with points and dates in ISO; raises InputError."""
+    return {
+        name: table_beside(people, policy, f"population '{name}'")
+        for name, people in policy.populations.items()
+    }
 
 
 def check_populations(policy: Policy) -> list[str]:

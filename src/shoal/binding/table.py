@@ -12,7 +12,7 @@ from shoal.binding.attributes import bind_attributes
 from shoal.binding.columns import check_columns, check_header
 from shoal.binding.derived import check_derived
 from shoal.binding.near_names import check_copies
-from shoal.binding.populations import check_populations, encode_populations
+from shoal.binding.populations import check_populations, encode_populations, tables_of
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.encoding import EncodedTable, encode
 from shoal.data.findings import AttributeFinding, Fault
@@ -63,7 +63,7 @@ def bind(table: Table, policy: Policy) -> tuple[BoundTable | None, list[Any]]:
     findings = [*unfit, *strange, *unknown_designated_values(policy, sensitive)]
     if encoded is None or findings:
         return None, findings
-    populations, wrong = encode_populations(policy.populations, schema, encoded)
+    populations, wrong = encode_populations(tables_of(policy), schema, encoded)
     if wrong:
         return None, list(wrong)
     everyone = np.zeros(table.records, dtype=np.int32)
@@ -83,17 +83,20 @@ def bind_original(table: Table, policy: Policy) -> tuple[Schema | None, list[Any
     )
     if findings:
         return None, findings
-    columns = [(name, _evidence(table, name, policy)) for name in table.names]
+    populations = tables_of(policy)
+    columns = [(name, _evidence(table, name, policy, populations)) for name in table.names]
     return bind_attributes(columns, policy)
 
 
-def _evidence(table: Table, name: str, policy: Policy) -> Column | None:
+def _evidence(
+    table: Table, name: str, policy: Policy, populations: dict[str, Table]
+) -> Column | None:
     """The column that tells a domain, an order or leaves, with the populations' values."""
     declared = policy.model.attributes.get(name)
     if declared is None or declared.role not in ("quasi", "sensitive"):
         return None
     column = table.column(name)
-    for people in policy.populations.values() if declared.role == "quasi" else ():
+    for people in populations.values() if declared.role == "quasi" else ():
         column = column.joined(people.column(name))
     return column
 

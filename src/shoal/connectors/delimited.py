@@ -29,10 +29,12 @@ def read(
 
     content: a path where the file is too large to be held twice.
     """
-    content, encoding, has_mark = as_utf8(content, path, reading.encoding)
+    content, encoding, has_mark = as_utf8(content, path, reading)
     start, newline = _start(content, path)
     content, start, named = _without_sep_line(content, start)
     delimiter = reading.delimiter or named
+    if reading.is_beside and (delimiter or "") not in start.partition("\n")[0]:
+        delimiter = None
     header, separator = _header(start, path, kind, delimiter)
     check_names(header, path)
     frame = _cells(content, path, header, separator, categorical)

@@ -20,6 +20,7 @@ ENCODINGS = (
 DELIMITED = (".csv", ".tsv", ".txt", ".tab")
 _NO_TABLES = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined"}
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MARKS = (codecs.BOM_UTF8, *_UTF16_MARKS)
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Reading:
     """What is said about a file that is read; None where it is to be found in the file.
 
     decimal, dates: how a workbook's numbers and dates are written as text; dates: a strptime form,
-    None for ISO.
+    None for ISO. is_beside: whether it was said about another file, beside which this one lies:
+    where it is UTF-8, or other marks part its names, it is read as found.
     """
 
     encoding: str | None = None
@@ -35,6 +37,7 @@ class Reading:
     sheet: str | None = None
     decimal: str = "."
     dates: str | None = None
+    is_beside: bool = False
 
 
 AS_FOUND = Reading()
@@ -68,14 +71,14 @@ def codec_of(name: str) -> str | None:
     return known.name
 
 
-def as_utf8(
-    content: bytes | Path, path: str, encoding: str | None
-) -> tuple[bytes | Path, str, bool]:
+def as_utf8(content: bytes | Path, path: str, reading: Reading) -> tuple[bytes | Path, str, bool]:
     """The same text in UTF-8, its encoding, and whether a mark of it stands before the text.
 
     Raises InputError with the first line that is not in the encoding that was named.
     """
-    head = _head(content)
+    head, encoding = _head(content), reading.encoding
+    if reading.is_beside and (head.startswith(_MARKS) or _is_utf8(content)):
+        encoding = None  # text of another encoding is hardly ever UTF-8 by chance
     named = None if encoding is None else codec_of(encoding)
     if head.startswith(codecs.BOM_UTF8):
         if named not in (None, UTF8, "utf-8-sig"):
@@ -103,3 +106,11 @@ def _head(content: bytes | Path) -> bytes:
         return content[:4]
     with open(content, "rb") as file:
         return file.read(4)
+
+
+def _is_utf8(content: bytes | Path) -> bool:
+    try:
+        (content if isinstance(content, bytes) else content.read_bytes()).decode(UTF8)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -21,15 +21,16 @@ def declared_hierarchy(
     base: Path,
     column: Column | None = None,
     is_value: np.ndarray | None = None,
+    encoding: str | None = None,
 ) -> Hierarchy:
     """The hierarchy of attribute `name`; raises InputError with the rows that a rule can't place.
 
     declared: the path of a table, relative to `base`, or one maker and its argument.
     column: the values that a rule needs, None where they are not at hand. is_value: (cells,) bool,
-        which of its cells hold one.
+        which of its cells hold one. encoding: of a table that is not UTF-8.
     """
     if isinstance(declared, str):
-        return read_hierarchy(base / declared, name)
+        return read_hierarchy(base / declared, name, encoding)
     ((kind, argument),) = declared.items()
     try:
         maker = registry.makers()[kind].from_spec(argument)

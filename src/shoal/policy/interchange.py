@@ -116,6 +116,11 @@ def reading_of(read: ReadOptions, write: WriteOptions | None = None) -> Reading:
     return Reading(encoding, delimiter, None if write else read.sheet, read.decimal, read.dates)
 
 
+def reading_beside(read: ReadOptions) -> Reading:
+    """What is said about tables that belong to the input: they may also be UTF-8."""
+    return Reading(read.encoding, read.delimiter, None, read.decimal, read.dates, is_beside=True)
+
+
 def keys_and_values(option: str, settings: list[str]) -> tuple[dict[str, Any], list[str]]:
     """KEY=VALUE texts of an option as a mapping, and a finding for each that is none."""
     findings = [

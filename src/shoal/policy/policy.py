@@ -30,6 +30,7 @@ from shoal.policy.consistency import (
     unserved_options,
 )
 from shoal.policy.findings import findings_in
+from shoal.policy.interchange import reading_beside
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build
@@ -114,9 +115,13 @@ class Policy:
 
     @cached_property
     def populations(self) -> dict[str, Table]:
-        """The population tables that promises compare with, by the policy's name for them."""
+        """The population tables that promises compare with, by the policy's name for them.
+
+        As they are written: see `shoal.binding.populations.tables_of`.
+        """
+        reading = reading_beside(self.model.read)
         return {
-            name: Table(files.read(str(self.base / name), self.quasi).frame)
+            name: Table(files.read(str(self.base / name), self.quasi, reading=reading).frame)
             for name in self.population_names
         }
 
@@ -127,7 +132,9 @@ class Policy:
 
     @cached_property
     def reference_table(self) -> Table | None:
-        return None if self.reference is None else Table(files.read(self.reference).frame)
+        if self.reference is None:
+            return None
+        return Table(files.read(self.reference, reading=reading_beside(self.model.read)).frame)
 
     def with_reference(self, path: str | None) -> Policy:
         """The same policy with another reference, if one is given; path: from here."""

@@ -8,6 +8,7 @@ are compressed.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -31,20 +32,23 @@ SEPARATORS = (";", "\t", "|", ",")  # in order of preference
 ROWS_TO_JUDGE_BY = 200
 
 
-def read_hierarchy(path: str | Path, attribute: str = "") -> Hierarchy:
-    """The hierarchy in a table; raises InputError with everything that is wrong with it."""
-    paths = read_paths(path, attribute)
+def read_hierarchy(path: str | Path, attribute: str = "", encoding: str | None = None) -> Hierarchy:
+    """The hierarchy in a table; raises InputError with everything that is wrong with it.
+
+    encoding: Python's name of it, for a file that is not UTF-8.
+    """
+    paths = read_paths(path, attribute, encoding)
     faults = [finding.message for finding in diagnose(paths, attribute)]
     if faults:
         raise InputError.from_findings(faults)
     return replace(Hierarchy.from_paths(paths, attribute), repeated=paths.repeated)
 
 
-def read_paths(path: str | Path, attribute: str = "") -> Paths:
+def read_paths(path: str | Path, attribute: str = "", encoding: str | None = None) -> Paths:
     """The rows of a table, each once, for `diagnose`; raises InputError if it can't be read."""
     path = Path(path)
     require_regular(path, f"{about(attribute)}hierarchy")
-    text = _text(path, attribute)
+    text = _text(path, attribute, encoding)
     try:
         cells, lengths = _quoted_cells(text) if '"' in text else _plain_cells(text)
     except csv.Error:
@@ -133,12 +137,12 @@ def _likeness(text: str, separator: str, strict: bool) -> float:
     return alike * rooted
 
 
-def _text(path: Path, attribute: str) -> str:
+def _text(path: Path, attribute: str, encoding: str | None) -> str:
     try:
         content = path.read_bytes()
         if path.suffix == ".gz":
             content = gzip.decompress(content)
-        return content.decode("utf-8-sig")
+        return _decoded(content, encoding)
     except OSError as refused:
         why = refused.strerror or "is not a gzip file"
         raise InputError(
@@ -150,6 +154,20 @@ def _text(path: Path, attribute: str) -> str:
             f"{about(attribute)}hierarchy '{path}' is cut off; copy it again"
         ) from None
     except UnicodeDecodeError:
+        known = "UTF-8" if encoding is None else f"UTF-8 or {encoding}"
         raise InputError(
-            f"{about(attribute)}hierarchy '{path}' is not UTF-8 text; convert it"
+            f"{about(attribute)}hierarchy '{path}' is not {known} text; convert it, or say how the"
+            " data and its hierarchies are written, such as --read encoding=cp1252"
         ) from None
+
+
+def _decoded(content: bytes, encoding: str | None) -> str:
+    """The text: UTF-8 or UTF-16 by its mark, else UTF-8, else in the encoding that was named."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        if encoding is None:
+            raise
+        return content.decode(encoding)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.binding.files import read_original, read_released
+from shoal.binding.files import read_beside, read_released
 from shoal.data.attack_scene import AttackScene
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -111,7 +111,7 @@ def attack_names(texts: Sequence[str]) -> tuple[str, ...]:
 
 def read_people(path: str, policy: Policy) -> Table:
     """A table of people that attacks compare with, written as the original of the policy is."""
-    return Table(read_original(path, policy).frame)
+    return read_beside(path, policy, f"file '{path}'")
 
 
 def read_earlier(path: str, policy: Policy) -> Table:

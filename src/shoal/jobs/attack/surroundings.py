@@ -6,8 +6,9 @@ from math import isfinite
 
 import numpy as np
 
-from shoal.connectors import files
+from shoal.binding.files import read_beside
 from shoal.data.attack_scene import ExternalList, ShownRelease, Surroundings
+from shoal.data.notation import PublishedNumbers
 from shoal.data.numbers import parse_numbers
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -65,7 +66,9 @@ def _frequencies(policy: Policy, around: PopulationPolicy, ground: Ground) -> Su
         raise InputError("population: its frequencies name no quasi-identifier; add some")
     axes = tuple(ground.axes[j] for j in known)
     column = table.column(around.column)
-    shares = parse_numbers(column.cells)
+    numbers = PublishedNumbers.of(policy.notation, None)
+    plain = (numbers.translated(cell, policy.notation.plain) or "" for cell in column.cells)
+    shares = parse_numbers(tuple(plain))
     if not (np.isfinite(shares) & (shares >= 0)).all() or not shares.max(initial=0) > 0:
         raise InputError(
             f"population: its column '{around.column}' holds something that is no frequency; give"
@@ -110,7 +113,7 @@ def _numbers(codes: np.ndarray, persons: np.ndarray) -> np.ndarray:
 
 
 def _read(policy: Policy, name: str) -> Table:
-    return Table(files.read(str(policy.base / name), policy.quasi).frame)
+    return read_beside(str(policy.base / name), policy, f"population '{name}'")
 
 
 def _require(table: Table, names: list[str], what: str) -> None:

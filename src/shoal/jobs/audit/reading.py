@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from shoal.binding.populations import tables_of
 from shoal.data.classes import Classes
 from shoal.data.covered_people import people_covered
 from shoal.data.release import Release, is_starred, is_withheld, label_classes, read_columns
@@ -37,7 +38,7 @@ def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth |
     quasi = {column.name: column.codes for column in columns}
     classes = Classes(labels, count, subjects, sensitive, quasi)
     if policy.populations:
-        population = people_covered(policy.populations, schema, columns, classes)
+        population = people_covered(tables_of(policy), schema, columns, classes)
         classes = replace(classes, population=population)
     label = released.codes_of(schema.label)
     originals = {} if truth is None else truth.originals()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from shoal.binding.populations import encode_populations
+from shoal.binding.populations import encode_populations, tables_of
 from shoal.binding.table import BoundTable
 from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedTable
@@ -68,7 +68,7 @@ def _part(
     names = [a.name for a in schema.sensitive]
     smaller = Table(pl.DataFrame([table.frame[name].gather(rows) for name in names]))
     sensitive, strange = encode_sensitive_columns(smaller, schema, policy.earlier)
-    populations, wrong = encode_populations(policy.populations, schema, encoded)
+    populations, wrong = encode_populations(tables_of(policy), schema, encoded)
     if strange or wrong:
         raise InputError.from_findings([*strange, *wrong])
     label = None
