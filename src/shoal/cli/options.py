@@ -185,19 +185,22 @@ def _refuse_meaningless(read: Iterable[str], write: Iterable[str]) -> None:
     from shoal.policy.interchange import ReadOptions, WriteOptions
 
     known = (*ReadOptions.model_fields, *WriteOptions.model_fields)
-    served = {"--read": ("encoding", "delimiter", "sheet"), "--write": _OF_CELLS}
     findings = [
         f"{option} {key}: says what cells mean, and without a policy they are compared as text;"
         " leave it out, or give --policy"
         for option, keys in (("--read", read), ("--write", write))
         for key in keys
-        if key in known and key not in served[option]
+        if key in known and key not in _OF_TEXT[option]
     ]
     if findings:
         raise InputError.from_findings(findings)
 
 
-_OF_CELLS = ("encoding", "delimiter", "formulas")
+_OF_TEXT = {
+    "--read": ("encoding", "delimiter", "sheet"),
+    "--write": ("encoding", "delimiter", "formulas"),
+}
+"""What an audit without a policy can follow: how text is written, not what it means."""
 
 NO_COLUMNS = ReleasedColumns()
 
