@@ -564,4 +564,4 @@ def test_a_list_of_people_is_read_like_the_original(tmp_path, monkeypatch, shoal
         assert result.status == 0, result.err
         found[name] = json.loads(Path("found.json").read_text())["attacks"]["linkability"]
     assert found["plain"] == found["local"]
-    assert found["plain"]["external"]["success"]["share"] > 0
+    assert found["plain"]["external"]["candidates"]["min"] >= 3
