@@ -188,7 +188,8 @@ def deaf_pair(make_pair, monkeypatch):
     waiting.start()
     yield left
     heard.set()
-    waiting.join(20)
+    left.leave()
+    waiting.join(40)  # two dozen times its patience at most
     assert not waiting.is_alive()
 
 
