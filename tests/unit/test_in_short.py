@@ -225,3 +225,17 @@ def test_the_reports_of_streams_and_ledgers_begin_with_them(tmp_path, monkeypatc
         text = Path(page).read_text()
         assert lines_of(text) == about
         assert not MEASURES.search(text[text.index("<body>") : text.index("<h2>")])
+
+
+def test_invented_records_are_counted(tmp_path):
+    """Of four pairs one loses a person whose value somebody has to show."""
+    ledger, content = tmp_path / "L", grown_policy(method={"name": "m-invariance"})
+    content["attributes"]["change"] = {"role": "operation"}
+    first = people("a", [20, 30, 40, 60] * 3)
+    shoal.republish(first.with_columns(change=pl.lit("insert")), content, ledger)
+    gone = first.filter(ill="flu").head(1).with_columns(change=pl.lit("delete"))
+    done = shoal.republish(gone, content, ledger)
+    assert done.certificate["counterfeits"]["records"] == 1
+    lines = dict(ledger_in_short(shoal.audit_ledger(ledger)))
+    assert lines["Published"].startswith("12 records of 11 people")
+    assert lines["Published"].endswith("Invented, so that groups are full: 1 of the records.")

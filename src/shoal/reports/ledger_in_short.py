@@ -86,7 +86,11 @@ def _mean(parts: Sequence[Certificate], numbers: Sequence[float | None]) -> floa
 
 
 def _came_in(releases: Sequence[ReleaseAudit]) -> str:
-    return f"Published in {len(releases)} release{'s' if len(releases) > 1 else ''}."
+    came = f"Published in {len(releases)} release{'s' if len(releases) > 1 else ''}."
+    invented = (releases[-1].certificate.get("counterfeits") or {}).get("records")
+    if not invented:
+        return came
+    return f"{came} Invented, so that groups are full: {number_text(invented)} of the records."
 
 
 def _compared(releases: Sequence[ReleaseAudit]) -> str:

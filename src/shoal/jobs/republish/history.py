@@ -190,7 +190,9 @@ class LedgerHistory:
             findings += self._take(number, covers, guards, least, reading)
         self.taken = number
         certificate = reading.certificate.extended(
-            covers=covers, columns=self._columns(frame, reading)
+            covers=covers,
+            columns=self._columns(frame, reading),
+            counterfeits=stated.get("counterfeits"),
         )
         return ReleaseAudit(number, certificate, findings, returning_people_of(stated))
 
