@@ -136,7 +136,7 @@ def test_every_end_of_every_method_is_round(method, render):
     ("more", "says"),
     [
         ({"round": 5, "domain": None, "type": "number"}, "'round' needs a number with a 'domain'"),
-        ({"round": 0}, "greater than 0"),
+        ({"round": 0}, "must be above 0"),
         ({"round": 5, "render": "mean"}, "'round' belongs to a quasi-identifier"),
         ({"round": 5, "role": "sensitive"}, "'round' belongs to a quasi-identifier"),
     ],
