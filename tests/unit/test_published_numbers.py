@@ -340,6 +340,7 @@ def test_a_file_that_is_not_the_one_certified_is_refused(folder, shoal):
         shoal_package.read_release("out.parquet", "kept.json", numbers="middle")
 
 
+LONG = "0." + "0123456789" * 90 + "1"
 FAR_OUT = ["9007199254740993", "9007199254740997", "9007199254741001", "9007199254741005"]
 
 
@@ -390,7 +391,14 @@ def test_the_step_that_is_advised_is_a_plain_number(domain, step):
 
 @pytest.mark.parametrize(
     ("text", "plain"),
-    [("1e3", "1000"), ("12.50", "12.5"), (" -0 ", "0"), ("1e-999999999", "0"), (".5", "0.5")],
+    [
+        ("1e3", "1000"),
+        ("12.50", "12.5"),
+        (" -0 ", "0"),
+        ("1e-999999999", "0"),
+        (".5", "0.5"),
+        (LONG, LONG),
+    ],
 )
 def test_a_number_is_written_out_and_never_at_great_length(text, plain):
     assert exact_text(text) == plain

@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 import shoal as library
+from shoal.connectors import files
+from shoal.connectors.dialect import Reading
 from shoal.data.hierarchies.table import read_hierarchy
 
 PLAIN: dict = {}
@@ -128,12 +130,23 @@ def test_a_hierarchy_of_another_encoding_names_the_option(publish, shoal):
 
 @pytest.mark.parametrize(
     ("written_in", "said"),
-    [("utf-8", None), ("utf-8-sig", "cp1252"), ("utf-16", None), ("cp1250", "cp1250")],
+    [
+        ("utf-8", None),
+        ("utf-8-sig", "cp1252"),
+        ("utf-16", None),
+        ("cp1250", "cp1250"),
+        ("utf-7", "utf-7"),  # ASCII alone
+        ("utf-16-le", "utf-16-le"),
+    ],
 )
 def test_hierarchies_by_their_marks_or_by_what_is_said(tmp_path, written_in, said):
     (tmp_path / "h.csv").write_bytes("Łódź;*\nKöln;*\n".encode(written_in))
     tree = read_hierarchy(tmp_path / "h.csv", "ort", said)
     assert {"Łódź", "Köln"} < {*tree.labels}
+    (tmp_path / "t.csv").write_bytes("ort,größe\nŁódź,1\n".encode(written_in))
+    reading = Reading(said, is_beside=True)
+    frame = files.read(str(tmp_path / "t.csv"), reading=reading).frame
+    assert frame.to_dicts() == [{"ort": "Łódź", "größe": "1"}]
 
 
 def test_a_delimiter_of_the_input_is_not_forced_on_a_table_beside_it(tmp_path, monkeypatch):

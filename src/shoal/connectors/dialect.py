@@ -77,8 +77,12 @@ def as_utf8(content: bytes | Path, path: str, reading: Reading) -> tuple[bytes |
     Raises InputError with the first line that is not in the encoding that was named.
     """
     head, encoding = _head(content), reading.encoding
-    if reading.is_beside and (head.startswith(_MARKS) or _is_utf8(content)):
-        encoding = None  # text of another encoding is hardly ever UTF-8 by chance
+    if (
+        reading.is_beside
+        and encoding is not None
+        and (head.startswith(_MARKS) or _is_utf8(content))
+    ):
+        encoding = None
     named = None if encoding is None else codec_of(encoding)
     if head.startswith(codecs.BOM_UTF8):
         if named not in (None, UTF8, "utf-8-sig"):
@@ -109,8 +113,12 @@ def _head(content: bytes | Path) -> bytes:
 
 
 def _is_utf8(content: bytes | Path) -> bool:
+    """Whether text is UTF-8 beyond ASCII, which text of another encoding hardly ever is by chance.
+
+    What is ASCII alone may be of an encoding that has no other bytes.
+    """
+    raw = content if isinstance(content, bytes) else content.read_bytes()
     try:
-        (content if isinstance(content, bytes) else content.read_bytes()).decode(UTF8)
+        return not raw.decode(UTF8).isascii()
     except UnicodeDecodeError:
         return False
-    return True

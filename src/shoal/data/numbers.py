@@ -86,9 +86,10 @@ def plain_text(number: Decimal) -> str:
 def exact_text(text: str) -> str:
     """A number that was read, digit by digit, as `plain_text` writes it.
 
-    Below what a float holds, its float: a few letters must not ask for gigabytes of zeros.
+    Where its exponent alone puts it below what a float holds, its float: a few letters must not
+    ask for gigabytes of zeros.
     """
     number = Decimal(text.strip())
-    if abs(int(number.as_tuple().exponent)) > EXACT_DIGITS:
+    if abs(int(number.as_tuple().exponent)) > EXACT_DIGITS + len(text):
         return number_text(float(number))
     return plain_text(number)

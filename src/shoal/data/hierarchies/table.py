@@ -162,9 +162,14 @@ def _text(path: Path, attribute: str, encoding: str | None) -> str:
 
 
 def _decoded(content: bytes, encoding: str | None) -> str:
-    """The text: UTF-8 or UTF-16 by its mark, else UTF-8, else in the encoding that was named."""
+    """The text: UTF-8 or UTF-16 by its mark, else UTF-8, else in the encoding that was named.
+
+    What is ASCII alone may be of an encoding that has no other bytes.
+    """
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content.decode("utf-16")
+    if encoding is not None and content.isascii():
+        return content.decode(encoding)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
