@@ -161,17 +161,17 @@ def test_the_mark_of_utf8_beats_what_was_named(hospital, shoal):
 
 def test_numbers_that_are_none_in_this_notation(hospital, shoal):
     (hospital / "in.csv").write_bytes(export().replace(b"1.200,25", b"12.00,25"))
-    refused(shoal, "attribute 'größe': 1 cell is not numbers with the decimal mark ',' (row 3)")
+    refused(shoal, "attribute 'größe': 1 cell is not a number with the decimal mark ',' (row 3)")
 
 
 def test_a_point_is_never_taken_for_a_decimal_mark_where_commas_are_one(hospital, shoal):
     (hospital / "in.csv").write_bytes(export().replace(b"1.200,25", b"12.5"))
-    refused(shoal, "1 cell is not numbers with the decimal mark ','", "--read decimal=.")
+    refused(shoal, "1 cell is not a number with the decimal mark ','", "--read decimal=.")
 
 
 def test_dates_of_another_form(hospital, shoal):
     (hospital / "in.csv").write_bytes(export().replace(b"14.03.2024", b"2024/03/14"))
-    refused(shoal, "attribute 'datum': 1 cell is not dates like %d.%m.%Y (row 3)")
+    refused(shoal, "attribute 'datum': 1 cell is not a date like %d.%m.%Y (row 3)")
 
 
 def test_decimal_commas_without_a_word_about_them(hospital, shoal):

@@ -114,7 +114,7 @@ def test_what_is_neither_is_refused_with_the_name_of_its_table(publish, shoal):
     Path("people.csv").write_text("größe;datum;ort\n150.5;2024-01-01;Köln\n")
     done = shoal("publish", "in.csv", "-p", "p.yaml", "-o", "new.csv", "-q")
     assert done.status == 2
-    assert "population 'people.csv': attribute 'größe': 1 cell is not numbers with the" in done.err
+    assert "population 'people.csv': attribute 'größe': 1 cell is not a number with the" in done.err
 
 
 def test_a_hierarchy_of_another_encoding_names_the_option(publish, shoal):

@@ -82,11 +82,11 @@ def _read(
         if column.dtype not in TEXTS:
             continue  # numbers and dates of a type of their own
         if is_number(declared):
-            what = f"not numbers with the decimal mark '{notation.decimal}'"
+            what = ("a number", "numbers", f"with the decimal mark '{notation.decimal}'")
             remedy = "correct them, or say what the mark is, such as --read decimal=."
             translate = _number_reader(notation, render)
         else:
-            what = f"not dates like {notation.dates}"
+            what = ("a date", "dates", f"like {notation.dates}")
             remedy = "correct them, or list their text under 'missing_values'"
             translate = _day_reader(notation, render)
         cells, lost = map_cells(column, translate)
@@ -94,7 +94,8 @@ def _read(
         is_odd = _is_odd_number if is_number(declared) else _is_odd_date
         odd = [cell for cell in lost if policy.is_value(cell) and is_odd(cell, render)]
         if odd:
-            findings.append(_finding(name, column, odd, what, remedy))
+            rows = column.cast(pl.String).is_in(odd).arg_true().to_list()
+            findings.append(f"attribute '{name}': {_not_such(rows, *what)}; {remedy}")
     return frame, findings
 
 
@@ -123,10 +124,10 @@ def _number_reader(notation: Notation, render: Render | None) -> Translate:
     return lambda cell: numbers.translated(cell, notation.plain)
 
 
-def _finding(name: str, column: pl.Series, odd: list[str], what: str, remedy: str) -> str:
-    rows = column.cast(pl.String).is_in(odd).arg_true()
-    cells = "1 cell is" if len(rows) == 1 else f"{len(rows)} cells are"
-    return f"attribute '{name}': {cells} {what} ({listed_rows(rows.to_list())}); {remedy}"
+def _not_such(rows: list[int], one: str, many: str, like: str) -> str:
+    """Cells of these rows are not what their column holds, one or many of it."""
+    cells = f"1 cell is not {one}" if len(rows) == 1 else f"{len(rows)} cells are not {many}"
+    return f"{cells} {like} ({listed_rows(rows)})"
 
 
 def written(
