@@ -405,13 +405,22 @@ def test_a_rounded_partition_keeps_the_sizes_of_its_classes_however_long_it_is_r
 
 def test_efforts_follow_the_size_of_the_table():
     auto = Effort("auto", 60, 0, -1, True)
-    assert [auto.on(n) for n in (100_000, 100_001, 1_000_000, 1_000_001)] == [
+    assert [auto.on(n, True) for n in (1_000, 1_001, 50_000, 50_001, 100_000)] == [
         "exchange",
-        "light",
-        "light",
-        "none",
+        "full",
+        "full",
+        "exchange",
+        "exchange",
     ]
-    assert auto._replace(refine="none").on(5) == "none"
+    for k_alone in (True, False):
+        assert [auto.on(n, k_alone) for n in (100_000, 100_001, 1_000_000, 1_000_001)] == [
+            "exchange",
+            "light",
+            "light",
+            "none",
+        ]
+    assert auto.on(30_000, False) == "exchange"
+    assert auto._replace(refine="none").on(5, True) == "none"
 
 
 def test_a_search_cools_down_to_its_last_temperature():

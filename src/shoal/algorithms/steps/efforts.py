@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.algorithms.steps.refinement import (
+    is_k_alone,
     quick_search,
     refine,
     steps_within,
@@ -17,13 +18,16 @@ from shoal.data.partition import Partition
 from shoal.data.progress import Progress
 from shoal.protocols import Promises
 
-EXCHANGE_RECORDS = 100_000  # refine=auto: exchange up to here,
+SMALL_RECORDS = 1_000  # refine=auto: exchange up to here, since compiling more would take longer,
+FULL_RECORDS = 50_000  # full up to here where only k is promised,
+EXCHANGE_RECORDS = 100_000  # exchange up to here,
 LIGHT_RECORDS = 1_000_000  # light up to here, none above
 REFINE = ("none", "light", "exchange", "full", "thorough", "auto")
 REFINE_HELP = (
     "exchange records between near classes afterwards (ours); full: also by annealing, and over"
-    " hierarchies by rebuilding; thorough: as long as `seconds` says; auto: exchange up to"
-    " 100,000 records, light up to 1,000,000, none above"
+    " hierarchies by rebuilding; thorough: as long as `seconds` says; auto: full from 1,001 to"
+    " 50,000 records where only k is promised, else exchange up to 100,000, light up to 1,000,000,"
+    " none above"
 )
 SECONDS = {"help": "refine=thorough: about how long on one core; sets `steps`", "low": 1}
 STEPS = {"help": "refine=thorough: how many steps, instead of `seconds`; 0 asks those", "low": 0}
@@ -44,10 +48,14 @@ class Effort(NamedTuple):
     stop: int
     resizes: bool
 
-    def on(self, records: int) -> str:
-        """What is done on a table of so many records."""
+    def on(self, records: int, k_alone: bool) -> str:
+        """What is done on a table of so many records. k_alone: whether only k is promised, and
+        every record is its own person.
+        """
         if self.refine != "auto":
             return self.refine
+        if SMALL_RECORDS < records <= FULL_RECORDS and k_alone:
+            return "full"
         if records <= EXCHANGE_RECORDS:
             return "exchange"
         return "light" if records <= LIGHT_RECORDS else "none"
@@ -61,7 +69,7 @@ class Effort(NamedTuple):
         progress: Progress,
     ) -> Partition:
         """The classes refined, where that is asked and is not done by exchanging alone."""
-        chosen, k = self.on(matrix.records), promises.k
+        chosen, k = self.on(matrix.records, is_k_alone(matrix, promises)), promises.k
         if chosen == "full":
             search = quick_search(matrix, k, self.resizes)
             return refine(matrix, partition, promises, search, rng)

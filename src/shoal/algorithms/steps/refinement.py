@@ -151,11 +151,16 @@ class _Best:
         return replace(self.partition, search_statistics=statistics)
 
 
+def is_k_alone(matrix: Matrix, promises: Promises) -> bool:
+    """Whether the promises are a matter of the sizes of classes."""
+    return matrix.subjects is None and not promises.needs_more_than_k
+
+
 def bound_records(matrix: Matrix, promises: Promises) -> np.ndarray:
     """What ties records to their classes, (2, n) int32: what is sensitive about each, as one
     number, and its subject, -1 where every record is its own; (2, 0) where only k is promised.
     """
-    if matrix.subjects is None and not promises.needs_more_than_k:
+    if is_k_alone(matrix, promises):
         return np.zeros((2, 0), dtype=np.int32)
     asked = {name for term in promises.terms for name in term.sensitive} or promises.sensitive
     values = [
@@ -176,7 +181,7 @@ def keeps_as(
 ) -> Callable[[Partition], bool]:
     """Whether other classes keep all that these keep."""
 
-    k_alone = matrix.subjects is None and not promises.needs_more_than_k
+    k_alone = is_k_alone(matrix, promises)
 
     def every(classes: Partition) -> bool:
         if k_alone:  # a matter of sizes
