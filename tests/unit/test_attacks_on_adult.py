@@ -78,7 +78,8 @@ def of_a() -> Policy:
         **dict.fromkeys(BY_FREQUENCY, ordinal),
         "income": {"role": "sensitive"},
     }
-    return policy_of(attributes, [], {"name": "rounded-partition"})
+    # the figures are those of classes that exchanges found
+    return policy_of(attributes, [], {"name": "rounded-partition", "refine": "exchange"})
 
 
 def of_b(folder, l=None, **method) -> Policy:

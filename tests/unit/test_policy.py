@@ -8,8 +8,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 import shoal
+from shoal.binding.table import bind
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.jobs.advise.propose import propose
@@ -326,10 +329,17 @@ def test_without_a_named_method_the_kind_of_attributes_chooses(hierarchy, method
 def test_a_policy_without_a_method_gets_the_one_that_loses_least_on_such_a_table(
     education, promise, method
 ):
-    frame = pl.DataFrame({"education": ["none", "master", "doctor"] * 4, "pay": list(range(12))})
+    frame = pl.DataFrame(
+        {
+            "age": list(range(30, 42)),
+            "education": ["none", "master", "doctor"] * 4,
+            "pay": list(range(12)),
+        }
+    )
     content = {
         "version": 1,
         "attributes": {
+            "age": {"role": "quasi", "type": "number"},
             "education": {"role": "quasi", **education},
             "pay": {"role": "sensitive", "type": "number"},
         },
@@ -422,3 +432,41 @@ def test_doctor_names_what_a_stream_can_not_promise(tmp_path, shoal):
     found = shoal("policy", "check", str(tmp_path / "p.yaml"), str(tmp_path / "d.csv"))
     assert found.status == 2
     assert "promise 'beta-likeness': compares every class with the whole table" in found.err
+
+
+def test_without_a_method_equal_records_are_peeled_and_different_ones_cut():
+    """Half of 40 records distinct is many; from k = 25 on, or with more than k, 28 of 40 is too."""
+
+    def chosen(distinct, k, *promises):
+        numbers = [i % distinct for i in range(40)]
+        frame = pl.DataFrame({"age": numbers, "ill": ["flu", "hiv"] * 20})
+        policy = {
+            "version": 1,
+            "attributes": {
+                "age": {"role": "quasi", "type": "number"},
+                "ill": {"role": "sensitive"},
+            },
+            "promises": [{"model": "k-anonymity", "k": k}, *promises],
+        }
+        return shoal.publish(frame, policy).certificate["method"]["name"]
+
+    diverse = {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "distinct"}
+    assert [chosen(19, 2), chosen(20, 2)] == ["lattice-peeling", "rounded-partition"]
+    assert [chosen(27, 2), chosen(28, 2)] == ["rounded-partition", "rounded-partition"]
+    assert [chosen(27, 25), chosen(29, 25)] == ["lattice-peeling", "rounded-partition"]
+    assert [chosen(27, 2, diverse), chosen(29, 2, diverse)] == [
+        "lattice-peeling",
+        "rounded-partition",
+    ]
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=30))
+def test_distinct_records_are_counted_right(rows):
+    frame = pl.DataFrame(rows, schema=["a", "b", "c"], orient="row")
+    policy = {
+        "version": 1,
+        "attributes": {name: {"role": "quasi", "type": "number"} for name in "abc"},
+        "promises": [{"model": "k-anonymity", "k": 2}],
+    }
+    bound, _ = bind(Table(frame.cast(pl.String)), Policy.from_dict(policy))
+    assert bound.encoded.distinct_share == len(set(rows)) / len(rows)

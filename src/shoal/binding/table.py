@@ -41,7 +41,7 @@ class BoundTable:
     @cached_property
     def policy(self) -> Policy:
         """The policy, with the method that suits such a table where it names none."""
-        return self.asked.with_default_method(self.schema)
+        return self.asked.with_default_method(self.schema, self.encoded)
 
     def matrix(self) -> Matrix:
         """The records that are not suppressed."""

@@ -13,6 +13,7 @@ import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from shoal.data.table import Column, Table
 
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 _BLOCK = 1 << 16
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 
 
 @dataclass(frozen=True)
@@ -267,6 +269,16 @@ class EncodedTable:
     @property
     def records(self) -> int:
         return len(self.suppressed)
+
+    @cached_property
+    def distinct_share(self) -> float:
+        """Records that differ in some quasi-identifier, by all records; counted by hashes."""
+        hashes = np.zeros(self.records, dtype=np.uint64)
+        for encoded in self.attributes:
+            hashes ^= hashes >> np.uint64(29)
+            hashes *= _ODD
+            hashes += encoded.ranks.astype(np.uint64)
+        return len(np.unique(hashes)) / max(self.records, 1)
 
     def matrix(self, label: np.ndarray | None = None) -> Matrix:
         """The records that are not suppressed, in input order.

@@ -39,7 +39,7 @@ def attack_draft(
         return certificate
     truth = draft.truth
     applied_plan = "plan" in draft.certificate_extras
-    own = policy.with_default_method(draft.schema)
+    own = policy.with_default_method(draft.schema, truth.encoded)
     republish = republisher(truth.original, draft.schema, truth.encoded, own)
     made = Recoding.of(draft.method, truth.encoded.records)
     if not applied_plan:
