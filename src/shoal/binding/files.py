@@ -9,10 +9,11 @@ from pathlib import Path
 import polars as pl
 
 from shoal.binding import notation
+from shoal.binding.certified import certified_reading
 from shoal.binding.derived import derived_columns, with_derived, without_derived
 from shoal.binding.types import typed
 from shoal.connectors import files
-from shoal.connectors.dialect import DELIMITED, Dialect, codec_of, default_dialect
+from shoal.connectors.dialect import DELIMITED, Dialect, Reading, codec_of, default_dialect
 from shoal.data.formulas import escaped, formula_sentences, unescaped
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -84,15 +85,27 @@ class ReleasedFile:
 
 
 def read_released(path: str, policy: Policy, *, allow_empty: bool = False) -> ReleasedFile:
-    """A release of a policy: in the dialect of `write`, else of `read`; raises InputError."""
+    """A release of a policy, written as its certificate says, else as `write` or `read` say.
+
+    Raises InputError.
+    """
     return _released(read_as_written(path, policy, allow_empty=allow_empty), policy)
 
 
-def read_as_written(path: str, policy: Policy, *, allow_empty: bool = False) -> files.SourceFile:
-    """A release as it stands in its file, without the escapes of formulas."""
+def read_as_written(
+    path: str, policy: Policy, *, allow_empty: bool = False, stated: Reading | None = None
+) -> files.SourceFile:
+    """A release as it stands in its file, without the escapes of formulas.
+
+    stated: how its certificate says that it is written; by default, the certificate beside it.
+    """
     reading = reading_of(policy.model.read, policy.model.write)
     if policy.is_made_of_columns:
         reading = replace(reading, sheet=policy.model.read.sheet)  # of a release of any maker
+    if stated is None:
+        stated = certified_reading(path, reading)
+    if stated is not None:
+        reading = replace(reading, encoding=stated.encoding, delimiter=stated.delimiter)
     source = files.read(path, _categorical(policy), allow_empty=allow_empty, reading=reading)
     return _unescaped(source, policy, files.format_of(path))
 

@@ -13,6 +13,7 @@ from shoal.cli.progress import shown
 from shoal.errors import InputError
 
 
+@options.with_overrides
 def dossier(
     released: Annotated[
         str | None, typer.Argument(metavar="RELEASED", help="The released table.")
@@ -37,6 +38,7 @@ def dossier(
         Path | None,
         typer.Option("-p", "--policy", help="The policy: measures the promises again."),
     ] = None,
+    overrides: options.Overrides = options.NO_OVERRIDES,
     original: Annotated[
         str | None,
         typer.Option("--original", help="The table it was made of: tells the initial risk."),
@@ -78,6 +80,9 @@ def dossier(
     if sign is not None and output is None:
         raise InputError("--sign: signs what -o writes; name a page with -o")
     signer = opened(sign)
+    if policy is None:
+        overrides.refuse_without_policy()
+    asked = None if policy is None else overrides.policy(policy)
     _check_outputs(output, [released, str(context), original])
     from shoal.jobs.dossier.dossier import build_dossier
     from shoal.reports.dossier import json_path, summary, write_dossier
@@ -87,7 +92,7 @@ def dossier(
             released,
             certificate,
             context=context,
-            policy=policy,
+            policy=asked,
             original=original,
             profiles=profile or (),
             progress=progress,

@@ -120,6 +120,14 @@ class Overrides:
             policy = policy.with_method(method, parsed(self.settings or []))
         return policy if self.seed is None else policy.with_seed(self.seed)
 
+    def refuse_without_policy(self) -> None:
+        """Raises InputError where something is changed and there is no policy to change."""
+        if any(value not in (None, []) for value in vars(self).values()):
+            raise InputError(
+                "--k, --method, --set, --seed, --read and --write: change a policy; name it with"
+                " --policy"
+            )
+
 
 NO_OVERRIDES = Overrides()
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
 
+@options.with_overrides
 def verify(
     released: Annotated[str, typer.Argument(metavar="FILE", help="The released table.")],
     certificate: Annotated[
@@ -31,6 +32,7 @@ def verify(
             help="The policy (of a fusion: its agreement): measures again.",
         ),
     ] = None,
+    overrides: options.Overrides = options.NO_OVERRIDES,
     original: Annotated[
         str | None,
         typer.Option("--original", help="The table it was made of: compares its hash."),
@@ -55,7 +57,7 @@ def verify(
     from shoal.jobs.audit.verify import verify as run
 
     with shown(quiet) as progress:
-        asked = None if policy is None else _policy_of(released, certificate, policy)
+        asked = _policy_of(released, certificate, policy, overrides)
         checks = run(
             released, certificate, asked, original=original, trust=trust or (), progress=progress
         )
@@ -67,16 +69,22 @@ def verify(
     raise typer.Exit(1 if any(check.ok is False for check in checks) else 0)
 
 
-def _policy_of(released: str, certificate: Path | None, given: Path) -> Policy | Path:
-    """The policy that is given; where a fusion's agreement is given, that of the agreement."""
+def _policy_of(
+    released: str, certificate: Path | None, given: Path | None, overrides: options.Overrides
+) -> Policy | None:
+    """The policy that is given, with the options that it was published with; where a fusion's
+    agreement is given, that of the agreement.
+    """
+    if given is None:
+        overrides.refuse_without_policy()
+        return None
     from shoal.connectors.outputs import certificate_path
     from shoal.data.certificate import Certificate
 
     proof = certificate or Path(certificate_path(released))
-    if not proof.exists() or Certificate.load(proof).get("verb") != "fuse":
-        return given
-    from shoal.policy.agreement import Agreement
+    if proof.exists() and Certificate.load(proof)["verb"] == "fuse":
+        from shoal.policy.agreement import Agreement
 
-    with suppress(InputError):  # then it is a policy, or nothing that can be read
-        return Agreement.load(given).policy
-    return given
+        with suppress(InputError):  # then it is a policy, or nothing that can be read
+            return Agreement.load(given).policy
+    return overrides.policy(given)

@@ -6,8 +6,10 @@ Nothing is guessed: a file is UTF-8, or UTF-16 by its mark, or what somebody say
 from __future__ import annotations
 
 import codecs
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from shoal.errors import InputError
 
@@ -69,6 +71,29 @@ def codec_of(name: str) -> str | None:
     except (LookupError, UnicodeError, ValueError, AttributeError, TypeError):
         return None
     return known.name
+
+
+def reading_as_stated(dialect: Mapping[str, Any] | None) -> Reading:
+    """How a certificate says that a file is written; what it does not say is found in the file."""
+    if dialect is None:
+        return AS_FOUND
+    encoding = dialect.get("encoding")
+    is_known = encoding is not None and codec_of(encoding) is not None
+    return Reading(encoding if is_known else None, dialect.get("delimiter"))
+
+
+def is_written_in(content: bytes, encoding: str) -> bool:
+    """Whether the bytes are those in which an encoding writes the text that it reads from them.
+
+    Some encodings read the same text from several bytes, so that cells could look alike in them.
+    """
+    codec = codec_of(encoding)
+    if codec is None:
+        return False
+    try:
+        return content.decode(codec).encode(codec) == content
+    except UnicodeError:
+        return False
 
 
 def as_utf8(content: bytes | Path, path: str, reading: Reading) -> tuple[bytes | Path, str, bool]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from shoal.data.certificate_shape import SINCE_2, shape_findings
 from shoal.data.regular_files import require_regular
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
@@ -15,7 +16,11 @@ from shoal.errors import InputError
 SCHEMA = "shoal.certificate/2"
 EARLIER = "shoal.certificate/1"
 READABLE = (EARLIER, SCHEMA)
-SINCE_2 = ("date", "build", "policy", "people", "together", "columns", "warnings")
+
+
+def _no_number(literal: str) -> None:
+    """NaN and infinite numbers are not JSON."""
+    raise ValueError(literal)
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -35,13 +40,18 @@ class Certificate(Mapping[str, Any]):
 
     @classmethod
     def load(cls, path: str | Path) -> Certificate:
-        """The certificate in a file, of this schema or the one before; raises InputError.
+        """The certificate in a file, of this schema or the one before.
 
-        Of the one before, keys that are new in this schema are null.
+        Of the one before, keys that are new in this schema are null. Raises InputError with every
+        key that is not as its schema and its verb say.
         """
         require_regular(path, "certificate")
         try:
-            content = json.loads(Path(path).read_text("utf-8"), object_pairs_hook=_without_repeats)
+            content = json.loads(
+                Path(path).read_text("utf-8"),
+                object_pairs_hook=_without_repeats,
+                parse_constant=_no_number,
+            )
         except FileNotFoundError:
             raise InputError(
                 f"certificate '{path}': is not there; fetch it with the release, or name it"
@@ -61,6 +71,14 @@ class Certificate(Mapping[str, Any]):
             raise InputError(
                 f"certificate '{path}': is of a schema that this version can't read; use a newer"
                 " version of Shoal"
+            )
+        findings = shape_findings(content, schema == EARLIER)
+        if findings:
+            first, *more = findings
+            raise InputError(
+                f"certificate '{path}': {first}; fetch it again, or certify the file with"
+                " 'shoal audit'",
+                more,
             )
         return cls(content)
 

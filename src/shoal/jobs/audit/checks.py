@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.data.certificate import Certificate
+from shoal.data.certificate import EARLIER, Certificate
+
+Path = tuple[str | int, ...]
+MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -27,20 +30,33 @@ class Check:
 
 @dataclass(frozen=True)
 class Stated:
-    """What a certificate states; None for what it does not."""
+    """What a certificate states; None for what it does not.
+
+    compared: the paths of keys that some check has compared with the file, the policy or the
+        original, each with all that stands below it.
+    """
 
     certificate: Certificate
+    compared: set[Path] = field(default_factory=set)
 
     @property
-    def schema(self) -> str:
-        return str(self.certificate["schema"]).rpartition("/")[2]
+    def is_earlier(self) -> bool:
+        """Whether it is of the schema before this one."""
+        return bool(self.certificate["schema"] == EARLIER)
+
+    @property
+    def verb(self) -> str:
+        return str(self.certificate["verb"])
 
     @property
     def promises(self) -> list[Mapping[str, Any]]:
-        found = self.certificate.get("promises")
-        if isinstance(found, list) and all(isinstance(promise, Mapping) for promise in found):
-            return found
-        return []
+        return list(self.certificate["promises"])
+
+    @property
+    def published(self) -> list[str]:
+        """The names of the published columns, in their order."""
+        columns = self.at("columns") or []
+        return [column["name"] for column in columns if column["technique"] != "removed"]
 
     def at(self, *keys: str) -> Any:
         """What stands below these keys."""
@@ -50,4 +66,32 @@ class Stated:
         return value
 
     def lacks(self, name: str) -> Check:
-        return Check(name, None, f"a certificate of schema {self.schema} names none")
+        return Check(name, None, "a certificate of schema 1 names none")
+
+    def note(self, *path: str | int) -> None:
+        """Notes that what stands here was compared."""
+        self.compared.add(path)
+
+    def not_compared(self) -> Iterator[Path]:
+        """Every figure and text that it states and that no check has compared."""
+        for path in _leaves(self.certificate, ()):
+            if not any(path[:end] in self.compared for end in range(1, len(path) + 1)):
+                yield path
+
+
+def _leaves(value: Any, path: Path) -> Iterator[Path]:
+    """The paths to all that is stated; lists of single values are one."""
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            yield from _leaves(below, (*path, key))
+    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+        for index, one in enumerate(value):
+            yield from _leaves(one, (*path, index))
+    elif value is not None and value != []:
+        yield path
+
+
+def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
+    """Names, the first few of them if there are many."""
+    more = len(names) - most
+    return ", ".join(names) if more <= 1 else f"{', '.join(names[:most])} and {more} more"

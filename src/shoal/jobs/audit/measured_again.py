@@ -1,103 +1,126 @@
 """Measured again: whether an audit of the file finds what its certificate states.
 
-Every figure that follows from the file alone is compared: promises, class sizes, risks, utility and
-columns. With the original at hand, so is what needs the original.
+Every figure that follows from the file alone is compared: promises, class sizes, risks, utility,
+columns and warnings. With the original at hand, so is what needs the original. Where the file does
+not show who is behind its rows, rows are counted, and no group may have more people than rows.
 """
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from shoal.binding.files import published_table, read_original
-from shoal.data.certificate import Certificate
+from shoal.connectors import files
+from shoal.connectors.dialect import DELIMITED
+from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.fault_words import fault_sentence
+from shoal.data.formulas import formula_sentences
+from shoal.data.person_numbers import person_numbers
 from shoal.data.table import Table
+from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.audit.audit import AuditResult, audit_table
-from shoal.jobs.audit.checks import Check, Stated
+from shoal.jobs.audit.checks import Check, Stated, listed
+from shoal.jobs.audit.comparison import (
+    Comparison,
+    Remeasured,
+    asked_of,
+    counts_rows,
+    is_counted_alike,
+)
 from shoal.policy.policy import Policy
 
 NAME = "measured again"
-CLOSE = 1e-9  # relative; sums in another order differ by less
 RELEASED_IN_PARTS = ("stream", "republish")  # their rows can't be matched with an original's
-BY_RELEASE = "release by release"
-FIGURES = ("classes", "risk", "together")
-OF_COLUMNS = ("role", "type", "technique", "distinct_out", "loss")
-OF_COLUMNS_BEFORE = ("distinct_in", "alone_in")
+UNREADABLE = "the file can't be read"
 
 
 def measured_again(
-    stated: Stated,
-    table: Table | None,
-    unreadable: str,
-    policy: Policy | None,
-    original: str | Path | None,
+    stated: Stated, path: str, table: Table | None, policy: Policy | None, original: str | None
 ) -> Check:
     """Whether an audit of the file finds what the certificate states.
 
-    table: the release; None where it can't be read, and unreadable says why.
+    table: the release; None where it can't be read.
     """
     if policy is None:
         return Check(NAME, None, "needs the policy; name it with --policy")
     if table is None:
-        return Check(NAME, False, unreadable)
-    # a forged certificate must not talk anyone out of the comparison that they ask for
-    unmeasured = None if original is None else False
-    refusal = _unmeasurable(stated)
-    if refusal is not None:
-        return Check(NAME, unmeasured, refusal)
-    matched = original is not None and stated.at("verb") not in RELEASED_IN_PARTS
+        return Check(NAME, False, UNREADABLE)
     try:
-        source = Table(read_original(str(original), policy).frame) if matched else None
+        source = None if original is None else Table(read_original(original, policy).frame)
         shown, contradicted = published_table(table, policy)
-        found = audit_table(shown, policy, source)
+        result, strict = _audits(stated, shown, policy, source)
     except InputError as unfit:
-        return Check(NAME, False, str(unfit.args[0]))
+        return Check(NAME, False, listed([str(unfit.args[0]), *unfit.findings], 1))
     if contradicted:
         return Check(NAME, False, fault_sentence("derived", contradicted))
-    return _compared(stated, found, original is not None)
+    again = Remeasured(
+        result.certificate,
+        source,
+        result.truth is not None,
+        _more_warnings(stated, path, shown, policy, source),
+    )
+    return _compared(stated, again, strict, result.schema.render.order != "input")
 
 
-def _unmeasurable(stated: Stated) -> str | None:
-    """Why one file alone does not tell what the certificate states."""
-    if stated.at("verb") == "republish":
-        return "a ledger's releases are measured together; run 'shoal audit --ledger'"
-    if stated.at("measured") == BY_RELEASE:
-        return "a stream was measured release by release; run 'shoal audit --trace'"
-    return None
+def _audits(
+    stated: Stated, shown: Table, policy: Policy, source: Table | None
+) -> tuple[AuditResult, AuditResult]:
+    """An audit that measures as the certificate says that it was measured, and the strictest."""
+    matched = source if stated.verb not in RELEASED_IN_PARTS else None
+    strict = audit_table(shown, policy, matched)
+    if matched is None or not counts_rows(stated):
+        return strict, strict
+    return audit_table(shown, policy, None), strict
 
 
-def _compared(stated: Stated, result: AuditResult, has_original: bool) -> Check:
-    """Compares two certificates: promises by what each asks, then every other figure."""
-    found = result.certificate
-    unmeasured = False if has_original else None
-    before = {_asked(promise): promise for promise in stated.promises}
-    if len(before) < len(stated.promises):
+def _more_warnings(
+    stated: Stated, path: str, shown: Table, policy: Policy, source: Table | None
+) -> dict[str, list[ReleaseWarning]]:
+    """What publishing warns of beside an audit, as far as file and original tell it."""
+    found: dict[str, list[ReleaseWarning]] = {}
+    if stated.verb != "publish":
+        return found
+    if files.format_of(path) in DELIMITED and policy.model.write.formulas == "keep":
+        sentences = formula_sentences(shown.frame)
+        found[FORMULA_CELLS] = [ReleaseWarning(FORMULA_CELLS, text) for text in sentences]
+    if source is not None and policy.subject is None:
+        evidence = person_numbers(source)
+        found[PEOPLE_ASSUMED] = [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in evidence]
+    return found
+
+
+def _compared(stated: Stated, again: Remeasured, strict: AuditResult, is_shuffled: bool) -> Check:
+    """Compares the figures of two certificates, promises by what each asks.
+
+    is_shuffled: by the reader's policy, not by what the certificate states.
+    """
+    found, has_original = again.certificate, again.original is not None
+    asked = {asked_of(promise) for promise in stated.promises}
+    if len(asked) < len(stated.promises):
         return Check(NAME, False, "the certificate states a promise twice")
-    again = {_asked(promise): promise for promise in found["promises"]}
-    if set(before) != set(again):
+    if asked != {asked_of(promise) for promise in found["promises"]}:
         return Check(NAME, False, "the policy asks for other promises than the certificate states")
-    if found["counted"] != stated.at("counted"):
-        return Check(NAME, *_uncounted(has_original, result.schema.render.order != "input"))
-    if any(before[key].get("to") != again[key].get("to") for key in before):
-        return Check(
-            NAME,
-            unmeasured,
-            "was measured to a reference; name it in the policy, under 'reference'",
-        )
-    other = [str(before[key]["model"]) for key in before if not _same(before[key], again[key])]
-    other += _other_figures(stated, found, result.truth is not None)
-    if other:
-        return Check(
-            NAME, False, f"{', '.join(other)}: an audit finds another value than the certificate"
-        )
-    if not found.holds:
-        return Check(NAME, False, "an audit finds faults against the original")
-    if has_original and result.truth is None:
+    comparison, together = Comparison(stated, again), _measured_together(stated)
+    if together is not None or not is_counted_alike(stated, found):
+        differing = [*comparison.same_rows(has_classes=together is None)]
+    else:
+        differing = [*comparison.same_people()]
+    if differing:
+        more = listed(list(dict.fromkeys(_in_short(differing))))
+        return Check(NAME, False, f"{more}: an audit finds another value than the certificate")
+    if not strict.certificate.holds:
+        return Check(NAME, False, "an audit finds broken promises, or faults against the original")
+    # a forged certificate must not talk anyone out of the comparison that they ask for
+    unmeasured = False if has_original else None
+    if together is not None:
+        return Check(NAME, unmeasured, together)
+    if not is_counted_alike(stated, found):
+        return Check(NAME, *_uncounted(has_original, is_shuffled))
+    if _has_other_reference(stated, again):
+        text = "was measured to a reference; name it in the policy, under 'reference'"
+        return Check(NAME, unmeasured, text)
+    if has_original and strict.truth is None:
         # nothing that needs the original was compared, whatever the certificate says of its verb
         return Check(
             NAME, None, "the file alone holds it; its rows can't be matched with the original"
@@ -105,124 +128,31 @@ def _compared(stated: Stated, result: AuditResult, has_original: bool) -> Check:
     return Check(NAME, True, "an audit finds the same")
 
 
-def _uncounted(has_original: bool, is_shuffled: bool) -> tuple[bool | None, str]:
-    """Whether it is a fault that people can't be counted, and why they can't.
+def _measured_together(stated: Stated) -> str | None:
+    """Why one file alone does not tell what the certificate states; None where it does."""
+    if stated.verb == "republish":
+        return "a ledger's releases are measured together; run 'shoal audit --ledger'"
+    if stated.at("measured") == BY_RELEASE:
+        return "a stream was measured release by release; run 'shoal audit --trace'"
+    return None
 
-    is_shuffled: by the reader's policy, not by what the certificate states.
-    """
+
+def _uncounted(has_original: bool, is_shuffled: bool) -> tuple[bool | None, str]:
+    """Whether it is a fault that people can't be counted, and why they can't."""
     if not has_original:
-        return None, "people can't be counted; name the original with --original"
+        return None, "agrees as far as rows tell; to count people, name the original (--original)"
     why = "the release alone names none, and its rows can't be matched with the original"
     return (None if is_shuffled else False), f"people can't be counted; {why}"
 
 
-def _asked(promise: Mapping[str, Any]) -> str:
-    """What a promise asks, without what was found."""
-    found = ("holds", "to", "classes", "risk")
-    return json.dumps(
-        {key: value for key, value in promise.items() if key not in found and not _is_measure(key)},
-        sort_keys=True,
-    )
+def _has_other_reference(stated: Stated, again: Remeasured) -> bool:
+    to = {asked_of(promise): promise.get("to") for promise in again.certificate["promises"]}
+    return any(promise.get("to") != to[asked_of(promise)] for promise in stated.promises)
 
 
-def _is_measure(key: str) -> bool:
-    return key.startswith("measured") or key.endswith("_measured")
-
-
-def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether what was measured is the same twice; one: as stated.
-
-    Sizes and risks by promise are no part of an earlier schema, and then are not compared.
-    """
-    keys = {"holds", *filter(_is_measure, {*one, *other})}
-    keys |= {key for key in ("classes", "risk") if one.get(key) is not None}
-    return all(_close(one.get(key), other.get(key)) for key in keys)
-
-
-def _other_figures(stated: Stated, found: Certificate, has_truth: bool) -> Iterator[str]:
-    """The figures beside the promises in which the two certificates differ."""
-    if not _close(stated.at("subjects"), found["subjects"]):
-        yield "subjects"
-    if _differs_in_people(stated, found):
-        yield "people"
-    for key in ("suppressed", "withheld"):
-        known = found["records"].get(key)
-        if known is not None and not _is_unstated(stated, key):
-            yield from _differing("records", stated.at("records"), {key: known}, [key])
-    for key in FIGURES:
-        if found.get(key) is not None and not _is_unstated(stated, key):
-            yield from _differing(key, stated.at(key), found[key], found[key])
-    utility = _comparable(found, has_truth)
-    yield from _differing("utility", stated.at("utility"), found["utility"], utility)
-    yield from _differing_columns(stated, found, has_truth)
-
-
-def _differs_in_people(stated: Stated, found: Certificate) -> bool:
-    """Whether records are said to be people who were counted, or the other way round.
-
-    A fusion knows its people, which its table alone does not show.
-    """
-    known = stated.at("people")
-    return known is not None and stated.at("verb") != "fuse" and known != found["people"]
-
-
-def _is_unstated(stated: Stated, key: str) -> bool:
-    """Whether a key that an earlier schema lacks is null."""
-    return key in ("together", "withheld") and stated.schema == "1"
-
-
-def _comparable(found: Certificate, has_truth: bool) -> list[str]:
-    """The measures of utility that an audit can compare."""
-    utility = found["utility"]
-    if has_truth:
-        return list(utility)
-    without = [name for name, value in utility.items() if value is not None]
-    if utility.get("gcp") is None:  # then widths are taken of what occurs, not of the domain
-        without = [name for name in without if name != "generalized_loss"]
-    return without
-
-
-def _differing(
-    part: str, stated: Any, found: Mapping[str, Any], keys: Collection[str]
-) -> Iterator[str]:
-    """Those of the keys whose values differ. A measure of utility may be missing: a plug-in's."""
-    for key in keys:
-        if not isinstance(stated, Mapping):
-            yield part
-            return
-        if key not in stated and part == "utility":
-            continue
-        if not _close(stated.get(key), found[key]):
-            yield f"{part}.{key}"
-
-
-def _differing_columns(stated: Stated, found: Certificate, has_truth: bool) -> Iterator[str]:
-    """The published columns that the certificate describes otherwise than the file and policy."""
-    described = stated.at("columns")
-    if not isinstance(described, list):
-        return  # of an earlier schema; or another check fails
-    by_name = {
-        column.get("name"): column
-        for column in described
-        if isinstance(column, Mapping) and isinstance(column.get("name"), str)
-    }
-    for column in found["columns"]:
-        if column["technique"] == "removed":
-            continue
-        keys = [*OF_COLUMNS, *(OF_COLUMNS_BEFORE if has_truth else ())]
-        before = by_name.get(column["name"], {})
-        shown = [key for key in keys if column[key] is not None]
-        if not all(_close(before.get(key), column[key]) for key in shown):
-            yield f"column '{column['name']}'"
-
-
-def _close(one: Any, other: Any) -> bool:
-    numbers = (int, float)
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return {*one} == {*other} and all(_close(one[key], other[key]) for key in one)
-    if isinstance(one, bool) or not isinstance(one, numbers) or not isinstance(other, numbers):
-        return bool(one == other)
-    try:
-        return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)
-    except OverflowError:  # a whole number beyond all floats
-        return False
+def _in_short(differing: list[str]) -> list[str]:
+    """The keys that differ; of a part of which several do, its name alone."""
+    parts = [key.partition(".")[0] for key in differing]
+    return [
+        part if parts.count(part) > 1 else key for part, key in zip(parts, differing, strict=True)
+    ]

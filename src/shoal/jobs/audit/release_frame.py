@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import files
-from shoal.connectors.dialect import Reading, codec_of
+from shoal.connectors.dialect import reading_as_stated
 from shoal.connectors.outputs import certificate_path
 from shoal.connectors.parquet_parts import is_many
 from shoal.data.certificate import Certificate
@@ -65,7 +65,7 @@ def read_release(
         _check_hash(path, proof)
     said = _said(path, proof)
     dialect = said.get("dialect") or {}
-    frame = files.read(path, allow_empty=True, reading=_reading(dialect)).frame
+    frame = files.read(path, allow_empty=True, reading=reading_as_stated(dialect)).frame
     columns = [dict(column) for column in said.get("columns") or []]
     if numbers != "published":
         frame = _with_numbers(frame, columns, dialect, numbers)
@@ -119,12 +119,6 @@ def _said(path: str, certificate: Certificate | None) -> Mapping[str, Any]:
     except (ValueError, pl.exceptions.PolarsError):
         return {}
     return said if isinstance(said, dict) else {}
-
-
-def _reading(dialect: Mapping[str, Any]) -> Reading:
-    encoding, delimiter = dialect.get("encoding"), dialect.get("delimiter")
-    is_known = isinstance(encoding, str) and codec_of(encoding) is not None
-    return Reading(encoding if is_known else None, delimiter)
 
 
 def _with_numbers(

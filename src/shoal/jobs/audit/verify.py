@@ -6,13 +6,13 @@ trust) lets it check more; what it can't check it names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from shoal.binding.files import read_as_written
 from shoal.connectors import files
-from shoal.connectors.dialect import Reading, codec_of
+from shoal.connectors.dialect import AS_FOUND, reading_as_stated
 from shoal.connectors.outputs import certificate_path
 from shoal.connectors.signatures import SIGNATURE_BYTES, read_trusted, signature_path
 from shoal.data.certificate import Certificate
@@ -20,9 +20,13 @@ from shoal.data.fault_words import fault_sentence
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
+from shoal.jobs.audit.as_written import as_written
 from shoal.jobs.audit.checks import Check, Stated
-from shoal.jobs.audit.measured_again import measured_again
-from shoal.policy.digest import policy_sha256
+from shoal.jobs.audit.contradictions import consistency
+from shoal.jobs.audit.measured_again import UNREADABLE, measured_again
+from shoal.jobs.audit.not_measured import not_measured
+from shoal.policy import registry
+from shoal.policy.digest import policy_identity
 from shoal.policy.policy import Policy
 
 FUSION = "fuse"
@@ -54,19 +58,23 @@ def verify(
     if path == files.STANDARD:
         raise InputError("file '-': standard input can't be verified; name a file")
     files.format_of(path)
+    source = None if original is None else str(original)
     progress("reading the release")
     digest = _digest(path)
     table, unreadable = _read(path, policy, stated)
     checks = [
         _file(stated, digest),
-        _columns(stated, table, unreadable),
-        _rows(stated, table, unreadable),
+        as_written(stated, path, policy) if table is not None else _unread(unreadable),
+        _columns(stated, table),
+        _rows(stated, table),
+        consistency(stated),
         _promises(stated, policy),
         _policy(stated, policy),
     ]
     progress("measuring the promises")
-    checks.append(measured_again(stated, table, unreadable, policy, original))
-    checks.append(_input(stated, original))
+    checks.append(measured_again(stated, path, table, policy, source))
+    checks.append(_input(stated, source))
+    checks.append(not_measured(stated, policy is not None, source is not None))
     checks.append(_signature(proof, keys))
     return checks
 
@@ -87,53 +95,56 @@ def _digest(path: str | Path) -> str:
 
 def _read(path: str, policy: Policy | None, stated: Stated) -> tuple[Table | None, str]:
     """The released table; or why it can't be read, which a damaged file may be the cause of."""
+    dialect = stated.at("output", "dialect")
+    reading = None if dialect is None else reading_as_stated(dialect)
     try:
         if policy is None:
-            reading = _stated_reading(stated)
-            return Table(files.read(path, allow_empty=True, reading=reading).frame), ""
-        return Table(read_as_written(path, policy, allow_empty=True).frame), ""
+            source = files.read(path, allow_empty=True, reading=reading or AS_FOUND)
+        else:
+            source = read_as_written(path, policy, allow_empty=True, stated=reading)
     except InputError as unfit:
-        return None, str(unfit.args[0])
+        return None, str(unfit.args[0]).partition(";")[0]
+    return Table(source.frame), ""
 
 
-def _stated_reading(stated: Stated) -> Reading:
-    """How the certificate says that the file is written."""
-    encoding = stated.at("output", "dialect", "encoding")
-    delimiter = stated.at("output", "dialect", "delimiter")
-    is_known = isinstance(encoding, str) and codec_of(encoding) is not None
-    is_sign = isinstance(delimiter, str) and len(delimiter) == 1 and delimiter not in '"\r\n'
-    return Reading(encoding if is_known else None, delimiter if is_sign else None)
+def _unread(why: str) -> Check:
+    return Check("output", False, f"can't be read as the certificate says; {why}")
 
 
 def _file(stated: Stated, digest: str) -> Check:
     known = stated.at("output", "sha256")
+    stated.note("output", "sha256")
     if known is None:
         return Check("file", False, "the certificate names none; certify the file with an audit")
     if known != digest:
-        return Check("file", False, "is not the one certified")
+        text = "is not the one certified: one of the two was changed, or belongs to another"
+        return Check("file", False, f"{text}; fetch both again")
     return Check("file", True, f"is the one certified, SHA-256 {digest}")
 
 
-def _columns(stated: Stated, table: Table | None, unreadable: str) -> Check:
-    described = stated.at("columns")
-    if not isinstance(described, list):
+def _columns(stated: Stated, table: Table | None) -> Check:
+    if stated.is_earlier:
         return stated.lacks("columns")
     if table is None:
-        return Check("columns", False, unreadable)
-    known = [
-        column.get("name")
-        for column in described
-        if isinstance(column, Mapping) and column.get("technique") != "removed"
-    ]
-    if known != table.names:
-        return Check("columns", False, "are not those certified")
+        return Check("columns", False, UNREADABLE)
+    known = stated.published
+    if len(known) != len(table.names):
+        return Check("columns", False, f"{len(table.names)} in the file, {len(known)} certified")
+    other = sum(name != shown for name, shown in zip(known, table.names, strict=True))
+    if other:
+        text = f"{other} of {len(known)} have another name or place than certified"
+        return Check("columns", False, text)
+    for index, column in enumerate(stated.at("columns")):
+        if column["technique"] != "removed":
+            stated.note("columns", index, "name")
     return Check("columns", True, f"{len(known)}, as certified")
 
 
-def _rows(stated: Stated, table: Table | None, unreadable: str) -> Check:
+def _rows(stated: Stated, table: Table | None) -> Check:
     known = stated.at("records", "out")
     if table is None:
-        return Check("rows", False, unreadable)
+        return Check("rows", False, UNREADABLE)
+    stated.note("records", "out")
     if known != table.records:
         return Check("rows", False, f"{table.records} in the file, {known} certified")
     return Check("rows", True, f"{known}, as certified")
@@ -141,65 +152,120 @@ def _rows(stated: Stated, table: Table | None, unreadable: str) -> Check:
 
 def _promises(stated: Stated, policy: Policy | None) -> Check:
     """Whether the certificate says that all is kept, as it would of itself."""
-    if not stated.promises:
-        return Check("promises", False, "the certificate states none")
-    broken = [str(p.get("model")) for p in stated.promises if p.get("holds") is not True]
+    name, promises = "promises", stated.promises
+    if not promises:
+        return Check(name, False, "the certificate states none")
+    broken = [promise["model"] for promise in promises if not promise["holds"]]
     if broken:
-        return Check("promises", False, f"{', '.join(broken)} did not hold when it was measured")
-    faults = stated.at("faults")
-    if not isinstance(faults, Mapping | None):
-        return Check("promises", False, "the certificate states faults that can't be read")
-    faults = faults or {}
-    found = [fault_sentence(str(name), count) for name, count in faults.items() if count != 0]
+        return Check(name, False, f"{', '.join(broken)} did not hold when it was measured")
+    faults = stated.at("faults") or {}
+    found = [fault_sentence(fault, count) for fault, count in faults.items() if count]
     if found:
-        return Check("promises", False, f"the certificate states faults: {', '.join(found)}")
+        return Check(name, False, f"the certificate states faults: {', '.join(found)}")
+    if stated.verb == "republish" and not stated.at("history", "holds"):
+        if not stated.at("history", "allowed"):
+            return Check(name, False, "beside earlier releases it gives something away")
+    unlimited = None if policy is None else _unlimited(stated, policy)
+    if unlimited:
+        return Check(name, False, unlimited)
+    if any(row["holds"] is False for row in stated.at("attacks", "accept") or []):
+        return Check(name, False, "the certificate states an attack that is not accepted")
+    unknown = sorted({p["model"] for p in promises} - registry.models().keys())
+    others = f"; {', '.join(unknown)}: not known to this version" if unknown else ""
+    return Check(name, True, f"{len(promises)} of {len(promises)} held{others}")
+
+
+def _unlimited(stated: Stated, policy: Policy) -> str:
+    """What is wrong with how attacks were judged; empty where all is as the policy says."""
+    if not policy.model.accept:
+        return ""
     accepted = stated.at("attacks", "accept") or []
-    if policy is not None and policy.model.accept and not accepted:
-        return Check("promises", False, "the policy limits attacks, the certificate judges none")
-    if not all(isinstance(row, Mapping) and row.get("holds") is not False for row in accepted):
-        return Check("promises", False, "the certificate states an attack that is not accepted")
-    return Check("promises", True, f"{len(stated.promises)} of {len(stated.promises)} held")
+    if not accepted:
+        return "the policy limits attacks, the certificate judges none"
+    stated_limits = {(row["measure"], row["at_most"]) for row in accepted}
+    for measure, limit in policy.model.accept.items():
+        limits = limit.values() if isinstance(limit, dict) else [limit]
+        if any((measure, at_most) not in stated_limits for at_most in limits):
+            return f"the policy limits '{measure}' of attacks otherwise than the certificate"
+    return ""
 
 
 def _policy(stated: Stated, policy: Policy | None) -> Check:
-    known = stated.at("policy", "sha256")
+    name, known = "policy", stated.at("policy")
+    if stated.is_earlier:
+        return stated.lacks(name)
     if known is None:
-        return stated.lacks("policy")
+        if policy is None:
+            return Check(name, None, "the certificate is of an audit without one")
+        text = "the certificate is of an audit without one; certify the file by it, 'shoal audit'"
+        return Check(name, False, text)
     if policy is None:
-        return Check("policy", None, "not given; name it with --policy")
-    if known != policy_sha256(policy, str(stated.at("verb"))):
-        if stated.at("verb") == FUSION:
-            text = "a fusion's policy is part of its agreement; name that with --policy"
-            return Check("policy", None, text)
-        return Check("policy", False, "is not the one certified, or an option overrode it")
-    return Check("policy", True, f"is the one certified, SHA-256 {known}")
+        return Check(name, None, "not given; name it with --policy")
+    stated.note(name)
+    identity = policy_identity(policy, stated.verb)
+    if known["sha256"] != identity["sha256"]:
+        return Check(name, False, f"is not the one certified; {_way_out(stated, policy)}")
+    if known["files"] != identity["files"]:
+        return Check(name, False, "the files that it reads are not those certified")
+    return Check(name, True, f"is the one certified, SHA-256 {known['sha256']}")
 
 
-def _input(stated: Stated, original: str | Path | None) -> Check:
-    known = stated.at("input", "sha256")
+def _way_out(stated: Stated, policy: Policy) -> str:
+    """What may have made another policy of the one that is given."""
+    if stated.verb == FUSION:
+        return "of a fusion, name its agreement with --policy"
+    again = [f"--k {k}" for k in _other_k(stated, policy)]
+    method = stated.at("method", "name")
+    if method is not None and policy.model.method is not None and method != policy.method_name:
+        again.append(f"--method {method}")
+    if stated.at("seed") not in (None, policy.model.seed):
+        again.append(f"--seed {stated.at('seed')}")
+    such = f"such as {' '.join(again)}" if again else "such as --k or --write"
+    return f"repeat the options that it was published with, {such}"
+
+
+def _other_k(stated: Stated, policy: Policy) -> list[int]:
+    """The k that is certified, where it is not the policy's."""
+    asked = {p["asked"] for p in stated.promises if p["model"] == "k-anonymity"}
+    return [] if policy.required_k in asked else sorted(asked)[:1]
+
+
+def _input(stated: Stated, original: str | None) -> Check:
+    name, known = "input", stated.at("input", "sha256")
     digest = None if original is None else _digest(original)
     if known is None:
-        return Check("input", None, "the certificate names none")
+        if digest is None or stated.verb not in ("publish", "republish"):
+            return Check(name, None, "the certificate names none")
+        return Check(name, False, "the certificate names none, so it may be of another original")
     if digest is None:
-        return Check("input", None, "needs the original; name it with --original")
+        return Check(name, None, "needs the original; name it with --original")
+    stated.note(name)
     if known != digest:
-        return Check("input", False, "the original is not the one certified")
-    return Check("input", True, f"the original is the one certified, SHA-256 {digest}")
+        return Check(name, False, "the original is not the one certified")
+    return Check(name, True, f"the original is the one certified, SHA-256 {digest}")
 
 
 def _signature(proof: Path, keys: Sequence[Any]) -> Check:
     name = "signature"
     signature = _bytes_of(Path(signature_path(proof)))
     if not keys:
+        if signature is not None and len(signature) != SIGNATURE_BYTES:
+            return Check(name, False, _cut(signature))
         is_there = "there is none" if signature is None else "not checked; name a key with --trust"
         return Check(name, None, is_there)
     if signature is None:
         return Check(name, False, "--trust asks for one, there is none")
+    if len(signature) != SIGNATURE_BYTES:
+        return Check(name, False, _cut(signature))
     content = _bytes_of(proof)
     for key in keys:
-        if len(signature) == SIGNATURE_BYTES and content and key.accepts(signature, content):
+        if content and key.accepts(signature, content):
             return Check(name, True, f"by the key in {key.name}, {key.fingerprint}")
     return Check(name, False, "is by none of the keys that --trust names")
+
+
+def _cut(signature: bytes) -> str:
+    return f"has {len(signature)} bytes, a signature has {SIGNATURE_BYTES}; fetch it again"
 
 
 def _bytes_of(path: Path) -> bytes | None:

@@ -1,0 +1,280 @@
+"""What a certificate must look like: every key of both schemas and of every verb, in one place.
+
+Keys that are not named here may be there, as a later version or a plug-in adds some; `verify` lists
+them as not measured again.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Mapping
+from typing import Any
+
+from shoal.data.people import ASSUMED, KNOWN, UNKNOWN
+from shoal.data.shape import (
+    ANYTHING,
+    FLAG,
+    NOTHING,
+    NUMBER,
+    POSITIVE,
+    SHA256,
+    SHARE,
+    TEXT,
+    WHOLE,
+    Rule,
+    absent,
+    many,
+    matching,
+    named,
+    nullable,
+    one_of,
+    record,
+    value,
+)
+
+SINCE_2 = ("date", "build", "policy", "people", "together", "columns", "warnings")
+BY_RELEASE = "release by release"
+VERBS = ("publish", "stream", "republish", "fuse", "audit")
+SHOWN_ROLES = ("quasi", "sensitive", "plain")
+ROLES = (*SHOWN_ROLES, "identifier", "subject", "time", "operation", "drop", "derived")
+TECHNIQUES = (
+    "interval",
+    "mean",
+    "mean-and-interval",
+    "span",
+    "node",
+    "value-or-nothing",
+    "pseudonym",
+    "as-is",
+    "derived",
+    "removed",
+)
+UTILITY = (
+    "average_class_size",
+    "classification",
+    "discernibility",
+    "gcp",
+    "generalized_loss",
+    "information_loss_percent",
+    "squared_error",
+    "squared_error_normalised",
+)
+RISK = ("journalist_max", "marketer", "prosecutor_max", "prosecutor_mean")
+SHARES = ("gcp", "generalized_loss", *RISK)
+
+OBJECT = named(ANYTHING)
+HASH_OF = record({"sha256": SHA256})
+FIGURES = named(nullable(NUMBER))
+SIZES = record(
+    {
+        "count": nullable(WHOLE),
+        "min": nullable(WHOLE),
+        "mean": nullable(NUMBER),
+        "max": nullable(WHOLE),
+    }
+)
+PROMISE = {
+    "model": TEXT,
+    "attributes": many(TEXT),
+    "asked": NUMBER,
+    "measured": nullable(NUMBER),
+    "holds": FLAG,
+}
+K_ANONYMITY = PROMISE | {
+    "classes": SIZES,
+    "risk": record({"max": nullable(SHARE), "mean": nullable(SHARE)}),
+}
+COLUMN = record(
+    {
+        "name": TEXT,
+        "role": one_of(*ROLES),
+        "type": nullable(one_of("number", "ordinal", "category", "date")),
+        "technique": one_of(*TECHNIQUES),
+        "round": nullable(POSITIVE),
+        "distinct_in": nullable(WHOLE),
+        "distinct_out": nullable(WHOLE),
+        "loss": nullable(SHARE),
+        "single_ends": nullable(SHARE),
+        "alone_in": nullable(SHARE),
+        "derived_from": nullable(TEXT),
+    }
+)
+TOGETHER = record(
+    {
+        "attributes": many(TEXT),
+        "asked": nullable(WHOLE),
+        "min": nullable(WHOLE),
+        "alone": WHOLE,
+        "below": nullable(WHOLE),
+        "people": WHOLE,
+    }
+)
+POLICY = record(
+    {
+        "sha256": SHA256,
+        "files": many(
+            record(
+                {
+                    "attribute": nullable(TEXT),
+                    "kind": one_of("hierarchy", "population", "reference"),
+                    "sha256": SHA256,
+                    "bytes": WHOLE,
+                }
+            )
+        ),
+    }
+)
+ACCEPTED = record(
+    {
+        "measure": TEXT,
+        "attribute": nullable(TEXT),
+        "at_most": NUMBER,
+        "measured": nullable(NUMBER),
+        "upper": nullable(NUMBER),
+        "holds": nullable(FLAG),
+    }
+)
+
+
+def _is_codec(found: Any) -> bool:
+    try:
+        return isinstance(found, str) and bool(codecs.lookup(found))
+    except (LookupError, ValueError):
+        return False
+
+
+DIALECT = record(
+    {
+        "delimiter": nullable(matching("one character that parts cells", r"[^\"\r\n\0]")),
+        "encoding": nullable(value("an encoding that Python knows", _is_codec)),
+        "newline": nullable(matching("\\n or \\r\\n", r"\r?\n")),
+        "bom": nullable(FLAG),
+        "decimal": one_of(".", ","),
+        "dates": nullable(TEXT),
+        "intervals": nullable(matching("a text with {lo} and then {hi}", r"(?s).*\{lo\}.+\{hi\}.*")),
+        "mark": nullable(TEXT),
+    }
+)
+OUTPUT = {"bytes": nullable(WHOLE), "format": TEXT, "dialect": DIALECT}
+WITHHELD = {"withheld": WHOLE}
+FAULTS = named(WHOLE)
+
+OF_ALL: dict[str, Rule] = {
+    "schema": TEXT,
+    "shoal": TEXT,
+    "verb": one_of(*VERBS),
+    "counted": one_of("subjects", "rows"),
+    "classes": SIZES,
+    "risk": FIGURES,
+    "seconds": record({"total": nullable(NUMBER), "method": nullable(NUMBER)}),
+}
+OPTIONAL: dict[str, Rule] = {
+    "faults": FAULTS,
+    "attacks": record({}, {"accept": many(ACCEPTED)}),
+    "plan": OBJECT,
+    "explanation": OBJECT,
+    "downstream": OBJECT,
+    "counterfeits": record({"records": WHOLE, "classes": WHOLE}),
+}
+OF_VERB: dict[str, dict[str, Rule]] = {
+    "publish": {"faults": record({"uncovered": WHOLE, "changed": WHOLE}, others=WHOLE)},
+    "stream": {"stream": OBJECT, "measured": one_of("whole", BY_RELEASE)},
+    "republish": {
+        "covers": one_of("increment", "table"),
+        "guards": one_of("cells", "signatures"),
+        "history": record({"holds": FLAG, "allowed": FLAG, "findings": many(OBJECT)}),
+        "ledger": record({"release": WHOLE, "previous": SHA256}),
+    },
+    "fuse": {"fusion": OBJECT},
+    "audit": {},
+}
+OWN = {key for keys in OF_VERB.values() for key in keys} - {"faults"}
+STREAMED = dict.fromkeys(("held", "dropped", "rejected", "waiting"), WHOLE)
+
+
+def shape_findings(content: Mapping[str, Any], is_earlier: bool) -> list[str]:
+    """All that is not as a certificate's verb says; empty for one that can be read.
+
+    is_earlier: whether it is of schema 1, which has no keys that are newer.
+    """
+    verb = content.get("verb")
+    if verb not in VERBS:  # nothing else can be judged
+        return [*record({"verb": one_of(*VERBS)})(content, "")]
+    return [*_certificate(str(verb), content.get("measured") == BY_RELEASE, is_earlier)(content, "")]
+
+
+def _certificate(verb: str, by_release: bool, is_earlier: bool) -> Rule:
+    """The rule of a whole certificate. by_release: so a stream was measured, not as a whole."""
+    by_release = by_release and verb == "stream"
+    required = {**OF_ALL, **_made(verb), **OF_VERB[verb]}
+    required["records"] = _records(verb, is_earlier)
+    required["subjects"] = nullable(WHOLE) if by_release else WHOLE
+    required["promises"] = many(_promise(by_release or is_earlier))
+    required["utility"] = _utility(by_release or is_earlier)
+    required["output"] = _output(verb, is_earlier)
+    if not by_release:
+        required["risk"] = record(dict.fromkeys(RISK, nullable(SHARE)), others=nullable(NUMBER))
+    optional = {**dict.fromkeys(OWN - {*required}, absent), **OPTIONAL}
+    if is_earlier:
+        optional |= dict.fromkeys(SINCE_2, absent)
+    else:
+        required |= _since_2(verb, by_release)
+    return record(required, optional)
+
+
+def _made(verb: str) -> dict[str, Rule]:
+    """The keys that say what made it; an audit did not."""
+    unread = {"audit": nullable(HASH_OF), "fuse": NOTHING}
+    streamed = record({"sha256": nullable(SHA256)})
+    source = streamed if verb == "stream" else unread.get(verb, nullable(HASH_OF))
+    if verb == "audit":
+        return {"method": NOTHING, "seed": NOTHING, "input": source}
+    return {"method": record({"name": TEXT}), "seed": WHOLE, "input": source}
+
+
+def _records(verb: str, is_earlier: bool) -> Rule:
+    came_in = {"publish": WHOLE, "stream": WHOLE, "fuse": NOTHING}.get(verb, nullable(WHOLE))
+    required = {"in": came_in, "out": WHOLE, "suppressed": WHOLE}
+    required |= STREAMED if verb == "stream" else {}
+    if is_earlier:
+        return record(required, dict.fromkeys(WITHHELD, absent))
+    return record(required | WITHHELD)
+
+
+def _promise(may_lack_groups: bool) -> Rule:
+    """A promise; k-anonymity states its groups, but for streams by release and schema 1."""
+    plain, grouped = record(PROMISE), record(K_ANONYMITY)
+
+    def rule(found: Any, path: str) -> Any:
+        is_k = isinstance(found, Mapping) and found.get("model") == "k-anonymity"
+        return (grouped if is_k and not may_lack_groups else plain)(found, path)
+
+    return rule
+
+
+def _utility(may_lack: bool) -> Rule:
+    """The measures of utility; further ones are of plug-ins."""
+    known = {name: nullable(SHARE if name in SHARES else NUMBER) for name in UTILITY}
+    return record({}, known, nullable(NUMBER)) if may_lack else record(known, {}, nullable(NUMBER))
+
+
+def _output(verb: str, is_earlier: bool) -> Rule:
+    """What is said of the file; nothing of a frame, and of a topic its hash alone."""
+    if is_earlier:
+        return nullable(record({"sha256": nullable(SHA256)}, dict.fromkeys(OUTPUT, absent)))
+    if verb == "stream":
+        return record({"sha256": nullable(SHA256)}, OUTPUT)
+    return nullable(record({"sha256": SHA256} | OUTPUT))
+
+
+def _since_2(verb: str, by_release: bool) -> dict[str, Rule]:
+    people = (ASSUMED, KNOWN) if verb in ("publish", "fuse") else (ASSUMED, KNOWN, UNKNOWN)
+    return {
+        "date": matching("a time in UTC", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"),
+        "build": named(nullable(TEXT)),
+        "policy": nullable(POLICY) if verb == "audit" else POLICY,
+        "people": one_of(*people),
+        "together": NOTHING if by_release else TOGETHER,
+        "columns": many(COLUMN),
+        "warnings": many(record({"code": TEXT, "text": TEXT})),
+    }

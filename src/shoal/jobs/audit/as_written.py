@@ -1,0 +1,108 @@
+"""How a released file is written, against what its certificate says of that."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+from shoal.connectors import files
+from shoal.connectors.dialect import DELIMITED, UTF8, is_written_in
+from shoal.connectors.file_description import UNDELIMITED
+from shoal.jobs.audit.checks import Check, Stated, listed
+from shoal.policy.policy import Policy
+
+NAME = "output"
+HEAD = 1 << 16  # bytes, more than any header
+OF_POLICY = ("decimal", "dates", "intervals", "mark")
+
+
+def as_written(stated: Stated, path: str, policy: Policy | None) -> Check:
+    """Whether size, format and dialect are those of the file, and cells written as the policy says.
+
+    What parts the cells, and their encoding, is told by whether the file can be read by them.
+    """
+    if stated.is_earlier:
+        return Check(NAME, None, "a certificate of schema 1 does not say how the file is written")
+    if stated.at("output", "dialect") is None:
+        return Check(NAME, None, "the certificate does not say how the file is written")
+    wrong = [f"'{key}'" for key in _wrong(stated, Path(path))]
+    if policy is not None:
+        wrong += [f"'dialect.{key}'" for key in _unlike_policy(stated, policy)]
+    if wrong:
+        return Check(NAME, False, f"{listed(wrong)}: not what the certificate says")
+    return Check(NAME, True, f"{stated.at('output', 'format')}, written as the certificate says")
+
+
+def _wrong(stated: Stated, path: Path) -> Iterator[str]:
+    """The keys of `output` that the file denies."""
+    size, format_stated = stated.at("output", "bytes"), stated.at("output", "format")
+    for key in ("bytes", "format"):
+        stated.note("output", key)
+    if size is not None and path.is_file() and size != path.stat().st_size:
+        yield "bytes"
+    kind = files.format_of(str(path))
+    packed = _is_packed(path) and kind not in files.TYPED
+    if f".{format_stated}".removesuffix(files.PACKED) not in _alike(kind) or (
+        format_stated.endswith(files.PACKED) != packed
+    ):
+        yield "format"
+    for key in UNDELIMITED:
+        stated.note("output", "dialect", key)
+    dialect = stated.at("output", "dialect")
+    if kind in DELIMITED:
+        content = _content(path, packed, dialect["encoding"])
+        yield from (f"dialect.{key}" for key in _wrong_in_text(dialect, content))
+    else:
+        yield from (f"dialect.{key}" for key in UNDELIMITED if dialect[key] is not None)
+
+
+def _alike(kind: str) -> tuple[str, ...]:
+    """The formats that differ by name alone."""
+    return DELIMITED if kind in DELIMITED else (kind,)
+
+
+def _wrong_in_text(dialect: dict[str, object], head: bytes) -> Iterator[str]:
+    """The mark before the text, and how its first line ends."""
+    yield from (key for key in ("delimiter", "encoding") if dialect[key] is None)
+    encoding = codecs.lookup(str(dialect["encoding"] or UTF8)).name
+    marked = head.startswith(codecs.BOM_UTF8)
+    if encoding != UTF8 and not is_written_in(head, encoding):
+        yield "encoding"
+        return
+    if encoding == UTF8 and dialect["bom"] is not marked:
+        yield "bom"
+    first, end, _ = head.decode(encoding, errors="ignore").partition("\n")
+    if not end or first.count('"') % 2:  # a name in quotes goes over several lines
+        return
+    if dialect["newline"] != ("\r\n" if first.endswith("\r") else "\n"):
+        yield "newline"
+
+
+def _is_packed(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def _content(path: Path, packed: bool, encoding: object) -> bytes:
+    """What the file holds; its beginning alone where UTF-8 tells all texts apart."""
+    with gzip.open(path, "rb") if packed else open(path, "rb") as file:
+        return bytes(file.read(HEAD if encoding == UTF8 else -1))
+
+
+def _unlike_policy(stated: Stated, policy: Policy) -> Iterator[str]:
+    """How cells are written, where that is not as the policy says."""
+    written = policy.notation.written
+    asked = {
+        "decimal": written.decimal,
+        "dates": written.dates,
+        "intervals": policy.render.intervals,
+        "mark": policy.render.suppressed,
+    }
+    for key in OF_POLICY:
+        stated.note("output", "dialect", key)
+        if stated.at("output", "dialect", key) != asked[key]:
+            yield key
