@@ -189,6 +189,7 @@ OF_VERB: dict[str, dict[str, Rule]] = {
     "audit": {},
 }
 OWN = {key for keys in OF_VERB.values() for key in keys} - {"faults"}
+MADE = {"method": record({"name": TEXT}), "seed": WHOLE}
 STREAMED = dict.fromkeys(("held", "dropped", "rejected", "waiting"), WHOLE)
 
 
@@ -206,7 +207,8 @@ def shape_findings(content: Mapping[str, Any], is_earlier: bool) -> list[str]:
 def _certificate(verb: str, by_release: bool, is_earlier: bool) -> Rule:
     """The rule of a whole certificate. by_release: so a stream was measured, not as a whole."""
     by_release = by_release and verb == "stream"
-    required = {**OF_ALL, **_made(verb), **OF_VERB[verb]}
+    required = {**OF_ALL, **OF_VERB[verb]}
+    required |= {"method": NOTHING, "seed": NOTHING} if verb == "audit" else MADE
     required["records"] = _records(verb, is_earlier)
     required["subjects"] = nullable(WHOLE) if by_release else WHOLE
     required["promises"] = many(_promise(by_release or is_earlier))
@@ -214,7 +216,7 @@ def _certificate(verb: str, by_release: bool, is_earlier: bool) -> Rule:
     required["output"] = _output(verb, is_earlier)
     if not by_release:
         required["risk"] = record(dict.fromkeys(RISK, nullable(SHARE)), others=nullable(NUMBER))
-    optional = {**dict.fromkeys(OWN - {*required}, absent), **OPTIONAL}
+    optional = {**dict.fromkeys(OWN - {*required}, absent), **OPTIONAL, "input": _input(verb)}
     if is_earlier:
         optional |= dict.fromkeys(SINCE_2, absent)
     else:
@@ -222,14 +224,11 @@ def _certificate(verb: str, by_release: bool, is_earlier: bool) -> Rule:
     return record(required, optional)
 
 
-def _made(verb: str) -> dict[str, Rule]:
-    """The keys that say what made it; an audit did not."""
-    unread = {"audit": nullable(HASH_OF), "fuse": NOTHING}
-    streamed = record({"sha256": nullable(SHA256)})
-    source = streamed if verb == "stream" else unread.get(verb, nullable(HASH_OF))
-    if verb == "audit":
-        return {"method": NOTHING, "seed": NOTHING, "input": source}
-    return {"method": record({"name": TEXT}), "seed": WHOLE, "input": source}
+def _input(verb: str) -> Rule:
+    """The hash of the original, which its owner may leave out; a fusion has none."""
+    if verb == "stream":
+        return nullable(record({"sha256": nullable(SHA256)}))
+    return NOTHING if verb == "fuse" else nullable(HASH_OF)
 
 
 def _records(verb: str, is_earlier: bool) -> Rule:

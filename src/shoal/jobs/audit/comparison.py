@@ -34,13 +34,15 @@ class Remeasured:
     """What was measured again, and with what.
 
     certificate: an audit's. original: the table that the release was made of, where it is at hand.
-    has_truth: whether its records could be matched with the release's. warnings: by code, those
-    that the file or the original gives beside the audit's own.
+    has_truth: whether its records could be matched with the release's. has_policy: else the audit
+    knows no more than which columns the certificate names. warnings: by code, those that the file
+    or the original gives beside the audit's own.
     """
 
     certificate: Certificate
     original: Table | None = None
     has_truth: bool = False
+    has_policy: bool = True
     warnings: Mapping[str, list[ReleaseWarning]] = field(default_factory=dict)
 
 
@@ -143,7 +145,9 @@ class Comparison:
         """Every promise as it is stated and as it is measured, to the same reference."""
         again = {asked_of(promise): promise for promise in self.found["promises"]}
         for index, promise in enumerate(self.stated.promises):
-            measured = again[asked_of(promise)]
+            measured = again.get(asked_of(promise))
+            if measured is None:
+                continue  # without a policy, not every promise can be measured
             for key in ("model", "attributes", "asked"):
                 self.stated.note("promises", index, key)
             for key in promise.keys() - {"holds", "to", "classes", "risk"}:
@@ -168,19 +172,23 @@ class Comparison:
         found = {column["name"]: column for column in self.found["columns"]}
         for index, column in enumerate(described):
             measured = found.pop(column["name"], None)
+            if column["technique"] == "derived" and not self.again.has_policy:
+                continue  # such an audit takes it for a column like any other
             if measured is None:
                 if not self._may_be_dropped(column):
                     yield f"column {index + 1}"
                 continue
-            measured = {**measured, **self._before(column)}
-            keys = [*FROM_POLICY, *(key for key in FROM_FILE if measured[key] is not None)]
+            before = self._before(column)
+            measured = {**measured, **before}
+            keys = ["name", *(key for key in FROM_FILE if measured[key] is not None), *before]
+            keys += FROM_POLICY if self.again.has_policy else []
             keys += FROM_ORIGINAL if self.again.has_truth else []
-            keys += self._before(column)
             for key in keys:
                 self.stated.note("columns", index, key)
             if not all(_close(column[key], measured[key]) for key in keys):
                 yield f"column '{column['name']}'"
-        yield from (f"column '{name}'" for name in found)
+        if self.again.has_policy:
+            yield from (f"column '{name}'" for name in found)
 
     def _before(self, column: Mapping[str, Any]) -> dict[str, Any]:
         """What the original alone says of a published column, in whatever order its rows are."""
@@ -195,8 +203,9 @@ class Comparison:
 
     def _may_be_dropped(self, column: Mapping[str, Any]) -> bool:
         """Whether only the original could tell that a column was there and was removed."""
-        is_removed = column["technique"] == "removed" and column["role"] == "drop"
-        return is_removed and self.again.original is None
+        if self.again.original is not None or column["technique"] != "removed":
+            return False
+        return column["role"] == "drop" or not self.again.has_policy
 
     def _warnings(self, exactly: bool) -> Iterator[str]:
         """Warnings that the file gives reason for and that are not stated, or the other way round.
@@ -207,7 +216,8 @@ class Comparison:
         if stated is None:
             return
         codes = [warning["code"] for warning in stated]
-        own = [TOGETHER_BELOW, WITHHELD_FEW, HIERARCHY_REPEATS]
+        own = [TOGETHER_BELOW, WITHHELD_FEW]
+        own += [HIERARCHY_REPEATS] if self.again.has_policy else []
         own += [SINGLE_ENDS] if self.again.has_truth else []
         found: dict[str, list[ReleaseWarning]] = {code: [] for code in own}
         for warning in self.found.warnings:

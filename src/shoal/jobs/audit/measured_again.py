@@ -28,6 +28,7 @@ from shoal.jobs.audit.comparison import (
     counts_rows,
     is_counted_alike,
 )
+from shoal.jobs.audit.without_policy import stated_policy
 from shoal.policy.policy import Policy
 
 NAME = "measured again"
@@ -42,10 +43,10 @@ def measured_again(
 
     table: the release; None where it can't be read.
     """
-    if policy is None:
-        return Check(NAME, None, "needs the policy; name it with --policy")
     if table is None:
         return Check(NAME, False, UNREADABLE)
+    if policy is None:
+        return _by_file_alone(stated, table)
     try:
         source = None if original is None else Table(read_original(original, policy).frame)
         shown, contradicted = published_table(table, policy)
@@ -54,6 +55,8 @@ def measured_again(
         return Check(NAME, False, listed([str(unfit.args[0]), *unfit.findings], 1))
     if contradicted:
         return Check(NAME, False, fault_sentence("derived", contradicted))
+    if contradicted is not None:
+        stated.note("faults", "derived")
     again = Remeasured(
         result.certificate,
         source,
@@ -61,6 +64,28 @@ def measured_again(
         _more_warnings(stated, path, shown, policy, source),
     )
     return _compared(stated, again, strict, result.schema.render.order != "input")
+
+
+def _by_file_alone(stated: Stated, table: Table) -> Check:
+    """Whether the groups of equal cells are those stated; the certificate says of which columns."""
+    needed = "needs the policy; name it with --policy"
+    try:
+        policy = stated_policy(stated)
+        if policy is None:
+            return Check(NAME, None, needed)
+        found = audit_table(table, policy, None).certificate
+    except InputError as unfit:
+        return Check(NAME, False, f"not by the columns that it names: {unfit.args[0]}")
+    comparison = Comparison(stated, Remeasured(found, has_policy=False))
+    differing = [*comparison.same_rows(has_classes=_measured_together(stated) is None)]
+    if differing:
+        return _differing(differing)
+    return Check(NAME, None, f"groups of rows agree; all else {needed}")
+
+
+def _differing(keys: list[str]) -> Check:
+    more = listed(list(dict.fromkeys(_in_short(keys))))
+    return Check(NAME, False, f"{more}: an audit finds another value than the certificate")
 
 
 def _audits(
@@ -107,8 +132,10 @@ def _compared(stated: Stated, again: Remeasured, strict: AuditResult, is_shuffle
     else:
         differing = [*comparison.same_people()]
     if differing:
-        more = listed(list(dict.fromkeys(_in_short(differing))))
-        return Check(NAME, False, f"{more}: an audit finds another value than the certificate")
+        return _differing(differing)
+    if strict.truth is not None:
+        for name in strict.certificate["faults"]:
+            stated.note("faults", name)
     if not strict.certificate.holds:
         return Check(NAME, False, "an audit finds broken promises, or faults against the original")
     # a forged certificate must not talk anyone out of the comparison that they ask for

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator
 from shoal.jobs.audit.checks import Check, Path, Stated, listed
 
 NAME = "not measured again"
-ABOUT = ("schema", "shoal", "build", "date", "verb", "method", "seed", "seconds")
+ABOUT = ("shoal", "build", "date", "verb", "method", "seed", "seconds")
 """What is said of how it was made, which no file shows."""
+OF_OTHER_CHECKS = ("schema", "policy", "input")
 
 
 def not_measured(stated: Stated, has_policy: bool, has_original: bool) -> Check:
     """The keys that were not compared with anything, and what would let them be."""
-    left = [path for path in stated.not_compared() if path[0] not in ("schema", "verb")]
+    left = [path for path in stated.not_compared() if path[0] not in OF_OTHER_CHECKS]
     figures = [*_names((path for path in left if path[0] not in ABOUT), stated)]
     about = list(dict.fromkeys(str(path[0]) for path in left if path[0] in ABOUT))
     parts = []

@@ -26,10 +26,21 @@ from shoal.jobs.audit.contradictions import consistency
 from shoal.jobs.audit.measured_again import UNREADABLE, measured_again
 from shoal.jobs.audit.not_measured import not_measured
 from shoal.policy import registry
-from shoal.policy.digest import policy_identity
-from shoal.policy.policy import Policy
+from shoal.policy.digest import DEFAULT_METHODS, policy_identity
+from shoal.policy.policy import (
+    DEFAULT_FOR_CLOSENESS,
+    DEFAULT_METHOD,
+    DEFAULT_OVER_HIERARCHIES,
+    Policy,
+)
 
 FUSION = "fuse"
+DEFAULTS = (
+    DEFAULT_METHOD,
+    DEFAULT_OVER_HIERARCHIES,
+    DEFAULT_FOR_CLOSENESS["name"],
+    *DEFAULT_METHODS.values(),
+)
 
 
 def verify(
@@ -73,7 +84,7 @@ def verify(
     ]
     progress("measuring the promises")
     checks.append(measured_again(stated, path, table, policy, source))
-    checks.append(_input(stated, source))
+    checks.append(_input(stated, source, checks[-1]))
     checks.append(not_measured(stated, policy is not None, source is not None))
     checks.append(_signature(proof, keys))
     return checks
@@ -216,7 +227,8 @@ def _way_out(stated: Stated, policy: Policy) -> str:
         return "of a fusion, name its agreement with --policy"
     again = [f"--k {k}" for k in _other_k(stated, policy)]
     method = stated.at("method", "name")
-    if method is not None and policy.model.method is not None and method != policy.method_name:
+    usual = DEFAULTS if policy.model.method is None else (policy.method_name,)
+    if method is not None and method not in usual:
         again.append(f"--method {method}")
     if stated.at("seed") not in (None, policy.model.seed):
         again.append(f"--seed {stated.at('seed')}")
@@ -230,11 +242,12 @@ def _other_k(stated: Stated, policy: Policy) -> list[int]:
     return [] if policy.required_k in asked else sorted(asked)[:1]
 
 
-def _input(stated: Stated, original: str | None) -> Check:
+def _input(stated: Stated, original: str | None, again: Check) -> Check:
+    """Whether the original is the one that was published. again: what measuring again found."""
     name, known = "input", stated.at("input", "sha256")
     digest = None if original is None else _digest(original)
     if known is None:
-        if digest is None or stated.verb not in ("publish", "republish"):
+        if digest is None or again.ok or stated.verb in ("audit", "fuse"):
             return Check(name, None, "the certificate names none")
         return Check(name, False, "the certificate names none, so it may be of another original")
     if digest is None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
+from shoal.jobs.audit.checks import Stated
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy
 
@@ -56,6 +57,30 @@ def policy_of_columns(
         "attributes": {name: {"role": role} for name, role in named},
         "other": "plain",
         "promises": promises,
+    }
+    return replace(Policy.from_dict(content), is_made_of_columns=True)
+
+
+def stated_policy(stated: Stated) -> Policy | None:
+    """The policy that a certificate's columns and its k-anonymity promises say.
+
+    None where it names no columns. Raises InputError where they say none that could be.
+    """
+    shown = [column for column in stated.at("columns") or [] if column["technique"] != "removed"]
+    roles = {c["name"]: c["role"] for c in shown if c["role"] in ("quasi", "sensitive", "subject")}
+    asked = [promise for promise in stated.promises if promise["model"] == "k-anonymity"]
+    if "quasi" not in roles.values() or not asked:
+        return None
+    content = {
+        "version": 1,
+        "attributes": {name: {"role": role} for name, role in roles.items()},
+        "other": "plain",
+        "promises": [
+            {"model": promise["model"], "k": promise["asked"]}
+            | ({"attributes": promise["attributes"]} if promise["attributes"] else {})
+            for promise in asked
+        ],
+        "render": {"suppressed": stated.at("output", "dialect", "mark") or "*"},
     }
     return replace(Policy.from_dict(content), is_made_of_columns=True)
 

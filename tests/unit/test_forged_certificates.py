@@ -1,0 +1,611 @@
+"""What a forger changes in a certificate: each is found, refused, or named as not measured again."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+
+import shoal
+from shoal.cli.main import status_of
+from shoal.data.certificate_shape import shape_findings
+from shoal.errors import InputError
+from shoal.jobs.audit.checks import Stated
+from shoal.jobs.audit.contradictions import contradictions
+
+POLICY = {
+    "version": 1,
+    "attributes": {
+        "patient": {"role": "subject"},
+        "name": {"role": "identifier"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 100], "round": 5},
+        "zip": {"role": "quasi", "hierarchy": {"prefix": 3}},
+        "sex": {"role": "quasi"},
+        "disease": {"role": "sensitive"},
+        "ward": {"role": "plain"},
+    },
+    "promises": [
+        {"model": "k-anonymity", "k": 4},
+        {"model": "l-diversity", "attribute": "disease", "l": 2, "kind": "distinct"},
+    ],
+    "other": "drop",
+    "write": {"numbers": ["lo", "hi"]},
+    "method": {"name": "mondrian"},
+    "seed": 3,
+}
+"""A policy with all that columns can be; its release does not hold its people."""
+WITHOUT_SUBJECT = {"version", "attributes", "promises", "other", "method", "seed"}
+ONLY_ITS_AUTHOR = {"schema", "shoal", "build", "date", "verb", "method", "seed", "seconds"}
+
+
+def _people() -> pl.DataFrame:
+    """80 people, every fourth with two records; a note that the policy drops."""
+    chance = random.Random(5)
+    rows = []
+    for person in range(80):
+        one = {
+            "patient": f"p{person}",
+            "name": f"n{person}",
+            "age": str(chance.randint(18, 90)),
+            "zip": f"1{chance.randint(0, 4)}{chance.randint(0, 9)}",
+            "sex": chance.choice("fm"),
+            "disease": chance.choice(["flu", "asthma", "ulcer"]),
+            "ward": chance.choice("abc"),
+            "note": f"x{person}",
+        }
+        rows += [one] * (2 if person % 4 == 0 else 1)
+    return pl.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory) -> Path:
+    """A folder with the table, its policy, a release and its certificate."""
+    folder = tmp_path_factory.mktemp("forged")
+    _people().write_csv(folder / "in.csv")
+    (folder / "policy.yaml").write_text(yaml.safe_dump(POLICY))
+    command = ["publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv"]
+    assert status_of([*(str(folder / c) if "." in c else c for c in command), "-q"]) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(released, tmp_path) -> Path:
+    shutil.copytree(released, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def content_of(folder: Path) -> dict:
+    return json.loads((folder / "out.csv.certificate.json").read_text())
+
+
+def forge(folder: Path, change) -> None:
+    content = content_of(folder)
+    change(content)
+    (folder / "out.csv.certificate.json").write_text(json.dumps(content))
+
+
+def checked(folder: Path, *, policy=True, original=True) -> dict[str, shoal.Check]:
+    found = shoal.verify(
+        folder / "out.csv",
+        policy=folder / "policy.yaml" if policy else None,
+        original=folder / "in.csv" if original else None,
+    )
+    return {check.name: check for check in found}
+
+
+def failed(checks: dict[str, shoal.Check]) -> list[str]:
+    return [name for name, check in checks.items() if check.ok is False]
+
+
+def setting(*path_and_value):
+    """A change of one key: the way down to it, then the forged value."""
+    *path, last, value = path_and_value
+
+    def change(content):
+        for key in path:
+            content = content[key]
+        content[last] = value
+
+    return change
+
+
+def test_an_honest_certificate_passes_with_all_that_can_be_given(released):
+    for given in ({}, {"original": False}, {"original": False, "policy": False}):
+        checks = checked(released, **given)
+        assert failed(checks) == []
+    assert checked(released)["measured again"].ok is True
+
+
+# Every key: found, refused, or named
+
+
+def leaves(value, path=()):
+    """The paths to all single values, and to lists of them."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from leaves(below, (*path, key))
+    elif isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        for index, one in enumerate(value):
+            yield from leaves(one, (*path, index))
+    else:
+        yield path
+
+
+def at(content, path):
+    for key in path:
+        content = content[key]
+    return content
+
+
+def other_than(value):
+    """Values of the same kind: what a forger would write, since its shape does not give it away."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [value + 1, max(value - 1, 0) if value else 2]
+    if isinstance(value, float):
+        return [value * 0.9]
+    if isinstance(value, str):
+        known = {"interval": "node", "quasi": "plain", "plain": "sensitive", "number": "category"}
+        is_hash = len(value) == 64
+        return ["0" * 64] if is_hash else [known.get(value, value + "x")]
+    return [["age"]] if isinstance(value, list) else [0.5]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"original": False}, {"original": False, "policy": False}],
+    ids=["all", "policy", "nothing"],
+)
+def test_no_key_is_passed_over_in_silence(folder, given):
+    """Whatever is changed: a check fails, or the key is among those that were not measured."""
+    honest = content_of(folder)
+    silent = []
+    for path in leaves(honest):
+        for forged in other_than(at(honest, path)):
+            content = copy.deepcopy(honest)
+            setting(*path, forged)(content)
+            if forged == at(honest, path):
+                continue
+            (folder / "out.csv.certificate.json").write_text(json.dumps(content))
+            try:
+                checks = checked(folder, **given)
+            except InputError:
+                continue
+            is_named = path[0] in checks["not measured again"].text
+            unasked = path[0] in ("policy", "input") and checks[path[0]].ok is None
+            if not failed(checks) and not is_named and not unasked:
+                silent.append((path, forged))
+            if not given and not failed(checks):
+                assert path[0] in ONLY_ITS_AUTHOR, path
+    assert silent == []
+
+
+def test_with_everything_at_hand_only_its_author_s_words_are_left(released):
+    text = checked(released)["not measured again"].text
+    assert text == "shoal, date, build, verb, method, seed, seconds (what only its author knows)"
+
+
+def test_what_needs_the_original_is_named(released):
+    text = checked(released, original=False)["not measured again"].text
+    assert "subjects" in text
+    assert "columns (distinct_in, single_ends, alone_in)" in text
+    assert "(needs the original)" in text
+
+
+# Where nobody can count people: rows bound them
+
+
+def with_k(k: int):
+    """A certificate whose every figure about groups says k, and is consistent in it."""
+
+    def change(content):
+        out = content["records"]["out"]
+        count = out // k
+        sizes = {"count": count, "min": k, "mean": float(k), "max": k}
+        content["classes"] = dict(sizes)
+        content["subjects"] = max(content["subjects"], count * k)
+        promise = content["promises"][0]
+        promise |= {"measured": k, "classes": dict(sizes), "risk": {"max": 1 / k, "mean": 1 / k}}
+        risk = content["risk"]
+        risk |= dict.fromkeys(risk, 1 / k)
+        content["together"] |= {"min": k, "alone": 0, "below": 0, "people": count * k}
+        content["utility"] |= {"average_class_size": k / 4, "discernibility": out * out}
+
+    return change
+
+
+@pytest.mark.parametrize("given", [{}, {"policy": False}], ids=["policy", "nothing"])
+def test_a_forged_k_is_found_without_the_original(folder, given):
+    forge(folder, with_k(50))
+    assert not list(contradictions(Stated(shoal.Certificate(content_of(folder)))))
+    checks = checked(folder, original=False, **given)
+    assert failed(checks) == ["measured again"]
+    assert "classes" in checks["measured again"].text
+
+
+def test_a_dossier_repeats_no_forged_k(folder, capsys):
+    forge(folder, with_k(50))
+    (folder / "context.yaml").write_text("version: 1\n")
+    command = ["dossier", folder / "out.csv", "--context", folder / "context.yaml", "-q"]
+    assert status_of([str(part) for part in command]) == 1
+    assert "fails verify, measured again" in capsys.readouterr().err
+
+
+def test_groups_of_rows_can_not_be_fewer_people_than_there_are(folder):
+    content = content_of(folder)
+    least = content["classes"]["min"]
+    forge(folder, with_k(least))  # no more people than rows, but another number of groups
+    assert "measured again" in failed(checked(folder, original=False, policy=False))
+
+
+# What a certificate's own figures deny
+
+
+CONTRADICTIONS = {
+    "fewer came in than went out": setting("records", "in", 1),
+    "more came in than went out": setting("records", "in", 1000),
+    "more suppressed than published": setting("records", "suppressed", 5000),
+    "a part withheld": lambda c: c["records"].update(suppressed=4, withheld=2),
+    "more people than records": setting("subjects", 5000),
+    "rows that are said to be people": setting("counted", "rows"),
+    "each record a person, but fewer people": setting("people", "assumed"),
+    "more people alike than records": setting("promises", 0, "measured", 5000),
+    "mean below the smallest": setting("classes", "mean", 1.0),
+    "no whole number of people": setting("classes", "mean", 4.777),
+    "risk of other groups": setting("risk", "prosecutor_max", 0.01),
+    "journalist is not prosecutor": setting("risk", "journalist_max", 0.01),
+    "mean risk": setting("risk", "prosecutor_mean", 0.01),
+    "groups of a promise": setting("promises", 0, "classes", "min", 30),
+    "risk of a promise": setting("promises", 0, "risk", "max", 0.01),
+    "holds though too few": lambda c: c["promises"][1].update(asked=9, measured=2),
+    "together asks another k": setting("together", "asked", 2),
+    "together has another least": setting("together", "min", 40),
+    "more people together than there are": setting("together", "people", 5000),
+    "alone, but groups are large": setting("together", "alone", 3),
+    "below, but groups are large": setting("together", "below", 3),
+    "discernibility of one group": setting("utility", "discernibility", 1),
+    "more labels wrong than records": setting("utility", "classification", 5000),
+    "a column twice": lambda c: c["columns"].append(c["columns"][0]),
+    "more values than records": setting("columns", 0, "distinct_out", 5000),
+    "derived from nothing": setting("columns", 1, "derived_from", "gone"),
+    "derived by role alone": setting("columns", 0, "role", "derived"),
+    "an identifier is published": setting("columns", 5, "role", "identifier"),
+    "a promise about no column": setting("promises", 1, "attributes", ["gone"]),
+    "together about other columns": setting("together", "attributes", ["age"]),
+    "assumed though known": setting("warnings", [{"code": "people-assumed", "text": "x"}]),
+    "few withheld, none are": setting("warnings", [{"code": "withheld-few", "text": "x"}]),
+    "together below, none are": setting("warnings", [{"code": "together-below-k", "text": "x"}]),
+    "single ends": setting("columns", 0, "single_ends", 0.9),
+    "an attack above its limit": setting(
+        "attacks",
+        {
+            "accept": [
+                {
+                    "measure": "certain",
+                    "attribute": None,
+                    "at_most": 0.1,
+                    "measured": 0.2,
+                    "upper": 0.3,
+                    "holds": True,
+                }
+            ]
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_what_its_own_figures_deny_is_found_with_nothing_but_the_certificate(folder, name):
+    assert list(contradictions(Stated(shoal.Certificate(content_of(folder))))) == []
+    forge(folder, CONTRADICTIONS[name])
+    checks = checked(folder, policy=False, original=False)
+    assert "figures" in failed(checks), [str(check) for check in checks.values()]
+
+
+def test_many_contradictions_are_one_short_line(folder):
+    forge(folder, lambda c: [change(c) for change in list(CONTRADICTIONS.values())[:6]])
+    text = str(checked(folder, policy=False, original=False)["figures"])
+    assert len(text) < 400
+    assert "more" in text
+    assert "\n" not in text
+
+
+# What the policy and the file deny
+
+
+DENIED = {
+    "another dialect": setting("output", "dialect", "decimal", ","),
+    "another mark": setting("output", "dialect", "mark", "?"),
+    "another interval": setting("output", "dialect", "intervals", "{lo}..{hi}"),
+    "no dates": setting("output", "dialect", "dates", "%d.%m.%Y"),
+    "another round": setting("columns", 0, "round", 10.0),
+    "a removed column is left out": lambda c: c["columns"].pop(),
+    "a removed column has another role": setting("columns", -1, "role", "plain"),
+    "a removed column is invented": lambda c: c["columns"].append(
+        {**c["columns"][-1], "name": "gone"}
+    ),
+    "a file of the policy": setting("policy", "files", []),
+}
+
+
+@pytest.mark.parametrize("name", [*DENIED][:-1])
+def test_what_policy_and_original_deny_is_found(folder, name):
+    forge(folder, DENIED[name])
+    assert failed(checked(folder))
+
+
+WRITTEN = {
+    "bytes": setting("output", "bytes", 7),
+    "format": setting("output", "format", "parquet"),
+    "packed": setting("output", "format", "csv.gz"),
+    "newline": setting("output", "dialect", "newline", "\r\n"),
+    "bom": setting("output", "dialect", "bom", True),
+    "encoding": setting("output", "dialect", "encoding", "utf-16"),
+    "delimiter": setting("output", "dialect", "delimiter", ";"),
+    "no delimiter": setting("output", "dialect", "delimiter", None),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_how_the_file_is_written_is_found_from_the_file_alone(folder, name):
+    forge(folder, WRITTEN[name])
+    assert failed(checked(folder, policy=False, original=False))
+
+
+def test_an_encoding_that_reads_one_text_from_several_bytes_is_refused(folder):
+    """In UTF-7 `A` and `+AEE-` are one letter, so two groups of cells could look like one."""
+    text = (folder / "out.csv").read_bytes()
+    (folder / "out.csv").write_bytes(text.replace(b",f,", b",+AGY-,", 1))
+    import hashlib
+
+    content = (folder / "out.csv").read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+
+    def change(certificate):
+        certificate["output"] |= {"sha256": digest, "bytes": len(content)}
+        certificate["output"]["dialect"]["encoding"] = "utf-7"
+
+    forge(folder, change)
+    checks = checked(folder)
+    assert "output" in failed(checks)
+
+
+@pytest.mark.parametrize("verb", ["fuse", "stream", "republish", "audit", "invented"])
+def test_no_other_verb_excuses_what_does_not_fit(folder, verb):
+    forge(folder, setting("verb", verb))
+    with pytest.raises(InputError, match="certificate"):
+        checked(folder)
+
+
+def test_a_fusion_must_have_the_policy_that_it_names(folder):
+    def change(content):
+        content |= {"verb": "fuse", "fusion": {}, "input": None}
+        content["records"]["in"] = None
+        content["policy"]["sha256"] = "0" * 64
+        content["subjects"] = content["records"]["out"]
+
+    forge(folder, change)
+    checks = checked(folder, original=False)
+    assert "policy" in failed(checks)
+    assert "name its agreement" in checks["policy"].text
+
+
+def test_an_original_that_is_not_named_must_be_matched_record_by_record(folder):
+    forge(folder, setting("input", None))
+    checks = checked(folder)
+    assert checks["input"].ok is None
+    assert checks["measured again"].ok is True
+    _people().reverse().write_csv(folder / "in.csv")
+    assert {"input", "measured again"} <= {*failed(checked(folder))}
+
+
+def test_an_audit_without_a_policy_does_not_pass_for_one_by_the_policy_that_is_given(folder):
+    command = ["audit", folder / "out.csv", "--qi", "age,zip,sex", "--k", "2", "-q"]
+    command += ["-o", folder / "out.csv.certificate.json"]
+    assert status_of([str(part) for part in command]) == 0
+    assert failed(checked(folder, policy=False, original=False)) == []
+    assert "policy" in failed(checked(folder, original=False))
+
+
+# Its shape
+
+
+SHAPES = {
+    "columns": (None, "'columns' must be a list"),
+    "classes": (5, "'classes' must be an object"),
+    "promises": ({}, "'promises' must be a list"),
+    "together": (None, "'together' must be an object"),
+    "people": (None, "'people' must be one of assumed, known"),
+    "utility": ({}, "'utility.gcp' is missing"),
+    "risk": ({}, "'risk.marketer' is missing"),
+    "warnings": ([{"code": 1, "text": "x"}], "'warnings[0].code' must be a text"),
+    "seed": (1.5, "'seed' must be a whole number of at least 0"),
+    "method": ("mondrian", "'method' must be an object"),
+    "verb": ("sell", "'verb' must be one of publish, stream, republish, fuse, audit"),
+    "date": ("yesterday", "'date' must be a time in UTC"),
+    "faults": ([], "'faults' must be an object"),
+    "policy": (None, "'policy' must be an object"),
+}
+
+
+@pytest.mark.parametrize("key", SHAPES)
+def test_what_is_no_certificate_is_refused_in_a_line_that_names_the_key(folder, key):
+    forged, told = SHAPES[key]
+    forge(folder, setting(key, forged))
+    with pytest.raises(InputError) as refused:
+        checked(folder)
+    first = str(refused.value)
+    assert told in first
+    assert "fetch it again" in first.splitlines()[0]
+
+
+def test_all_that_is_wrong_is_named_at_once(folder, capsys):
+    def change(content):
+        content["records"]["out"] = "many"
+        content["classes"] = 5
+        content["output"]["dialect"]["encoding"] = "bogus"
+        content["promises"][0]["risk"] = None
+
+    forge(folder, change)
+    assert status_of(["verify", str(folder / "out.csv")]) == 2
+    told = capsys.readouterr().err
+    for key in ("records.out", "classes", "output.dialect.encoding", "promises[0].risk"):
+        assert f"'{key}' must be" in told
+    assert "many" not in told
+    assert "bogus" not in told
+
+
+def test_a_number_that_is_none_is_refused(folder):
+    path = folder / "out.csv.certificate.json"
+    path.write_text(path.read_text().replace('"seed": 3', '"seed": NaN'))
+    with pytest.raises(InputError, match="not a certificate of Shoal"):
+        checked(folder)
+
+
+def to_schema_1(content):
+    content["schema"] = "shoal.certificate/1"
+    for key in ("date", "build", "policy", "columns", "people", "together", "warnings"):
+        content.pop(key, None)
+    content["records"].pop("withheld")
+    content["output"] = {"sha256": content["output"]["sha256"]}
+    content["promises"][0].pop("classes")
+    content["promises"][0].pop("risk")
+
+
+def test_the_schema_before_is_compared_as_far_as_it_says_something(folder):
+    forge(folder, to_schema_1)
+    assert failed(checked(folder)) == []
+    forge(folder, setting("classes", "min", 30))
+    assert "measured again" in failed(checked(folder))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        setting("together", {}),
+        setting("records", "withheld", 3),
+        setting("people", "known"),
+        setting("output", "bytes", 3),
+    ],
+)
+def test_the_schema_before_has_no_newer_keys(folder, change):
+    forge(folder, to_schema_1)
+    forge(folder, change)
+    with pytest.raises(InputError, match="does not belong there"):
+        checked(folder)
+
+
+def test_every_key_that_is_taken_away_is_missed(folder):
+    honest = content_of(folder)
+    for taken in honest.keys() - {"schema", "input"}:
+        content = {key: value for key, value in honest.items() if key != taken}
+        assert shape_findings(content, False), taken
+
+
+# What the reader is told
+
+
+def test_the_certificate_of_another_file_is_named_as_such_first(folder):
+    _people().head(60).write_csv(folder / "other.csv")
+    command = ["publish", "other.csv", "-p", "policy.yaml", "-o", "second.csv", "-q"]
+    assert status_of([str(folder / c) if "." in c else c for c in command]) == 0
+    found = shoal.verify(folder / "second.csv", folder / "out.csv.certificate.json")
+    first = next(check for check in found if check.ok is False)
+    assert first.name == "file"
+    assert "belongs to another" in first.text
+
+
+def test_a_file_that_can_not_be_read_is_said_once(folder):
+    (folder / "out.csv").write_bytes(b"age,zip\n\xff\xfe,1\n")
+    found = [str(check) for check in checked(folder).values()]
+    assert sum("UTF-8" in line for line in found) == 1
+    assert not any("--read" in line for line in found)
+
+
+@pytest.mark.parametrize("length", [0, 10, 65])
+def test_a_signature_of_another_length_is_named(folder, length):
+    (folder / "out.csv.certificate.json.sig").write_bytes(b"x" * length)
+    check = checked(folder)["signature"]
+    assert check.ok is False
+    assert check.text == f"has {length} bytes, a signature has 64; fetch it again"
+
+
+def test_much_that_differs_is_one_short_line(folder):
+    def change(content):
+        for column in content["columns"][:5]:
+            column["distinct_out"] = 1
+        content["utility"] |= {"squared_error": 1.0, "generalized_loss": 0.1}
+
+    forge(folder, change)
+    text = str(checked(folder)["measured again"])
+    assert len(text) < 250
+
+
+# Options that the release was published with
+
+
+def run(folder, capsys, *words: str) -> tuple[int, str]:
+    paths = {name: str(folder / name) for name in ("in.csv", "policy.yaml", "o.csv")}
+    status = status_of([paths.get(word, word) for word in words])
+    found = capsys.readouterr()
+    return status, found.out + found.err
+
+
+def test_what_was_published_with_options_is_verified_with_the_same(folder, capsys):
+    publish = ("publish", "in.csv", "-p", "policy.yaml", "-o", "o.csv", "-q", "--k", "3")
+    assert run(folder, capsys, *publish, "--write", "delimiter=;")[0] == 0
+    verify = ("verify", "o.csv", "-p", "policy.yaml", "--original", "in.csv")
+    status, told = run(folder, capsys, *verify)
+    assert status == 1
+    assert "FAIL policy: is not the one certified" in told
+    assert "repeat the options that it was published with, such as --k 3" in told
+    status, told = run(folder, capsys, *verify, "--k", "3", "--write", "delimiter=;")
+    assert status == 0, told
+    assert "ok   policy" in told
+
+
+def test_options_without_a_policy_are_refused(folder, capsys):
+    status, told = run(folder, capsys, "verify", "out.csv", "--k", "3")
+    assert status == 2
+    assert "name it with --policy" in told
+
+
+# Files that are written otherwise than the policy says
+
+
+@pytest.fixture
+def umlauts(tmp_path) -> Path:
+    """A table in cp1252 that was published in UTF-8, by an option."""
+    rows = _people().with_columns(ward=pl.lit("Südflügel"))
+    (tmp_path / "in.csv").write_bytes(rows.write_csv(separator=";").encode("cp1252"))
+    asked = {key: POLICY[key] for key in WITHOUT_SUBJECT}
+    asked |= {"read": {"encoding": "cp1252"}, "write": {}}
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(asked))
+    return tmp_path
+
+
+def test_a_release_is_read_as_the_certificate_beside_it_says(umlauts, capsys):
+    publish = ("publish", "in.csv", "-p", "policy.yaml", "-o", "o.csv", "-q")
+    assert run(umlauts, capsys, *publish, "--write", "encoding=utf-8")[0] == 0
+    audit = ("audit", "o.csv", "-p", "policy.yaml", "--original", "in.csv", "--json")
+    status, told = run(umlauts, capsys, *audit)
+    assert status == 0, told
+    assert json.loads(told[told.index("{") :])["faults"] == {"uncovered": 0, "changed": 0}
+    # a certificate of another file says nothing about this one
+    (umlauts / "o.csv").write_bytes((umlauts / "o.csv").read_bytes() + b"\n")
+    assert run(umlauts, capsys, *audit)[0] != 0
+
+
+def test_without_a_certificate_it_is_read_as_the_policy_says(umlauts, capsys):
+    publish = ("publish", "in.csv", "-p", "policy.yaml", "-o", "o.csv", "-q")
+    assert run(umlauts, capsys, *publish)[0] == 0
+    (umlauts / "o.csv.certificate.json").unlink()
+    audit = ("audit", "o.csv", "-p", "policy.yaml", "--original", "in.csv", "-q")
+    assert run(umlauts, capsys, *audit)[0] == 0
