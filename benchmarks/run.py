@@ -28,6 +28,7 @@ NAMES = (
     "whole_process",
     "start",
     "audit",
+    "certificate",
     "tcloseness",
     "full_domain",
     "republish",

@@ -1,4 +1,4 @@
-"""What a forger changes in a certificate: each is found, refused, or named as not measured again."""
+"""What a forger changes in a certificate is found, refused, or named as not measured again."""
 
 from __future__ import annotations
 
@@ -192,6 +192,11 @@ def test_with_everything_at_hand_only_its_author_s_words_are_left(released):
     assert text == "shoal, date, build, verb, method, seed, seconds (what only its author knows)"
 
 
+def test_a_method_that_shoal_does_not_have_is_said_to_be_unknown(folder):
+    forge(folder, setting("method", "name", "magic"))
+    assert "method (none of Shoal's own)" in checked(folder)["not measured again"].text
+
+
 def test_what_needs_the_original_is_named(released):
     text = checked(released, original=False)["not measured again"].text
     assert "subjects" in text
@@ -248,6 +253,13 @@ def test_groups_of_rows_can_not_be_fewer_people_than_there_are(folder):
 # What a certificate's own figures deny
 
 
+ACCEPTED = {
+    "measure": "certain",
+    "attribute": None,
+    "at_most": 0.1,
+    "measured": 0.2,
+    "upper": 0.3,
+}
 CONTRADICTIONS = {
     "fewer came in than went out": setting("records", "in", 1),
     "more came in than went out": setting("records", "in", 1000),
@@ -283,21 +295,8 @@ CONTRADICTIONS = {
     "few withheld, none are": setting("warnings", [{"code": "withheld-few", "text": "x"}]),
     "together below, none are": setting("warnings", [{"code": "together-below-k", "text": "x"}]),
     "single ends": setting("columns", 0, "single_ends", 0.9),
-    "an attack above its limit": setting(
-        "attacks",
-        {
-            "accept": [
-                {
-                    "measure": "certain",
-                    "attribute": None,
-                    "at_most": 0.1,
-                    "measured": 0.2,
-                    "upper": 0.3,
-                    "holds": True,
-                }
-            ]
-        },
-    ),
+    "an attack above its limit": setting("attacks", {"accept": [{**ACCEPTED, "holds": True}]}),
+    "an attack that nobody judged": setting("attacks", {"accept": [{**ACCEPTED, "holds": None}]}),
 }
 
 

@@ -151,7 +151,9 @@ DIALECT = record(
         "bom": nullable(FLAG),
         "decimal": one_of(".", ","),
         "dates": nullable(TEXT),
-        "intervals": nullable(matching("a text with {lo} and then {hi}", r"(?s).*\{lo\}.+\{hi\}.*")),
+        "intervals": nullable(
+            matching("a text with {lo} and then {hi}", r"(?s).*\{lo\}.+\{hi\}.*")
+        ),
         "mark": nullable(TEXT),
     }
 )
@@ -201,7 +203,9 @@ def shape_findings(content: Mapping[str, Any], is_earlier: bool) -> list[str]:
     verb = content.get("verb")
     if verb not in VERBS:  # nothing else can be judged
         return [*record({"verb": one_of(*VERBS)})(content, "")]
-    return [*_certificate(str(verb), content.get("measured") == BY_RELEASE, is_earlier)(content, "")]
+    return [
+        *_certificate(str(verb), content.get("measured") == BY_RELEASE, is_earlier)(content, "")
+    ]
 
 
 def _certificate(verb: str, by_release: bool, is_earlier: bool) -> Rule:

@@ -178,16 +178,25 @@ def _methods_of(module: ModuleType, verb: str) -> dict[str, Method]:
     }
 
 
+def is_own_method(name: str, verb: str) -> bool:
+    """Whether Shoal itself has a method of that name for the verb; nothing is imported for it."""
+    return any(_module_named(room, name) for room, served in ROOMS.items() if served == verb)
+
+
+def _module_named(room: str, name: str) -> str | None:
+    """The module of a room that has a method's name."""
+    module = f"shoal.algorithms.{room}.{name.replace('-', '_')}"
+    is_there = find_spec(f"shoal.algorithms.{room}") and name.replace("-", "_").isidentifier()
+    return module if is_there and find_spec(module) else None
+
+
 @cache
 def _by_file_name(name: str, verb: str) -> Method | None:
     """The method whose file has its name: no other file has to be imported for it."""
     for room in (room for room, its_verb in ROOMS.items() if its_verb == verb):
-        file_name = name.replace("-", "_")
-        package = find_spec(f"shoal.algorithms.{room}")
-        if package and file_name.isidentifier() and find_spec(f"{package.name}.{file_name}"):
-            return _methods_of(importlib.import_module(f"{package.name}.{file_name}"), verb).get(
-                name
-            )
+        module = _module_named(room, name)
+        if module is not None:
+            return _methods_of(importlib.import_module(module), verb).get(name)
     return None
 
 

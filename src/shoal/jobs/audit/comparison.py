@@ -90,7 +90,7 @@ class Comparison:
                 elif one.get("classes") is not None:
                     name = "k-anonymity"
                     yield from self._bounded(name, one["classes"], other["classes"])
-            elif has_classes and COUNTS_VALUES == (one["model"], one.get("kind")):
+            elif has_classes and (one["model"], one.get("kind")) == COUNTS_VALUES:
                 yield from self._promise(index, one, other, {"measured", "holds"})
         if not has_classes:
             return

@@ -58,9 +58,8 @@ def _records(stated: Stated) -> Iterator[str]:
         yield "only a part of the suppressed records is withheld"
     if came is None:
         return
-    if stated.verb == "publish" and came != out:
-        yield f"{out} records of {came} are published"
-    elif stated.verb != "publish" and came < out:
+    is_whole = stated.verb == "publish"  # all others may leave records for later, or out
+    if came < out or (is_whole and came != out):
         yield f"{out} records of {came} are published"
 
 
@@ -143,9 +142,7 @@ def _utility(stated: Stated) -> Iterator[str]:
         yield "'utility.classification' counts more than all records"
     negative = [name for name, score in utility.items() if score is not None and score < 0]
     yield from (f"'utility.{name}' is below 0" for name in negative if "squared" in name)
-    losses = [
-        column["loss"] for column in stated.at("columns") or [] if _is_shown_quasi(column)
-    ]
+    losses = [column["loss"] for column in stated.at("columns") or [] if _is_shown_quasi(column)]
     known = [loss for loss in losses if loss is not None]
     if known and len(known) == len(losses) and _differ(utility.get("gcp"), sum(known) / len(known)):
         yield "'utility.gcp' is not the mean loss of the quasi-identifiers"
@@ -209,6 +206,8 @@ def _attacks(stated: Stated) -> Iterator[str]:
         upper = row["upper"]
         if row["holds"] is True and (upper is None or upper > row["at_most"]):
             yield f"attacks: '{row['measure']}' is accepted above its limit"
+        if row["holds"] is None and stated.verb == "publish":
+            yield f"attacks: '{row['measure']}' was not judged, though the original was there"
 
 
 def _together(stated: Stated) -> Iterator[str]:

@@ -7,8 +7,6 @@ not show who is behind its rows, rows are counted, and no group may have more pe
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from shoal.binding.files import published_table, read_original
 from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from shoal.jobs.audit.checks import Check, Path, Stated, listed
+from shoal.policy import registry
 
 NAME = "not measured again"
 ABOUT = ("shoal", "build", "date", "verb", "method", "seed", "seconds")
@@ -17,6 +18,9 @@ def not_measured(stated: Stated, has_policy: bool, has_original: bool) -> Check:
     left = [path for path in stated.not_compared() if path[0] not in OF_OTHER_CHECKS]
     figures = [*_names((path for path in left if path[0] not in ABOUT), stated)]
     about = list(dict.fromkeys(str(path[0]) for path in left if path[0] in ABOUT))
+    method = stated.at("method", "name")
+    if method is not None and not registry.is_own_method(method, stated.verb):
+        about = [f"{key} (none of Shoal's own)" if key == "method" else key for key in about]
     parts = []
     if figures:
         remedy = _remedy(stated, has_policy, has_original)

@@ -173,9 +173,9 @@ def _promises(stated: Stated, policy: Policy | None) -> Check:
     found = [fault_sentence(fault, count) for fault, count in faults.items() if count]
     if found:
         return Check(name, False, f"the certificate states faults: {', '.join(found)}")
-    if stated.verb == "republish" and not stated.at("history", "holds"):
-        if not stated.at("history", "allowed"):
-            return Check(name, False, "beside earlier releases it gives something away")
+    history = stated.at("history") or {}
+    if history and not history["holds"] and not history["allowed"]:
+        return Check(name, False, "beside earlier releases it gives something away")
     unlimited = None if policy is None else _unlimited(stated, policy)
     if unlimited:
         return Check(name, False, unlimited)
