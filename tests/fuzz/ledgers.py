@@ -93,8 +93,9 @@ def _judge_release(case, asked, ledger, done, outcome) -> None:
         outcome.require(found.holds, "audit of a release: it fails alone", str(verdict))
     except InputError as unfit:
         outcome.add("audit of a release: refuses it", str(unfit))
-    for check in verify(path, path.with_name("certificate.json")):
-        outcome.require(check.ok is not False, f"verify: {check.name} fails", str(check))
+    for known in (None, asked):
+        for check in verify(path, path.with_name("certificate.json"), known):
+            outcome.require(check.ok is not False, f"verify: {check.name} fails", str(check))
 
 
 def _judge_ledger(case, ledger, outcome) -> None:

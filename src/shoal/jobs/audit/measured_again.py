@@ -10,6 +10,7 @@ from __future__ import annotations
 from shoal.binding.files import published_table, read_original
 from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED
+from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.fault_words import fault_sentence
 from shoal.data.formulas import formula_sentences
@@ -30,6 +31,7 @@ from shoal.jobs.audit.without_policy import stated_policy
 from shoal.policy.policy import Policy
 
 NAME = "measured again"
+K_ANONYMITY = "k-anonymity"
 RELEASED_IN_PARTS = ("stream", "republish")  # their rows can't be matched with an original's
 UNREADABLE = "the file can't be read"
 
@@ -118,39 +120,59 @@ def _compared(stated: Stated, again: Remeasured, strict: AuditResult, is_shuffle
 
     is_shuffled: by the reader's policy, not by what the certificate states.
     """
-    found, has_original = again.certificate, again.original is not None
+    found = again.certificate
     asked = {asked_of(promise) for promise in stated.promises}
     if len(asked) < len(stated.promises):
         return Check(NAME, False, "the certificate states a promise twice")
     if asked != {asked_of(promise) for promise in found["promises"]}:
         return Check(NAME, False, "the policy asks for other promises than the certificate states")
-    comparison, together = Comparison(stated, again), _measured_together(stated)
-    if together is not None or not is_counted_alike(stated, found):
-        differing = [*comparison.same_rows(has_classes=together is None)]
-    else:
+    comparison, is_alone = Comparison(stated, again), _measured_together(stated) is None
+    is_counted = is_alone and is_counted_alike(stated, found)
+    if is_counted:
         differing = [*comparison.same_people()]
+    else:
+        differing = [*comparison.same_rows(has_classes=is_alone)]
     if differing:
         return _differing(differing)
     if strict.truth is not None:
         for name in strict.certificate["faults"]:
             stated.note("faults", name)
-    if not strict.certificate.holds:
+    if not _holds(strict.certificate, is_counted):
         return Check(NAME, False, "an audit finds broken promises, or faults against the original")
+    return _unmatched(stated, again, is_shuffled) or Check(NAME, True, "an audit finds the same")
+
+
+def _unmatched(stated: Stated, again: Remeasured, is_shuffled: bool) -> Check | None:
+    """What kept figures from being compared; None where all were."""
+    has_original = again.original is not None
     # a forged certificate must not talk anyone out of the comparison that they ask for
     unmeasured = False if has_original else None
+    together = _measured_together(stated)
     if together is not None:
         return Check(NAME, unmeasured, together)
-    if not is_counted_alike(stated, found):
+    if not is_counted_alike(stated, again.certificate):
         return Check(NAME, *_uncounted(has_original, is_shuffled))
     if _has_other_reference(stated, again):
         text = "was measured to a reference; name it in the policy, under 'reference'"
         return Check(NAME, unmeasured, text)
-    if has_original and strict.truth is None:
+    if has_original and not again.has_truth and not counts_rows(stated):
         # nothing that needs the original was compared, whatever the certificate says of its verb
-        return Check(
-            NAME, None, "the file alone holds it; its rows can't be matched with the original"
-        )
-    return Check(NAME, True, "an audit finds the same")
+        text = "the file alone holds it; its rows can't be matched with the original"
+        return Check(NAME, None, text)
+    return None
+
+
+def _holds(found: Certificate, is_counted: bool) -> bool:
+    """Whether what was measured is kept.
+
+    is_counted: as the certificate counts, in this file alone; else rows may break what people keep,
+    but not k-anonymity.
+    """
+    if is_counted:
+        return found.holds
+    faults = found.get("faults") or {}
+    counted = [promise for promise in found["promises"] if promise["model"] == K_ANONYMITY]
+    return all(promise["holds"] for promise in counted) and not any(faults.values())
 
 
 def _measured_together(stated: Stated) -> str | None:
