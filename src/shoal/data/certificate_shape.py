@@ -84,21 +84,19 @@ K_ANONYMITY = PROMISE | {
     "classes": SIZES,
     "risk": record({"max": nullable(SHARE), "mean": nullable(SHARE)}),
 }
-COLUMN = record(
-    {
-        "name": TEXT,
-        "role": one_of(*ROLES),
-        "type": nullable(one_of("number", "ordinal", "category", "date")),
-        "technique": one_of(*TECHNIQUES),
-        "round": nullable(POSITIVE),
-        "distinct_in": nullable(WHOLE),
-        "distinct_out": nullable(WHOLE),
-        "loss": nullable(SHARE),
-        "single_ends": nullable(SHARE),
-        "alone_in": nullable(SHARE),
-        "derived_from": nullable(TEXT),
-    }
-)
+COLUMN = {
+    "name": TEXT,
+    "role": one_of(*ROLES),
+    "type": nullable(one_of("number", "ordinal", "category", "date")),
+    "technique": one_of(*TECHNIQUES),
+    "round": nullable(POSITIVE),
+    "distinct_in": nullable(WHOLE),
+    "distinct_out": nullable(WHOLE),
+    "loss": nullable(SHARE),
+    "single_ends": nullable(SHARE),
+    "alone_in": nullable(SHARE),
+    "derived_from": nullable(TEXT),
+}
 TOGETHER = record(
     {
         "attributes": many(TEXT),
@@ -271,6 +269,7 @@ def _output(verb: str, is_earlier: bool) -> Rule:
 
 
 def _since_2(verb: str, by_release: bool) -> dict[str, Rule]:
+    unsaid = {"technique": nullable(COLUMN["technique"])} if verb == "audit" else {}
     people = (ASSUMED, KNOWN) if verb in ("publish", "fuse") else (ASSUMED, KNOWN, UNKNOWN)
     return {
         "date": matching("a time in UTC", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"),
@@ -278,6 +277,6 @@ def _since_2(verb: str, by_release: bool) -> dict[str, Rule]:
         "policy": nullable(POLICY) if verb == "audit" else POLICY,
         "people": one_of(*people),
         "together": NOTHING if by_release else TOGETHER,
-        "columns": many(COLUMN),
+        "columns": many(record(COLUMN | unsaid)),
         "warnings": many(record({"code": TEXT, "text": TEXT})),
     }

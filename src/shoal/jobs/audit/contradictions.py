@@ -19,6 +19,8 @@ from shoal.policy import registry
 
 NAME = "figures"
 K_ANONYMITY = "k-anonymity"
+MEASURED = ("distinct_in", "distinct_out", "loss", "single_ends", "alone_in")
+OF_QUASI = ("loss", "single_ends", "round")
 CLOSE = 1e-9  # relative; sums in another order differ by less
 EACH_A_PERSON = ("publish", "audit", "fuse")  # a ledger's invented rows are nobody
 
@@ -231,32 +233,52 @@ def _together(stated: Stated) -> Iterator[str]:
 
 
 def _columns(stated: Stated) -> Iterator[str]:
-    columns, records = stated.at("columns"), stated.at("records")
+    columns = stated.at("columns")
     names = [column["name"] for column in columns]
     if len(set(names)) < len(names):
         yield "a column is described twice"
-    published, faults = {*stated.published}, stated.at("faults") or {}
     for number, column in enumerate(columns):
-        name = f"columns[{number}]"
-        if (column["distinct_out"] or 0) > records["out"]:
-            yield f"'{name}' shows more values than there are records"
-        if (column["distinct_in"] or 0) > (records["in"] or math.inf):
-            yield f"'{name}' had more values than there were records"
-        if (column["role"] == "derived") != (column["technique"] == "derived"):
-            yield f"'{name}' is derived by its role or its technique alone"
-        if (column["role"] == "derived") != (column["derived_from"] is not None):
-            yield f"'{name}' does not say what it is derived from, or is not derived"
-        elif column["derived_from"] is not None and column["derived_from"] not in published:
-            yield f"'{name}' is derived from what is not published"
-        is_kept = column["technique"] not in ("removed", "pseudonym")
-        if column["role"] in REMOVED_ROLES and is_kept and not faults.get("not_removed"):
-            yield f"'{name}' is published, though its role is to be removed"
+        yield from _figures_of(column, f"columns[{number}]", stated.at("records"))
+        yield from _use_of(column, f"columns[{number}]", stated)
     shown = {column["name"] for column in columns if column["role"] == "quasi"}
     strange = [p["model"] for p in stated.promises if not _is_about(p, shown, {*names})]
     yield from (f"{model}: is about columns that are not described" for model in strange)
     together = stated.at("together", "attributes")
     if together is not None and {*together} != shown:
         yield "'together' is not about the quasi-identifiers that 'columns' names"
+
+
+def _figures_of(column: Mapping[str, Any], name: str, records: Mapping[str, Any]) -> Iterator[str]:
+    """Figures that a column can't have."""
+    if (column["distinct_out"] or 0) > records["out"]:
+        yield f"'{name}' shows more values than there are records"
+    if (column["distinct_in"] or 0) > (records["in"] or math.inf):
+        yield f"'{name}' had more values than there were records"
+    if column["technique"] in ("removed", "derived"):
+        measured = [key for key in (*MEASURED, "round") if column[key] is not None]
+    elif column["role"] != "quasi":
+        measured = [key for key in OF_QUASI if column[key] is not None]
+    else:
+        measured = (
+            []
+            if column["type"] != "category"
+            else [key for key in ("round", "single_ends") if column[key] is not None]
+        )
+    yield from (f"'{name}' has no '{key}' that could be stated" for key in measured)
+
+
+def _use_of(column: Mapping[str, Any], name: str, stated: Stated) -> Iterator[str]:
+    """What a column is for, against what became of it."""
+    published, faults = {*stated.published}, stated.at("faults") or {}
+    if (column["role"] == "derived") != (column["technique"] == "derived"):
+        yield f"'{name}' is derived by its role or its technique alone"
+    if (column["role"] == "derived") != (column["derived_from"] is not None):
+        yield f"'{name}' does not say what it is derived from, or is not derived"
+    elif column["derived_from"] is not None and column["derived_from"] not in published:
+        yield f"'{name}' is derived from what is not published"
+    is_kept = column["technique"] not in ("removed", "pseudonym")
+    if column["role"] in REMOVED_ROLES and is_kept and not faults.get("not_removed"):
+        yield f"'{name}' is published, though its role is to be removed"
 
 
 def _is_about(promise: Mapping[str, Any], quasi: set[str], names: set[str]) -> bool:
