@@ -154,7 +154,8 @@ def test_a_forged_certificate_of_accepted_attacks_does_not_verify(folder):
     run("publish", "patients.csv", "-p", "policy.yaml", "-o", "new.csv", "--attack", "all", "-q")
     path = Path("new.csv.certificate.json")
     content = json.loads(path.read_text())
-    content["attacks"]["accept"] = [{"measure": "alone", "attribute": None, "holds": False}]
+    found = {"at_most": 0.1, "measured": 0.2, "upper": 0.3, "holds": False}
+    content["attacks"]["accept"] = [{"measure": "alone", "attribute": None, **found}]
     path.write_text(json.dumps(content))
     run("verify", "new.csv", expect=1)
 

@@ -269,8 +269,9 @@ def test_a_fusion_is_signed_and_verifies_with_its_agreement(tmp_path, monkeypatc
     capsys.readouterr()
     assert status_of(["verify", "out.csv", "-p", "demo/bank.parties.yaml"]) == 0
     assert "ok   policy: is the one certified" in capsys.readouterr().out
-    assert status_of(["verify", "out.csv", "-p", "demo/bank.policy.yaml"]) == 0
-    assert "--   policy: a fusion's policy is part of its agreement" in capsys.readouterr().out
+    assert status_of(["verify", "out.csv", "-p", "demo/bank.policy.yaml"]) == 1
+    told = capsys.readouterr().out
+    assert "FAIL policy: is not the one certified; of a fusion, name its agreement" in told
 
 
 def test_an_audit_in_a_file_verifies(handmade):

@@ -252,7 +252,6 @@ FORGED_FIGURES = [
     _set("classes", "count", 1),
     _set("risk", "prosecutor_max", 0.001),
     _set("risk", "marketer", None),
-    _set("risk", {}),
     _set("utility", "gcp", 0.01),
     _set("utility", "discernibility", 1),
     _set("utility", "gcp", None),

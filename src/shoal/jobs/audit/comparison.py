@@ -21,7 +21,8 @@ from shoal.data.warnings import (
 from shoal.jobs.audit.checks import Stated
 
 CLOSE = 1e-9  # relative; sums in another order differ by less
-BY_RECORDS = ("gcp", "generalized_loss", "discernibility", "classification")
+BY_CELLS = ("discernibility",)
+BY_RECORDS = (*BY_CELLS, "gcp", "generalized_loss", "classification")
 SIZES = ("min", "mean", "max")
 FROM_POLICY = ("role", "type", "technique", "round", "derived_from")
 FROM_FILE = ("distinct_out", "loss")
@@ -98,7 +99,8 @@ class Comparison:
         self.stated.note("classes", "count")
         if not _close(self.stated.at("classes", "count"), found["classes"]["count"]):
             yield "classes.count"
-        scores = [key for key in self._comparable_utility() if key in BY_RECORDS]
+        known = BY_RECORDS if self.again.has_policy else BY_CELLS
+        scores = [key for key in self._comparable_utility() if key in known]
         yield from self._under("utility", found["utility"], scores)
         yield from self._columns()
         yield from self._warnings(exactly=False)
