@@ -68,6 +68,11 @@ def _count(series: pl.Series) -> int:
     """Cells that read as formulas; of categories, each is looked at once."""
     if series.dtype not in _TEXTS:
         return 0
+    if (
+        isinstance(series.dtype, pl.Enum)
+        and not series.dtype.categories.str.contains(FORMULA).any()
+    ):
+        return 0  # what no record can hold need not be counted
     counted = series.value_counts(name="n") if series.dtype != pl.String else None
     text = series if counted is None else counted[series.name].cast(pl.String)
     odd = text.str.contains(FORMULA)

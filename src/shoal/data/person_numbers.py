@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.column_words import NUMBER, PERSON, words_of
-from shoal.data.table import Column, Table, as_text
+from shoal.data.table import Column, Table
 
 MOST_RECORDS = 200_000  # of more, those are looked at whose number hashes to 0
 FEWEST_REPEATS = 10
@@ -57,7 +57,7 @@ def person_numbers(table: Table) -> list[Evidence]:
     """Every column that seems to number people; the clearest first. Reads cells, not roles."""
     found = []
     for name in table.names:
-        if _may_number(table.frame[name]):
+        if _may_number(table, name):
             evidence = _evidence(table.column(name), table)
             if evidence is not None:
                 found.append(evidence)
@@ -74,19 +74,19 @@ def _has_value(column: Column) -> np.ndarray:
     return np.array([cell.strip() not in NO_VALUE for cell in column.cells], dtype=bool)
 
 
-def _may_number(series: pl.Series) -> bool:
+def _may_number(table: Table, name: str) -> bool:
     """Whether values repeat as numbers of people do, and are neither dates nor fractions."""
-    if series.dtype.is_float() or series.dtype.is_temporal() or series.dtype == pl.Boolean:
+    kind = table.frame.schema[name]
+    if kind.is_float() or kind.is_temporal() or kind == pl.Boolean:
         return False
-    counts = as_text(series).value_counts()
-    counts = counts.filter(~counts[series.name].str.strip_chars().is_in(NO_VALUE))
-    records = int(counts["count"].sum())
-    distinct = counts.height
+    cells, repeats = table.texts(name)
+    has_value = ~cells.str.strip_chars().is_in(NO_VALUE)
+    cells, repeats = cells.filter(has_value), repeats[has_value.to_numpy()]
+    records, distinct = int(repeats.sum()), len(cells)
     if not records / FEWEST_DISTINCT < distinct < records:
         return False
     if records - distinct < FEWEST_REPEATS:
         return False
-    cells = counts[series.name]
     return not cells.str.contains(_DATE).all() and not cells.str.contains(_FRACTION).any()
 
 

@@ -34,7 +34,7 @@ def _has_intervals(encoded: EncodedAttribute) -> bool:
 def _share(published: PublishedColumn, values: np.ndarray, classes: Classes) -> float:
     lo, hi = published.lo[published.codes], published.hi[published.codes]
     inside = (classes.labels >= 0) & np.isfinite(lo) & np.isfinite(hi) & (lo < hi)
-    intervals = len(np.unique(classes.labels[inside]))
+    intervals = np.count_nonzero(np.bincount(classes.labels[inside]))
     if not intervals:
         return 0.0
     single = sum(_shown_alone(classes, inside & (values == end)) for end in (lo, hi))
@@ -44,9 +44,12 @@ def _share(published: PublishedColumn, values: np.ndarray, classes: Classes) -> 
 def _shown_alone(classes: Classes, at_end: np.ndarray) -> int:
     """In how many classes exactly one person has a value at the end of the interval."""
     rows = np.flatnonzero(at_end)
-    people = rows if classes.subjects is None else classes.subjects[rows]
-    pairs = np.unique(np.column_stack([classes.labels[rows], people]), axis=0)
-    return int((np.unique(pairs[:, 0], return_counts=True)[1] == 1).sum())
+    labels = classes.labels[rows].astype(np.int64)
+    if classes.subjects is not None and len(rows):
+        people = classes.subjects[rows].astype(np.int64)
+        width = int(people.max()) + 1
+        labels = np.unique(labels * width + people) // width  # each person of a class once
+    return int((np.bincount(labels) == 1).sum())
 
 
 def single_end_warnings(

@@ -98,6 +98,15 @@ class Table:
         records = int(repeats.sum())
         return len(repeats), float((repeats == 1).sum()) / records if records else None
 
+    def texts(self, name: str) -> tuple[pl.Series, np.ndarray]:
+        """The distinct texts of a column, in any order, and how many records hold each."""
+        if name in self._columns:
+            column = self._columns[name]
+            return pl.Series(column.cells, dtype=pl.String), column.counts()
+        # each value is written as text once, however many records have it
+        counts = self.frame[name].alias("value").value_counts(name="records")
+        return as_text(counts["value"]), counts["records"].to_numpy()
+
     def _as_compared(self, name: str) -> pl.Series:
         """A column in which missing and empty text are the same, as when it is encoded."""
         series = self.frame[name]

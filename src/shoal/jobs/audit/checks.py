@@ -58,6 +58,12 @@ class Stated:
         columns = self.at("columns") or []
         return [column["name"] for column in columns if column["technique"] != "removed"]
 
+    @property
+    def grouped(self) -> list[str]:
+        """The columns that classes and promises are made of, as the certificate names them."""
+        columns = self.at("columns") or []
+        return [column["name"] for column in columns if column["role"] in ("quasi", "sensitive")]
+
     def at(self, *keys: str) -> Any:
         """What stands below these keys."""
         value: Any = self.certificate

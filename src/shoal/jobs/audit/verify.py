@@ -71,8 +71,7 @@ def verify(
     files.format_of(path)
     source = None if original is None else str(original)
     progress("reading the release")
-    digest = _digest(path)
-    table, unreadable = _read(path, policy, stated)
+    table, digest, unreadable = _read(path, policy, stated)
     checks = [
         _file(stated, digest),
         as_written(stated, path, policy) if table is not None else _unread(unreadable),
@@ -104,18 +103,19 @@ def _digest(path: str | Path) -> str:
         ) from None
 
 
-def _read(path: str, policy: Policy | None, stated: Stated) -> tuple[Table | None, str]:
-    """The released table; or why it can't be read, which a damaged file may be the cause of."""
+def _read(path: str, policy: Policy | None, stated: Stated) -> tuple[Table | None, str, str]:
+    """The released table and the hash of its file; or why it can't be read, as a damaged one."""
     dialect = stated.at("output", "dialect")
     reading = None if dialect is None else reading_as_stated(dialect)
     try:
         if policy is None:
-            source = files.read(path, allow_empty=True, reading=reading or AS_FOUND)
+            names = stated.grouped
+            source = files.read(path, names, allow_empty=True, reading=reading or AS_FOUND)
         else:
             source = read_as_written(path, policy, allow_empty=True, stated=reading)
     except InputError as unfit:
-        return None, str(unfit.args[0]).partition(";")[0]
-    return Table(source.frame), ""
+        return None, _digest(path), str(unfit.args[0]).partition(";")[0]
+    return Table(source.frame), source.sha256, ""
 
 
 def _unread(why: str) -> Check:
