@@ -342,6 +342,30 @@ def test_what_policy_and_original_deny_is_found(folder, name):
     assert failed(checked(folder))
 
 
+@pytest.fixture
+def warned(tmp_path) -> Path:
+    """A release whose certificate warns: nobody is named, and some cells read as formulas."""
+    rows = _people().with_columns(ward=pl.lit("=1+0"))
+    rows.write_csv(tmp_path / "in.csv")
+    asked = {key: POLICY[key] for key in WITHOUT_SUBJECT}
+    asked["attributes"] = {**POLICY["attributes"], "patient": {"role": "drop"}}
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(asked))
+    command = ["publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", "-q"]
+    assert status_of([str(tmp_path / c) if "." in c else c for c in command]) == 0
+    return tmp_path
+
+
+def test_warnings_that_are_left_out_changed_or_invented_are_found(warned):
+    honest = content_of(warned)["warnings"]
+    assert {one["code"] for one in honest} == {"people-assumed", "formula-cells"}
+    assert failed(checked(warned)) == []
+    for index, warning in enumerate(honest):
+        others = honest[:index] + honest[index + 1 :]
+        for forged in (others, [*others, {**warning, "text": "none"}], [*honest, warning]):
+            forge(warned, setting("warnings", forged))
+            assert failed(checked(warned)) == ["measured again"]
+
+
 WRITTEN = {
     "bytes": setting("output", "bytes", 7),
     "format": setting("output", "format", "parquet"),

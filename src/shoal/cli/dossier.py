@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from shoal.cli import options
+from shoal.cli.grouped import grouped
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
 from shoal.errors import InputError
 
 
+@dataclass(frozen=True)
+class ContextForms:
+    """What is printed of a context file, instead of a dossier."""
+
+    template: Annotated[
+        bool, typer.Option("--template", help="Print an empty context file, and end.")
+    ] = False
+    schema: Annotated[
+        bool,
+        typer.Option("--schema", help="Print the JSON Schema of a context file, and end."),
+    ] = False
+
+
+NO_FORMS = ContextForms()
+
+
 @options.with_overrides
+@grouped("forms", ContextForms)
 def dossier(
     released: Annotated[
         str | None, typer.Argument(metavar="RELEASED", help="The released table.")
@@ -55,13 +74,7 @@ def dossier(
     complete: Annotated[
         bool, typer.Option("--complete", help="Exit status 1 while something is open.")
     ] = False,
-    template: Annotated[
-        bool, typer.Option("--template", help="Print an empty context file, and end.")
-    ] = False,
-    schema: Annotated[
-        bool,
-        typer.Option("--schema", help="Print the JSON Schema of a context file, and end."),
-    ] = False,
+    forms: ContextForms = NO_FORMS,
     sign: Sign = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -69,8 +82,8 @@ def dossier(
     from shoal.jobs.dossier.context import json_schema
     from shoal.jobs.dossier.context import template as empty_context
 
-    if template or schema:
-        typer.echo(empty_context() if template else json_schema(), nl=not template)
+    if forms.template or forms.schema:
+        typer.echo(empty_context() if forms.template else json_schema(), nl=not forms.template)
         return
     if released is None or context is None:
         lacking = "RELEASED" if released is None else "--context"

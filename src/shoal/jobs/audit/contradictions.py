@@ -199,8 +199,7 @@ def _is_worse(promise: Mapping[str, Any]) -> bool:
         if short > slack:
             return True
     k, people = promise.get("k"), promise.get("k_measured")
-    both = isinstance(k, int) and isinstance(people, int)
-    return both and people < k
+    return isinstance(k, int) and isinstance(people, int) and people < k
 
 
 def _attacks(stated: Stated) -> Iterator[str]:

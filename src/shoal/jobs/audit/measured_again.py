@@ -61,7 +61,7 @@ def measured_again(
         result.certificate,
         source,
         result.truth is not None,
-        _more_warnings(stated, path, shown, policy, source),
+        warnings=_more_warnings(stated, path, shown, policy, source),
     )
     return _compared(stated, again, strict, result.schema.render.order != "input")
 
