@@ -554,6 +554,21 @@ def test_a_file_that_can_not_be_read_is_said_once(folder):
     assert not any("--read" in line for line in found)
 
 
+def test_the_policy_of_another_table_is_said_to_be_that(folder, capsys):
+    other = {
+        "version": 1,
+        "attributes": {"height": {"role": "quasi"}},
+        "promises": [{"model": "k-anonymity", "k": 4}],
+        "read": {"encoding": "utf-16"},
+    }
+    (folder / "other.yaml").write_text(yaml.safe_dump(other))
+    assert status_of(["verify", str(folder / "out.csv"), "-p", str(folder / "other.yaml")]) == 1
+    wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith("FAIL")]
+    assert [line.split(":")[0] for line in wrong] == ["FAIL policy", "FAIL measured again"]
+    assert "does not fit the file" in wrong[1]
+    assert not any("--read" in line or "encoding" in line for line in wrong)
+
+
 @pytest.mark.parametrize("length", [0, 10, 65])
 def test_a_signature_of_another_length_is_named(folder, length):
     (folder / "out.csv.certificate.json.sig").write_bytes(b"x" * length)
@@ -590,7 +605,7 @@ def test_what_was_published_with_options_is_verified_with_the_same(folder, capsy
     status, told = run(folder, capsys, *verify)
     assert status == 1
     assert "FAIL policy: is not the one certified" in told
-    assert "repeat the options that it was published with, such as --k 3" in told
+    assert "with the options that it was published with, such as --k 3" in told
     status, told = run(folder, capsys, *verify, "--k", "3", "--write", "delimiter=;")
     assert status == 0, told
     assert "ok   policy" in told

@@ -37,11 +37,17 @@ UNREADABLE = "the file can't be read"
 
 
 def measured_again(
-    stated: Stated, path: str, table: Table | None, policy: Policy | None, original: str | None
+    stated: Stated,
+    path: str,
+    table: Table | None,
+    policy: Policy | None,
+    original: str | None,
+    is_certified: bool,
 ) -> Check:
     """Whether an audit of the file finds what the certificate states.
 
-    table: the release; None where it can't be read.
+    table: the release; None where it can't be read. is_certified: whether the policy is the one
+    that the certificate names, as far as it names one.
     """
     if table is None:
         return Check(NAME, False, UNREADABLE)
@@ -52,7 +58,8 @@ def measured_again(
         shown, contradicted = published_table(table, policy)
         result, strict = _audits(stated, shown, policy, source)
     except InputError as unfit:
-        return Check(NAME, False, listed([str(unfit.args[0]), *unfit.findings], 1))
+        why = listed([str(unfit.args[0]), *unfit.findings], 1)
+        return Check(NAME, False, why if is_certified else "this policy does not fit the file")
     if contradicted:
         return Check(NAME, False, fault_sentence("derived", contradicted))
     if contradicted is not None:

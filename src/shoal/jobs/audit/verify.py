@@ -82,7 +82,8 @@ def verify(
         _policy(stated, policy),
     ]
     progress("measuring the promises")
-    checks.append(measured_again(stated, path, table, policy, source))
+    is_certified = checks[-1].ok is not False
+    checks.append(measured_again(stated, path, table, policy, source, is_certified))
     checks.append(_input(stated, source, checks[-1]))
     checks.append(not_measured(stated, policy is not None, source is not None))
     checks.append(_signature(proof, keys))
@@ -233,7 +234,7 @@ def _way_out(stated: Stated, policy: Policy) -> str:
     if stated.at("seed") not in (None, policy.model.seed):
         again.append(f"--seed {stated.at('seed')}")
     such = f"such as {' '.join(again)}" if again else "such as --k or --write"
-    return f"repeat the options that it was published with, {such}"
+    return f"name that one, with the options that it was published with, {such}"
 
 
 def _other_k(stated: Stated, policy: Policy) -> list[int]:
