@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import random
 import shutil
+import threading
 from pathlib import Path
 
 import polars as pl
@@ -649,3 +651,16 @@ def test_without_a_certificate_it_is_read_as_the_policy_says(umlauts, capsys):
     (umlauts / "o.csv.certificate.json").unlink()
     audit = ("audit", "o.csv", "-p", "policy.yaml", "--original", "in.csv", "-q")
     assert run(umlauts, capsys, *audit)[0] == 0
+
+
+def test_a_release_that_comes_by_a_pipe_is_read_once(folder):
+    pipe, content = folder / "pipe.csv", (folder / "out.csv").read_bytes()
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,), daemon=True)
+    writer.start()
+    found = shoal.verify(pipe, folder / "out.csv.certificate.json", policy=folder / "policy.yaml")
+    writer.join(timeout=10)
+    checks = {check.name: check for check in found}
+    assert failed(checks) == []
+    assert checks["file"].ok is True
+    assert checks["output"].ok is None

@@ -10,6 +10,7 @@ from pathlib import Path
 from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED, UTF8, is_written_in
 from shoal.connectors.file_description import UNDELIMITED
+from shoal.data.regular_files import is_pipe
 from shoal.jobs.audit.checks import Check, Stated, listed
 from shoal.policy.policy import Policy
 
@@ -27,6 +28,8 @@ def as_written(stated: Stated, path: str, policy: Policy | None) -> Check:
         return Check(NAME, None, "a certificate of schema 1 does not say how the file is written")
     if stated.at("output", "dialect") is None:
         return Check(NAME, None, "the certificate does not say how the file is written")
+    if is_pipe(path):
+        return Check(NAME, None, "a pipe is read once; name a file to compare how it is written")
     wrong = [f"'{key}'" for key in _wrong(stated, Path(path))]
     if policy is not None:
         wrong += [f"'dialect.{key}'" for key in _unlike_policy(stated, policy)]

@@ -6,7 +6,7 @@ trust) lets it check more; what it can't check it names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,24 +70,30 @@ def verify(
         raise InputError("file '-': standard input can't be verified; name a file")
     files.format_of(path)
     source = None if original is None else str(original)
-    progress("reading the release")
-    table, digest, unreadable = _read(path, policy, stated)
-    checks = [
-        _file(stated, digest),
-        as_written(stated, path, policy) if table is not None else _unread(unreadable),
-        _columns(stated, table),
-        _rows(stated, table),
-        consistency(stated),
-        _promises(stated, policy),
-        _policy(stated, policy),
-    ]
-    progress("measuring the promises")
-    is_certified = checks[-1].ok is not False
-    checks.append(measured_again(stated, path, table, policy, source, is_certified))
-    checks.append(_input(stated, source, checks[-1]))
-    checks.append(not_measured(stated, policy is not None, source is not None))
+    checks = list(_checks(stated, path, policy, source, progress))
     checks.append(_signature(proof, keys))
     return checks
+
+
+def _checks(
+    stated: Stated, path: str, policy: Policy | None, original: str | None, progress: Progress
+) -> Iterator[Check]:
+    """Every check of what the certificate states, in order."""
+    progress("reading the release")
+    table, digest, unreadable = _read(path, policy, stated)
+    yield _file(stated, digest)
+    yield as_written(stated, path, policy) if table is not None else _unread(unreadable)
+    yield _columns(stated, table)
+    yield _rows(stated, table)
+    yield consistency(stated)
+    yield _promises(stated, policy)
+    named = _policy(stated, policy)
+    yield named
+    progress("measuring the promises")
+    again = measured_again(stated, path, table, policy, original, named.ok is not False)
+    yield again
+    yield _input(stated, original, again)
+    yield not_measured(stated, policy is not None, original is not None)
 
 
 def _require_there(path: str) -> None:
