@@ -32,12 +32,17 @@ def _has_intervals(encoded: EncodedAttribute) -> bool:
 
 
 def _share(published: PublishedColumn, values: np.ndarray, classes: Classes) -> float:
-    lo, hi = published.lo[published.codes], published.hi[published.codes]
-    inside = (classes.labels >= 0) & np.isfinite(lo) & np.isfinite(hi) & (lo < hi)
-    intervals = np.count_nonzero(np.bincount(classes.labels[inside]))
+    is_interval = np.isfinite(published.lo) & np.isfinite(published.hi)
+    is_interval &= published.lo < published.hi
+    labels = classes.labels[is_interval[published.codes]]
+    intervals = np.count_nonzero(np.bincount(labels[labels >= 0]))
     if not intervals:
         return 0.0
-    single = sum(_shown_alone(classes, inside & (values == end)) for end in (lo, hi))
+    single = 0
+    for end in (published.lo, published.hi):
+        # no value is NaN's equal, so that nobody is at the end of what is no interval
+        ends = np.where(is_interval, end, np.nan)
+        single += _shown_alone(classes, values == ends[published.codes])
     return single / (2 * intervals)
 
 
@@ -45,6 +50,7 @@ def _shown_alone(classes: Classes, at_end: np.ndarray) -> int:
     """In how many classes exactly one person has a value at the end of the interval."""
     rows = np.flatnonzero(at_end)
     labels = classes.labels[rows].astype(np.int64)
+    rows, labels = rows[labels >= 0], labels[labels >= 0]
     if classes.subjects is not None and len(rows):
         people = classes.subjects[rows].astype(np.int64)
         width = int(people.max()) + 1

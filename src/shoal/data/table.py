@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -27,8 +28,14 @@ class Column:
     was_number: bool = False
 
     def counts(self) -> np.ndarray:
-        """Records per distinct text, (cells,) int64."""
-        return np.bincount(self.codes, minlength=len(self.cells))
+        """Records per distinct text, (cells,) int64; read-only."""
+        return self._counts
+
+    @cached_property
+    def _counts(self) -> np.ndarray:
+        counts = np.bincount(self.codes, minlength=len(self.cells))
+        counts.flags.writeable = False
+        return counts
 
     def joined(self, other: Column) -> Column:
         """The records of both, one after the other."""
