@@ -105,7 +105,9 @@ def read_as_written(
     if stated is None:
         stated = certified_reading(path, reading)
     if stated is not None:
-        reading = replace(reading, encoding=stated.encoding, delimiter=stated.delimiter)
+        reading = replace(
+            reading, encoding=stated.encoding, delimiter=stated.delimiter, is_beside=False
+        )
     source = files.read(path, _categorical(policy), allow_empty=allow_empty, reading=reading)
     return _unescaped(source, policy, files.format_of(path))
 
