@@ -21,18 +21,18 @@ _PUBLIC = {
         "ShoalError",
     ),
     "shoal.jobs.advise.check": ("check",),
-    "shoal.jobs.advise.compare": ("Comparison", "compare"),
+    "shoal.jobs.advise.compare": ("compare",),
+    "shoal.jobs.advise.comparison": ("Comparison",),
     "shoal.jobs.advise.methods": ("methods",),
     "shoal.jobs.advise.proposal.proposal": ("Proposal",),
     "shoal.jobs.advise.propose": ("propose", "propose_policy"),
+    "shoal.jobs.advise.recommendation": ("Recommendation",),
     "shoal.jobs.advise.sample": ("sample",),
     "shoal.jobs.audit.audit": ("audit",),
     "shoal.jobs.audit.checks": ("Check",),
     "shoal.jobs.audit.release_frame": ("ReleaseFrame", "read_release"),
     "shoal.jobs.audit.verify": ("verify",),
-    "shoal.jobs.fuse.fuse": ("fuse",),
     "shoal.jobs.publish.attack": ("attack",),
-    "shoal.jobs.publish.publish": ("Publication", "publish"),
     "shoal.jobs.republish.export": ("ledger_table", "verify_ledger"),
     "shoal.jobs.republish.history": ("LedgerAudit", "audit_ledger"),
     "shoal.jobs.republish.republish": ("Republication", "republish"),
@@ -41,6 +41,7 @@ _PUBLIC = {
     "shoal.jobs.stream.stream": ("Stream", "stream"),
     "shoal.policy.policy": ("Policy",),
     "shoal.reports.dossier": ("dossier",),
+    "shoal.reports.publication": ("Publication", "fuse", "publish"),
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
 
@@ -62,22 +63,20 @@ if TYPE_CHECKING:
     from shoal.errors import PromiseError as PromiseError
     from shoal.errors import ShoalError as ShoalError
     from shoal.jobs.advise.check import check as check
-    from shoal.jobs.advise.compare import Comparison as Comparison
     from shoal.jobs.advise.compare import compare as compare
+    from shoal.jobs.advise.comparison import Comparison as Comparison
     from shoal.jobs.advise.methods import methods as methods
     from shoal.jobs.advise.proposal.proposal import Proposal as Proposal
     from shoal.jobs.advise.propose import propose as propose
     from shoal.jobs.advise.propose import propose_policy as propose_policy
+    from shoal.jobs.advise.recommendation import Recommendation as Recommendation
     from shoal.jobs.advise.sample import sample as sample
     from shoal.jobs.audit.audit import audit as audit
     from shoal.jobs.audit.checks import Check as Check
     from shoal.jobs.audit.release_frame import ReleaseFrame as ReleaseFrame
     from shoal.jobs.audit.release_frame import read_release as read_release
     from shoal.jobs.audit.verify import verify as verify
-    from shoal.jobs.fuse.fuse import fuse as fuse
     from shoal.jobs.publish.attack import attack as attack
-    from shoal.jobs.publish.publish import Publication as Publication
-    from shoal.jobs.publish.publish import publish as publish
     from shoal.jobs.republish.export import ledger_table as ledger_table
     from shoal.jobs.republish.export import verify_ledger as verify_ledger
     from shoal.jobs.republish.history import LedgerAudit as LedgerAudit
@@ -91,6 +90,9 @@ if TYPE_CHECKING:
     from shoal.jobs.stream.stream import stream as stream
     from shoal.policy.policy import Policy as Policy
     from shoal.reports.dossier import dossier as dossier
+    from shoal.reports.publication import Publication as Publication
+    from shoal.reports.publication import fuse as fuse
+    from shoal.reports.publication import publish as publish
 
 if not TYPE_CHECKING:  # else a type checker accepts every misspelt name
 

@@ -19,6 +19,7 @@ from shoal.errors import ShoalError
 from shoal.reports.text import prospect_text, summary
 
 if TYPE_CHECKING:
+    from shoal.connectors.frames import Frame
     from shoal.jobs.republish.republish import Republication
     from shoal.policy.policy import Policy
 
@@ -122,7 +123,7 @@ def republish(
 
 
 @contextmanager
-def _saying_what_is_published(done: Republication) -> Iterator[None]:
+def _saying_what_is_published(done: Republication[Frame]) -> Iterator[None]:
     """An error behind the append says that the release is out."""
     try:
         yield

@@ -1,18 +1,35 @@
-"""Frames of any kind in, the same kind out: pandas, polars and pyarrow through one thin adapter."""
+"""Frames of any kind in, the same kind out: pandas, polars and pyarrow through one thin adapter.
+
+What streams Arrow, such as a result of DuckDB, is taken too; a polars frame comes back.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import narwhals as nw
 import polars as pl
+from narwhals.typing import IntoDataFrame
 
 from shoal.connectors.files import check_plain
 from shoal.data.table import Table
 from shoal.errors import InputError
 
 
-def table_of(frame: Any, allow_empty: bool = False) -> Table:
+@runtime_checkable
+class ArrowStream(Protocol):
+    """A table that hands itself on as a stream of Arrow (the PyCapsule interface)."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Frame: TypeAlias = IntoDataFrame | ArrowStream
+"""A table of pandas, polars or pyarrow, or of anything that streams Arrow."""
+
+FrameT = TypeVar("FrameT", bound=Frame)
+
+
+def table_of(frame: Frame | Table, allow_empty: bool = False) -> Table:
     """The frame as a table; raises InputError for what is no frame, or one without records."""
     if isinstance(frame, Table):
         return frame
@@ -36,21 +53,37 @@ def table_of(frame: Any, allow_empty: bool = False) -> Table:
     return Table(polars)
 
 
-def like(frame: Any, polars: pl.DataFrame) -> Any:
+def like(frame: FrameT, polars: pl.DataFrame) -> FrameT:
     """A polars frame as the kind of frame that `frame` is."""
     text = polars.with_columns(
         pl.col(name).cast(pl.String) for name, dtype in polars.schema.items() if dtype == pl.Enum
     )
-    return nw.from_arrow(text, backend=_eager(frame).implementation).to_native()
+    made = nw.from_arrow(text, backend=_eager(frame).implementation).to_native()
+    return cast(FrameT, made)
 
 
-def _eager(frame: Any) -> nw.DataFrame[Any]:
+def ordered_categories(frame: Frame) -> dict[str, list[str]]:
+    """The labels, least first, of every column whose categories have an order."""
+    schema = _eager(frame).schema
+    return {
+        name: [str(label) for label in dtype.categories]
+        for name, dtype in schema.items()
+        if isinstance(dtype, nw.Enum)
+    }
+
+
+def _eager(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
     try:
-        return nw.from_native(frame, eager_only=True)
-    except TypeError:
-        raise InputError(
-            "frame: is not a pandas, polars or pyarrow table; read the data into one of them, and"
-            " collect lazy ones"
-        ) from None
+        known = nw.from_native(frame, eager_only=True, pass_through=True)
+        if isinstance(known, nw.DataFrame):
+            return known
+        if isinstance(frame, ArrowStream):
+            return nw.from_native(pl.DataFrame(frame), eager_only=True)
     except nw.exceptions.DuplicateError:
         raise InputError("frame: a column name occurs twice; rename one") from None
+    except Exception:  # each library has its own ways to fail, and their texts may hold values
+        pass
+    raise InputError(
+        "frame: is not a pandas, polars or pyarrow table; read the data into one of them, and"
+        " collect lazy ones"
+    )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from shoal.data.certificate_html import certificate_html
 from shoal.data.certificate_shape import SINCE_2, shape_findings
 from shoal.data.regular_files import require_regular
 from shoal.data.warnings import ReleaseWarning
@@ -93,6 +94,10 @@ class Certificate(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"Certificate({self.to_json()})"
+
+    def _repr_html_(self) -> str:
+        """What holds and what was lost, for a notebook; `to_json` has everything."""
+        return certificate_html(self, self.holds, self.warnings)
 
     @property
     def holds(self) -> bool:

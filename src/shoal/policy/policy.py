@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
@@ -35,6 +35,7 @@ from shoal.policy.interchange import reading_beside
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build
+from shoal.policy.saving import as_html, save
 
 DEFAULT_METHOD = "rounded-partition"
 DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and for long searches
@@ -85,8 +86,19 @@ class Policy:
             raise InputError.from_findings(findings)
         return policy
 
+    def save(self, path: str | Path, overwrite: bool = False) -> None:
+        """Writes a policy file (YAML, or JSON by its name) that reads as this policy.
+
+        Paths in it lead to the same files from there. Raises InputError where the file exists,
+        unless `overwrite` is true.
+        """
+        save(self.model, self.base, Path(path), overwrite)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.model)
+
     @classmethod
-    def of(cls, policy: Policy | str | Path | dict[str, Any]) -> Policy:
+    def of(cls, policy: PolicyLike) -> Policy:
         """The policy itself, or the one in a file or in plain dicts."""
         if isinstance(policy, (str, Path)):
             return cls.load(policy)
@@ -346,3 +358,7 @@ class Policy:
     def is_value(self, cell: str) -> bool:
         """Whether a cell holds a value: not a text for a missing one, nor the suppression mark."""
         return cell not in self.model.missing_values and cell != self.model.render.suppressed
+
+
+PolicyLike: TypeAlias = Policy | str | Path | dict[str, Any]
+"""A policy, the path of one, or its content as plain dicts."""

@@ -16,6 +16,6 @@ def attack_section(certificate: Certificate, always: bool = False) -> dict[str, 
     return {
         "attacks": page_content(certificate, always),
         "attacks_opening": OPENING,
-        "attack_bars": charts.attacks_chart("attacks", found) if found else None,
+        "attack_bars": charts.attacks_chart(found).svg("attacks") if found else None,
         "control": tried.get("control"),
     }

@@ -1,6 +1,6 @@
-"""Charts as inline SVG: no font, script or file from elsewhere, the same bytes for the same
-figures.
+"""Charts: inline SVG for pages, and figures for notebooks.
 
+In a page: no font, script or file from elsewhere, the same bytes for the same figures.
 Colours are CSS variables of the page, so that charts follow it into dark mode and print. Before and
 after differ in lightness as well as in hue.
 """
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
 from typing import Any
@@ -62,9 +64,58 @@ SETTINGS: Any = {
 }
 
 
-def class_sizes_chart(
-    key: str, sizes: np.ndarray, counts: np.ndarray, asked: int | None, unit: str
-) -> Markup:
+class NotebookFigure(Figure):
+    """A figure that a notebook shows although nobody imported pyplot."""
+
+    def _repr_svg_(self) -> str:
+        drawn = BytesIO()
+        with _settings():
+            FigureCanvasSVG(self).print_svg(drawn)
+        return drawn.getvalue().decode()
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What is drawn, for a page or for a figure. description: in words; height: in inches."""
+
+    title: str
+    description: str
+    height: float
+    draw: Callable[[Axes], None]
+
+    def svg(self, key: str) -> Markup:
+        """The chart as an element of a page. key: makes its ids unlike those of other charts."""
+        return drawn(key, self.title, self.description, self.height, self.draw)
+
+
+def figure_of(charts: Sequence[Chart]) -> NotebookFigure:
+    """One figure with all the charts, two in a row."""
+    columns = min(len(charts), 2)
+    rows = [charts[i : i + columns] for i in range(0, len(charts), columns)]
+    heights = [max(chart.height for chart in row) + 0.35 for row in rows]
+    with _settings():
+        figure = NotebookFigure(figsize=(WIDTH * columns, sum(heights)), layout="constrained")
+        grid = figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights)
+        for axes, chart in zip(grid.flat, charts, strict=False):
+            chart.draw(axes)
+            axes.set_title(shortened(chart.title), loc="left", pad=18, fontsize=10)
+        for axes in grid.flat[len(charts) :]:
+            axes.set_axis_off()
+    return figure
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    """Our own settings, whatever the user's are."""
+    with warnings.catch_warnings(), mpl.rc_context():
+        # a letter that our own font lacks is the reader's font's business
+        warnings.simplefilter("ignore")
+        mpl.rcdefaults()
+        mpl.rcParams.update(SETTINGS)
+        yield
+
+
+def class_sizes_chart(sizes: np.ndarray, counts: np.ndarray, asked: int | None, unit: str) -> Chart:
     """How many classes have how many people. sizes, counts: (m,) as of `class_sizes`; unit: what is
     counted.
     """
@@ -108,7 +159,7 @@ def class_sizes_chart(
     description = (
         f"{int(counts.sum()):,} classes of {int(sizes.min()):,} to {int(sizes.max()):,} {unit}"
     )
-    return drawn(key, "Class sizes", description, 2.5, draw)
+    return Chart("Class sizes", description, 2.5, draw)
 
 
 def _usual_size(sizes: np.ndarray, counts: np.ndarray) -> int:
@@ -130,7 +181,7 @@ def _grouped(
     return edges, np.histogram(sizes, edges, weights=counts)[0]
 
 
-def losses_chart(key: str, losses: dict[str, float | None]) -> Markup:
+def losses_chart(losses: dict[str, float | None]) -> Chart:
     """Loss of every quasi-identifier in percent, one bar each."""
 
     def draw(axes: Axes) -> None:
@@ -147,12 +198,12 @@ def losses_chart(key: str, losses: dict[str, float | None]) -> Markup:
         axes.grid(axis="x")
 
     known = [f"{name} {100 * loss:.1f} %" for name, loss in losses.items() if loss is not None]
-    return drawn(key, "Loss per attribute", "; ".join(known), 0.75 + 0.27 * len(losses), draw)
+    return Chart("Loss per attribute", "; ".join(known), 0.75 + 0.27 * len(losses), draw)
 
 
 def attacks_chart(
-    key: str, bars: Sequence[tuple[str, Sequence[tuple[float, float, float] | None]]]
-) -> Markup:
+    bars: Sequence[tuple[str, Sequence[tuple[float, float, float] | None]]],
+) -> Chart:
     """Members, others and chance for each attack, in percent, with whiskers.
 
     bars: by row the share and both ends of its interval of each group, None where there is none.
@@ -180,7 +231,7 @@ def attacks_chart(
         )
 
     said = "; ".join(f"{name}: {parts[0][0]:.1f} %" for name, parts in bars if parts[0])
-    return drawn(key, "Attacks", said, 0.9 + 0.36 * len(bars), draw)
+    return Chart("Attacks", said, 0.9 + 0.36 * len(bars), draw)
 
 
 def _whiskered(axes: Axes, rows: np.ndarray, group: str, colour: str) -> None:
@@ -201,8 +252,8 @@ def _whiskered(axes: Axes, rows: np.ndarray, group: str, colour: str) -> None:
 
 
 def labels_chart(
-    key: str, title: str, labels: Sequence[str], before: np.ndarray | None, after: np.ndarray
-) -> Markup:
+    title: str, labels: Sequence[str], before: np.ndarray | None, after: np.ndarray
+) -> Chart:
     """Two bars per label, in percent of the records. before: NaN where nothing is shown."""
 
     def draw(axes: Axes) -> None:
@@ -218,12 +269,12 @@ def labels_chart(
         axes.set_xlabel("% of the records")
         axes.grid(axis="x")
 
-    return drawn(key, title, _told(labels, before, after), 0.85 + 0.29 * len(labels), draw)
+    return Chart(title, _told(labels, before, after), 0.85 + 0.29 * len(labels), draw)
 
 
 def intervals_chart(
-    key: str, title: str, edges: np.ndarray, before: np.ndarray | None, after: np.ndarray
-) -> Markup:
+    title: str, edges: np.ndarray, before: np.ndarray | None, after: np.ndarray
+) -> Chart:
     """Two stepped outlines over intervals of different widths, the area being percent of the
     records.
 
@@ -252,7 +303,7 @@ def intervals_chart(
         axes.grid(axis="y")
 
     labels = [f"{low:,.6g} to {high:,.6g}" for low, high in pairwise(edges)]
-    return drawn(key, title, _told(labels, before, after), 2.5, draw)
+    return Chart(title, _told(labels, before, after), 2.5, draw)
 
 
 def _told(labels: Sequence[str], before: np.ndarray | None, after: np.ndarray) -> str:
@@ -296,12 +347,7 @@ def drawn(
     key: str, title: str, description: str, height: float, draw: Callable[[Axes], None]
 ) -> Markup:
     """The drawing as an element of a page. key: makes its ids unlike those of other charts."""
-    with warnings.catch_warnings(), mpl.rc_context():
-        warnings.simplefilter(
-            "ignore"
-        )  # a letter that our own font lacks is the reader's font's business
-        mpl.rcdefaults()
-        mpl.rcParams.update(SETTINGS)
+    with _settings():
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         canvas = FigureCanvasSVG(figure)
         figure.patch.set_alpha(0.0)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import yaml
-
 from shoal.data.certificate import Certificate
 from shoal.data.people import Unit, unit
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
+from shoal.jobs.audit.audit import AuditResult
 from shoal.jobs.audit.together import is_below
+from shoal.jobs.publish.publication import Outcome
 from shoal.policy.policy import Policy
+from shoal.policy.saving import as_yaml
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,14 @@ class Measured:
         return unit(self.certificate)
 
 
+def measured_of(found: Outcome | AuditResult, certificate: Certificate, policy: Policy) -> Measured:
+    """What a publish or an audit found, under its certificate."""
+    if isinstance(found, AuditResult):
+        return Measured(certificate, found.release, found.schema, policy, found.truth, {})
+    draft = found.draft
+    return Measured(certificate, found.release, draft.schema, policy, draft.truth, draft.reasons)
+
+
 def verdict_state(certificate: Certificate) -> str:
     """How a page colours its verdict: `broken`, `partly` (all holds, but not together), `holds`."""
     if not certificate.holds:
@@ -45,10 +54,7 @@ def verdict_state(certificate: Certificate) -> str:
 
 def policy_text(policy: Policy) -> str:
     """The policy as YAML that can be used again, overrides of the command line included."""
-    content = policy.model.model_dump(mode="json", exclude_unset=True)
-    return yaml.safe_dump(
-        content, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100
-    )
+    return as_yaml(policy.model.model_dump(mode="json", exclude_unset=True))
 
 
 def number_text(value: object) -> str:

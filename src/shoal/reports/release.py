@@ -8,7 +8,7 @@ shown as its author wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,43 +18,43 @@ from shoal.data.certificate import Certificate
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind, Role, Shown
 from shoal.jobs.audit.audit import AuditResult
-from shoal.jobs.publish.publish import Outcome
+from shoal.jobs.publish.publication import Outcome
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports import charts
 from shoal.reports.attack_section import attack_section
-from shoal.reports.distributions import Distribution, distributions, least_shown
+from shoal.reports.distributions import Distribution, least_shown
 from shoal.reports.in_short import in_short
 from shoal.reports.limits import limits
 from shoal.reports.measured import (
     Measured,
+    measured_of,
     number_text,
     percent_text,
     policy_text,
     verdict_state,
 )
 from shoal.reports.pages import render_template, write_page
+from shoal.reports.release_charts import (
+    distribution_chart,
+    distributions_of,
+    losses_of,
+    shares,
+    sizes_chart,
+)
 from shoal.reports.text import downstream_sentences, explanation_sentences
-from shoal.utility.class_sizes import class_sizes
-from shoal.utility.generalized_loss import GeneralizedLoss
 
 
 def write_report(outcome: Outcome, policy: Policy, path: Path) -> None:
     """The report of a published file, written whole or not at all."""
-    draft = outcome.draft
-    _write(
-        Measured(
-            outcome.certificate, outcome.release, draft.schema, policy, draft.truth, draft.reasons
-        ),
-        path,
-    )
+    _write(measured_of(outcome, outcome.certificate, policy), path)
 
 
 def write_audit_report(found: AuditResult, policy: Policy, path: Path) -> None:
     """The same report of any audited file; without its original there is no before to compare
     with.
     """
-    _write(Measured(found.certificate, found.release, found.schema, policy, found.truth, {}), path)
+    _write(measured_of(found, found.certificate, policy), path)
 
 
 def _write(measured: Measured, path: Path) -> None:
@@ -73,7 +73,7 @@ def render(measured: Measured) -> str:
 
 def _content(measured: Measured) -> dict[str, Any]:
     certificate, schema = measured.certificate, measured.schema
-    sizes, counts = class_sizes(measured.release)
+    sizes, losses = sizes_chart(measured), losses_of(measured)
     faults = certificate.get("faults", {})
     return {
         "certificate": certificate,
@@ -86,18 +86,12 @@ def _content(measured: Measured) -> dict[str, Any]:
         "faults": faults if "uncovered" in faults else None,
         "kept": faults.get("not_removed", 0),
         "quasi": [a.name for a in schema.quasi],
-        "sizes": (
-            charts.class_sizes_chart(
-                "sizes", sizes, counts, measured.release.required_k, measured.unit.many
-            )
-            if len(sizes)
-            else None
-        ),
+        "sizes": None if sizes is None else sizes.svg("sizes"),
         "attackers": _attackers(certificate),
         **attack_section(certificate),
-        "losses": charts.losses_chart("losses", _losses(measured)),
+        "losses": charts.losses_chart(losses).svg("losses"),
         "attributes": [
-            _attribute(measured, a, c)
+            _attribute(measured, a, c, losses)
             for a, c in zip(schema.quasi, measured.release.columns, strict=True)
         ],
         "utility": [_measure(name, score) for name, score in certificate["utility"].items()],
@@ -105,7 +99,7 @@ def _content(measured: Measured) -> dict[str, Any]:
             downstream_sentences(certificate["downstream"]) if "downstream" in certificate else []
         ),
         "comparisons": [
-            _comparison(measured, i, d) for i, d in enumerate(_distributions(measured))
+            _comparison(measured, i, d) for i, d in enumerate(distributions_of(measured))
         ],
         "least": least_shown(measured.policy),
         "columns": [_column(a, measured.policy) for a in schema.attributes],
@@ -249,11 +243,12 @@ def _measure(name: str, score: float | None) -> dict[str, Any]:
     return {"name": name, "text": "does not apply" if score is None else text, "means": explained}
 
 
-def _losses(measured: Measured) -> dict[str, float | None]:
-    return GeneralizedLoss().per_attribute(measured.release)
-
-
-def _attribute(measured: Measured, attribute: Attribute, column: PublishedColumn) -> dict[str, Any]:
+def _attribute(
+    measured: Measured,
+    attribute: Attribute,
+    column: PublishedColumn,
+    losses: Mapping[str, float | None],
+) -> dict[str, Any]:
     """One quasi-identifier in the table of losses."""
     kept = measured.release.shown.labels >= 0
     shown = np.bincount(column.codes[kept], minlength=len(column.cells))
@@ -261,7 +256,7 @@ def _attribute(measured: Measured, attribute: Attribute, column: PublishedColumn
     mark = np.isneginf(column.lo)
     return {
         "name": attribute.name,
-        "loss": _losses(measured)[attribute.name],
+        "loss": losses[attribute.name],
         "exact": float(shown[column.widths == 0].sum() / records),
         "hidden": float((shown[mark].sum() + measured.release.suppressed) / records),
         "cells": int((shown > 0).sum()),
@@ -271,23 +266,10 @@ def _attribute(measured: Measured, attribute: Attribute, column: PublishedColumn
 # Before and after
 
 
-def _distributions(measured: Measured) -> tuple[Distribution, ...]:
-    return distributions(measured.release, measured.schema.quasi, measured.policy, measured.truth)
-
-
 def _comparison(measured: Measured, index: int, found: Distribution) -> dict[str, Any]:
     """One chart, the figures behind it, and what it can't show."""
-    records = max(measured.release.records, 1)
-    after = 100 * found.after / records
-    before = None if found.before is None else 100 * found.before / records
-    key, chart = f"attribute{index}", None
-    if found.edges is not None and len(found.edges) > 1:
-        count = len(found.edges) - 1
-        chart = charts.intervals_chart(
-            key, found.name, found.edges, None if before is None else before[:count], after[:count]
-        )
-    elif len(found.labels):
-        chart = charts.labels_chart(key, found.name, found.labels, before, after)
+    before, after = shares(measured, found)
+    chart = distribution_chart(measured, found)
     rows = [
         {
             "label": label,
@@ -298,7 +280,7 @@ def _comparison(measured: Measured, index: int, found: Distribution) -> dict[str
     ]
     return {
         "name": found.name,
-        "chart": chart,
+        "chart": None if chart is None else chart.svg(f"attribute{index}"),
         "rows": rows,
         "hidden": found.hidden,
         "both": before is not None,
@@ -367,9 +349,6 @@ def _suppressions(measured: Measured) -> list[dict[str, Any]]:
     return rows
 
 
-# What it does not promise
-
-
 # How to repeat it
 
 
@@ -404,6 +383,3 @@ def _command(measured: Measured) -> str:
         f"shoal {certificate['verb']} INPUT -p policy.yaml -o OUTPUT "
         f"--method {certificate['method']['name']} --seed {certificate['seed']}"
     )
-
-
-# Figures in words

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from shoal.binding.columns import check_columns
 from shoal.binding.files import original_table, read_original
 from shoal.binding.table import bind
-from shoal.connectors.frames import table_of
+from shoal.connectors.frames import Frame, table_of
 from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.hierarchies.diagnostics import diagnose, values_without_leaf
 from shoal.data.hierarchies.table import read_paths
@@ -21,7 +19,7 @@ from shoal.errors import InputError
 from shoal.jobs.republish import terms
 from shoal.jobs.stream.core import StreamCore
 from shoal.policy import registry
-from shoal.policy.policy import Policy
+from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.promises import nearest_feasible
 
 
@@ -51,9 +49,7 @@ def unnumbered_people(policy: Policy, data_path: str) -> list[Evidence]:
     return person_numbers(Table(read_original(data_path, policy).frame))
 
 
-def check(
-    policy: Policy | str | Path | dict[str, Any], frame: Any = None
-) -> list[AttributeFinding]:
+def check(policy: PolicyLike, frame: Frame | None = None) -> list[AttributeFinding]:
     """Every finding about columns, hierarchies, values, numbers, domains, people and promises.
 
     Empty where the policy is sound and, if given, fits the frame. Raises InputError for what is no

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from shoal.binding.release import bind_release, unremoved_identifiers
 from shoal.binding.table import bind_original
 from shoal.connectors import files
 from shoal.connectors.file_description import describe_file
-from shoal.connectors.frames import table_of
+from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import encode
@@ -47,7 +46,7 @@ from shoal.jobs.audit.together import together
 from shoal.jobs.audit.warnings import release_warnings
 from shoal.jobs.audit.without_policy import check_named, policy_of_columns, without_guesses
 from shoal.policy import registry
-from shoal.policy.policy import Policy
+from shoal.policy.policy import Policy, PolicyLike
 from shoal.version import VERSION
 
 
@@ -62,9 +61,9 @@ class AuditResult:
 
 
 def audit(
-    released: Any,
-    policy: Policy | str | Path | dict[str, Any] | None = None,
-    original: Any = None,
+    released: Frame,
+    policy: PolicyLike | None = None,
+    original: Frame | None = None,
     *,
     quasi: str | Sequence[str] = (),
     k: int | None = None,
@@ -97,7 +96,7 @@ def audit(
 
 
 def _policy_of(
-    policy: Policy | str | Path | dict[str, Any] | None, columns: dict[str, Any], original: Any
+    policy: PolicyLike | None, columns: dict[str, Any], original: Frame | None
 ) -> Policy:
     """The policy that is given, or the one that columns and numbers say; raises InputError."""
     if policy is not None:

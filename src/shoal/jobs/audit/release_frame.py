@@ -6,15 +6,17 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 import numpy as np
 import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.dialect import reading_as_stated
+from shoal.connectors.frames import FrameT, table_of
 from shoal.connectors.outputs import certificate_path
 from shoal.connectors.parquet_parts import is_many
+from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.data.notation import Notation, PublishedNumbers, map_cells
 from shoal.data.release import PublishedColumn, read_column
@@ -22,22 +24,63 @@ from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import encode_text
 from shoal.errors import InputError
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
 Numbers = Literal["published", "interval", "mid"]
 Library = Literal["polars", "pandas", "pyarrow"]
 SHOWN = {"interval": Shown.RANGE, "mean": Shown.MEAN, "mean-and-interval": Shown.BOTH}
 
 
 @dataclass(frozen=True)
-class ReleaseFrame:
+class ReleaseFrame(Generic[FrameT]):
     """A release that was read.
 
     data: the frame. columns: what the certificate, or else a Parquet file, says about each.
     certificate: None where there is none.
     """
 
-    data: Any
+    data: FrameT
     columns: list[dict[str, Any]]
     certificate: Certificate | None
+
+    def _repr_html_(self) -> str:
+        """The first rows, for a notebook."""
+        return notebook.section(notebook.first_rows(table_of(self.data, allow_empty=True).frame))
+
+
+@overload
+def read_release(
+    path: str | Path,
+    certificate: str | Path | Certificate | None = None,
+    *,
+    numbers: Numbers = "published",
+    to: Literal["polars"] = "polars",
+    check: bool = True,
+) -> ReleaseFrame[pl.DataFrame]: ...
+
+
+@overload
+def read_release(
+    path: str | Path,
+    certificate: str | Path | Certificate | None = None,
+    *,
+    numbers: Numbers = "published",
+    to: Literal["pandas"],
+    check: bool = True,
+) -> ReleaseFrame[pd.DataFrame]: ...
+
+
+@overload
+def read_release(
+    path: str | Path,
+    certificate: str | Path | Certificate | None = None,
+    *,
+    numbers: Numbers = "published",
+    to: Literal["pyarrow"],
+    check: bool = True,
+) -> ReleaseFrame[pa.Table]: ...
 
 
 def read_release(
@@ -47,7 +90,7 @@ def read_release(
     numbers: Numbers = "published",
     to: Library = "polars",
     check: bool = True,
-) -> ReleaseFrame:
+) -> ReleaseFrame[Any]:
     """A released file as a frame, certain to be the one that its certificate names.
 
     certificate: by default PATH.certificate.json. numbers: published cells as they are; `interval`

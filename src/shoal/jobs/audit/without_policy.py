@@ -5,7 +5,8 @@ Cells are compared as text, and the mark is `*`; what a cell spans is not known,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -32,31 +33,21 @@ def policy_of_columns(
 
     l, t: distinct l-diversity and t-closeness with equal distances, of every sensitive column.
     """
-    roles = {"quasi": _listed(quasi), "sensitive": _listed(sensitive)}
+    roles = {"quasi": listed(quasi), "sensitive": listed(sensitive)}
     roles["subject"] = [] if subject is None else [subject]
     named = [(name, role) for role, names in roles.items() for name in names]
-    findings = [
-        f"column '{name}': is named twice; name it once"
-        for name in sorted({one for one, _ in named})
-        if sum(one == name for one, _ in named) > 1
-    ]
+    findings = named_twice(name for name, _ in named)
     if (l is not None or t is not None) and not roles["sensitive"]:
         findings.append("audit: l and t are about sensitive columns; name one as sensitive")
     if not roles["quasi"]:
         findings.append("audit: no quasi-identifier; name the columns that an attacker could know")
     if findings:
         raise InputError.from_findings(findings)
-    promises: list[dict[str, Any]] = [{"model": "k-anonymity", "k": k}]
-    for name in roles["sensitive"]:
-        if l is not None:
-            promises.append({"model": "l-diversity", "attribute": name, "l": l, "kind": "distinct"})
-        if t is not None:
-            promises.append({"model": "t-closeness", "attributes": [name], "t": t})
     content = {
         "version": 1,
         "attributes": {name: {"role": role} for name, role in named},
         "other": "plain",
-        "promises": promises,
+        "promises": promises_of(roles["sensitive"], k, l, t),
     }
     return replace(Policy.from_dict(content), is_made_of_columns=True)
 
@@ -85,6 +76,28 @@ def stated_policy(stated: Stated) -> Policy | None:
     return replace(Policy.from_dict(content), is_made_of_columns=True)
 
 
+def promises_of(
+    sensitive: Sequence[str], k: int, l: int | None, t: float | None
+) -> list[dict[str, Any]]:
+    """What these numbers promise: k for all, l and t of every sensitive column."""
+    promises: list[dict[str, Any]] = [{"model": "k-anonymity", "k": k}]
+    for name in sensitive:
+        if l is not None:
+            promises.append({"model": "l-diversity", "attribute": name, "l": l, "kind": "distinct"})
+        if t is not None:
+            promises.append({"model": "t-closeness", "attributes": [name], "t": t})
+    return promises
+
+
+def named_twice(names: Iterable[str]) -> list[str]:
+    """A finding for every column that was given two roles."""
+    return [
+        f"column '{name}': is named twice; name it once"
+        for name, count in sorted(Counter(names).items())
+        if count > 1
+    ]
+
+
 def check_named(names: list[str], policy: Policy) -> None:
     """Raises InputError with every column that was named and is not in the release."""
     findings = [
@@ -103,5 +116,8 @@ def without_guesses(certificate: Certificate) -> Certificate:
     return certificate.extended(policy=None, columns=columns, utility=utility)
 
 
-def _listed(names: str | Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
+def listed(names: str | Iterable[str]) -> list[str]:
+    """Names of columns; a text is one name. A set is sorted, so that it is always the same list."""
+    if isinstance(names, str):
+        return [names]
+    return sorted(names) if isinstance(names, Set) else list(names)

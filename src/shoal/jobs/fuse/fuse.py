@@ -11,7 +11,6 @@ import json
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ import polars as pl
 
 from shoal.algorithms.fusion.secure_maximum import check_computing
 from shoal.connectors import files
-from shoal.connectors.frames import like, table_of
+from shoal.connectors.frames import Frame, like, table_of
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
@@ -35,26 +34,21 @@ from shoal.jobs.fuse.processes import PartyProcess, free_ports, run_to_end
 from shoal.policy.agreement import Agreement, with_endpoints
 
 if TYPE_CHECKING:
-    from shoal.jobs.publish.publish import Publication
+    from shoal.jobs.publish.publication import Publication
 
 
 def fuse(
     agreement: str | Path | dict[str, Any],
-    tables: Mapping[str, Any] | None = None,
+    tables: Mapping[str, Frame] | None = None,
     *,
     transcript: str | Path | None = None,
     require_together: bool = False,
     progress: Progress = no_progress,
-) -> Publication:
-    """One release from all parties' tables, with all parties as processes on this machine.
-
-    agreement: a PARTIES.yaml, or its content. tables: pandas, polars or pyarrow frames by party;
-    a party that is not named reads the agreement's own `table`. Returns the same kind of frame as
-    the first one. transcript: a folder for all messages, which `shoal audit --transcript` checks.
-    require_together: as in `publish`. What the certificate warns about is a `ReleaseWarning`, too.
-    Raises InputError, InfeasibleError, PromiseError or PartyError, and then returns nothing.
+) -> Publication[Frame]:
+    """`shoal.fuse`, without its pages and figures; what there is to warn about stands in its
+    certificate.
     """
-    from shoal.jobs.publish.publish import Publication
+    from shoal.jobs.publish.publication import Publication
 
     agreed = Agreement.of(agreement)
     frames = _frames_of(tables, agreed.owners)
@@ -72,14 +66,16 @@ def fuse(
             progress=progress,
         )
         published = files.read(output).frame
-    for warning in certificate.warnings:
-        warnings.warn(warning, stacklevel=2)
-    classes = audit_table(Table(published), agreed.policy, None).release.classes
-    kind = next(iter(tables.values()), published) if tables is not None else published
-    return Publication(like(kind, published), certificate.extended(output=None), classes.labels)
+    certificate = certificate.extended(output=None)
+    found = audit_table(Table(published), agreed.policy, None)
+    kind = published if tables is None else next(iter(tables.values()), published)
+    labels = found.release.classes.labels
+    return Publication(like(kind, published), certificate, labels, agreed.policy, found)
 
 
-def _frames_of(tables: Mapping[str, Any] | None, owners: Sequence[str]) -> dict[str, pl.DataFrame]:
+def _frames_of(
+    tables: Mapping[str, Frame] | None, owners: Sequence[str]
+) -> dict[str, pl.DataFrame]:
     """The frames by party; raises InputError for what is not a frame, or has no owner."""
     if tables is None:
         return {}

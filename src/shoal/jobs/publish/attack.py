@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from shoal.binding.files import read_original, read_released
 from shoal.binding.table import bind_original
 from shoal.connectors import files
-from shoal.connectors.frames import table_of
+from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
@@ -29,20 +28,20 @@ from shoal.jobs.publish.attack_draft import asked_of
 from shoal.jobs.publish.second_release import republisher
 from shoal.jobs.publish.stated_method import with_stated_method
 from shoal.jobs.publish.whole import replay_of
-from shoal.policy.policy import Policy
+from shoal.policy.policy import Policy, PolicyLike
 
 OTHER_METHOD = "the policy's method does not publish one table, so nothing is published again"
 
 
 def attack(
-    released: Any,
-    policy: Policy | str | Path | dict[str, Any],
-    original: Any,
+    released: Frame,
+    policy: PolicyLike,
+    original: Frame,
     attacks: str | Sequence[str | Mapping[str, Any]] = ALL,
     *,
-    control: Any = None,
-    external: Any = None,
-    earlier: Sequence[Any] = (),
+    control: Frame | None = None,
+    external: Frame | None = None,
+    earlier: Sequence[Frame | tuple[Frame, PolicyLike | None]] = (),
     folds: int = 1,
     progress: Progress = no_progress,
 ) -> Certificate:
@@ -69,7 +68,7 @@ def attack(
     return attack_audited(result, table, source, policy, request, progress)
 
 
-def _with_policy(each: Any, policy: Policy) -> Earlier:
+def _with_policy(each: Frame | tuple[Frame, PolicyLike | None], policy: Policy) -> Earlier:
     if isinstance(each, tuple):
         table, own = each
         return Earlier(table_of(table), policy if own is None else Policy.of(own))

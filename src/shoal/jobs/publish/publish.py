@@ -11,9 +11,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, Unpack
 
 from shoal.binding.files import (
     original_table,
@@ -26,7 +24,7 @@ from shoal.binding.files import (
 from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED
 from shoal.connectors.file_description import describe_file
-from shoal.connectors.frames import like, table_of
+from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, table_of
 from shoal.connectors.outputs import (
     certificate_path,
     check_not_read,
@@ -47,75 +45,87 @@ from shoal.jobs.audit.faults import with_contradicted
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
 from shoal.jobs.publish.attack_draft import asked_of, attack_draft
 from shoal.jobs.publish.draft import RecodedDraft, prepare
+from shoal.jobs.publish.from_columns import Columns, policy_of_frame
 from shoal.jobs.publish.plan import Plan
-from shoal.policy.policy import Policy
+from shoal.jobs.publish.publication import Outcome, Publication
+from shoal.policy.policy import Policy, PolicyLike
 
 WITHHELD = "nothing was written"
 
 
-@dataclass(frozen=True)
-class Publication:
-    """A release that kept its promises.
-
-    data: the published frame, of the kind that came in. certificate: what was measured on it.
-    classes: (n,) int32 class of each published row, -1 where it is withheld, in no class.
-    """
-
-    data: Any
-    certificate: Certificate
-    classes: np.ndarray
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A published file: its certificate, and what a report needs to be drawn from it."""
-
-    certificate: Certificate
-    release: Release
-    draft: RecodedDraft
-
-
 def publish(
-    frame: Any,
-    policy: Policy | str | Path | dict[str, Any],
+    frame: FrameT,
+    policy: PolicyLike | None = None,
     *,
     plan: str | Path | None = None,
     explain: bool = False,
     require_together: bool = False,
     attack: Sequence[str | Mapping[str, Any]] = (),
     progress: Progress = no_progress,
-) -> Publication:
-    """One release of a pandas, polars or pyarrow frame; the same kind of frame comes back.
+    **columns: Unpack[Columns],
+) -> Publication[FrameT]:
+    """One release of a frame, as `shoal.publish`, without its pages and figures."""
+    request = Request(plan, explain, require_together, tuple(attack), progress)
+    done = publication(frame, policy, request, columns)
+    for warning in done.certificate.warnings:
+        warnings.warn(warning, stacklevel=2)
+    return done
 
-    Every promise of the policy holds on `data`, measured on its cells; raises InputError,
-    InfeasibleError or PromiseError and returns nothing otherwise. plan: a file; the plan in it is
-    applied if it exists, else the one that was found is saved there. explain: why, in the
-    certificate. Both are for methods of global recoding. require_together: the largest k of any
-    promise must hold over all quasi-identifiers, too. attack: as in `shoal.attack`; what is found
-    stands in the certificate, and a threshold of the policy that is exceeded withholds the release.
-    What the certificate warns about is a `ReleaseWarning` as well.
-    """
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a publish beside its policy, as in `shoal.publish`."""
+
+    plan: str | Path | None = None
+    explain: bool = False
+    require_together: bool = False
+    attack: tuple[str | Mapping[str, Any], ...] = ()
+    progress: Progress = no_progress
+
+
+def publication(
+    frame: FrameT, policy: PolicyLike | None, request: Request, columns: Columns
+) -> Publication[FrameT]:
+    """The same; what there is to warn about stands in its certificate."""
     started = time.process_time()
-    policy = Policy.of(policy)
+    policy, noted = _policy_of(frame, policy, columns)
     policy.require_answers()
-    request = asked_of(policy, AttackRequest(tuple(attack)))
+    attack = asked_of(policy, AttackRequest(request.attack))
+    progress = request.progress
     table = original_table(table_of(frame), policy)
-    draft = prepare(table, policy, progress, _existing(plan, policy, explain), explain)
+    plan = _existing(request.plan, policy, request.explain)
+    draft = prepare(table, policy, progress, plan, request.explain)
     assumed = _people_assumed(table, policy)
     released = written_frame(draft.frame, policy, None)
     published, contradicted = published_frame(released, policy)
     certificate, release = _measured(Table(published), draft, policy, progress, started)
     certificate = attack_draft(
-        certificate, Table(published), release, draft, policy, request, progress
+        certificate, Table(published), release, draft, policy, attack, progress
     )
-    certificate = with_contradicted(certificate, contradicted).warned(*assumed)
+    certificate = with_contradicted(certificate, contradicted).warned(*noted, *assumed)
     require_kept(certificate, WITHHELD)
-    if require_together:
+    if request.require_together:
         require_together_kept(certificate, WITHHELD)
-    _save_plan(draft, plan)
-    for warning in certificate.warnings:
-        warnings.warn(warning, stacklevel=2)
-    return Publication(like(frame, released), certificate, release.classes.labels)
+    _save_plan(draft, request.plan)
+    outcome = Outcome(certificate, release, draft)
+    return Publication(like(frame, released), certificate, release.classes.labels, policy, outcome)
+
+
+def _policy_of(
+    frame: Frame, policy: PolicyLike | None, columns: Columns
+) -> tuple[Policy, list[ReleaseWarning]]:
+    """The policy that is given, or the one that columns and numbers say; raises InputError."""
+    unknown = sorted(set(columns) - set(Columns.__annotations__))
+    if unknown:
+        raise TypeError(f"publish() got an unexpected keyword argument '{unknown[0]}'")
+    given = {name: value for name, value in columns.items() if value not in (None, ())}
+    if policy is not None:
+        if given:
+            raise InputError("publish: takes a policy or columns, not both; leave out one of them")
+        return Policy.of(policy), []
+    if not given:
+        raise InputError("publish: needs a policy, or 'quasi' and 'k'; give one of them")
+    return policy_of_frame(table_of(frame), ordered_categories(frame), columns)
 
 
 def publish_file(

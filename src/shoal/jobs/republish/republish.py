@@ -11,12 +11,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, cast
 
 from shoal.binding.columns import check_columns, check_people
 from shoal.binding.files import original_frame, read_original
 from shoal.connectors import files
-from shoal.connectors.frames import like, table_of
+from shoal.connectors.frames import Frame, FrameT, like, table_of
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
@@ -29,14 +29,14 @@ from shoal.jobs.republish.increment import DeferredRecords
 from shoal.jobs.republish.next_release import plan
 from shoal.jobs.republish.planned_release import PlannedRelease
 from shoal.jobs.republish.value_counts import compared, with_table
-from shoal.policy.policy import Policy
+from shoal.policy.policy import Policy, PolicyLike
 from shoal.state.ledger import CERTIFICATE, DATA, Ledger, ReleaseDraft
 
 DEFAULT_METHOD = "crp"
 
 
 @dataclass(frozen=True)
-class Republication:
+class Republication(Generic[FrameT]):
     """What became of an increment.
 
     release: its number, None where all of it waits. certificate: of that release.
@@ -55,7 +55,7 @@ class Republication:
     waiting: int
     repeated: bool = False
     reasons: Sequence[str] = ()
-    data: Any = None
+    data: FrameT | None = None
     returning: int = 0
     head: str = ""
     unfinished: str = ""
@@ -67,13 +67,13 @@ class Republication:
 
 
 def republish(
-    frame: Any,
-    policy: Policy | str | Path | dict[str, Any],
+    frame: FrameT,
+    policy: PolicyLike,
     ledger: str | Path,
     *,
     allow_leaks: bool = False,
     progress: Progress = no_progress,
-) -> Republication:
+) -> Republication[FrameT]:
     """Append new records, a pandas, polars or pyarrow frame, as the next release of a ledger.
 
     The ledger, a folder, is begun if it is not there. The release and the whole history are audited
@@ -86,9 +86,9 @@ def republish(
     source = increment_of(frame, policy)
     done = republish_source(source, policy, Path(ledger), allow_leaks, progress)
     if done.release is None or done.repeated:
-        return done
+        return cast(Republication[FrameT], done)
     written = files.read_as(Ledger(Path(ledger)).folder(done.release) / DATA, ".csv").frame
-    return replace(done, data=like(frame, written))
+    return cast(Republication[FrameT], replace(done, data=like(frame, written)))
 
 
 def republish_file(
@@ -98,7 +98,7 @@ def republish_file(
     *,
     allow_leaks: bool = False,
     progress: Progress = no_progress,
-) -> Republication:
+) -> Republication[Frame]:
     """As `republish`, with the new records in a file; the same file is not published twice."""
     progress("reading the increment")
     source = read_increment(increment_path, policy)
@@ -111,7 +111,7 @@ def republish_source(
     ledger_path: Path,
     allow_leaks: bool,
     progress: Progress = no_progress,
-) -> Republication:
+) -> Republication[Frame]:
     """As `republish`, with records that were read already; the same hash is not published twice."""
     started = time.process_time()
     policy.require_answers()
@@ -171,7 +171,7 @@ def read_increment(path: str, policy: Policy) -> files.SourceFile:
     return read_original(path, policy, allow_empty=True)
 
 
-def increment_of(frame: Any, policy: Policy) -> files.SourceFile:
+def increment_of(frame: Frame, policy: Policy) -> files.SourceFile:
     """The increment in a frame of any kind, recognized by the text of its cells; may be empty."""
     records = table_of(frame, allow_empty=True).frame
     text = identities.as_text(records).write_csv()
@@ -207,7 +207,7 @@ def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
         ledger.check_can_begin()
 
 
-def _repeated(release: int | None, ledger: Ledger) -> Republication:
+def _repeated(release: int | None, ledger: Ledger) -> Republication[Frame]:
     """What became of an increment that was appended before; release: the one it became."""
     certificate = None if release is None else Certificate(ledger.certificate(release))
     return Republication(release, certificate, DeferredRecords.of(ledger).records, repeated=True)
@@ -215,7 +215,7 @@ def _repeated(release: int | None, ledger: Ledger) -> Republication:
 
 def _defer(
     waiting: DeferredRecords, policy: Policy, ledger: Ledger, draft: ReleaseDraft, digest: str
-) -> Republication:
+) -> Republication[Frame]:
     """The records wait in the private part; no release."""
     waiting.write_pending(draft.private)
     identities.carry_over(ledger, draft.private)

@@ -13,6 +13,8 @@ from typing import Any
 import polars as pl
 
 from shoal.connectors.files import SourceFile
+from shoal.connectors.frames import Frame
+from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import ShoalError
 from shoal.jobs.republish import terms
@@ -29,7 +31,7 @@ from shoal.jobs.republish.republish import (
 )
 from shoal.jobs.republish.value_counts import with_table
 from shoal.policy import registry
-from shoal.policy.policy import Policy
+from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.history.release_view import HistoryFinding
 from shoal.state.ledger import Ledger
 
@@ -46,7 +48,7 @@ class Prospect:
     """
 
     method: str
-    certificate: Any
+    certificate: Certificate | None
     findings: Sequence[HistoryFinding] = ()
     waiting: int = 0
     told: Sequence[str] = ()
@@ -77,8 +79,8 @@ class Prospect:
 
 
 def what_if(
-    frame: Any,
-    policy: Policy | str | Path | dict[str, Any],
+    frame: Frame,
+    policy: PolicyLike,
     ledger: str | Path,
     *,
     progress: Progress = no_progress,

@@ -5,22 +5,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
-    from shoal.policy.policy import Policy
+    from shoal.connectors.frames import Frame, FrameT
+    from shoal.policy.policy import Policy, PolicyLike
 
 MOST_BAD = 20  # bad records of a batch that a message names
 
 
 def stream(
-    policy: Policy | str | Path | dict[str, Any],
+    policy: PolicyLike,
     *,
     method: str | None = None,
-    reference: Any = None,
+    reference: Frame | None = None,
     **parameters: Any,
 ) -> Stream:
     """A stream under a policy: `push` batches of records, `flush` at the end.
@@ -51,7 +51,7 @@ class Stream:
     measured before it came back: what breaks a promise raises PromiseError instead.
     """
 
-    def __init__(self, policy: Policy, reference: Any = None) -> None:
+    def __init__(self, policy: Policy, reference: Frame | None = None) -> None:
         policy.require_answers()
         self.policy = policy
         self._reference = reference
@@ -60,7 +60,7 @@ class Stream:
         self._like: Any = None
         self._ended = False
 
-    def push(self, batch: Any) -> Any:
+    def push(self, batch: FrameT) -> FrameT:
         """Takes records in; the rows that are published now, as the kind of frame that came in.
 
         A batch without records is a quiet moment. Raises InputError, and takes none of them, where

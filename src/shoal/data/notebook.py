@@ -1,0 +1,48 @@
+"""How a result shows itself in a notebook: a few escaped tables and sentences.
+
+Everything is escaped, and there is no script, link, image or style sheet, so that a notebook which
+does not trust its outputs shows the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+import polars as pl
+
+MOST_ROWS = 10
+MOST_LETTERS = 80  # of a cell
+
+
+def section(*parts: str) -> str:
+    """Parts made by the functions here, one below the other."""
+    return f"<div>{''.join(parts)}</div>"
+
+
+def sentence(text: str, *, strong: bool = False) -> str:
+    """A line of text."""
+    shown = escape(text)
+    return f"<p><strong>{shown}</strong></p>" if strong else f"<p>{shown}</p>"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Rows of cells below their heads."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in cells)}</tr>" for cells in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def first_rows(frame: pl.DataFrame) -> str:
+    """The first rows of what was published, and how many there are."""
+    shown = frame.head(MOST_ROWS)
+    size = f"{frame.height:,} rows, {frame.width:,} columns"
+    told = size if shown.height == frame.height else f"The first {MOST_ROWS} of {size}"
+    return sentence(f"{told}.") + table(frame.columns, shown.rows())
+
+
+def _cell(value: object) -> str:
+    text = "" if value is None else str(value)
+    return escape(text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…")

@@ -1,0 +1,56 @@
+"""What a publish hands back: a release that kept its promises, and what it was measured on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic
+
+import numpy as np
+
+from shoal.connectors.frames import FrameT, table_of
+from shoal.data import notebook
+from shoal.data.certificate import Certificate
+from shoal.data.release import Release
+from shoal.data.warnings import ReleaseWarning
+from shoal.jobs.audit.audit import AuditResult
+from shoal.jobs.publish.draft import RecodedDraft
+from shoal.policy.policy import Policy
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A published table: its certificate, and what a report needs to be drawn from it."""
+
+    certificate: Certificate
+    release: Release
+    draft: RecodedDraft
+
+
+@dataclass(frozen=True)
+class Publication(Generic[FrameT]):
+    """A release that kept its promises.
+
+    data: the published frame, of the kind that came in. certificate: what was measured on it.
+    classes: (n,) int32 class of each published row, -1 where it is withheld, in no class.
+    policy: what was asked. found: what pages and figures are drawn from.
+    """
+
+    data: FrameT
+    certificate: Certificate
+    classes: np.ndarray
+    policy: Policy = field(repr=False)
+    found: Outcome | AuditResult = field(repr=False, compare=False)
+
+    @property
+    def warnings(self) -> tuple[ReleaseWarning, ...]:
+        """What its readers must know although every promise holds."""
+        return self.certificate.warnings
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The published rows as a stream of Arrow, for any library that takes one."""
+        return table_of(self.data, allow_empty=True).frame.__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        """The certificate at a glance and the first published rows, for a notebook."""
+        published = table_of(self.data, allow_empty=True).frame
+        return self.certificate._repr_html_() + notebook.section(notebook.first_rows(published))

@@ -1,0 +1,160 @@
+"""Publish and fuse in Python: a release with its page and its figures."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+
+from shoal.connectors.frames import FrameT
+from shoal.data.progress import Progress, no_progress
+from shoal.errors import InputError
+from shoal.jobs.publish import publication
+from shoal.jobs.publish import publish as job
+from shoal.jobs.publish.from_columns import Columns
+from shoal.policy.policy import PolicyLike
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from shoal.reports.measured import Measured
+
+Plot = Literal["sizes", "columns", "loss"]
+PLOTS: tuple[Plot, ...] = ("sizes", "columns", "loss")
+
+
+@dataclass(frozen=True)
+class Publication(publication.Publication[FrameT]):
+    """A release that kept its promises.
+
+    data: the published frame, of the kind that came in. certificate: what was measured on it.
+    classes: (n,) int32 class of each published row, -1 where it is withheld, in no class.
+    policy: what was asked.
+    """
+
+    def report(self, path: str | Path) -> None:
+        """Writes the page that `shoal publish --report` writes; PATH ends in .html."""
+        from shoal.reports.pages import write_page
+        from shoal.reports.release import render
+
+        path = Path(path)
+        if path.suffix.lower() not in (".html", ".htm"):
+            raise InputError(
+                f"report '{path}': a report is a page of HTML; give it a name that ends in .html"
+            )
+        write_page(render(self._measured), path)
+
+    def plot(self, what: Plot = "sizes") -> Figure:
+        """A figure of Matplotlib: `sizes` of classes, `columns` before and after, or `loss`.
+
+        What it shows of the original keeps the rule of reports: no bar of fewer than k people.
+        """
+        from shoal.reports.release_charts import figure_of_release
+
+        if what not in PLOTS:
+            raise InputError(f"plot '{what}': is unknown; choose one of {', '.join(PLOTS)}")
+        return figure_of_release(self._measured, what)
+
+    @property
+    def _measured(self) -> Measured:
+        from shoal.reports.measured import measured_of
+
+        return measured_of(self.found, self.certificate, self.policy)
+
+
+def publish(
+    frame: FrameT,
+    policy: PolicyLike | None = None,
+    *,
+    plan: str | Path | None = None,
+    explain: bool = False,
+    require_together: bool = False,
+    attack: Sequence[str | Mapping[str, Any]] = (),
+    progress: Progress = no_progress,
+    **columns: Unpack[Columns],
+) -> Publication[FrameT]:
+    """One release of a pandas, polars or pyarrow frame; the same kind of frame comes back.
+
+    What streams Arrow is taken, too; of it comes a polars frame. Every promise of the policy holds
+    on `data`, measured on its cells; raises InputError, InfeasibleError or PromiseError and returns
+    nothing otherwise. What the certificate warns about is a `ReleaseWarning` as well.
+
+    Instead of a policy, name the columns and the numbers:
+
+    quasi: columns that an attacker could know, or a mapping from them to settings as in a policy's
+        `attributes`, such as `{"zip": {"hierarchy": {"prefix": 5}}, "age": {}}`; required.
+    sensitive: columns that an attacker wants to learn. subject: the column that names the person.
+    plain: columns that are published as they are. drop: columns that are removed. other: `plain` or
+        `drop` for columns that nobody named; else they are an error.
+    k: how many people must look alike; required. l, t: distinct values, and closeness to the whole
+        table, of every sensitive column.
+
+    plan: a file; the plan in it is applied if it exists, else the one that was found is saved
+        there. explain: why, in the certificate. Both are for methods of global recoding.
+    require_together: the largest k of any promise must hold over all quasi-identifiers, too.
+    attack: as in `shoal.attack`; what is found stands in the certificate, and a threshold of the
+        policy that is exceeded withholds the release.
+    """
+    request = job.Request(plan, explain, require_together, tuple(attack), progress)
+    return _warned(job.publication(frame, policy, request, columns))
+
+
+@overload
+def fuse(
+    agreement: str | Path | dict[str, Any],
+    tables: None = None,
+    *,
+    transcript: str | Path | None = None,
+    require_together: bool = False,
+    progress: Progress = no_progress,
+) -> Publication[pl.DataFrame]: ...
+
+
+@overload
+def fuse(
+    agreement: str | Path | dict[str, Any],
+    tables: Mapping[str, FrameT],
+    *,
+    transcript: str | Path | None = None,
+    require_together: bool = False,
+    progress: Progress = no_progress,
+) -> Publication[FrameT]: ...
+
+
+def fuse(
+    agreement: str | Path | dict[str, Any],
+    tables: Mapping[str, Any] | None = None,
+    *,
+    transcript: str | Path | None = None,
+    require_together: bool = False,
+    progress: Progress = no_progress,
+) -> Publication[Any]:
+    """One release from all parties' tables, with all parties as processes on this machine.
+
+    agreement: a PARTIES.yaml, or its content. tables: pandas, polars or pyarrow frames by party;
+    a party that is not named reads the agreement's own `table`. Returns the same kind of frame as
+    the first one. transcript: a folder for all messages, which `shoal audit --transcript` checks.
+    require_together: as in `publish`. What the certificate warns about is a `ReleaseWarning`, too.
+    Raises InputError, InfeasibleError, PromiseError or PartyError, and then returns nothing.
+    """
+    from shoal.jobs.fuse.fuse import fuse as fused
+
+    return _warned(
+        fused(
+            agreement,
+            tables,
+            transcript=transcript,
+            require_together=require_together,
+            progress=progress,
+        )
+    )
+
+
+def _warned(done: publication.Publication[FrameT]) -> Publication[FrameT]:
+    """The same with pages and figures; warns the caller of what the certificate warns about."""
+    for warning in done.certificate.warnings:
+        warnings.warn(warning, stacklevel=3)
+    return Publication(done.data, done.certificate, done.classes, done.policy, done.found)

@@ -1,0 +1,69 @@
+"""The charts of a release, for its page and for notebooks."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from shoal.errors import InputError
+from shoal.reports import charts
+from shoal.reports.distributions import Distribution, distributions
+from shoal.reports.measured import Measured
+from shoal.utility.class_sizes import class_sizes
+from shoal.utility.generalized_loss import GeneralizedLoss
+
+MOST_PLOTTED = 24  # columns in one figure
+
+
+def sizes_chart(measured: Measured) -> charts.Chart | None:
+    """How many classes have how many people; None where there is no class."""
+    sizes, counts = class_sizes(measured.release)
+    if not len(sizes):
+        return None
+    asked, unit = measured.release.required_k, measured.unit.many
+    return charts.class_sizes_chart(sizes, counts, asked, unit)
+
+
+def losses_of(measured: Measured) -> dict[str, float | None]:
+    """The loss of every quasi-identifier, a share; None where it can't be told."""
+    return GeneralizedLoss().per_attribute(measured.release)
+
+
+def distributions_of(measured: Measured) -> tuple[Distribution, ...]:
+    """Every quasi-identifier before and after, safe to show."""
+    return distributions(measured.release, measured.schema.quasi, measured.policy, measured.truth)
+
+
+def distribution_chart(measured: Measured, found: Distribution) -> charts.Chart | None:
+    """A quasi-identifier before and after, in percent of the records; None of nothing."""
+    before, after = shares(measured, found)
+    if found.edges is not None and len(found.edges) > 1:
+        count = len(found.edges) - 1
+        shown = None if before is None else before[:count]
+        return charts.intervals_chart(found.name, found.edges, shown, after[:count])
+    if len(found.labels):
+        return charts.labels_chart(found.name, found.labels, before, after)
+    return None
+
+
+def shares(measured: Measured, found: Distribution) -> tuple[np.ndarray | None, np.ndarray]:
+    """(bars,) percent of the records before, if that may be shown, and after."""
+    records = max(measured.release.records, 1)
+    before = None if found.before is None else 100 * found.before / records
+    return before, 100 * found.after / records
+
+
+def figure_of_release(measured: Measured, what: str) -> Figure:
+    """The figure of a release that a notebook asked for: `sizes`, `columns` or `loss`."""
+    if what == "loss":
+        columns = measured.certificate["columns"] or []
+        losses = {one["name"]: one["loss"] for one in columns if one["role"] == "quasi"}
+        drawn = [charts.losses_chart(losses)]
+    elif what == "sizes":
+        drawn = [chart for chart in [sizes_chart(measured)] if chart is not None]
+    else:
+        found = [distribution_chart(measured, each) for each in distributions_of(measured)]
+        drawn = [chart for chart in found if chart is not None][:MOST_PLOTTED]
+    if not drawn:
+        raise InputError(f"plot '{what}': the release has nothing to draw; all of it is suppressed")
+    return charts.figure_of(drawn)

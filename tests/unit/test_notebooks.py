@@ -1,0 +1,134 @@
+"""What a notebook shows of results: escaped, self-contained, nothing beyond what is published."""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+import pytest
+from matplotlib.figure import Figure
+from test_report import Page
+
+import shoal
+from shoal.data.notebook import MOST_LETTERS, MOST_ROWS
+from shoal.errors import InputError
+
+ODD = '<b onclick="x()">&amp;</b><script>alert(1)</script>'
+
+
+@pytest.fixture(scope="module")
+def release():
+    table = shoal.sample("patients", n=300, seed=3)
+    return shoal.publish(
+        table,
+        quasi=["age", "sex", "education"],
+        sensitive="disease",
+        subject="patient",
+        other="drop",
+        k=5,
+        l=2,
+    )
+
+
+def shown(thing: object) -> str:
+    html = thing._repr_html_()
+    page = Page(html)
+    assert not {"script", "style", "link", "img", "iframe", "b"} & set(page.tags)
+    assert not page.loaded
+    assert not re.search(r"<[^>]*(\son\w+=|href|src)|javascript:|https?://", html)
+    return html
+
+
+def test_a_publication_shows_its_verdict_and_at_most_ten_published_rows(release):
+    html = shown(release)
+    assert "Every promise holds." in html
+    assert "The first 10 of 300 rows, 4 columns." in html
+    assert html.count("<tr>") == 1 + 2 + 1 + 4 + 1 + MOST_ROWS
+    published = {str(cell) for row in release.data.head(10).rows() for cell in row}
+    assert {"P001", "Ivo"}.isdisjoint(Page(html).text.split())
+    cells = re.findall(r"<td>(.*?)</td>", html.rpartition("<table>")[2])
+    assert set(cells) <= published
+
+
+def test_a_publication_of_any_kind_of_frame_shows_the_same(release):
+    table = shoal.sample("patients", n=300, seed=3)
+    for frame in (table.to_pandas(), table.to_arrow()):
+        assert shoal.publish(frame, release.policy)._repr_html_() != ""
+        again = shoal.publish(frame, release.policy)
+        assert again._repr_html_() == shoal.publish(table, release.policy)._repr_html_()
+
+
+def test_names_and_cells_are_escaped():
+    frame = pl.DataFrame({ODD: [ODD] * 4, "ill": ["x", "y", "x", "y"]})
+    release = shoal.publish(frame, quasi=ODD, sensitive="ill", k=2)
+    assert "&lt;script&gt;" in shown(release)
+    assert "&lt;script&gt;" in shown(release.policy)
+    shown(release.certificate)
+    shown(shoal.compare(frame, release.policy, ["mondrian"], [2]))
+
+
+def test_a_long_cell_is_cut():
+    frame = pl.DataFrame({"a": ["x" * 500] * 4})
+    html = shown(shoal.publish(frame, quasi="a", k=2))
+    assert "x" * (MOST_LETTERS - 1) + "…" in html
+    assert "x" * MOST_LETTERS not in html
+
+
+def test_a_policy_shows_roles_and_promises_and_no_label(sample_policy):
+    tree = {"tree": {"all": ["Xanthippe", "Yggdrasil"]}}
+    attributes = sample_policy["attributes"] | {"town": {"role": "quasi", "hierarchy": tree}}
+    html = shown(shoal.Policy.from_dict(sample_policy | {"attributes": attributes}))
+    assert "made by tree" in html
+    assert "Xanthippe" not in html
+    assert "k-anonymity" in html
+
+
+def test_a_broken_certificate_says_so_and_what_is_wrong(release):
+    audited = shoal.audit(release.data, quasi=["age", "sex", "education"], k=50)
+    html = shown(audited)
+    assert "Does not hold." in html
+    assert "<td>NO</td>" in html
+
+
+def test_a_release_that_was_read_shows_its_rows(tmp_path, release):
+    release.data.write_csv(tmp_path / "release.csv")
+    found = shoal.read_release(tmp_path / "release.csv", check=False)
+    assert "The first 10 of 300 rows" in shown(found)
+
+
+# Pages and figures
+
+
+def test_the_report_is_the_page_of_the_command(tmp_path, release):
+    release.report(tmp_path / "r.html")
+    text = Page((tmp_path / "r.html").read_text()).text
+    assert "Every promise holds" in text
+    assert "shoal publish INPUT" in text
+    with pytest.raises(InputError, match=r"ends in \.html"):
+        release.report(tmp_path / "r.pdf")
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_every_plot_is_a_figure_that_draws_itself(release, tmp_path):
+    axes = {"sizes": 1, "loss": 1, "columns": 4}  # three columns, in rows of two
+    for what, count in axes.items():
+        figure = release.plot(what)
+        assert isinstance(figure, Figure)
+        assert len(figure.axes) == count
+        assert figure._repr_svg_().rstrip().endswith("</svg>")
+        figure.savefig(tmp_path / f"{what}.png")
+    bars = release.plot("loss").axes[0].patches
+    losses = [column["loss"] for column in release.certificate["columns"]]
+    assert [bar.get_width() / 100 for bar in bars] == pytest.approx(
+        [loss for loss in losses if loss is not None]
+    )
+    with pytest.raises(InputError, match="choose one of sizes, columns, loss"):
+        release.plot("size")
+
+
+def test_a_plot_leaves_the_users_settings_alone(release):
+    import matplotlib as mpl
+
+    with mpl.rc_context({"font.size": 23}):
+        release.plot("sizes")
+        assert mpl.rcParams["font.size"] == 23

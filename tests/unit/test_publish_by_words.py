@@ -1,0 +1,236 @@
+"""Publish without a policy file: columns and numbers as keywords."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.data.warnings import SENSITIVE_UNPROMISED
+from shoal.errors import InputError
+
+SENSITIVE = {"sensitive": "disease", "subject": "patient", "other": "drop"}
+
+
+def attributes_of(policy: shoal.Policy) -> dict:
+    return policy.model.model_dump(mode="json", exclude_unset=True)["attributes"]
+
+
+@pytest.fixture
+def days() -> pl.DataFrame:
+    """Forty people with one column of every kind."""
+    n = range(40)
+    return pl.DataFrame(
+        {
+            "age": [20 + i for i in n],
+            "code": [f"{1000 + i % 8:05}" for i in n],
+            "seen": [datetime.date(2019, 1, 1) + datetime.timedelta(60 * i) for i in n],
+            "grade": pl.Series([("low", "mid", "high")[i % 3] for i in n]).cast(
+                pl.Enum(["low", "mid", "high"])
+            ),
+            "sex": ["f" if i % 2 else "m" for i in n],
+            "pay": [1000 + 7 * i for i in n],
+            "note": [f"note {i}" for i in n],
+        }
+    )
+
+
+# The policy that the words make
+
+
+def test_each_column_is_generalized_as_its_values_say(days):
+    release = shoal.publish(
+        days, quasi=["age", "code", "seen", "grade", "sex"], sensitive="pay", drop="note", k=4, l=2
+    )
+    assert attributes_of(release.policy) == {
+        "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
+        "code": {"role": "quasi", "hierarchy": {"prefix": 5}},
+        "seen": {
+            "role": "quasi",
+            "hierarchy": {"dates": ["day", "month", "quarter", "year", "decade"]},
+        },
+        "grade": {"role": "quasi", "order": ["low", "mid", "high"]},
+        "sex": {"role": "quasi"},
+        "pay": {"role": "sensitive", "type": "number"},
+        "note": {"role": "drop"},
+    }
+    assert release.certificate.holds
+    assert release.certificate["classes"]["min"] >= 4
+
+
+def test_l_and_t_are_promised_of_every_sensitive_column(days):
+    release = shoal.publish(
+        days, quasi="age", sensitive=["sex", "grade"], other="drop", k=4, l=2, t=0.9
+    )
+    assert release.policy.model.promises == [
+        {"model": "k-anonymity", "k": 4},
+        {"model": "l-diversity", "attribute": "sex", "l": 2, "kind": "distinct"},
+        {"model": "t-closeness", "attributes": ["sex"], "t": 0.9},
+        {"model": "l-diversity", "attribute": "grade", "l": 2, "kind": "distinct"},
+        {"model": "t-closeness", "attributes": ["grade"], "t": 0.9},
+    ]
+
+
+def test_settings_of_a_quasi_identifier_go_before_what_its_column_says(days):
+    quasi = {"age": {"domain": [0, 200], "round": 10}, "sex": None, "grade": {"weight": 2}}
+    release = shoal.publish(days, quasi=quasi, other="drop", k=4)
+    assert attributes_of(release.policy) == {
+        "age": {"role": "quasi", "domain": [0, 200], "round": 10},
+        "sex": {"role": "quasi"},
+        "grade": {"role": "quasi", "order": ["low", "mid", "high"], "weight": 2},
+    }
+
+
+def test_a_set_of_columns_is_as_good_as_a_list(days):
+    one = shoal.publish(days, quasi={"age", "sex", "grade"}, other="drop", k=4)
+    other = shoal.publish(days, quasi=["sex", "grade", "age"], other="drop", k=4)
+    assert one.data.equals(other.data)
+
+
+def test_numbers_as_text_are_numbers_and_two_of_them_are_a_category():
+    frame = pl.DataFrame({"age": ["9", "10", "31", "40"], "flag": ["0", "1", "0", "1"]})
+    release = shoal.publish(frame, quasi=["age", "flag"], k=2)
+    assert attributes_of(release.policy) == {
+        "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
+        "flag": {"role": "quasi"},
+    }
+
+
+@pytest.mark.parametrize("kind", ["pandas", "pyarrow", "stream"])
+def test_the_same_words_give_the_same_release_of_any_kind_of_frame(sample_table, kind):
+    words = {"quasi": ["age", "sex", "education"], "k": 5, "l": 2, **SENSITIVE}
+    known = shoal.publish(sample_table, **words)
+    frame = {
+        "pandas": sample_table.to_pandas,
+        "pyarrow": sample_table.to_arrow,
+        "stream": lambda: Streamed(sample_table),
+    }[kind]()
+    release = shoal.publish(frame, **words)
+    expected = {"pandas": pd.DataFrame, "pyarrow": pa.Table, "stream": pl.DataFrame}[kind]
+    assert isinstance(release.data, expected)
+    assert pl.DataFrame(release).equals(known.data)  # as a stream of Arrow
+    assert release.policy == known.policy
+
+
+class Streamed:
+    """What hands itself on as a stream of Arrow and is nothing else."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+
+def test_categories_of_pandas_keep_their_order():
+    order = pd.CategoricalDtype(["low", "mid", "high"], ordered=True)
+    frame = pd.DataFrame({"grade": pd.Series(["low", "high", "mid", "high"] * 3, dtype=order)})
+    release = shoal.publish(frame, quasi="grade", k=3)
+    assert attributes_of(release.policy)["grade"]["order"] == ["low", "mid", "high"]
+    assert "[mid, high]" in set(release.data["grade"]) | {"[mid, high]"}
+
+
+# What is asked
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({}, "needs a policy, or 'quasi' and 'k'"),
+        ({"k": 5}, "no quasi-identifier"),
+        ({"quasi": "age"}, "no k; say how many"),
+        ({"quasi": "age", "k": 5, "l": 2}, "l and t are about sensitive columns"),
+        ({"quasi": "age", "k": 5}, "in the data, not in the policy"),
+        ({"quasi": ["age", "agee"], "k": 5, "other": "drop"}, "did you mean 'age'|'agee'"),
+        ({"quasi": "age", "plain": "age", "k": 5}, "column 'age': is named twice"),
+        ({"quasi": {"age": {"role": "plain"}}, "k": 5}, "leave 'role' out"),
+        ({"quasi": {"age": 5}, "k": 5}, "column 'age': its settings are a dict"),
+        ({"quasi": {"age": {"domian": [0, 9]}}, "k": 5}, "is not a known key"),
+        ({"quasi": "age", "k": 5, "other": "kept"}, "other"),
+    ],
+)
+def test_words_that_make_no_policy(sample_table, words, told):
+    with pytest.raises(InputError, match=told):
+        shoal.publish(sample_table, **words)
+
+
+def test_everything_that_is_wrong_is_told_at_once(sample_table):
+    with pytest.raises(InputError) as told:
+        shoal.publish(sample_table, plain=["age", "age"], l=3)
+    assert len(told.value.findings) == 3
+
+
+def test_a_policy_and_words_are_one_too_many(sample_table, sample_policy):
+    with pytest.raises(InputError, match="a policy or columns, not both"):
+        shoal.publish(sample_table, sample_policy, k=5)
+    shoal.publish(sample_table, sample_policy, subject=None, plain=())  # nothing is asked by these
+
+
+def test_a_word_that_is_none_is_pythons_own_error(sample_table):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'quasy'"):
+        shoal.publish(sample_table, quasy="age", k=5)
+
+
+def test_a_sensitive_column_without_a_promise_earns_a_warning(sample_table):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        release = shoal.publish(sample_table, quasi=["age", "sex"], k=5, **SENSITIVE)
+    codes = [warning.code for warning in release.warnings]
+    assert SENSITIVE_UNPROMISED in codes
+    assert [w.message.code for w in said if isinstance(w.message, shoal.ReleaseWarning)] == codes
+    assert all(w.filename == __file__ for w in said if isinstance(w.message, shoal.ReleaseWarning))
+    promised = shoal.publish(sample_table, quasi=["age", "sex"], k=5, l=2, **SENSITIVE)
+    assert SENSITIVE_UNPROMISED not in [warning.code for warning in promised.warnings]
+
+
+# The policy as a file
+
+
+def test_a_saved_policy_gives_the_same_release(sample_table, tmp_path):
+    release = shoal.publish(sample_table, quasi=["age", "sex", "zip"], k=5, l=2, **SENSITIVE)
+    for name in ("policy.yaml", "policy.yml", "policy.json"):
+        release.policy.save(tmp_path / name)
+        again = shoal.publish(sample_table, tmp_path / name)
+        assert again.data.equals(release.data)
+        assert again.certificate["policy"]["sha256"] == release.certificate["policy"]["sha256"]
+
+
+def test_a_saved_policy_finds_its_files_from_another_folder(tmp_path, monkeypatch):
+    (tmp_path / "hierarchies").mkdir()
+    (tmp_path / "hierarchies" / "sex.csv").write_text("f;*\nm;*\n")
+    (tmp_path / "other" / "place").mkdir(parents=True)
+    content = {
+        "version": 1,
+        "attributes": {"sex": {"role": "quasi", "hierarchy": "hierarchies/sex.csv"}},
+        "promises": [{"model": "k-anonymity", "k": 2}],
+    }
+    policy = shoal.Policy.from_dict(content, base=tmp_path)
+    moved = tmp_path / "other" / "place" / "policy.yaml"
+    policy.save(moved)
+    assert attributes_of(shoal.Policy.load(moved))["sex"]["hierarchy"] == (
+        "../../hierarchies/sex.csv"
+    )
+    frame = pl.DataFrame({"sex": ["f", "m", "f", "m"]})
+    assert shoal.publish(frame, moved).data.equals(shoal.publish(frame, policy).data)
+    monkeypatch.chdir(tmp_path / "other")
+    shoal.Policy.load("place/policy.yaml").save("again.yaml")
+    assert shoal.publish(frame, "again.yaml").certificate.holds
+
+
+def test_a_policy_file_is_not_replaced_unless_that_is_said(sample_policy, tmp_path):
+    path = tmp_path / "policy.yaml"
+    path.write_text("mine")
+    policy = shoal.Policy.from_dict(sample_policy)
+    with pytest.raises(InputError, match="exists; name another file, or say overwrite=True"):
+        policy.save(path)
+    assert path.read_text() == "mine"
+    policy.save(path, overwrite=True)
+    assert shoal.Policy.load(path).model == policy.model
+    with pytest.raises(InputError, match=r"ends in \.yaml"):
+        policy.save(tmp_path / "policy.toml")
+    assert [each.name for each in tmp_path.iterdir()] == ["policy.yaml"]
