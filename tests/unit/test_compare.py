@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from test_report import Page
 
 import shoal as front_door
 from shoal.errors import InfeasibleError, InputError
 from shoal.jobs.advise.compare import compare
+from shoal.jobs.advise.compared_methods import (
+    checked_ks,
+    label_of,
+    proposed_methods,
+    with_methods,
+)
+from shoal.jobs.advise.comparison import promise_titles
 from shoal.jobs.publish.publish import publish
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports.comparison import render
-from shoal.reports.comparison_table import as_text, columns, faults
+from shoal.reports.comparison_curves import MOST_CURVES, apart, in_lines, style
+from shoal.reports.comparison_table import as_text, columns, faults, more_columns
 
 MONDRIANS = ["mondrian", "mondrian:cut=nearest:trees=children"]
 
@@ -41,11 +52,10 @@ def test_every_row_has_the_figures_of_a_publish_with_the_same_settings(
     found = compare(
         sample_table, policy, ["mondrian", "mondrian:cut=nearest", "top-down-greedy"], [20, 5]
     )
-    assert [(row.label, row.k) for row in found.rows] == [
-        (label, k)
-        for k in (5, 20)
-        for label in ("mondrian", "mondrian:cut=nearest", "top-down-greedy")
-    ]
+    assert [row.k for row in found.rows] == [5] * 3 + [20] * 3
+    for k in (5, 20):
+        named = {row.label for row in found.rows if row.k == k}
+        assert named == {"mondrian", "mondrian:cut=nearest", "top-down-greedy"}
     for row in found.rows:
         alone = publish(
             sample_table, policy.with_k(row.k).with_method(row.method, row.settings)
@@ -98,14 +108,109 @@ def test_the_table_is_encoded_once(sample_table, sample_policy, monkeypatch):
     assert len(calls) == 1
 
 
-def test_all_methods_that_publish_a_table_are_compared_when_none_is_named(
+def test_four_methods_that_suit_the_policy_are_compared_when_none_is_named(
     sample_table, sample_policy
 ):
     found = compare(sample_table, sample_policy, ks=[10])
-    assert list(found.methods) == [
-        m.name for m in registry.methods().values() if m.verb == "publish"
-    ]
+    assert len(found.methods) == 4
+    assert {"rounded-partition", "lattice-peeling"} < set(found.methods)
     assert all(row.holds for row in found.rows)
+
+
+def test_what_publish_would_choose_is_among_those_that_are_proposed(sample_table, sample_policy):
+    close = {"model": "t-closeness", "attributes": ["disease"], "t": 0.5}
+    policy = Policy.from_dict(sample_policy | {"promises": [*sample_policy["promises"], close]})
+    chosen = publish(sample_table, policy.with_k(10)).certificate["method"]
+    own = Policy.from_dict(sample_policy | {"method": {"name": "bottom-up"}})
+    assert chosen["name"] == "tcloseness"
+    for asked, label in ((policy, "tcloseness:aim=spans:scale=range"), (own, "bottom-up")):
+        names = [label_of(each) for each in proposed_methods(asked)]
+        assert label in names
+        assert len(names) == len(set(names)) == 4
+
+
+def test_means_propose_microaggregation_and_nothing_that_can_not_show_them(sample_policy):
+    attributes = sample_policy["attributes"]
+    age = attributes["age"] | {"render": "mean"}
+    policy = Policy.from_dict(sample_policy | {"attributes": attributes | {"age": age}})
+    assert "mdav" in [each.method_name for each in proposed_methods(policy)]
+
+
+def test_all_stands_for_every_method_that_publishes_a_table(sample_policy):
+    every = [m.name for m in registry.methods().values() if m.verb == "publish"]
+    policies = with_methods(Policy.from_dict(sample_policy), ["all"])
+    assert [policy.method_name for policy in policies] == every
+
+
+def test_the_usual_ks_and_the_policys_are_compared_when_none_is_named(sample_policy):
+    policy = Policy.from_dict(sample_policy)
+    assert checked_ks(None, policy.with_k(7)) == [5, 7, 10, 25, 50]
+    assert checked_ks(None, policy.with_k(25)) == [5, 10, 25, 50]
+
+
+# What is recommended
+
+
+def test_rows_come_by_k_and_then_by_loss_with_refusals_last(sample_table, sample_policy):
+    methods = ["mondrian", "lattice-peeling", "top-down-greedy"]
+    found = compare(sample_table, sample_policy, methods, [601, 10, 5])
+    assert [row.k for row in found.rows] == sorted(row.k for row in found.rows)
+    for k in (5, 10):
+        losses = [row.loss for row in found.rows if row.k == k]
+        assert losses == sorted(losses)
+    assert found.rows[-1].reason is not None
+
+
+def test_the_method_that_loses_least_at_the_policys_k_is_recommended(sample_table, sample_policy):
+    policy = Policy.from_dict(sample_policy).with_k(20)
+    found = compare(sample_table, policy, ["mondrian", "lattice-peeling"], [5, 20])
+    least = min((row for row in found.rows if row.k == 20), key=lambda row: row.loss)
+    advice = found.recommendation
+    assert (advice.method, advice.k) == (least.label, 20)
+    assert f"{100 * least.loss:.2f} % of the detail" in advice.why
+    assert f"take {least.label} at k = 20: " in as_text(found)
+
+
+def test_the_least_k_is_advised_about_where_the_policys_is_not_compared(compared):
+    assert compared.asked_k == 10
+    assert compared.recommendation.k == 5
+
+
+def test_nothing_is_recommended_where_nothing_holds(sample_table, sample_policy):
+    found = compare(sample_table, sample_policy, ["mondrian"], [601])
+    assert found.recommendation is None
+    assert json.loads(found.to_json())["recommendation"] is None
+    assert "so nothing is recommended" in Page(render(found)).text
+
+
+def test_the_frame_has_a_row_for_each_method_and_k_with_the_figures_of_the_json(compared):
+    frame = compared.to_frame()
+    rows = json.loads(compared.to_json())["rows"]
+    assert isinstance(frame, pl.DataFrame)
+    assert frame["label"].to_list() == [row["label"] for row in rows]
+    for name in ("k", "gcp", "classes", "seconds"):
+        assert frame[name].to_list() == [row[name] for row in rows]
+    asked = [[p["measured"] for p in row["promises"]] for row in rows]
+    assert frame.select("k-anonymity", "l-diversity(disease)").rows() == [*map(tuple, asked)]
+
+
+def test_a_k_without_a_release_has_nulls_in_the_frame(sample_table, sample_policy):
+    frame = compare(sample_table, sample_policy, ["mondrian"], [10, 601]).to_frame()
+    assert frame["gcp"].is_null().to_list() == [False, True]
+    assert frame["k-anonymity"].is_null().to_list() == [False, True]
+
+
+def test_two_promises_of_one_kind_are_told_apart():
+    two = {"model": "l-diversity", "attributes": ["disease"]}
+    titles = promise_titles([two, {"model": "k-anonymity", "attributes": []}, two])
+    assert titles == ["l-diversity(disease)", "k-anonymity", "l-diversity(disease) #2"]
+
+
+def test_a_notebook_shows_the_recommendation_and_every_row(compared):
+    page = Page(compared._repr_html_())
+    assert compared.recommendation.why in page.text
+    assert page.tags.count("tr") == 1 + len(compared.rows)
+    assert not {"script", "style", "link", "img"} & set(page.tags)
 
 
 def test_the_policys_own_method_keeps_the_policys_parameters(sample_table, sample_policy):
@@ -113,11 +218,11 @@ def test_the_policys_own_method_keeps_the_policys_parameters(sample_table, sampl
     found = compare(
         sample_table, policy, ["mondrian", "mondrian-relaxed", "mondrian:trees=children"], [10]
     )
-    assert found.methods == (
+    assert set(found.methods) == {
         "mondrian:cut=nearest",
         "mondrian-relaxed",
         "mondrian:cut=nearest:trees=children",
-    )
+    }
 
 
 def test_stages_are_named(sample_table, sample_policy):
@@ -242,9 +347,11 @@ def test_the_table_has_a_line_per_method_and_k_in_aligned_columns(workplace, sho
     done = shoal(*COMMAND, "-q")
     assert done.status == 0
     head, *lines = done.out.split("\n\n")[0].splitlines()
-    assert [line.split()[:2] for line in lines] == [
-        [m, k] for k in ("5", "20") for m in COMMAND[5].split(",")
-    ]
+    assert [line.split()[1] for line in lines] == ["5", "5", "20", "20"]
+    assert {line.split()[0] for line in lines[:2]} == set(COMMAND[5].split(","))
+    losses = [float(line.split()[2].rstrip("%")) for line in lines]
+    assert losses[0] <= losses[1]
+    assert losses[2] <= losses[3]
     assert head.startswith("method ")
     assert "k-anonymity" in head
     assert "l-diversity(disease)" in head
@@ -263,9 +370,8 @@ def test_json_on_the_screen_and_in_a_file_are_the_same_comparison(workplace, sho
     found = json.loads(done.out)
     assert found["schema"] == "shoal.comparison/1"
     assert found["seed"] == 11
-    assert [(row["label"], row["k"]) for row in found["rows"]] == [
-        (m, k) for k in (5, 20) for m in COMMAND[5].split(",")
-    ]
+    assert [row["k"] for row in found["rows"]] == [5, 5, 20, 20]
+    assert found["recommendation"]["method"] == found["rows"][0]["label"]
     for row in found["rows"]:
         assert {
             "gcp",
@@ -355,7 +461,7 @@ def test_the_page_needs_nothing_but_itself(page):
 def test_the_page_has_the_table_and_a_described_chart_of_loss_crowd_risk_and_time(page, compared):
     text = Page(page).text
     for row in compared.rows:
-        for column in columns(compared):
+        for column in [*columns(compared), *more_columns(compared)]:
             assert column.text(row) in text
     charts = re.findall(r"<svg [^>]*>.*?</svg>", page, re.DOTALL)
     assert len(charts) == 4
@@ -371,7 +477,17 @@ def test_the_page_is_the_same_for_the_same_measures(page, compared):
 def test_the_command_on_the_page_asks_for_the_same_comparison(workplace, shoal):
     shoal(*COMMAND, "--report", "report.html", "--seed", "5")
     text = Page((workplace / "report.html").read_text()).text
-    assert f"shoal compare INPUT -p POLICY --methods {COMMAND[5]} --ks 5,20 --seed 5" in text
+    command = re.search(r"shoal compare INPUT -p POLICY --methods (\S+) --ks 5,20 --seed 5", text)
+    assert set(command[1].split(",")) == set(COMMAND[5].split(","))
+
+
+def test_the_page_says_what_to_take_and_how_to_publish_it(workplace, shoal):
+    shoal(*COMMAND, "--report", "report.html")
+    text = Page((workplace / "report.html").read_text()).text
+    chosen = shoal(*COMMAND, "-q").out.split("take ")[1].split(" at k")[0]
+    name, *settings = chosen.split(":")
+    given = "".join(f" --set {setting}" for setting in settings)
+    assert f"shoal publish INPUT -p POLICY -o OUTPUT --k 5 --method {name}{given} --seed" in text
 
 
 def test_one_k_and_ks_side_by_side_are_drawn(sample_table, sample_policy):
@@ -379,12 +495,50 @@ def test_one_k_and_ks_side_by_side_are_drawn(sample_table, sample_policy):
         assert render(compare(sample_table, sample_policy, ["mondrian"], ks)).count("<svg") == 4
 
 
-def test_no_two_curves_look_alike():
-    from shoal.reports.comparison import _style
+def test_no_two_of_at_most_seven_curves_share_a_colour_or_a_marker():
+    assert MOST_CURVES == 7
+    looks = [style(i) for i in range(MOST_CURVES)]
+    for part in ("color", "marker"):
+        assert len({look[part] for look in looks}) == MOST_CURVES
 
-    looks = [str(_style(i)) for i in range(40)]
-    assert len(set(looks)) == len(looks)
-    assert all(_style(i)["marker"] != _style(j)["marker"] for i, j in pairwise(range(40)))
+
+def test_more_methods_than_curves_are_named_and_stand_in_the_table(compared):
+    row = compared.rows[0]
+    many = tuple(replace(row, settings={"number": i}) for i in range(9))
+    page = render(replace(compared, rows=many))
+    text = Page(page).text
+    assert "Drawn are the 7 methods that lose least" in text
+    assert all(each.label in text for each in many)
+    chart = re.search(r"<svg [^>]*>.*?</svg>", page, re.DOTALL)[0]
+    assert "number=6" in chart
+    assert "number=7" not in chart
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0.05, 0.2)), min_size=1, max_size=7),
+)
+def test_names_at_the_ends_of_curves_keep_their_order_and_never_overlap(names):
+    wanted, heights = map(list, zip(*names, strict=True))
+    places = apart(wanted, heights)
+    order = sorted(range(len(names)), key=lambda i: wanted[i])
+    for low, high in pairwise(order):
+        assert places[high] - places[low] >= (heights[low] + heights[high]) / 2 - 1e-9
+    if len(names) == 1:
+        assert places == pytest.approx(wanted)
+
+
+def test_two_names_that_want_one_place_share_it():
+    assert apart([0.5, 0.5], [0.1, 0.1]) == pytest.approx([0.45, 0.55])
+    assert apart([0.1, 0.9], [0.1, 0.1]) == pytest.approx([0.1, 0.9])
+
+
+def test_a_long_name_is_cut_at_its_parameters():
+    assert in_lines("mondrian") == ["mondrian"]
+    assert in_lines("tcloseness:aim=spans:scale=range") == [
+        "tcloseness:",
+        "aim=spans:",
+        "scale=range",
+    ]
 
 
 def test_neither_page_nor_rows_hold_a_value_of_the_data(tmp_path, shoal, monkeypatch):

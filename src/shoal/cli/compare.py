@@ -13,7 +13,7 @@ from shoal.errors import InfeasibleError, InputError
 
 METHODS = (
     "Methods parted by commas, each with parameters of its own if need be: mondrian:cut=nearest."
-    " All that publish a table when left out."
+    " About four that suit the policy when left out; 'all' for every one that publishes a table."
 )
 
 
@@ -25,7 +25,14 @@ def compare(
     methods: Annotated[
         str | None, typer.Option("--methods", metavar="NAME[:PARAM=VALUE],...", help=METHODS)
     ] = None,
-    ks: Annotated[str, typer.Option("--ks", metavar="K,K,...", help="Values of k.")] = "5,10,25,50",
+    ks: Annotated[
+        str | None,
+        typer.Option(
+            "--ks",
+            metavar="K,K,...",
+            help="Values of k; 5, 10, 25, 50 and the policy's when left out.",
+        ),
+    ] = None,
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="The rows as JSON; '-' prints them.")
     ] = None,
@@ -49,8 +56,8 @@ def compare(
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
-    """Compare methods and values of k on one table: loss, risk, time and every promise, measured.
-    Publishes nothing.
+    """Compare methods and values of k on one table: loss, risk, time and every promise, measured;
+    recommends one of them. Publishes nothing.
 
     Exit status 1 when a release would break a promise, 3 when no method reaches any k.
     """
@@ -93,8 +100,10 @@ def _names(methods: str | None) -> list[str] | None:
     return None if methods is None else methods.split(",")
 
 
-def _numbers(ks: str) -> list[int]:
+def _numbers(ks: str | None) -> list[int] | None:
     """The numbers of a list; raises InputError with every item that is none."""
+    if ks is None:
+        return None
     items = [item.strip() for item in ks.split(",")]
     findings = [
         f"--ks '{item}': is not a whole number; write for instance --ks 5,10,50"

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.data.fault_words import fault_sentences
-from shoal.jobs.advise.compare import Comparison, Row
+from shoal.jobs.advise.comparison import Comparison, Row, promise_titles
 
 NONE = "-"
+MOST_PROMISES = 3  # with a column of their own
 
 
 @dataclass(frozen=True)
@@ -22,21 +23,31 @@ class FigureColumn:
 
 
 def columns(comparison: Comparison) -> list[FigureColumn]:
-    """The figures that some release has and that tell something, every promise included."""
-    releases = comparison.releases
-    loss, risk, attacks, others = (
-        [
-            _measure(*known)
-            for known in group
-            if any(row.score(known[1]) is not None for row in releases)
-        ]
-        for group in (LOSS, RISK, ATTACKS, OTHERS)
-    )
-    suppressed = (
-        [SUPPRESSED] if any(SUPPRESSED.text(row) not in ("0", NONE) for row in releases) else []
-    )
+    """The figures that methods are chosen by, few enough to stand side by side."""
+    loss, risk, attacks = (_known(group, comparison) for group in (LOSS, RISK, ATTACKS))
     promises = _promises(comparison)
-    return [*loss, *promises, *risk, *attacks, *SIZES, *suppressed, *others, SECONDS]
+    if len(promises) > MOST_PROMISES:
+        promises = [ALL_PROMISES]
+    starred = any(SUPPRESSED.text(row) not in ("0", NONE) for row in comparison.releases)
+    return [*loss, *promises, *risk, *attacks, *SIZES, *([SUPPRESSED] if starred else []), SECONDS]
+
+
+def more_columns(comparison: Comparison) -> list[FigureColumn]:
+    """All other figures that some release has, the promises that `columns` sums up included."""
+    promises = _promises(comparison)
+    return [
+        *_known(OTHERS, comparison),
+        *(promises if len(promises) > MOST_PROMISES else []),
+    ]
+
+
+def _known(group: tuple[Measure, ...], comparison: Comparison) -> list[FigureColumn]:
+    """The measures that some release has."""
+    return [
+        _measure(*known)
+        for known in group
+        if any(row.score(known[1]) is not None for row in comparison.releases)
+    ]
 
 
 def reasons(comparison: Comparison) -> list[str]:
@@ -58,9 +69,13 @@ def faults(comparison: Comparison) -> list[str]:
     for row in comparison.broken:
         assert row.certificate is not None
         found += [
-            f"k={row.k}, {row.label}: {_title(p)} does not hold: asked {_figure(p['asked'])}, "
+            f"k={row.k}, {row.label}: {title} does not hold: asked {_figure(p['asked'])}, "
             f"measured {_figure(p['measured'])}"
-            for p in row.certificate["promises"]
+            for title, p in zip(
+                promise_titles(row.certificate["promises"]),
+                row.certificate["promises"],
+                strict=True,
+            )
             if not p["holds"]
         ]
         found += [
@@ -94,8 +109,9 @@ def as_text(comparison: Comparison) -> str:
         ).rstrip()
         for line in lines
     ]
-    best = least_loss(comparison)
+    best, advice = least_loss(comparison), comparison.recommendation
     notes = ["least loss (gcp) " + "; ".join(best)] if best else []
+    notes += [str(advice)] if advice is not None else []
     notes += [f"BROKEN {fault}" for fault in faults(comparison)]
     notes += [f"no release at {reason}" for reason in reasons(comparison)]
     return "\n".join([*table, "", *notes]) + "\n"
@@ -146,7 +162,7 @@ def _promises(comparison: Comparison) -> list[FigureColumn]:
         (row.certificate for row in comparison.releases if row.certificate is not None), None
     )
     asked: list[dict[str, Any]] = [] if first is None else first["promises"]
-    return [_promise(i, _title(promise)) for i, promise in enumerate(asked)]
+    return [_promise(i, title) for i, title in enumerate(promise_titles(asked))]
 
 
 def _promise(place: int, title: str) -> FigureColumn:
@@ -159,11 +175,6 @@ def _promise(place: int, title: str) -> FigureColumn:
     return FigureColumn(
         title, f"What was measured of the promise of {title}, in the class where it is worst.", text
     )
-
-
-def _title(promise: dict[str, Any]) -> str:
-    over = promise["attributes"]
-    return promise["model"] + (f"({','.join(over)})" if over else "")
 
 
 Measure = tuple[str, str, Callable[[float | None], str], str]
@@ -179,25 +190,13 @@ LOSS: tuple[Measure, ...] = (
             " open, on average. 0 % is the original, 100 % is nothing."
         ),
     ),
-    (
-        "loss",
-        "generalized_loss",
-        percent,
-        "Generalized loss: the same, against the range that occurs in the release.",
-    ),
 )
 RISK: tuple[Measure, ...] = (
-    (
-        "max risk",
-        "prosecutor_max",
-        percent,
-        "The prosecutor's greatest chance to pick a person's record.",
-    ),
     (
         "mean risk",
         "prosecutor_mean",
         percent,
-        "The same on average over all people; the marketer's risk, too.",
+        "The chance to pick a person's record out of its class, on average over all people.",
     ),
 )
 ATTACKS: tuple[Measure, ...] = (
@@ -219,6 +218,18 @@ ATTACKS: tuple[Measure, ...] = (
     ("linked", "linkage", percent, "People whose record a list of all columns picks."),
 )
 OTHERS: tuple[Measure, ...] = (
+    (
+        "generalized",
+        "generalized_loss",
+        percent,
+        "Generalized loss: as gcp, against the range that occurs in the release.",
+    ),
+    (
+        "max risk",
+        "prosecutor_max",
+        percent,
+        "The prosecutor's greatest chance to pick a person's record.",
+    ),
     (
         "avg size",
         "average_class_size",
@@ -252,6 +263,11 @@ OTHERS: tuple[Measure, ...] = (
             " mean of its class."
         ),
     ),
+)
+ALL_PROMISES = FigureColumn(
+    "promises",
+    "Whether every promise holds; what was measured of each stands among further figures.",
+    lambda row: NONE if row.holds is None else "all hold" if row.holds else "BROKEN",
 )
 SIZES = (
     FigureColumn("classes", "Classes of people who look alike.", _size("count")),
