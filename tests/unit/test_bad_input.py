@@ -634,16 +634,29 @@ def test_an_option_of_another_kind_is_named_with_a_way_out(workplace, shoal, com
 
 
 @pytest.mark.parametrize("command", [("methods",), ("policy", "schema"), ("--help",)])
-def test_a_reader_of_standard_output_that_went_away_is_told_as_such(command):
+def test_a_list_ends_silently_once_its_reader_has_seen_enough(command):
+    """As under `head`."""
+    found = with_standard_output_closed(*command)
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_a_reader_of_standard_output_that_went_away_is_told_as_such(workplace):
     """Not by the status of a promise that does not hold, nor as done."""
+    said = "shoal: standard output: was closed before all was shown; keep its reader open\n"
+    found = with_standard_output_closed("audit", "patients.csv", "-p", "policy.yaml", "--json")
+    assert found.returncode == 2
+    assert found.stderr.endswith(said)
+
+
+def with_standard_output_closed(*command: str) -> subprocess.CompletedProcess:
+    """A command whose reader is gone before it begins."""
     reading, writing = os.pipe()
     os.close(reading)
     found = subprocess.run(
         [sys.executable, "-m", "shoal", *command], stdout=writing, stderr=subprocess.PIPE, text=True
     )
     os.close(writing)
-    said = "shoal: standard output: was closed before all was shown; keep its reader open\n"
-    assert (found.returncode, found.stderr) == (2, said)
+    return found
 
 
 def test_wrong_usage_names_the_help_of_its_command(workplace, shoal):

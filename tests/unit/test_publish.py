@@ -160,6 +160,17 @@ def test_standard_input_to_standard_output(workplace):
     assert sorted(p.name for p in workplace.iterdir()) == ["patients.csv", "policy.yaml"]
 
 
+def test_the_verdict_stands_on_standard_error_where_the_release_takes_standard_output(
+    workplace, shoal
+):
+    done = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "-")
+    assert done.status == 0
+    assert done.out.startswith("age,sex,zip,")
+    assert "k-anonymity: asked 10, measured 10: holds" in done.err
+    assert "wrote" not in done.err
+    assert "holds" not in shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "-", "-q").err
+
+
 def test_certificate_holds_what_the_contract_names(sample_table, sample_policy, workplace, shoal):
     shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv")
     certificate = json.loads((workplace / certificate_path("out.csv")).read_text())

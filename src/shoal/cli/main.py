@@ -143,6 +143,8 @@ def status_of(arguments: list[str]) -> int:
         if isinstance(
             stop.__context__, BrokenPipeError
         ):  # but not this one, which is Typer's way to stop
+            if _only_lists(arguments):
+                return 0  # whoever closed it has seen enough, as `head` has
             _say("standard output: was closed before all was shown; keep its reader open", ())
             return InputError.exit_status
         return stop.code if isinstance(stop.code, int) else INTERNAL_ERROR
@@ -172,6 +174,15 @@ def status_of(arguments: list[str]) -> int:
             (),
         )
         return INTERNAL_ERROR
+
+
+def _only_lists(arguments: list[str]) -> bool:
+    """Whether a command shows what there is, and no data or verdict is lost at its end."""
+    return (
+        arguments[:1] == ["methods"]
+        or arguments[:2] == ["policy", "schema"]
+        or ("--help" in arguments)
+    )
 
 
 def _in_our_words(usage: str) -> str:

@@ -103,13 +103,12 @@ def publish(
     show_warnings(outcome.certificate)
     if as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)
-    elif not quiet and output != "-":
+    elif not quiet:
         saved = [plan] if plan and outcome.draft.plan is not None else []
         drawn = [str(report)] if report else []
-        written = [output, certificate_path(output), *signed, *saved, *described, *drawn]
-        typer.echo(
-            summary(outcome.certificate, f"{', '.join(written[:-1])} and {written[-1]}"), err=True
-        )
+        released = [] if output == "-" else [output, certificate_path(output)]
+        written = [*released, *signed, *saved, *described, *drawn]
+        typer.echo(summary(outcome.certificate, _listed(written)), err=True)
     if not as_json and not quiet and "attacks" in outcome.certificate:
         from shoal.reports.attacks import attack_lines
 
@@ -119,3 +118,8 @@ def publish(
 
         for line in explanation_sentences(outcome.certificate["explanation"]):
             print(line, file=sys.stderr)
+
+
+def _listed(names: list[str]) -> str | None:
+    """The names as a sentence has them; None of none."""
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part) or None
