@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
-import polars as pl
+if TYPE_CHECKING:  # certificates are read by commands that need no table
+    import polars as pl
 
 MOST_ROWS = 10
 MOST_LETTERS = 80  # of a cell

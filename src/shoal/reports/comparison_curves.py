@@ -24,7 +24,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 MOST_CURVES = len(COLOURS)
 NEAR = 0.045  # ticks nearer than this share of the axis would write over one another
 HEIGHT = 2.9  # inches of a chart
-LINE = 0.062  # of a chart's height, which a line of a name takes
+LINE = 0.066  # of a chart's height, which a line of a name takes
+BESIDE = 1.07  # of the axes' width, where names begin
 LETTERS = 19  # of a name on one line
 
 
@@ -144,7 +145,7 @@ def _points(curves: Curves, comparison: Comparison, method: str) -> dict[int, fl
 
 
 def _name_curves(axes: Axes, points: Mapping[str, Mapping[int, float]]) -> None:
-    """Each name in its curve's colour right of the axes, near the curve's last point."""
+    """Each name behind its curve's marker right of the axes, near the curve's last point."""
     to_share = axes.transData + axes.transAxes.inverted()
     named = [(i, name) for i, name in enumerate(points) if points[name]]
     ends = [list(points[name].items())[-1] for _, name in named]
@@ -153,22 +154,31 @@ def _name_curves(axes: Axes, points: Mapping[str, Mapping[int, float]]) -> None:
     places = apart(wanted, [LINE * len(lines) for lines in names])
     for (i, _), end, lines, place in zip(named, ends, names, places, strict=True):
         axes.annotate(
-            "\n".join(lines),
+            "",
             xy=end,
-            xytext=(1.045, place),
+            xytext=(BESIDE, place),
             textcoords="axes fraction",
-            color=style(i)["color"],
-            fontsize=8,
-            va="center",
-            ha="left",
             annotation_clip=False,
             arrowprops={
                 "arrowstyle": "-",
                 "color": style(i)["color"],
                 "linewidth": 0.6,
-                "shrinkA": 1,
+                "shrinkA": 2,
                 "shrinkB": 4,
             },
+        )
+        axes.plot(
+            [BESIDE], [place], transform=axes.transAxes, clip_on=False, markersize=4.5, **style(i)
+        )
+        axes.text(
+            BESIDE + 0.025,
+            place,
+            "\n".join(lines),
+            transform=axes.transAxes,
+            color=charts.INK,  # a thin letter needs more contrast than a curve
+            fontsize=8,
+            va="center",
+            ha="left",
         )
 
 
