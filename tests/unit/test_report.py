@@ -28,6 +28,7 @@ from shoal.reports.distributions import (
     spread_over_intervals,
 )
 from shoal.reports.release import write_audit_report, write_report
+from shoal.reports.release_charts import MOST_DRAWN, drawn_of
 from shoal.samples import patients
 
 SECTIONS = ("promises", "classes", "risk", "limits", "loss", "before-after", "columns", "repeat")
@@ -577,3 +578,27 @@ def test_all_of_the_release_is_in_the_bars(sample):
     for name in ("age", "sex", "zip", "education"):
         found = sample.distribution(name)
         assert found.after.sum() + found.hidden == pytest.approx(1000)
+
+
+def test_a_report_of_300_columns_is_drawn_in_seconds_and_stays_small(tmp_path):
+    rng = np.random.default_rng(0)
+    names = [f"number{i}" for i in range(300)]
+    frame = pl.DataFrame({name: rng.integers(0, 1000, 60) for name in names})
+    attributes = {name: {"role": "quasi", "type": "number", "domain": [0, 1000]} for name in names}
+    wide = Release(tmp_path, frame, policy_of(attributes))
+    started = time.process_time()
+    write_report(wide.outcome, wide.policy, tmp_path / "again.html")
+    assert time.process_time() - started <= 5
+    assert (tmp_path / "again.html").stat().st_size <= 1_500_000
+    assert wide.html.count("<svg") == 1 + 1 + MOST_DRAWN  # sizes, losses, before and after
+    assert "Drawn are the 24 quasi-identifiers that lost most, of 300" in wide.page.text
+    assert all(name in wide.page.text for name in names)
+
+
+def test_the_columns_that_lost_most_are_drawn_in_their_order():
+    losses = {f"c{i}": (7 * i % 30) / 30 for i in range(30)}
+    drawn = drawn_of(losses)
+    assert min(drawn.values()) > max(losses[name] for name in losses.keys() - drawn)
+    assert list(drawn) == [name for name in losses if name in drawn]
+    assert len(drawn) == MOST_DRAWN
+    assert drawn_of({"a": None, "b": 0.5}) == {"a": None, "b": 0.5}

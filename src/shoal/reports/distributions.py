@@ -94,15 +94,16 @@ def least_shown(policy: Policy) -> int:
 def distributions(
     release: Release, attributes: tuple[Attribute, ...], policy: Policy, truth: Truth | None
 ) -> tuple[Distribution, ...]:
-    """Every quasi-identifier before and after; what can't be shown safely is left out of it."""
+    """Each of these quasi-identifiers before and after; what can't be shown safely is left out."""
     least = least_shown(policy)
-    counts: list[Counts | None] = [None] * len(attributes)
-    if truth is not None:
-        owners = _owners(truth.encoded.subjects)
-        counts = [Counts.of(encoded, owners) for encoded in truth.encoded.attributes]
+    originals = {} if truth is None else {e.attribute.name: e for e in truth.encoded.attributes}
+    owners = None if truth is None else _owners(truth.encoded.subjects)
+    columns = {column.name: column for column in release.columns}
     kept = release.shown.labels >= 0
     found = []
-    for attribute, column, count in zip(attributes, release.columns, counts, strict=True):
+    for attribute in attributes:
+        column, original = columns[attribute.name], originals.get(attribute.name)
+        count = None if original is None else Counts.of(original, owners)
         shown = np.bincount(column.codes[kept], minlength=len(column.cells)).astype(np.float64)
         occurs = shown > 0
         column = replace(

@@ -38,6 +38,7 @@ from shoal.reports.pages import render_template, write_page
 from shoal.reports.release_charts import (
     distribution_chart,
     distributions_of,
+    drawn_of,
     losses_of,
     shares,
     sizes_chart,
@@ -74,6 +75,7 @@ def render(measured: Measured) -> str:
 def _content(measured: Measured) -> dict[str, Any]:
     certificate, schema = measured.certificate, measured.schema
     sizes, losses = sizes_chart(measured), losses_of(measured)
+    drawn = drawn_of(losses)
     faults = certificate.get("faults", {})
     return {
         "certificate": certificate,
@@ -89,7 +91,8 @@ def _content(measured: Measured) -> dict[str, Any]:
         "sizes": None if sizes is None else sizes.svg("sizes"),
         "attackers": _attackers(certificate),
         **attack_section(certificate),
-        "losses": charts.losses_chart(losses).svg("losses"),
+        "losses": charts.losses_chart(drawn).svg("losses"),
+        "undrawn": len(losses) - len(drawn),
         "attributes": [
             _attribute(measured, a, c, losses)
             for a, c in zip(schema.quasi, measured.release.columns, strict=True)
@@ -99,7 +102,7 @@ def _content(measured: Measured) -> dict[str, Any]:
             downstream_sentences(certificate["downstream"]) if "downstream" in certificate else []
         ),
         "comparisons": [
-            _comparison(measured, i, d) for i, d in enumerate(distributions_of(measured))
+            _comparison(measured, i, d) for i, d in enumerate(distributions_of(measured, drawn))
         ],
         "least": least_shown(measured.policy),
         "columns": [_column(a, measured.policy) for a in schema.attributes],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -12,7 +14,7 @@ from shoal.reports.measured import Measured
 from shoal.utility.class_sizes import class_sizes
 from shoal.utility.generalized_loss import GeneralizedLoss
 
-MOST_PLOTTED = 24  # columns in one figure
+MOST_DRAWN = 24  # columns on one page or in one figure; the tables have all of them
 
 
 def sizes_chart(measured: Measured) -> charts.Chart | None:
@@ -29,9 +31,17 @@ def losses_of(measured: Measured) -> dict[str, float | None]:
     return GeneralizedLoss().per_attribute(measured.release)
 
 
-def distributions_of(measured: Measured) -> tuple[Distribution, ...]:
-    """Every quasi-identifier before and after, safe to show."""
-    return distributions(measured.release, measured.schema.quasi, measured.policy, measured.truth)
+def drawn_of(losses: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Those of the quasi-identifiers that are drawn, in their order: the ones that lost most."""
+    by_loss = sorted(losses, key=lambda name: -(losses[name] or 0.0))
+    drawn = set(by_loss[:MOST_DRAWN])
+    return {name: loss for name, loss in losses.items() if name in drawn}
+
+
+def distributions_of(measured: Measured, names: Container[str]) -> tuple[Distribution, ...]:
+    """These quasi-identifiers before and after, safe to show."""
+    attributes = tuple(a for a in measured.schema.quasi if a.name in names)
+    return distributions(measured.release, attributes, measured.policy, measured.truth)
 
 
 def distribution_chart(measured: Measured, found: Distribution) -> charts.Chart | None:
@@ -58,12 +68,13 @@ def figure_of_release(measured: Measured, what: str) -> Figure:
     if what == "loss":
         columns = measured.certificate["columns"] or []
         losses = {one["name"]: one["loss"] for one in columns if one["role"] == "quasi"}
-        drawn = [charts.losses_chart(losses)]
+        drawn = [charts.losses_chart(drawn_of(losses))]
     elif what == "sizes":
         drawn = [chart for chart in [sizes_chart(measured)] if chart is not None]
     else:
-        found = [distribution_chart(measured, each) for each in distributions_of(measured)]
-        drawn = [chart for chart in found if chart is not None][:MOST_PLOTTED]
+        shown = distributions_of(measured, drawn_of(losses_of(measured)))
+        found = [distribution_chart(measured, each) for each in shown]
+        drawn = [chart for chart in found if chart is not None]
     if not drawn:
         raise InputError(f"plot '{what}': the release has nothing to draw; all of it is suppressed")
     return charts.figure_of(drawn)
