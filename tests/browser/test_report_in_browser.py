@@ -1,4 +1,4 @@
-"""The report in a real browser: it fits the window, wide and narrow, and asks for nothing else."""
+"""The reports in a real browser: they fit the window, wide and narrow, and ask for nothing else."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from shoal.jobs.advise.compare import compare
 from shoal.jobs.publish.publish import publish_file
 from shoal.policy.policy import Policy
+from shoal.reports.comparison import write_comparison
 from shoal.reports.release import write_report
 from shoal.samples import patients
 
@@ -55,6 +57,8 @@ document.querySelectorAll("iframe").forEach(frame => {
       sections: inside.querySelectorAll("section").length,
       charts: [...inside.querySelectorAll("svg")].filter(s => height(s) > 60).length,
       letters: Math.min(...letters),
+      hidden: [...inside.querySelectorAll(".scroll")]
+        .filter(box => box.scrollWidth > box.clientWidth).length,
       loaded: frame.contentWindow.performance.getEntriesByType("resource").length,
     };
     const text = Object.entries(line).map(e => e.join("=")).join(" ") + "\\n";
@@ -68,15 +72,31 @@ document.querySelectorAll("iframe").forEach(frame => {
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory) -> dict[int, dict[str, float]]:
-    """What the browser sees, by width of the window."""
+    """What the browser sees of a report, by width of the window."""
     folder = tmp_path_factory.mktemp("browser")
     patients.generate(1000, 1).write_csv(folder / "input.csv")
     policy = Policy.from_dict(yaml.safe_load(patients.POLICY)).with_method("mondrian", {})
     outcome = publish_file(str(folder / "input.csv"), policy, str(folder / "output.csv"))
     write_report(outcome, policy, folder / "report.html")
-    page = json.dumps((folder / "report.html").read_text("utf-8")).replace("</", "<\\/")
-    (folder / "probe.html").write_text(PROBE % page, "utf-8")
-    dumped = _dom_of(folder / "probe.html", folder / "profile")
+    return _seen(folder / "report.html")
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory) -> dict[int, dict[str, float]]:
+    """What it sees of a comparison of more methods than are drawn, one with a long name."""
+    folder = tmp_path_factory.mktemp("compared")
+    methods = ["mondrian:cut=nearest:trees=children", "mondrian", "mondrian-relaxed", "mdav"]
+    methods += ["lattice-peeling", "rounded-partition", "top-down-greedy", "datafly"]
+    table, policy = patients.generate(300, 1), yaml.safe_load(patients.POLICY)
+    write_comparison(compare(table, policy, methods, [5, 10]), folder / "report.html")
+    return _seen(folder / "report.html")
+
+
+def _seen(report: Path) -> dict[int, dict[str, float]]:
+    page = json.dumps(report.read_text("utf-8")).replace("</", "<\\/")
+    probe = report.with_name("probe.html")
+    probe.write_text(PROBE % page, "utf-8")
+    dumped = _dom_of(probe, report.with_name("profile"))
     lines = re.search(r'<pre id="found">(.*?)</pre>', dumped, re.DOTALL)
     assert lines, "the browser drew nothing"
     rows = [
@@ -112,3 +132,17 @@ def test_letters_in_charts_can_be_read(found, width):
 
 def test_it_loads_nothing(found):
     assert all(row["loaded"] == 0 for row in found.values())
+
+
+@pytest.mark.parametrize("width", [400, 1100])
+def test_a_comparison_fits_the_window_and_its_table_too(compared, width):
+    assert compared[width]["reaches"] <= width
+    assert compared[width]["charts"] == 4
+    if width > 1000:
+        assert compared[width]["hidden"] == 0  # no table has to be scrolled
+
+
+@pytest.mark.parametrize("width", [400, 1100])
+def test_letters_in_curves_can_be_read(compared, width):
+    assert compared[width]["letters"] >= 8
+    assert compared[width]["loaded"] == 0
