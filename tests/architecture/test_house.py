@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -65,6 +66,15 @@ def test_type_checkers_see_the_public_names():
         assert all(alias.asname == alias.name for alias in node.names)
         shown[node.module] = (*shown.get(node.module, ()), *(alias.name for alias in node.names))
     assert shown == shoal._PUBLIC
+
+
+def test_public_functions_say_the_type_of_all_that_they_take():
+    functions = {name: getattr(shoal, name) for name in shoal.__all__}
+    for name, function in functions.items():
+        if inspect.isfunction(function) and not name.startswith("propose"):
+            for parameter in inspect.signature(function).parameters.values():
+                known = str(parameter.annotation)
+                assert known not in ("Any", "Any | None"), f"{name}: {parameter.name}"
 
 
 def test_importing_shoal_imports_nothing_else():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import inspect
 import warnings
 
 import pandas as pd
@@ -169,6 +170,12 @@ def test_a_policy_and_words_are_one_too_many(sample_table, sample_policy):
     with pytest.raises(InputError, match="a policy or columns, not both"):
         shoal.publish(sample_table, sample_policy, k=5)
     shoal.publish(sample_table, sample_policy, subject=None, plain=())  # nothing is asked by these
+
+
+def test_help_and_completion_know_every_word():
+    words = set(inspect.signature(shoal.publish).parameters)
+    assert {"quasi", "sensitive", "subject", "plain", "drop", "other", "k", "l", "t"} < words
+    assert "columns" not in words
 
 
 def test_a_word_that_is_none_is_pythons_own_error(sample_table):

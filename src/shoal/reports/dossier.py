@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
+from shoal.data.progress import Progress, no_progress
 from shoal.jobs.dossier.dossier import OPEN, Dossier, build_dossier
+from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
 from shoal.reports.attack_section import attack_section
 
@@ -43,16 +45,30 @@ def dossier(
     released: str | Path,
     certificate: str | Path | None = None,
     *,
+    context: str | Path | dict[str, Any],
     output: str | Path | None = None,
-    **asked: Any,
+    policy: PolicyLike | None = None,
+    original: str | Path | None = None,
+    profiles: Sequence[str] = (),
+    trust: Sequence[str | Path] = (),
+    progress: Progress = no_progress,
 ) -> Dossier:
-    """The dossier of a released file, from its certificate and a context file.
+    """The dossier of a released file, from its certificate and a context file or its content.
 
-    output: a page of HTML; the same as JSON is written beside it. Further keywords: context (a
-    file or its content), policy, original (tells the initial risk), profiles (by name; default
-    all), trust (public keys). Raises PromiseError where the file fails `verify`, and InputError.
+    output: a page of HTML; the same as JSON is written beside it. original: tells the initial risk.
+    profiles: by name; all by default. trust: public keys. Raises PromiseError where the file fails
+    `verify`, and InputError.
     """
-    found = build_dossier(released, certificate, **asked)
+    found = build_dossier(
+        released,
+        certificate,
+        context=context,
+        policy=policy,
+        original=original,
+        profiles=profiles,
+        trust=trust,
+        progress=progress,
+    )
     if output is not None:
         write_dossier(found, Path(output))
     return found

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from shoal.connectors.frames import FrameT
 from shoal.data.progress import Progress, no_progress
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from shoal.reports.measured import Measured
 
 Plot = Literal["sizes", "columns", "loss"]
+CallableT = TypeVar("CallableT", bound=Callable[..., object])
 PLOTS: tuple[Plot, ...] = ("sizes", "columns", "loss")
 
 
@@ -65,6 +67,19 @@ class Publication(publication.Publication[FrameT]):
         return measured_of(self.found, self.certificate, self.policy)
 
 
+def with_columns(function: CallableT) -> CallableT:
+    """The function, its keywords spelled out for whoever asks for help on it or completes them."""
+    signature = inspect.signature(function)
+    parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    parameters += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in Columns.__annotations__.items()
+    ]
+    function.__dict__["__signature__"] = signature.replace(parameters=parameters)
+    return function
+
+
+@with_columns
 def publish(
     frame: FrameT,
     policy: PolicyLike | None = None,

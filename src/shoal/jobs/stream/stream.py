@@ -21,7 +21,7 @@ def stream(
     *,
     method: str | None = None,
     reference: Frame | None = None,
-    **parameters: Any,
+    **parameters: object,
 ) -> Stream:
     """A stream under a policy: `push` batches of records, `flush` at the end.
 
