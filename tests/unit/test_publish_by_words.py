@@ -102,6 +102,26 @@ def test_numbers_as_text_are_numbers_and_two_of_them_are_a_category():
     }
 
 
+def test_a_number_that_is_none_is_an_error_and_no_category():
+    frame = pl.DataFrame({"age": [20.5, 31.0, float("nan"), 40.0] * 3})
+    with pytest.raises(InputError, match="3 records with text that is not a number"):
+        shoal.publish(frame, quasi="age", k=2)
+    missing = frame.with_columns(pl.col("age").fill_nan(None))
+    assert shoal.publish(missing, quasi="age", k=2).certificate.holds
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [
+        ([2**60 + i for i in range(6)], "more digits than can be told apart"),
+        ([1e300, 2e300, 3e300, 4e300], "numbers beyond 1e\\+100"),
+    ],
+)
+def test_numbers_without_a_sensible_domain_get_the_usual_error(numbers, told):
+    with pytest.raises(InputError, match=told):
+        shoal.publish(pl.DataFrame({"n": numbers}), quasi="n", k=2)
+
+
 @pytest.mark.parametrize("kind", ["pandas", "pyarrow", "stream"])
 def test_the_same_words_give_the_same_release_of_any_kind_of_frame(sample_table, kind):
     words = {"quasi": ["age", "sex", "education"], "k": 5, "l": 2, **SENSITIVE}

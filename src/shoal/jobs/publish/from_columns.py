@@ -14,7 +14,7 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 import polars as pl
 
-from shoal.data.numbers import parse_numbers
+from shoal.data.numbers import FARTHEST, parse_numbers
 from shoal.data.outward import outward_domain
 from shoal.data.table import Column, Table
 from shoal.data.warnings import SENSITIVE_UNPROMISED, ReleaseWarning
@@ -153,10 +153,17 @@ def _quasi(
     if not column.was_number and _is_code(cells):
         return {"hierarchy": {"prefix": len(cells[0])}, **own}
     if _is_number(column, cells) and len(cells) >= FEWEST_NUMBERS:
-        values = parse_numbers(tuple(cells))
-        is_age = "age" in re.split(r"[^a-z]+", name.casefold())
-        return {"type": "number", "domain": outward_domain(values, is_age), **own}
+        return {"type": "number", **_domain(name, parse_numbers(tuple(cells))), **own}
     return dict(own)
+
+
+def _domain(name: str, values: np.ndarray) -> dict[str, Any]:
+    """The domain of a column of numbers; none where no float can tell its ends apart."""
+    values = values[np.isfinite(values)]
+    if not len(values) or np.abs(values).max() > FARTHEST:
+        return {}
+    low, high = outward_domain(values, "age" in re.split(r"[^a-z]+", name.casefold()))
+    return {"domain": [low, high]} if float(low) < float(high) else {}
 
 
 def _sensitive(name: str, role: str, table: Table) -> dict[str, Any]:
@@ -184,7 +191,8 @@ def _is_code(cells: Sequence[str]) -> bool:
 
 
 def _is_number(column: Column, cells: Sequence[str]) -> bool:
-    """Whether all values are numbers; digits in text that begin with 0 are a code."""
-    if not cells or not bool(np.isfinite(parse_numbers(tuple(cells))).all()):
-        return False
-    return column.was_number or all(map(NUMBER.fullmatch, cells))
+    """Whether all values are numbers; digits in text that begin with 0 are a code.
+
+    A column that came as numbers is one though it holds what is none, which is then an error.
+    """
+    return bool(cells) and (column.was_number or all(map(NUMBER.fullmatch, cells)))
