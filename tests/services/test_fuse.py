@@ -110,6 +110,10 @@ def test_frames_are_fused_to_the_table_of_the_files(fused, tmp_path, kind):
     assert release.certificate["output"] is None
     assert len(release.classes) == data.height
     assert max(release.classes) + 1 == release.certificate["classes"]["count"]
+    assert isinstance(release, shoal.Publication)
+    release.report(tmp_path / "fused.html")
+    assert "Every promise holds" in (tmp_path / "fused.html").read_text()
+    assert release.plot("sizes").axes
 
 
 def test_a_frame_of_no_owner_is_refused(fused):

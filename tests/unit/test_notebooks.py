@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import polars as pl
@@ -124,6 +125,19 @@ def test_every_plot_is_a_figure_that_draws_itself(release, tmp_path):
     )
     with pytest.raises(InputError, match="choose one of sizes, columns, loss"):
         release.plot("size")
+
+
+def test_a_pickled_publication_holds_nothing_of_the_original_that_is_not_published(release):
+    stored = pickle.dumps(release)
+    names = shoal.sample("patients", n=300, seed=3)["name"].to_list()
+    assert not any(name.encode() in stored for name in names)
+    assert b"P001" not in stored
+    again = pickle.loads(stored)
+    assert again.data.equals(release.data)
+    assert again.certificate == release.certificate
+    assert again._repr_html_() == release._repr_html_()
+    with pytest.raises(InputError, match="stored without its original"):
+        again.plot("sizes")
 
 
 def test_a_plot_leaves_the_users_settings_alone(release):

@@ -37,12 +37,13 @@ class Measured:
         return unit(self.certificate)
 
 
-def measured_of(found: Outcome | AuditResult, certificate: Certificate, policy: Policy) -> Measured:
-    """What a publish or an audit found, under its certificate."""
+def measured_of(found: Outcome | AuditResult, policy: Policy) -> Measured:
+    """What a publish or an audit found."""
+    certificate, release = found.certificate, found.release
     if isinstance(found, AuditResult):
-        return Measured(certificate, found.release, found.schema, policy, found.truth, {})
+        return Measured(certificate, release, found.schema, policy, found.truth, {})
     draft = found.draft
-    return Measured(certificate, found.release, draft.schema, policy, draft.truth, draft.reasons)
+    return Measured(certificate, release, draft.schema, policy, draft.truth, draft.reasons)
 
 
 def verdict_state(certificate: Certificate) -> str:

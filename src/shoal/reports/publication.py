@@ -34,7 +34,8 @@ class Publication(publication.Publication[FrameT]):
 
     data: the published frame, of the kind that came in. certificate: what was measured on it.
     classes: (n,) int32 class of each published row, -1 where it is withheld, in no class.
-    policy: what was asked.
+    policy: what was asked. A pickled or copied publication leaves out what pages and figures are
+    drawn from, which holds the original.
     """
 
     def report(self, path: str | Path) -> None:
@@ -64,7 +65,12 @@ class Publication(publication.Publication[FrameT]):
     def _measured(self) -> Measured:
         from shoal.reports.measured import measured_of
 
-        return measured_of(self.found, self.certificate, self.policy)
+        if self.found is None:
+            raise InputError(
+                "publication: was stored without its original, so nothing can be drawn; draw its"
+                " pages and figures before it is stored"
+            )
+        return measured_of(self.found, self.policy)
 
 
 def with_columns(function: CallableT) -> CallableT:

@@ -48,14 +48,14 @@ from shoal.reports.text import downstream_sentences, explanation_sentences
 
 def write_report(outcome: Outcome, policy: Policy, path: Path) -> None:
     """The report of a published file, written whole or not at all."""
-    _write(measured_of(outcome, outcome.certificate, policy), path)
+    _write(measured_of(outcome, policy), path)
 
 
 def write_audit_report(found: AuditResult, policy: Policy, path: Path) -> None:
     """The same report of any audited file; without its original there is no before to compare
     with.
     """
-    _write(measured_of(found, found.certificate, policy), path)
+    _write(measured_of(found, policy), path)
 
 
 def _write(measured: Measured, path: Path) -> None:

@@ -32,14 +32,19 @@ class Publication(Generic[FrameT]):
 
     data: the published frame, of the kind that came in. certificate: what was measured on it.
     classes: (n,) int32 class of each published row, -1 where it is withheld, in no class.
-    policy: what was asked. found: what pages and figures are drawn from.
+    policy: what was asked. found: what pages and figures are drawn from, the original included; it
+        is left out where the publication is pickled or copied, so that what is stored or sent holds
+        nothing that was not published.
     """
 
     data: FrameT
     certificate: Certificate
     classes: np.ndarray
     policy: Policy = field(repr=False)
-    found: Outcome | AuditResult = field(repr=False, compare=False)
+    found: Outcome | AuditResult | None = field(repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "found": None}
 
     @property
     def warnings(self) -> tuple[ReleaseWarning, ...]:
