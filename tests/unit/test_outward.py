@@ -3,31 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.data.outward import outward_domain
-
-
-@pytest.mark.parametrize(
-    ("seen", "domain"),
-    [
-        ((17, 90), [15, 95]),
-        ((9, 99), [5, 100]),
-        ((0, 4356), [0, 4500]),
-        ((-3, 3), [-4, 4]),
-        ((0.1, 0.3), [0.09, 0.31]),
-        ((1, 2), [0, 3]),
-    ],
-)
-def test_ends_are_the_next_round_numbers(seen, domain):
-    assert outward_domain(np.array(seen, dtype=np.float64)) == domain
-
-
-def test_an_age_takes_a_life():
-    assert outward_domain(np.array([17.0, 90.0]), is_age=True) == [0, 120]
-    assert outward_domain(np.array([17.0, 190.0]), is_age=True) != [0, 120]
 
 
 @given(

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.data.outward import outward_domain
 from shoal.data.table import encode_text
 from shoal.jobs.advise.proposal.bins import in_order
 from shoal.jobs.advise.proposal.cells import ColumnCells
-from shoal.jobs.advise.proposal.domains import outward
 from shoal.jobs.advise.proposal.roles import Guess, guess_of
 
 # Domains
@@ -34,7 +34,7 @@ from shoal.jobs.advise.proposal.roles import Guess, guess_of
     ],
 )
 def test_domains_by_hand(seen, name, domain):
-    assert outward(np.array(seen, dtype=float), [name]) == domain
+    assert outward_domain(np.array(seen, dtype=float), [name]) == domain
 
 
 @given(
@@ -43,7 +43,7 @@ def test_domains_by_hand(seen, name, domain):
 )
 def test_a_domain_holds_all_that_is_seen_and_shows_no_end(numbers, scale):
     values = np.array(numbers) / scale
-    low, high = outward(values)
+    low, high = outward_domain(values)
     assert low <= values.min() <= values.max() < high
     assert low < values.min() or (low == 0 == values.min())
     assert low >= 0 or values.min() < 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 import numpy as np
@@ -11,15 +12,16 @@ from shoal.data.single_ends import step_of
 OLDEST = 120
 
 
-def outward_domain(numbers: np.ndarray, is_age: bool = False) -> list[int | float]:
+def outward_domain(numbers: np.ndarray, words: Sequence[str] = ()) -> list[int | float]:
     """Least and greatest number that is possible, as far as those that are seen tell.
 
-    Ages within 0 to 120 take just that. Others end at multiples of a step, a twentieth of what is
-    seen or a little more: one step further out where that is the seen extreme itself, but not below
-    0 where nothing is. numbers: (n,) float64, at least two different ones.
+    A column named `age` within 0 to 120 takes just that. Others end at multiples of a step, a
+    twentieth of what is seen or a little more: one step further out where that is the seen extreme
+    itself, but not below 0 where nothing is. numbers: (n,) float64, at least two different ones.
+    words: of the column's name.
     """
     least, greatest = float(numbers.min()), float(numbers.max())
-    if is_age and least >= 0 and greatest <= OLDEST:
+    if "age" in words and least >= 0 and greatest <= OLDEST:
         return [0, OLDEST]
     step = Decimal(f"{step_of(greatest - least):.0e}")
     if (numbers == np.rint(numbers)).all():

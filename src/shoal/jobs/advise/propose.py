@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.connectors import files
-from shoal.connectors.frames import table_of
+from shoal.connectors.frames import Frame, table_of
 from shoal.data.numbers import looks_like_data
 from shoal.data.person_numbers import person_numbers
 from shoal.data.progress import Progress, no_progress
@@ -31,13 +31,13 @@ from shoal.policy.loading import read_options
 from shoal.policy.parameters import build
 
 
-def propose(frame: Any, k: int = 10) -> str:
+def propose(frame: Frame, k: int = 10) -> str:
     """A valid policy for this table as YAML, with a reason beside every role. k: at least 2."""
     return propose_policy(frame, k).text
 
 
 def propose_policy(
-    frame: Any,
+    frame: Frame,
     k: int = 10,
     *,
     read: Mapping[str, Any] | None = None,

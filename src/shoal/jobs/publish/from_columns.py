@@ -14,6 +14,7 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 import polars as pl
 
+from shoal.data.column_words import words_of
 from shoal.data.numbers import FARTHEST, parse_numbers
 from shoal.data.outward import outward_domain
 from shoal.data.table import Column, Table
@@ -162,7 +163,7 @@ def _domain(name: str, values: np.ndarray) -> dict[str, Any]:
     values = values[np.isfinite(values)]
     if not len(values) or np.abs(values).max() > FARTHEST:
         return {}
-    low, high = outward_domain(values, "age" in re.split(r"[^a-z]+", name.casefold()))
+    low, high = outward_domain(values, words_of(name))
     return {"domain": [low, high]} if float(low) < float(high) else {}
 
 

@@ -19,9 +19,9 @@ from shoal.data.column_words import (
     SENSITIVE,
     names_place,
 )
+from shoal.data.outward import outward_domain
 from shoal.jobs.advise.proposal.bins import in_order
 from shoal.jobs.advise.proposal.cells import ColumnCells
-from shoal.jobs.advise.proposal.domains import outward
 
 MANY = 50  # distinct texts from which a category can hardly be published without a hierarchy
 FEW_RECORDS = 10  # too few to tell a counter from numbers
@@ -143,7 +143,7 @@ def _number(column: ColumnCells) -> Guess | None:
         return None
     if column.numbers.min() == column.numbers.max():  # 1, 1.0 and 1.00
         return None
-    domain = outward(column.numbers, column.words)
+    domain = outward_domain(column.numbers, column.words)
     return Guess({"role": "quasi", "type": "number", "domain": domain}, "others may know it")
 
 
