@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import files
-from shoal.connectors.frames import table_of
+from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
@@ -28,13 +28,13 @@ from shoal.jobs.stream.trace_audit import (
     read_trace,
     traced_records,
 )
-from shoal.policy.policy import Policy
+from shoal.policy.policy import Policy, PolicyLike
 
 
 def attack_stream(
-    released: Any,
-    policy: Policy | str | Path | dict[str, Any],
-    original: Any,
+    released: Frame,
+    policy: PolicyLike,
+    original: Frame,
     trace: str | Path,
     attacks: str | Sequence[str | Mapping[str, Any]] = ALL,
     *,
