@@ -27,10 +27,14 @@ from shoal.privacy.promises import BoundPromises
 
 @dataclass(frozen=True)
 class Problem:
-    """What a method is given: the matrix and the promises of a policy, bound to one table."""
+    """What a method is given: the matrix and the promises of a policy, bound to one table.
+
+    policy: with the method that suits such a table where it names none.
+    """
 
     matrix: Matrix
     promises: BoundPromises
+    policy: Policy
 
 
 def problem(frame: pl.DataFrame, policy: Policy) -> Problem:
@@ -38,7 +42,8 @@ def problem(frame: pl.DataFrame, policy: Policy) -> Problem:
     if bound is None:
         raise SystemExit("\n".join(map(str, findings)))
     matrix = bound.encoded.matrix()
-    return Problem(matrix, BoundPromises(policy.build_promises(), bound.published(matrix.subjects)))
+    promises = BoundPromises(policy.build_promises(), bound.published(matrix.subjects))
+    return Problem(matrix, promises, bound.policy)
 
 
 def table(out: str, rows: str, columns: str) -> None:

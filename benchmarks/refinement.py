@@ -111,6 +111,8 @@ def measure(asked: Asked) -> Result:
             losses = {}
             for method in METHODS:
                 for effort, parameters in EFFORTS.items():
+                    if effort == "thorough" and not data.name.startswith("Adult"):
+                        continue  # takes what it is given; shown where the aims are
                     loss, seconds = _run(given, policy.with_method(method, parameters))
                     losses[method, effort] = loss
                     what = f"{data.name}, k = {k}, {method}, refine={effort}"
@@ -118,7 +120,7 @@ def measure(asked: Asked) -> Result:
                         Figure(what, "%", (loss,)),
                         Figure(what, "CPU s", (seconds,)),
                     ]
-            found.figures += _of_default(data.name, k, losses)
+            found.figures += _of_default(data.name, k, given, min(_but_thorough(losses)))
     return found
 
 
@@ -132,13 +134,13 @@ def _run(given: Problem, policy: shoal.Policy) -> tuple[float, float]:
     return 100 * loss_of(given.matrix, made) / cells, seconds
 
 
-def _of_default(name: str, k: int, losses: dict[tuple[str, str], float]) -> Iterator[Figure]:
-    own = losses[default_for(name), "exchange"]
-    best = min(loss for (_, effort), loss in losses.items() if effort != "thorough")
-    yield Figure(f"{name}, k = {k}, default", "%", (own,), AIMS.get(name, {}).get(k))
-    yield Figure(f"{name}, k = {k}, default against the best", "times", (own / best,), 1.02)
+def _but_thorough(losses: dict[tuple[str, str], float]) -> list[float]:
+    return [loss for (_, effort), loss in losses.items() if effort != "thorough"]
 
 
-def default_for(name: str) -> str:
-    """The method of a policy that names none."""
-    return "lattice-peeling" if "hierarchies" in name else "rounded-partition"
+def _of_default(name: str, k: int, given: Problem, least: float) -> Iterator[Figure]:
+    loss, seconds = _run(given, given.policy)
+    chosen = given.policy.method_name
+    yield Figure(f"{name}, k = {k}, default ({chosen})", "%", (loss,), AIMS.get(name, {}).get(k))
+    yield Figure(f"{name}, k = {k}, default ({chosen})", "CPU s", (seconds,))
+    yield Figure(f"{name}, k = {k}, default against the least", "times", (loss / least,), 1.02)
