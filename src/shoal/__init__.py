@@ -24,7 +24,7 @@ _PUBLIC = {
     "shoal.jobs.advise.compare": ("compare",),
     "shoal.jobs.advise.comparison": ("Comparison",),
     "shoal.jobs.advise.methods": ("methods",),
-    "shoal.jobs.advise.proposal.proposal": ("Proposal",),
+    "shoal.policy.proposal.proposal": ("Proposal",),
     "shoal.jobs.advise.propose": ("propose", "propose_policy"),
     "shoal.jobs.advise.recommendation": ("Recommendation",),
     "shoal.jobs.advise.sample": ("sample",),
@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from shoal.jobs.advise.compare import compare as compare
     from shoal.jobs.advise.comparison import Comparison as Comparison
     from shoal.jobs.advise.methods import methods as methods
-    from shoal.jobs.advise.proposal.proposal import Proposal as Proposal
     from shoal.jobs.advise.propose import propose as propose
     from shoal.jobs.advise.propose import propose_policy as propose_policy
     from shoal.jobs.advise.recommendation import Recommendation as Recommendation
@@ -89,6 +88,7 @@ if TYPE_CHECKING:
     from shoal.jobs.stream.stream import Stream as Stream
     from shoal.jobs.stream.stream import stream as stream
     from shoal.policy.policy import Policy as Policy
+    from shoal.policy.proposal.proposal import Proposal as Proposal
     from shoal.reports.dossier import dossier as dossier
     from shoal.reports.publication import Publication as Publication
     from shoal.reports.publication import fuse as fuse

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 import shoal as library
 from shoal.data.person_numbers import person_numbers
 from shoal.data.table import Table
-from shoal.jobs.advise.proposal.notation import (
+from shoal.jobs.advise.propose import propose_policy
+from shoal.policy.proposal.notation import (
     DECIMAL_OR_GROUPS,
     OTHER_FORM,
     OTHER_MARK,
     WHICH_FIRST,
     notation_in,
 )
-from shoal.jobs.advise.propose import propose_policy
 from shoal.samples import patients, purchases
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from shoal.data.outward import outward_domain
 from shoal.data.table import encode_text
-from shoal.jobs.advise.proposal.bins import in_order
-from shoal.jobs.advise.proposal.cells import ColumnCells
-from shoal.jobs.advise.proposal.roles import Guess, guess_of
+from shoal.policy.proposal.bins import in_order
+from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.roles import Guess, guess_of
 
 # Domains
 

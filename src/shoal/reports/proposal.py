@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shoal.jobs.advise.proposal.proposal import Proposal, ProposedColumn
-from shoal.jobs.advise.proposal.singled_out import Order, share_text
+from shoal.policy.proposal.proposal import Proposal, ProposedColumn
+from shoal.policy.proposal.singled_out import Order, share_text
 
 NO_SUBJECT = "no column numbers people: every record is taken to be its own person"
 

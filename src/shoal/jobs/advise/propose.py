@@ -18,17 +18,17 @@ from shoal.data.person_numbers import person_numbers
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.jobs.advise.proposal.cells import ColumnCells
-from shoal.jobs.advise.proposal.folder import HierarchyFile, hierarchy_files, with_hierarchies
-from shoal.jobs.advise.proposal.notation import as_read, notation_in
-from shoal.jobs.advise.proposal.proposal import Proposal, ProposedColumn, with_shares
-from shoal.jobs.advise.proposal.roles import IS_IT_KNOWN, Guess, guess_of
-from shoal.jobs.advise.proposal.singled_out import SinglingOut
-from shoal.jobs.advise.proposal.subjects import with_one_subject
 from shoal.policy import registry
 from shoal.policy.interchange import ReadOptions, reading_of
 from shoal.policy.loading import read_options
 from shoal.policy.parameters import build
+from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.folder import HierarchyFile, hierarchy_files, with_hierarchies
+from shoal.policy.proposal.notation import as_read, notation_in
+from shoal.policy.proposal.proposal import Proposal, ProposedColumn, with_shares
+from shoal.policy.proposal.roles import IS_IT_KNOWN, Guess, guess_of
+from shoal.policy.proposal.singled_out import SinglingOut
+from shoal.policy.proposal.subjects import with_one_subject
 
 
 def propose(frame: Frame, k: int = 10) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from shoal.jobs.advise.proposal.singled_out import Order, Shares, share_text
+from shoal.policy.proposal.singled_out import Order, Shares, share_text
 
 HEAD = """\
 # A proposal: read every role before you rely on it. Roles: identifier, subject, quasi, sensitive,

@@ -12,8 +12,8 @@ import polars as pl
 
 from shoal.data.hierarchies.table import read_paths
 from shoal.errors import InputError
-from shoal.jobs.advise.proposal.cells import ColumnCells
-from shoal.jobs.advise.proposal.roles import Guess
+from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.roles import Guess
 
 _TABLES = re.compile(r"(.+)\.(csv|tsv|tab|txt)(\.gz)?", re.IGNORECASE)
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from shoal.data.column_words import PERSON, REFERENCE, names_person, words_of
 from shoal.data.person_numbers import FEWEST_DISTINCT, Evidence
-from shoal.jobs.advise.proposal.cells import ColumnCells
-from shoal.jobs.advise.proposal.roles import Guess
+from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.roles import Guess
 
 DOES_IT_NUMBER_PEOPLE = "does it number people? if not, give it another role"
 OR_IS_IT = "are its people the ones to count, or those of {}?"

@@ -20,8 +20,8 @@ from shoal.data.column_words import (
     names_place,
 )
 from shoal.data.outward import outward_domain
-from shoal.jobs.advise.proposal.bins import in_order
-from shoal.jobs.advise.proposal.cells import ColumnCells
+from shoal.policy.proposal.bins import in_order
+from shoal.policy.proposal.cells import ColumnCells
 
 MANY = 50  # distinct texts from which a category can hardly be published without a hierarchy
 FEW_RECORDS = 10  # too few to tell a counter from numbers

@@ -15,7 +15,7 @@ import polars as pl
 
 from shoal.data.notation import Notation, PublishedNumbers, map_cells
 from shoal.data.table import Column, Table
-from shoal.jobs.advise.proposal.cells import NO_NUMBER, NO_VALUE
+from shoal.policy.proposal.cells import NO_NUMBER, NO_VALUE
 
 _DAYS = {
     "%d.%m.%Y": r"\d{1,2}\.\d{1,2}\.\d{4}",
