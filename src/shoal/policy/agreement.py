@@ -22,6 +22,7 @@ from shoal.algorithms.steps.specialization import IndexedRequirement
 from shoal.connectors.files import file_sha256
 from shoal.connectors.party.certificates import fingerprint_of
 from shoal.connectors.party.tls import Peer
+from shoal.data.regular_files import require_regular
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.agreement_model import (
@@ -39,6 +40,7 @@ from shoal.policy.policy import Policy
 from shoal.policy.public_domain import MOST_CELLS, Domain
 
 PROTOCOL = 1
+LARGEST_CERTIFICATE = 1 << 20  # bytes that are read of one
 _KEYS = "compare with the agreement that 'shoal sample bank' writes"
 
 
@@ -149,8 +151,12 @@ class Agreement:
         return Peer(name, party.address, self._certificate(party.certificate))
 
     def _certificate(self, name: str) -> bytes:
+        require_regular(self.base / name, "certificate")
         try:
-            return (self.base / name).read_bytes()
+            with open(self.base / name, "rb") as file:
+                return file.read(
+                    LARGEST_CERTIFICATE
+                )  # a longer one is none, and is refused as such
         except OSError as failed:
             raise InputError(
                 f"certificate '{name}': can't be read ({failed.strerror}); check the name"

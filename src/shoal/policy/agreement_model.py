@@ -91,7 +91,7 @@ class AgreementModel(_Strict):
     minimum: int | None = Field(
         None, ge=2, description="Fewest people in common; below it the run ends."
     )
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**63)
 
     @field_validator("method")
     @classmethod

@@ -81,6 +81,8 @@ def _either(texts: list[str]) -> str:
 
 
 _PLAINER = {
+    "string_too_short": "is empty; write a text, or delete the key",
+    "less_than": "must be below {lt:g}",
     "too_short": "is empty; name at least one",
     "too_long": "has more than {max_length} entries",
     "literal_error": "must be {expected}",

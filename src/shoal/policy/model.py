@@ -221,7 +221,7 @@ class PolicyModel(_Strict):
     render: RenderPolicy = Field(default_factory=lambda: RenderPolicy.model_validate({}))
     read: ReadOptions = Field(default_factory=lambda: ReadOptions.model_validate({}))
     write: WriteOptions = Field(default_factory=lambda: WriteOptions.model_validate({}))
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**63)
 
     @field_validator("promises")
     @classmethod

@@ -10,7 +10,8 @@ from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.link import PartyLink
 from shoal.connectors.party.messages import MessageKind
 from shoal.data.progress import Progress
-from shoal.errors import PartyError
+from shoal.errors import InputError, PartyError
+from shoal.jobs.fuse.outputs import make_folder
 from shoal.policy.agreement import Agreement
 
 
@@ -58,7 +59,9 @@ class Conversation:
 
 def open_journal(folder: Path, agreement: Agreement) -> Journal:
     """The journal of this agreement; raises PartyError where the folder has that of another one."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(folder, "folder")
+    if (folder / "journal").is_dir():
+        raise InputError(f"folder '{folder}': its 'journal' is a folder; name another folder")
     journal = Journal(folder / "journal")
     known = journal.get(b"A")
     if known is None:

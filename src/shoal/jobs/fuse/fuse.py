@@ -20,6 +20,7 @@ import polars as pl
 from shoal.algorithms.fusion.secure_maximum import check_computing
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, like, table_of
+from shoal.connectors.output_locks import sole_writer
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
@@ -29,7 +30,7 @@ from shoal.jobs.audit.audit import audit_table
 from shoal.jobs.audit.together import is_below
 from shoal.jobs.audit.verdict import require_together_kept
 from shoal.jobs.fuse.keys import Keys
-from shoal.jobs.fuse.outputs import check_not_read, check_output
+from shoal.jobs.fuse.outputs import check_not_read, check_output, make_folder
 from shoal.jobs.fuse.processes import PartyProcess, free_ports, run_to_end
 from shoal.policy.agreement import Agreement, with_endpoints
 
@@ -128,6 +129,22 @@ def fuse_file(
         check_computing(len(agreement.computing))
     check_output(agreement, output)
     check_not_read(agreement, *beside)
+    if transcript is not None:
+        make_folder(transcript, "transcript")
+    with sole_writer([Path(output)]):
+        return _fused(agreement, output, tables, transcript, require_together, progress, notice)
+
+
+def _fused(
+    agreement: Agreement,
+    output: str,
+    tables: dict[str, str],
+    transcript: Path | None,
+    require_together: bool,
+    progress: Progress,
+    notice: Progress,
+) -> Certificate:
+    """Runs the parties as processes of their own, and publishes what they agree on."""
     path = Path(output)
     folder = path.parent / f".{path.name}.fuse"
     local = _prepared(agreement, folder, tables)
@@ -175,11 +192,16 @@ def _prepared(agreement: Agreement, folder: Path, tables: dict[str, str]) -> Pat
     hashes = [[name, files.file_sha256(table)] for name, table in sorted(tables.items())]
     asked = json.dumps(agreement.canonical | {"tables": hashes})
     mark = folder / "asked.json"
-    if mark.exists() and mark.read_text() == asked and local.exists():
+    if _is_own(folder) and local.exists() and mark.read_bytes() == asked.encode():
         return local
-    if folder.exists():
+    if _is_own(folder):
         shutil.rmtree(folder)
-    folder.mkdir(mode=0o700)
+    elif folder.is_symlink() or folder.exists():
+        raise InputError(
+            f"'{folder}': is in the way of this fusion's journals and was not made by one; move it"
+        )
+    make_folder(folder, "folder")
+    mark.write_text(asked)  # first, since it marks the folder as a fusion's
     endpoints = {}
     ports = free_ports(len(agreement.participants))
     for name, port in zip(agreement.participants, ports, strict=True):
@@ -187,9 +209,16 @@ def _prepared(agreement: Agreement, folder: Path, tables: dict[str, str]) -> Pat
         keys.make(name)
         address = agreement.party(name).address or f"127.0.0.1:{port}"
         endpoints[name] = (address, str(keys.certificate.resolve()))
-    local.write_text(json.dumps(with_endpoints(agreement, endpoints, tables)))
-    mark.write_text(asked)
+    with files.atomic_write(str(local)) as draft:
+        draft.write_text(json.dumps(with_endpoints(agreement, endpoints, tables)))
     return local
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether a fusion made this folder, however far it came."""
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    return (folder / "asked.json").is_file() or not any(folder.iterdir())
 
 
 def _command(

@@ -13,6 +13,7 @@ from shoal.connectors.party.certificates import (
 )
 from shoal.connectors.party.tls import Identity
 from shoal.errors import InputError
+from shoal.jobs.fuse.outputs import make_folder
 from shoal.policy.agreement import Agreement
 
 
@@ -35,6 +36,7 @@ class Keys:
                     f"'{path}': already exists; a new key would invalidate the signed agreement"
                 )
         private, public = make_keys(name)
+        make_folder(self.key.parent, "keys")
         descriptor = os.open(self.key, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(private)

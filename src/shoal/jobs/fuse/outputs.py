@@ -14,12 +14,28 @@ def check_output(agreement: Agreement, output: str) -> None:
     """Raises InputError where the release can't be written, or would overwrite what is read."""
     files.format_of(output)
     parent = Path(output).parent
-    if Path(output).is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
+    certificate = f"{output}.certificate.json"
+    for name in (output, certificate):
+        if Path(name).is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
+            raise InputError(
+                f"output '{name}': can't be written; name a file in a folder that exists and is"
+                " writable"
+            )
+    check_not_read(agreement, output, certificate)
+
+
+def make_folder(folder: Path, what: str) -> None:
+    """A folder at this place, made unless it is there; raises InputError where none can be.
+
+    what: the option that names it.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as failed:
         raise InputError(
-            f"output '{output}': can't be written; name a file in a folder that exists and is"
-            " writable"
-        )
-    check_not_read(agreement, output, f"{output}.certificate.json")
+            f"{what} '{folder}': is not a folder and none can be made there ({failed.strerror});"
+            " name another"
+        ) from None
 
 
 def check_not_read(agreement: Agreement, *outputs: str | Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
@@ -39,6 +40,8 @@ def take_part(
     agreed: the agreement's hash that was signed off; another one is refused.
     """
     die_with_starter()
+    if not math.isfinite(patience):
+        raise InputError("patience: must be a number of seconds; no party waits for ever")
     agreement = Agreement.load(parties_path)
     party = agreement.party(name)
     if agreed is not None and agreed.lower().removeprefix("sha256:") != agreement.hash.hex():

@@ -23,6 +23,7 @@ import polars as pl
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.errors import InputError
+from shoal.jobs.fuse.outputs import make_folder
 from shoal.policy.agreement import Agreement, with_endpoints
 
 AGREEMENT = "agreement.json"
@@ -35,7 +36,7 @@ class Recorder:
     """Writes down what one party sends: journaled messages at the end, the others at once."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(folder, "transcript")
         self._folder = folder
         self._name = name
         self._shares = open(folder / f"{name}.shares", "a+b")  # noqa: SIM115
