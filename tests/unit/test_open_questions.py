@@ -90,3 +90,14 @@ def test_a_question_says_something(sample_policy):
     sample_policy["attributes"]["age"]["ask"] = ""
     with pytest.raises(library.InputError, match="age"):
         library.Policy.from_dict(sample_policy)
+
+
+@pytest.mark.parametrize("empty", [None, ""])
+def test_an_empty_question_is_refused_rather_than_taken_for_none(empty):
+    content = {
+        "version": 1,
+        "attributes": {"age": {"role": "quasi", "ask": empty}},
+        "promises": [{"model": "k-anonymity", "k": 2}],
+    }
+    with pytest.raises(library.InputError, match=r"attributes\.age\.ask: is empty; write .*delete the key"):
+        library.Policy.from_dict(content)

@@ -62,6 +62,13 @@ class AttributePolicy(_Strict):
         None, min_length=1, description="An open question; nothing is published while it is there."
     )
 
+    @field_validator("ask")
+    @classmethod
+    def _asks_something(cls, ask: str | None) -> str:
+        if ask is None:
+            raise ValueError("is empty; write the question, or delete the key")
+        return ask
+
     @field_validator("order", mode="before")
     @classmethod
     def _labels_are_text(cls, order: Any) -> Any:
