@@ -413,7 +413,7 @@ def test_efforts_follow_the_size_of_the_table():
         "exchange",
     ]
     for k_alone in (True, False):
-        assert [auto.on(n, k_alone) for n in (100_000, 100_001, 1_000_000, 1_000_001)] == [
+        assert [auto.on(n, k_alone) for n in (200_000, 200_001, 1_000_000, 1_000_001)] == [
             "exchange",
             "light",
             "light",

@@ -20,13 +20,13 @@ from shoal.protocols import Promises
 
 SMALL_RECORDS = 1_000  # refine=auto: exchange up to here, since compiling more would take longer,
 FULL_RECORDS = 50_000  # full up to here where only k is promised,
-EXCHANGE_RECORDS = 100_000  # exchange up to here,
+EXCHANGE_RECORDS = 200_000  # exchange up to here,
 LIGHT_RECORDS = 1_000_000  # light up to here, none above
 REFINE = ("none", "light", "exchange", "full", "thorough", "auto")
 REFINE_HELP = (
     "exchange records between near classes afterwards (ours); full: also by annealing, and over"
     " hierarchies by rebuilding; thorough: as long as `seconds` says; auto: full from 1,001 to"
-    " 50,000 records where only k is promised, else exchange up to 100,000, light up to 1,000,000,"
+    " 50,000 records where only k is promised, else exchange up to 200,000, light up to 1,000,000,"
     " none above"
 )
 SECONDS = {"help": "refine=thorough: about how long on one core; sets `steps`", "low": 1}
