@@ -99,5 +99,7 @@ def test_an_empty_question_is_refused_rather_than_taken_for_none(empty):
         "attributes": {"age": {"role": "quasi", "ask": empty}},
         "promises": [{"model": "k-anonymity", "k": 2}],
     }
-    with pytest.raises(library.InputError, match=r"attributes\.age\.ask: is empty; write .*delete the key"):
+    with pytest.raises(
+        library.InputError, match=r"attributes\.age\.ask: is empty; write .*delete the key"
+    ):
         library.Policy.from_dict(content)

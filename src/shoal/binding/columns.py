@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import polars as pl
 
 from shoal.binding.near_names import check_near_names
+from shoal.data.derived import PARTS
 from shoal.data.numbers import looks_like_data
 from shoal.data.table import Table
 from shoal.policy.consistency import quoted
@@ -35,9 +38,12 @@ def check_columns(names: list[str], policy: Policy, released: bool = False) -> l
     ]
     findings = [] if released else check_near_names(names, policy)
     if unknown:
+        ends = sorted({end for name in unknown if (end := _end_of(name, declared))})
+        written = f"say '--write numbers={','.join(ends)}' if the release has them; else "
         findings.append(
             f"columns {quoted(unknown)}: in the data, not in the policy;"
-            " name them under 'attributes', or say 'other: plain'"
+            f" {written if released and ends else ''}"
+            "name them under 'attributes', or say 'other: plain'"
             " or 'other: drop'"
         )
     if absent:
@@ -46,6 +52,12 @@ def check_columns(names: list[str], policy: Policy, released: bool = False) -> l
             f" {_renamed(absent, unnamed)}take them out or correct the name"
         )
     return findings
+
+
+def _end_of(name: str, declared: Container[str]) -> str | None:
+    """Which derived number of a declared column a name says, such as lo of age_lo; None if none."""
+    column, _, end = name.rpartition("_")
+    return end if column in declared and end in PARTS else None
 
 
 def _patterns(names: list[str]) -> list[str]:

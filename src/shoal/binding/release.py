@@ -38,6 +38,8 @@ def unremoved_identifiers(released: Table, original: Table | None, policy: Polic
     A subject column is left out of account: releases that still hold it are counted in people.
     """
     kept = []
+    if policy.model.other == "drop":
+        kept = [name for name in released.names if name not in policy.model.attributes]
     for name, attribute in policy.model.attributes.items():
         if name not in released.names:
             continue

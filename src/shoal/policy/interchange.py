@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from typing import Any, Literal
 
@@ -130,6 +131,12 @@ def keys_and_values(option: str, settings: list[str]) -> tuple[dict[str, Any], l
     ]
     pairs = [text.partition("=") for text in settings if "=" in text]
     values = {key.strip(): value for key, _, value in pairs}
+    times = Counter(key.strip() for key, _, _ in pairs)
+    findings += [
+        f"{option} {key}=...: is given {count} times; give it once, several values with commas"
+        for key, count in times.items()
+        if count > 1
+    ]
     return {key: _listed(key, value) for key, value in values.items()}, findings
 
 
