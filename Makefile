@@ -38,7 +38,7 @@ demo: $(READY) ## publish the bundled sample, prove it, and draw the report
 	@echo; echo "reports: demo/report.html demo/stream.html demo/history.html"
 
 test: $(READY) check ## all tests, then lint and types
-	$(BIN)/python -m pytest -n 2 --dist worksteal --durations 20
+	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 20
 
 check: $(READY) ## lint, format, types
 	$(BIN)/ruff check src tests benchmarks papers docs hatch_build.py
