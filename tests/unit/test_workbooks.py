@@ -298,3 +298,29 @@ def test_what_is_published_opens_in_libreoffice(tmp_path):
         timeout=180,
     )
     assert files.read(str(tmp_path / "t.csv")).frame.equals(frame)
+
+
+def test_a_title_above_the_names_is_called_one(tmp_path):
+    path = tmp_path / "title.xlsx"
+    book = xlsxwriter.Workbook(path)
+    sheet = book.add_worksheet()
+    sheet.merge_range(0, 0, 0, 2, "Ward 3, autumn")
+    for row, cells in enumerate((["age", "sex", "ill"], [30, "f", "flu"]), 1):
+        sheet.write_row(row, 0, cells)
+    book.close()
+    with pytest.raises(InputError, match="one cell for 3 columns, as a title has; delete it"):
+        files.read(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Ward 3;;\nage;sex;ill\n30;f;flu\n", "one cell for 3 columns, as a title has"),
+        ("Ward 3\nage;sex;ill\n30;f;flu\n", "delete the first line if it is a title"),
+    ],
+)
+def test_a_title_above_a_text_table_is_called_one(tmp_path, text, says):
+    path = tmp_path / "title.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=says):
+        files.read_as(path, ".csv", reading=Reading(delimiter=";"))

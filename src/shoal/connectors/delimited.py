@@ -128,6 +128,11 @@ def _cells(
 
 def check_names(header: list[str], path: str) -> None:
     """Raises InputError where a column has no name, or two have the same."""
+    if len(header) > 2 and sum(map(bool, header)) == 1:
+        raise InputError(
+            f"file '{path}': its first line has one cell for {len(header)} columns, as a title has;"
+            " delete it, so that the first line names the columns"
+        )
     repeated = sorted({name for name in header if header.count(name) > 1})
     # the first line may be a record, so its cells are not shown
     findings = [
@@ -257,9 +262,10 @@ def _check_rows(content: bytes | Path, path: str, separator: str, columns: int) 
         ) from None
     if count:
         more = ", ..." if count > len(ragged) else ""
+        title = "" if columns > 1 else "delete the first line if it is a title; "
         raise InputError(
             f"file '{path}': {count} row{'s' if count > 1 else ''} with more or fewer than the"
-            f" header's {columns} cells (row {', '.join(ragged)}{more}); fix them, quote cells"
-            " that hold the separator, or say what it is, such as --read delimiter=;"
+            f" header's {columns} cells (row {', '.join(ragged)}{more}); {title}fix them, quote"
+            " cells that hold the separator, or say what it is, such as --read delimiter=;"
         )
     return blank
