@@ -261,3 +261,15 @@ def test_a_policy_file_is_not_replaced_unless_that_is_said(sample_policy, tmp_pa
     with pytest.raises(InputError, match=r"ends in \.yaml"):
         policy.save(tmp_path / "policy.toml")
     assert [each.name for each in tmp_path.iterdir()] == ["policy.yaml"]
+
+
+def test_columns_that_are_not_named_by_text_are_refused_in_words():
+    frame = pd.DataFrame({"age": [1, 2, 3], 1: [4, 5, 6]})
+    with pytest.raises(shoal.InputError, match=r"columns 1 are not named by text; rename them"):
+        shoal.publish(frame, quasi=["age", 1], k=3)
+
+
+def test_a_duration_is_refused_in_words():
+    frame = pl.DataFrame({"age": [1, 2, 3], "stay": [datetime.timedelta(days=n) for n in range(3)]})
+    with pytest.raises(shoal.InputError, match=r"columns stay hold lists, .* or durations"):
+        shoal.publish(frame, quasi=["age"], k=3, other="drop")

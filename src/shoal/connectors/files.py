@@ -375,13 +375,14 @@ def _json_lines(content: bytes, path: str) -> pl.DataFrame:
 
 
 def check_plain(frame: pl.DataFrame, where: str) -> None:
-    """Raises InputError where a column holds what has no one text: lists, objects, bytes."""
+    """Raises InputError where a column holds what has no one text, such as lists or bytes."""
     odd = [
         name
         for name, dtype in frame.schema.items()
-        if dtype.is_nested() or dtype in (pl.Binary, pl.Object)
+        if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration)
     ]
     if odd:
         raise InputError(
-            f"{where}: columns {', '.join(odd)} hold lists, objects or bytes; give plain values"
+            f"{where}: columns {', '.join(odd)} hold lists, objects, bytes or durations; give"
+            " plain values, of a duration for instance its days"
         )

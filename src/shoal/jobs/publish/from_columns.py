@@ -99,6 +99,13 @@ def policy_of_frame(
 
 
 def _check(asked: Columns, named: Sequence[str]) -> None:
+    # frames may have other names than text, policies have not
+    odd = [name for name in named if not isinstance(name, str)]
+    if odd:
+        raise InputError(
+            f"publish: columns {', '.join(map(repr, odd))} are not named by text; rename them, in"
+            " pandas by df.columns = df.columns.map(str)"
+        )
     findings = named_twice(named)
     if not asked.get("quasi"):
         findings.append(
