@@ -231,7 +231,7 @@ def test_a_policy_that_names_its_method_is_controlled_by_people_left_out():
 def test_without_a_method_there_is_no_control_and_a_reason():
     found = six("inference", "membership")
     assert found["control"]["kind"] == "none"
-    assert "names no method" in found["control"]["reason"]
+    assert "names a method, so nothing can be published again" in found["control"]["reason"]
     assert found["membership"]["advantage"] is None
     assert found["membership"]["why"] == found["control"]["reason"]
     gain = found["inference"]["d"]["attackers"]["bayes"]["gain"]
