@@ -5,6 +5,7 @@ sampled ones within two.
 from __future__ import annotations
 
 import json
+import os
 from functools import cache
 
 import polars as pl
@@ -48,6 +49,10 @@ ENDS = {
     "interior": (0.20, None, 0.16, None, None),
 }
 CASES = ("A", "B", "B3", "F", "T")
+LONG = pytest.mark.skipif(
+    not os.environ.get("SHOAL_LONG"), reason="takes a minute to publish; SHOAL_LONG=1 runs it"
+)
+OF_CASES = [pytest.param(case, marks=[LONG] if case == "T" else []) for case in CASES]
 
 
 CLOSE = [
@@ -133,7 +138,7 @@ def numbers(section):
     return {key: None if value is None else value["share"] for key, value in figures.items()}
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", OF_CASES)
 def test_exact_figures_are_those_of_the_table(found, case):
     section, i = found(case), CASES.index(case)
     measured = numbers(section)
@@ -145,7 +150,7 @@ def test_exact_figures_are_those_of_the_table(found, case):
         assert section["skewness"][name][key] == pytest.approx(row[i], abs=0.51), key
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", OF_CASES)
 def test_sampled_figures_are_those_of_the_table(found, case):
     section, i = found(case), CASES.index(case)
     (name,) = section["inference"]

@@ -7,7 +7,7 @@ import json
 import polars as pl
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
@@ -309,6 +309,7 @@ def test_a_ledger_hides_and_audits_by_the_same_rule(tmp_path):
     assert joined.holds
 
 
+@settings(max_examples=30)  # each writes a ledger of several releases
 @given(st.lists(st.lists(st.sampled_from("aab"), min_size=1, max_size=5), min_size=1, max_size=3))
 def test_an_exported_ledger_keeps_k_and_l_if_its_releases_do(tmp_path_factory, starred):
     """starred: of each increment, the diseases of those without an age."""
