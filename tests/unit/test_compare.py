@@ -24,7 +24,6 @@ from shoal.jobs.advise.compared_methods import (
     with_methods,
 )
 from shoal.jobs.advise.comparison import promise_titles
-from shoal.jobs.publish.publish import publish
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports.comparison import render
@@ -57,7 +56,7 @@ def test_every_row_has_the_figures_of_a_publish_with_the_same_settings(
         named = {row.label for row in found.rows if row.k == k}
         assert named == {"mondrian", "mondrian:cut=nearest", "top-down-greedy"}
     for row in found.rows:
-        alone = publish(
+        alone = front_door.publish(
             sample_table, policy.with_k(row.k).with_method(row.method, row.settings)
         ).certificate
         for key in (
@@ -80,7 +79,7 @@ def test_suppressed_records_are_those_of_a_publish(sample_table, sample_policy):
     )
     policy = Policy.from_dict(sample_policy | {"missing": "suppress"})
     (row,) = compare(table, policy, ["mondrian"], [5]).rows
-    alone = publish(table, policy.with_k(5).with_method("mondrian", {})).certificate
+    alone = front_door.publish(table, policy.with_k(5).with_method("mondrian", {})).certificate
     assert row.as_dict()["suppressed"] == alone["records"]["suppressed"] == 3
     assert row.certificate["utility"] == alone["utility"]
     assert "suppr." in [
@@ -120,7 +119,7 @@ def test_four_methods_that_suit_the_policy_are_compared_when_none_is_named(
 def test_what_publish_would_choose_is_among_those_that_are_proposed(sample_table, sample_policy):
     close = {"model": "t-closeness", "attributes": ["disease"], "t": 0.5}
     policy = Policy.from_dict(sample_policy | {"promises": [*sample_policy["promises"], close]})
-    chosen = publish(sample_table, policy.with_k(10)).certificate["method"]
+    chosen = front_door.publish(sample_table, policy.with_k(10)).certificate["method"]
     own = Policy.from_dict(sample_policy | {"method": {"name": "bottom-up"}})
     assert chosen["name"] == "tcloseness"
     for asked, label in ((policy, "tcloseness:aim=spans:scale=range"), (own, "bottom-up")):
@@ -598,7 +597,7 @@ def test_it_is_a_public_name(sample_table, sample_policy):
 def test_attacks_stand_beside_the_loss_where_they_are_asked_for(sample_table, sample_policy):
     found = compare(sample_table, sample_policy, ["mondrian"], [10], attack=True)
     (row,) = found.rows
-    alone = publish(
+    alone = front_door.publish(
         sample_table,
         Policy.from_dict(sample_policy).with_k(10).with_method("mondrian"),
         attack=["inference", "linkability", "singling-out"],

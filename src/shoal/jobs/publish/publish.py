@@ -7,11 +7,10 @@ read > bind > encode > partition > repair > recode > write > read back > audit >
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from shoal.binding.files import (
     original_table,
@@ -51,25 +50,6 @@ from shoal.jobs.publish.publication import Outcome, Publication
 from shoal.policy.policy import Policy, PolicyLike
 
 WITHHELD = "nothing was written"
-
-
-def publish(
-    frame: FrameT,
-    policy: PolicyLike | None = None,
-    *,
-    plan: str | Path | None = None,
-    explain: bool = False,
-    require_together: bool = False,
-    attack: Sequence[str | Mapping[str, Any]] = (),
-    progress: Progress = no_progress,
-    **columns: Unpack[Columns],
-) -> Publication[FrameT]:
-    """One release of a frame, as `shoal.publish`, without its pages and figures."""
-    request = Request(plan, explain, require_together, tuple(attack), progress)
-    done = publication(frame, policy, request, columns)
-    for warning in done.certificate.warnings:
-        warnings.warn(warning, stacklevel=2)
-    return done
 
 
 @dataclass(frozen=True)
