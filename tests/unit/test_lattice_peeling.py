@@ -110,8 +110,10 @@ def test_the_levels_with_the_nearest_losses_are_dropped_first_and_never_the_coar
     assert thinned(means, 1) == [[3], [2]]
 
 
-def test_forty_attributes_are_no_trap():
-    matrix = Matrix.from_columns(np.random.default_rng(3).integers(0, 9, (200, 40)), [8.0] * 40)
+@pytest.mark.parametrize("many", [40, 70])  # NumPy's arrays have at most 64 axes
+def test_many_attributes_are_no_trap(many):
+    codes = np.random.default_rng(3).integers(0, 9, (200, many))
+    matrix = Matrix.from_columns(codes, [8.0] * many)
     result = partition(matrix, 5)
     assert result.sizes().min() >= 5
 

@@ -242,10 +242,11 @@ def vectors_of(levels: list[list[Level]], units: Units, most: int) -> np.ndarray
         # denser among the cheap ones; from the last one, so that it is among them
         ranks = (len(order) - 1) * np.linspace(1, 0, most) ** 2
         order = order[np.unique(ranks.astype(np.int64))]
-    places = np.unravel_index(order, [len(chosen) for chosen in kept])
-    return np.stack(
-        [np.array(chosen)[place] for chosen, place in zip(kept, places, strict=True)], axis=1
-    )
+    columns = []
+    for chosen in reversed(kept):  # the last attribute's level changes fastest
+        columns.append(np.array(chosen)[order % len(chosen)])
+        order = order // len(chosen)
+    return np.stack(columns[::-1], axis=1)
 
 
 def thinned(means: list[np.ndarray], most: int) -> list[list[int]]:
