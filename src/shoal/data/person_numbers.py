@@ -101,15 +101,15 @@ def _evidence(column: Column, table: Table) -> Evidence | None:
     order = np.argsort(number, kind="stable")
     chosen = chosen[order]
     number = number[order]
-    is_pair = number[1:] == number[:-1]
-    if is_pair.sum() < FEWEST_REPEATS:
+    pairs = np.flatnonzero(number[1:] == number[:-1])
+    if len(pairs) < FEWEST_REPEATS:
         return None
     steady: dict[str, tuple[float, np.ndarray, int]] = {}
     for name in table.names:
         if name == column.name:
             continue
         codes = table.codes_among(name, chosen)
-        steadiness = _steadiness(number, codes, is_pair)
+        steadiness = _steadiness(number, codes, pairs)
         if steadiness >= STEADY:
             steady[name] = (steadiness, codes, _distinct(codes))
     crossing = _crossing(steady)
@@ -127,14 +127,19 @@ def _sampled(column: Column, records: int) -> np.ndarray:
     return (hashes >> np.uint64(32)) % np.uint64(share) == 0
 
 
-def _steadiness(number: np.ndarray, codes: np.ndarray, is_pair: np.ndarray) -> float:
-    """How far pairs agree beyond chance, 1 if always; -1 where the column can't tell."""
+def _steadiness(number: np.ndarray, codes: np.ndarray, pairs: np.ndarray) -> float:
+    """How far pairs agree beyond chance, 1 if always; -1 where the column can't tell.
+
+    pairs: (pairs,) the place of each pair's first record.
+    """
+    agree = float((codes[pairs] == codes[pairs + 1]).mean())
+    if agree < STEADY:  # the way from chance to certainty is no longer than that from 0
+        return -1.0
     shares = np.bincount(codes) / len(codes)
     chance = float((shares**2).sum())
     distinct = int((shares > 0).sum())
     if distinct < 2 or chance > COMMON:
         return -1.0
-    agree = float((codes[1:] == codes[:-1])[is_pair].mean())
     if (agree - chance) / (1 - chance) < STEADY:
         return -1.0
     if _distinct(codes, number) <= distinct:  # it determines the number: another name of the same
