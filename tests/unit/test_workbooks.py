@@ -254,73 +254,127 @@ def test_without_the_extra_the_way_to_it_is_said(tmp_path, monkeypatch):
 # Written by another program
 
 
+def converted(folder: Path, name: str, into: str, *options: str) -> None:
+    """Writes a file in another format beside it, by LibreOffice."""
+    command = [
+        "soffice",
+        "--headless",
+        f"-env:UserInstallation=file://{folder}/profile",
+        *options,
+        "--convert-to",
+        into,
+        "--outdir",
+        str(folder),
+        str(folder / name),
+    ]
+    subprocess.run(command, check=True, capture_output=True, timeout=180)
+
+
 @office
 @pytest.mark.parametrize("text", ["id,age,born\n01305,41,x\n00007,5,y\n"])
 def test_what_libreoffice_saves_reads_as_it_was(tmp_path, text):
     (tmp_path / "t.csv").write_text(text)
-    subprocess.run(
-        [
-            "soffice",
-            "--headless",
-            f"-env:UserInstallation=file://{tmp_path}/profile",
-            # comma, quote, UTF-8, from line 1, all columns as text
-            "--infilter=CSV:44,34,76,1,1/2/2/2/3/2",
-            "--convert-to",
-            "xlsx",
-            "--outdir",
-            str(tmp_path),
-            str(tmp_path / "t.csv"),
-        ],
-        check=True,
-        capture_output=True,
-        timeout=180,
-    )
+    # comma, quote, UTF-8, from line 1, all columns as text
+    converted(tmp_path, "t.csv", "xlsx", "--infilter=CSV:44,34,76,1,1/2/2/2/3/2")
     assert read(str(tmp_path / "t.xlsx")).equals(files.read(str(tmp_path / "t.csv")).frame)
+
+
+@office
+def test_libreoffices_title_numbers_and_dates_are_read(tmp_path):
+    (tmp_path / "t.csv").write_text(
+        '"Ward 3, autumn"\nid,weight,admitted\n01305,71.5,01.02.2024\n00007,70,29.02.2024\n'
+    )
+    # the second column as it stands, the third as dates, day first
+    converted(tmp_path, "t.csv", "xlsx", "--infilter=CSV:44,34,76,1,1/2/2/1/3/4")
+    path = str(tmp_path / "t.xlsx")
+    with pytest.raises(InputError, match="as a title has"):
+        read(path)
+    assert read(path, header=2).row(0) == ("01305", "71.5", "2024-02-01")
+    found = read(path, header=2, decimal=",", dates="%d.%m.%Y")
+    assert found.rows() == [("01305", "71,5", "01.02.2024"), ("00007", "70", "29.02.2024")]
+
+
+@office
+def test_what_libreoffice_exports_for_old_programs_is_read(tmp_path):
+    (tmp_path / "t.csv").write_text("id,place\n01305,Süd; Ost\n00007,\n")
+    converted(tmp_path, "t.csv", "ods", "--infilter=CSV:44,34,76,1,1/2/2/2")
+    (tmp_path / "t.csv").unlink()
+    # semicolon, quote, Windows Western Europe
+    converted(tmp_path, "t.ods", "csv:Text - txt - csv (StarCalc):59,34,1,1")
+    path = str(tmp_path / "t.csv")
+    with pytest.raises(InputError, match="line 2 is not UTF-8"):
+        files.read(path)
+    found = files.read(path, reading=Reading("cp1252")).frame
+    assert found.rows() == [("01305", "Süd; Ost"), ("00007", None)]
 
 
 @office
 def test_what_is_published_opens_in_libreoffice(tmp_path):
     frame = pl.DataFrame({"id": ["01305", "=1+0"], "note": ["a, b", None]})
     (tmp_path / "t.xlsx").write_bytes(written(frame))
-    subprocess.run(
-        [
-            "soffice",
-            "--headless",
-            f"-env:UserInstallation=file://{tmp_path}/profile",
-            "--convert-to",
-            "csv:Text - txt - csv (StarCalc):44,34,76,1",
-            "--outdir",
-            str(tmp_path),
-            str(tmp_path / "t.xlsx"),
-        ],
-        check=True,
-        capture_output=True,
-        timeout=180,
-    )
+    converted(tmp_path, "t.xlsx", "csv:Text - txt - csv (StarCalc):44,34,76,1")
     assert files.read(str(tmp_path / "t.csv")).frame.equals(frame)
 
 
-def test_a_title_above_the_names_is_called_one(tmp_path):
-    path = tmp_path / "title.xlsx"
-    book = xlsxwriter.Workbook(path)
-    sheet = book.add_worksheet()
-    sheet.merge_range(0, 0, 0, 2, "Ward 3, autumn")
-    for row, cells in enumerate((["age", "sex", "ill"], [30, "f", "flu"]), 1):
-        sheet.write_row(row, 0, cells)
-    book.close()
-    with pytest.raises(InputError, match="one cell for 3 columns, as a title has; delete it"):
-        files.read(str(path))
+def titled(path: Path, merged_below: str = "") -> str:
+    """A sheet with a merged title, a blank row, and its names in row 3."""
+    with xlsxwriter.Workbook(path) as made:
+        sheet = made.add_worksheet()
+        sheet.merge_range(0, 0, 0, 2, "Ward 3, autumn")
+        for row, cells in enumerate((["age", "sex", "ill"], [30, "f", "flu"], [31, "m", ""]), 2):
+            sheet.write_row(row, 0, cells)
+        if merged_below:
+            sheet.merge_range(merged_below, "cold")
+    return str(path)
+
+
+def test_a_title_above_the_names_is_called_one_and_passed_over_where_that_is_said(tmp_path):
+    path = titled(tmp_path / "title.xlsx")
+    with pytest.raises(InputError, match=r"as a title has; say .* such as --read header=3"):
+        read(path)
+    assert read(path, header=3).rows(named=True) == [
+        {"age": "30", "sex": "f", "ill": "flu"},
+        {"age": "31", "sex": "m", "ill": None},
+    ]
+    with pytest.raises(InputError, match="has no row 6; correct --read header"):
+        read(path, header=6)
+
+
+def test_merged_cells_among_the_records_are_refused(tmp_path):
+    path = titled(tmp_path / "merged.xlsx", "C4:C5")
+    with pytest.raises(InputError) as refused:
+        read(path, header=3)
+    assert str(refused.value) == (
+        f"file '{path}': 1 range of cells is merged below the names (C4:C5), so that only the"
+        " first cell of each has a value; split and fill them"
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("Ward 3;;\nage;sex;ill\n30;f;flu\n", "one cell for 3 columns, as a title has"),
-        ("Ward 3\nage;sex;ill\n30;f;flu\n", "delete the first line if it is a title"),
+        ("Ward 3\nage;sex;ill\n30;f;flu\n", "if the first line is a title, say which one names"),
     ],
 )
-def test_a_title_above_a_text_table_is_called_one(tmp_path, text, says):
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_title_above_a_text_table_is_called_one_and_passed_over(tmp_path, text, says, end):
     path = tmp_path / "title.csv"
-    path.write_text(text)
+    path.write_text(text, newline=end)
     with pytest.raises(InputError, match=says):
         files.read_as(path, ".csv", reading=Reading(delimiter=";"))
+    found = files.read_as(path, ".csv", reading=Reading(header=2))
+    assert found.frame.rows(named=True) == [{"age": "30", "sex": "f", "ill": "flu"}]
+    assert found.dialect is not None
+    assert found.dialect.newline == end
+    with pytest.raises(InputError, match="has no line 9"):
+        files.read_as(path, ".csv", reading=Reading(header=9))
+
+
+def test_lines_count_from_the_top_of_the_file_whatever_is_passed_over(tmp_path):
+    path = tmp_path / "title.csv"
+    path.write_bytes(b"sep=;\nWard 3\nage;ill\n30;flu\n31;gr\xfcn\n")
+    with pytest.raises(InputError, match="line 5 is not UTF-8"):
+        files.read_as(path, ".csv", reading=Reading(header=3))
+    found = files.read_as(path, ".csv", reading=Reading("cp1252", header=3))
+    assert found.frame.rows() == [("30", "flu"), ("31", "grün")]

@@ -101,7 +101,8 @@ def read_as_written(
     """
     reading = reading_of(policy.model.read, policy.model.write)
     if policy.is_made_of_columns:
-        reading = replace(reading, sheet=policy.model.read.sheet)  # of a release of any maker
+        asked = policy.model.read  # of a release of any maker
+        reading = replace(reading, sheet=asked.sheet, header=asked.header)
     if stated is None:
         stated = certified_reading(path, reading)
     if stated is not None:

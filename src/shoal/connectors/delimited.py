@@ -32,12 +32,14 @@ def read(
     content, encoding, has_mark = as_utf8(content, path, reading)
     start, newline = _start(content, path)
     content, start, named = _without_sep_line(content, start)
+    above = max(reading.header - 1, int(named is not None))
+    content, start = _without_title(content, start, above - (named is not None), path)
     delimiter = reading.delimiter or named
     if reading.is_beside and (delimiter or "") not in start.partition("\n")[0]:
         delimiter = None
     header, separator = _header(start, path, kind, delimiter)
     check_names(header, path)
-    frame = _cells(content, path, header, separator, categorical)
+    frame = _cells(content, path, header, separator, categorical, above)
     return frame, Dialect(separator, encoding, newline, has_mark)
 
 
@@ -94,7 +96,9 @@ def _cells(
     header: list[str],
     separator: str,
     categorical: Collection[str],
+    above: int,
 ) -> pl.DataFrame:
+    """The records below the names. above: how many lines stand above those."""
     try:
         categories = {name: pl.Categorical for name in header if name in categorical}
         frame = pl.read_csv(
@@ -106,7 +110,7 @@ def _cells(
             low_memory=True,
         )
     except pl.exceptions.PolarsError:
-        check_encoding(content, path)
+        check_encoding(content, path, above)
         _check_rows(content, path, separator, len(header))
         raise InputError(
             f"file '{path}': can't be read as delimited text; a quote may be left open"
@@ -131,7 +135,7 @@ def check_names(header: list[str], path: str) -> None:
     if len(header) > 2 and sum(map(bool, header)) == 1:
         raise InputError(
             f"file '{path}': its first line has one cell for {len(header)} columns, as a title has;"
-            " delete it, so that the first line names the columns"
+            " say which line names the columns, such as --read header=3"
         )
     repeated = sorted({name for name in header if header.count(name) > 1})
     # the first line may be a record, so its cells are not shown
@@ -143,7 +147,8 @@ def check_names(header: list[str], path: str) -> None:
     if "" in header:
         number = header.index("") + 1
         findings.append(
-            f"file '{path}': column {number} has no name; the first line must name every column"
+            f"file '{path}': column {number} has no name; the first line must name every column;"
+            " if another does, say which, such as --read header=2"
         )
     if findings:
         raise InputError.from_findings(findings)
@@ -165,10 +170,10 @@ def _opened(content: bytes | Path) -> BinaryIO:
     return io.BytesIO(content) if isinstance(content, bytes) else open(content, "rb")
 
 
-def check_encoding(content: bytes | Path, path: str) -> None:
-    """Raises InputError with the first line that is not UTF-8."""
+def check_encoding(content: bytes | Path, path: str, above: int = 0) -> None:
+    """Raises InputError with the first line that is not UTF-8. above: lines before the content."""
     with _opened(content) as file:
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(file, start=above + 1):
             if not is_utf8(line):
                 raise InputError(
                     f"file '{path}': line {number} is not UTF-8; say what it is, {ENCODINGS}"
@@ -210,6 +215,19 @@ def _without_sep_line(content: bytes | Path, start: str) -> tuple[bytes | Path, 
         return content, start, None
     raw = content if isinstance(content, bytes) else content.read_bytes()
     return raw.partition(b"\n")[2], rest, named[4]
+
+
+def _without_title(
+    content: bytes | Path, start: str, lines: int, path: str
+) -> tuple[bytes | Path, str]:
+    """The text from the line on that names the columns. lines: how many stand above it."""
+    if lines < 1:
+        return content, start
+    raw = content if isinstance(content, bytes) else content.read_bytes()
+    *above, rest = raw.split(b"\n", lines)
+    if len(above) < lines:
+        raise InputError(f"file '{path}': has no line {lines + 1}; correct --read header")
+    return rest, _start(rest, path)[0]
 
 
 def _header(start: str, path: str, kind: str, given: str | None) -> tuple[list[str], str]:
@@ -262,10 +280,17 @@ def _check_rows(content: bytes | Path, path: str, separator: str, columns: int) 
         ) from None
     if count:
         more = ", ..." if count > len(ragged) else ""
-        title = "" if columns > 1 else "delete the first line if it is a title; "
+        names = "one cell" if columns == 1 else f"{columns} cells"
+        title = (
+            ""
+            if columns > 1
+            else "if the first line is a title, say which one names the columns, such as"
+            " --read header=2; else "
+        )
         raise InputError(
             f"file '{path}': {count} row{'s' if count > 1 else ''} with more or fewer than the"
-            f" header's {columns} cells (row {', '.join(ragged)}{more}); {title}fix them, quote"
-            " cells that hold the separator, or say what it is, such as --read delimiter=;"
+            f" header's {names} ({'row' if count == 1 else 'rows'} {', '.join(ragged)}{more});"
+            f" {title}fix them, quote cells that hold the separator, or say what it is, such as"
+            " --read delimiter=;"
         )
     return blank

@@ -29,14 +29,16 @@ _MARKS = (codecs.BOM_UTF8, *_UTF16_MARKS)
 class Reading:
     """What is said about a file that is read; None where it is to be found in the file.
 
-    decimal, dates: how a workbook's numbers and dates are written as text; dates: a strptime form,
-    None for ISO. is_beside: whether it was said about another file, beside which this one lies:
-    where it is UTF-8, or other marks part its names, it is read as found.
+    header: the line of a text, or the row of a sheet, that names the columns, from 1; what stands
+    above it is passed over. decimal, dates: how a workbook's numbers and dates are written as text;
+    dates: a strptime form, None for ISO. is_beside: whether it was said about another file, beside
+    which this one lies: where it is UTF-8, or other marks part its names, it is read as found.
     """
 
     encoding: str | None = None
     delimiter: str | None = None
     sheet: str | None = None
+    header: int = 1
     decimal: str = "."
     dates: str | None = None
     is_beside: bool = False

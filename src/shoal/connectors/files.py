@@ -69,7 +69,10 @@ def format_of(path: str) -> str:
     if parquet_parts.is_many(path):
         return ".parquet"
     if name.endswith((".xls", ".xlsb", ".xlsm", ".ods")):
-        raise InputError(f"file '{path}': is of a spreadsheet; save it as .xlsx, or as .csv")
+        raise InputError(
+            f"file '{path}': is a spreadsheet of a format that can't be read; save it as .xlsx or"
+            " .csv"
+        )
     raise InputError(f"file '{path}': unknown format; use one of {', '.join(FORMATS)}")
 
 

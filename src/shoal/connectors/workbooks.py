@@ -1,4 +1,4 @@
-"""Tables in Excel workbooks (.xlsx): one sheet, its first row the names.
+"""Tables in Excel workbooks (.xlsx): one sheet, its first row the names, or the one that is said.
 
 What a spreadsheet shows as an error, or as a formula that was never computed, has no value that
 could be published: such a workbook is refused. Text is written as text, never as a formula or link.
@@ -48,7 +48,7 @@ def read(path: str | Path, reading: Reading) -> pl.DataFrame:
     try:
         book = calamine.CalamineWorkbook.from_path(str(path))
         sheet = _sheet_name(book, path, reading.sheet, calamine.SheetVisibleEnum.Visible)
-        _check_cells(path, parts, sheet)
+        _check_cells(path, parts, sheet, reading.header)
         rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
     except (calamine.CalamineError, zipfile.BadZipFile, expat.ExpatError, KeyError, OSError):
         raise _damaged(path) from None
@@ -99,15 +99,31 @@ def _sheet_name(book: Any, path: str | Path, named: str | None, visible: Any) ->
 # What calamine shows as blank
 
 
-def _check_cells(path: str | Path, parts: Sequence[str], sheet: str) -> None:
-    """Raises InputError where cells are errors, or formulas that nobody has computed."""
+def _check_cells(path: str | Path, parts: Sequence[str], sheet: str, header: int) -> None:
+    """Raises InputError where cells are errors, or formulas that nobody has computed, or where
+    cells below the names are merged.
+    """
     with zipfile.ZipFile(path) as archive:
         part = _part_of(archive, parts, sheet)
         errors, formulas, places = _scan(archive, part)
-    if not errors and not formulas:
-        return
-    listed = ", ".join(places) + (", ..." if errors + formulas > len(places) else "")
-    raise InputError(f"file '{path}': {_what_is_blank(errors, formulas)} ({listed}); fix them")
+        merged = _merged(archive, part, header)
+    findings = []
+    if errors or formulas:
+        listed = _listed(places, errors + formulas)
+        findings.append(f"file '{path}': {_what_is_blank(errors, formulas)} ({listed}); fix them")
+    if merged:
+        cells = "1 range of cells is" if len(merged) == 1 else f"{len(merged)} ranges of cells are"
+        findings.append(
+            f"file '{path}': {cells} merged below the names ({_listed(merged, len(merged))}), so"
+            " that only the first cell of each has a value; split and fill them"
+        )
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+def _listed(places: Sequence[str], count: int) -> str:
+    shown = places[:_SHOWN]
+    return ", ".join(shown) + (", ..." if count > len(shown) else "")
 
 
 def _what_is_blank(errors: int, formulas: int) -> str:
@@ -197,6 +213,27 @@ def _scan(archive: zipfile.ZipFile, part: str) -> tuple[int, int, list[str]]:
     return errors, formulas, places
 
 
+def _merged(archive: zipfile.ZipFile, part: str, header: int) -> list[str]:
+    """The merged ranges that reach below the row of the names: a spreadsheet keeps one value of
+    each.
+    """
+    ranges: list[str] = []
+
+    def begun(name: str, attributes: dict[str, str]) -> None:
+        if _local(name) == "mergeCell":
+            ranges.append(attributes.get("ref", "?"))
+
+    if _mentions(archive, part, (b"mergeCell",)):
+        _parse(archive, part, begun)
+    return [place for place in ranges if _last_row(place) > header]
+
+
+def _last_row(place: str) -> int:
+    """The number of the last row of a range such as A4:B6; of what is none, beyond all rows."""
+    digits = "".join(filter(str.isdigit, place.rpartition(":")[2]))
+    return int(digits) if digits else ROWS + 2
+
+
 def _mentions(archive: zipfile.ZipFile, part: str, texts: tuple[bytes, ...]) -> bool:
     """Whether a part holds one of these texts; most sheets hold none, and are not parsed."""
     longest = max(map(len, texts))
@@ -237,9 +274,13 @@ def _table(rows: list[list[Any]], path: str | Path, reading: Reading) -> pl.Data
     width = max((_filled(row) for row in rows), default=0)
     if not rows or not width:
         raise InputError(f"file '{path}': is empty; the first row must name the columns")
-    header = [_text(cell, reading) for cell in rows[0][:width]]
+    top = reading.header - 1
+    if top >= len(rows):
+        raise InputError(f"file '{path}': has no row {reading.header}; correct --read header")
+    width = max(_filled(row) for row in rows[top:])
+    header = [_text(cell, reading) for cell in rows[top][:width]]
     check_names(header, str(path))
-    records = [row[:width] for row in rows[1:] if _filled(row)]
+    records = [row[:width] for row in rows[top + 1 :] if _filled(row)]
     findings, columns = [], {}
     for j, name in enumerate(header):
         cells = [row[j] for row in records]

@@ -52,6 +52,12 @@ class ReadOptions(_Options):
         None, description="strptime form of the dates that the maker 'dates' reads; ISO if absent."
     )
     sheet: str | None = Field(None, description="The sheet of a workbook that has several.")
+    header: int = Field(
+        1,
+        ge=1,
+        le=10_000,
+        description="The line, or row of a sheet, that names the columns; 1 if absent.",
+    )
 
     @field_validator("thousands")
     @classmethod
@@ -109,17 +115,22 @@ class WriteOptions(_Options):
 def reading_of(read: ReadOptions, write: WriteOptions | None = None) -> Reading:
     """What is said about the input; or, with `write`, about a release.
 
-    A release that Shoal writes has one sheet, so which one of the input is read says nothing there.
+    A release that Shoal writes has one sheet and no title, so which sheet and which line of the
+    input is read says nothing there.
     """
     encoding, delimiter = read.encoding, read.delimiter
     if write is not None:
         encoding, delimiter = write.encoding or encoding, write.delimiter or delimiter
-    return Reading(encoding, delimiter, None if write else read.sheet, read.decimal, read.dates)
+    if write is not None:
+        return Reading(encoding, delimiter, decimal=read.decimal, dates=read.dates)
+    return Reading(encoding, delimiter, read.sheet, read.header, read.decimal, read.dates)
 
 
 def reading_beside(read: ReadOptions) -> Reading:
     """What is said about tables that belong to the input: they may also be UTF-8."""
-    return Reading(read.encoding, read.delimiter, None, read.decimal, read.dates, is_beside=True)
+    return Reading(
+        read.encoding, read.delimiter, decimal=read.decimal, dates=read.dates, is_beside=True
+    )
 
 
 def keys_and_values(option: str, settings: list[str]) -> tuple[dict[str, Any], list[str]]:
