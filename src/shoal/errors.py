@@ -15,21 +15,31 @@ Messages name attributes, counts, rules and a way out, never a value of the data
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
 
 class ShoalError(Exception):
-    """The root of the tree: one line, and all further findings of the same kind in `findings`."""
+    """The root of the tree: one line, and all further findings of the same kind in `findings`.
+
+    A name that holds a line end or an escape of the terminal is shown with `\\n` or `\\x1b` in it.
+    """
 
     exit_status = 70
 
     def __init__(self, message: str, findings: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.findings = tuple(findings)
+        super().__init__(_one_line(message))
+        self.findings = tuple(map(_one_line, findings))
 
     def __str__(self) -> str:
         return "\n".join([str(self.args[0]), *(f"  - {finding}" for finding in self.findings)])
+
+
+def _one_line(text: str) -> str:
+    return _CONTROL.sub(lambda sign: repr(sign[0])[1:-1], str(text))
 
 
 class InputError(ShoalError):
@@ -39,10 +49,10 @@ class InputError(ShoalError):
 
     @classmethod
     def from_findings(cls, findings: Sequence[object]) -> InputError:
-        """One error for many findings, as they read: the first is the message, the others follow
-        it.
+        """One error for many findings, as they read, each said once: the first is the message, the
+        others follow it.
         """
-        first, *more = (str(finding) for finding in findings)
+        first, *more = dict.fromkeys(str(finding) for finding in findings)
         return cls(first, more)
 
 

@@ -416,6 +416,9 @@ def test_some_k_out_of_reach_ends_with_0_all_of_them_with_3(workplace, shoal):
     done = shoal(*COMMAND, "--ks", "5000", "--report", "report.html")
     assert done.status == 3
     assert "no release at k=5000" in done.out
+    assert "the nearest that holds is k = " in done.out
+    assert done.err == "shoal: no method reaches any of these k\n"  # nothing is said twice
+    done = shoal(*COMMAND, "--ks", "5000", "--json")
     assert "the nearest that holds is k = " in done.err
     assert "No method reaches any of these k" in Page((workplace / "report.html").read_text()).text
 

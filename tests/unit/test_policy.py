@@ -15,9 +15,11 @@ import shoal
 from shoal.binding.table import bind
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
+from shoal.errors import InputError
 from shoal.jobs.advise.propose import propose
 from shoal.policy.loading import json_schema
 from shoal.policy.policy import Policy
+from shoal.policy.sound_part import sound_part
 from shoal.samples import patients
 
 
@@ -470,3 +472,87 @@ def test_distinct_records_are_counted_right(rows):
     }
     bound, _ = bind(Table(frame.cast(pl.String)), Policy.from_dict(policy))
     assert bound.encoded.distinct_share == len(set(rows)) / len(rows)
+
+
+def test_check_lists_what_every_stage_finds_at_once(workplace, shoal):
+    policy = yaml.safe_load(Path("policy.yaml").read_text())
+    attributes = policy["attributes"]
+    attributes["aeg"] = attributes.pop("age")
+    attributes["sex"]["rol"] = "quasi"
+    policy["promises"].append({"model": "l-diversity", "attribute": "diseas", "l": 3})
+    policy["metod"] = {"name": "mondrian"}
+    Path("bad.yaml").write_text(yaml.safe_dump(policy))
+    lines = shoal("policy", "check", "bad.yaml", "patients.csv").err.splitlines()
+    for part in (
+        "attributes.sex.rol: is not a known key; did you mean 'role'?",
+        "metod: is not a known key; did you mean 'method'?",
+        "attribute 'diseas' is not in the policy; did you mean 'disease'?",
+        "columns 'age': in the data, not in the policy",
+        "did you mean 'age' for 'aeg'?",
+    ):
+        assert sum(part in line for line in lines) == 1, part
+    assert len(lines) == 5
+
+
+def test_check_looks_past_a_faulty_attribute(workplace, shoal):
+    policy = yaml.safe_load(Path("policy.yaml").read_text())
+    policy["attributes"]["age"]["domain"] = [40, 60]
+    policy["attributes"]["charge"] = {"role": "quasi", "hierarchy": {"dates": ["day", "month"]}}
+    policy["promises"] = [{"model": "k-anonymity", "k": 1000}]
+    policy["method"] = {"name": "mondrain"}
+    Path("bad.yaml").write_text(yaml.safe_dump(policy))
+    lines = shoal("policy", "check", "bad.yaml", "patients.csv").err.splitlines()
+    for part in (
+        "did you mean 'mondrian'?",
+        "attribute 'charge': ",
+        "attribute 'age': ",
+        "k = 1000 asked",
+    ):
+        assert sum(part in line for line in lines) == 1, part
+    assert len(lines) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"role": "sensitve"}, "or 'drop'; did you mean 'sensitive'?"),
+        ({"role": "quasi", "type": "numbr"}, "did you mean 'number'?"),
+    ],
+)
+def test_a_misspelt_word_is_told_the_nearest(change, told):
+    content = {
+        "version": 1,
+        "attributes": {"age": {"role": "quasi"}, "ill": change},
+        "promises": [{"model": "k-anonymity", "k": 2}],
+    }
+    with pytest.raises(InputError) as refused:
+        Policy.from_dict(content)
+    assert told in str(refused.value)
+
+
+def test_a_refused_policy_is_never_left_with_less_than_its_names():
+    content = {
+        "attributes": {"age": {"role": "quasi", "domain": "wide"}, "ill": {}, "sex": 3},
+        "promises": [],
+        "read": {"decimal": ";"},
+    }
+    model, is_whole = sound_part(content)
+    assert model is not None
+    assert not is_whole
+    assert list(model.attributes) == ["age", "ill", "sex"]
+    assert sound_part({"attributes": 3}) == (None, False)
+
+
+def test_messages_stay_on_one_line_whatever_a_name_holds():
+    said = InputError.from_findings(["a\nb", "a\nb", "c\x1b[31m"])
+    assert said.args == ("a\\nb",)
+    assert said.findings == ("c\\x1b[31m",)
+
+
+def test_publishing_sensitive_values_under_k_alone_is_remarked(workplace, shoal):
+    policy = yaml.safe_load(Path("policy.yaml").read_text())
+    policy["promises"] = [{"model": "k-anonymity", "k": 5}]
+    Path("alone.yaml").write_text(yaml.safe_dump(policy))
+    command = ("publish", "patients.csv", "-o", "o.csv", "-q", "-p")
+    assert "the policy promises k alone" in shoal(*command, "alone.yaml").err
+    assert "the policy promises k alone" not in shoal(*command, "policy.yaml").err

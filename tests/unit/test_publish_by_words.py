@@ -166,7 +166,8 @@ def test_categories_of_pandas_keep_their_order():
         ({"k": 5}, "no quasi-identifier"),
         ({"quasi": "age"}, "no k; say how many"),
         ({"quasi": "age", "k": 5, "l": 2}, "l and t are about sensitive columns"),
-        ({"quasi": "age", "k": 5}, "in the data, not in the policy"),
+        ({"quasi": "age", "k": 5}, "have no role; name them as quasi"),
+        ({"quasi": "agee", "k": 5, "other": "drop"}, "not in the frame; did you mean 'age' for"),
         ({"quasi": ["age", "agee"], "k": 5, "other": "drop"}, "did you mean 'age'|'agee'"),
         ({"quasi": "age", "plain": "age", "k": 5}, "column 'age': is named twice"),
         ({"quasi": {"age": {"role": "plain"}}, "k": 5}, "leave 'role' out"),
@@ -273,3 +274,18 @@ def test_a_duration_is_refused_in_words():
     frame = pl.DataFrame({"age": [1, 2, 3], "stay": [datetime.timedelta(days=n) for n in range(3)]})
     with pytest.raises(shoal.InputError, match=r"columns stay hold lists, .* or durations"):
         shoal.publish(frame, quasi=["age"], k=3, other="drop")
+
+
+def test_a_misspelt_keyword_and_a_proposal_are_told_the_way_out(sample_table):
+    with pytest.raises(TypeError, match="'sensitve'; did you mean 'sensitive'"):
+        shoal.publish(sample_table, quasi="age", sensitve="disease", k=5)
+    with pytest.raises(InputError, match=r"of a proposal give '\.content'"):
+        shoal.publish(sample_table, shoal.propose_policy(sample_table))
+
+
+def test_a_publication_prints_its_verdict_and_no_table(sample_table):
+    release = shoal.publish(sample_table, quasi="age", other="drop", k=5)
+    shown = repr(release)
+    assert "k-anonymity: asked 5, measured" in shown
+    assert shown.startswith("Publication: 600 rows, 1 column\n")
+    assert len(shown.splitlines()) < 10

@@ -87,7 +87,10 @@ def _read(
             translate = _number_reader(notation, render)
         else:
             what = ("a date", "dates", f"like {notation.dates}")
-            remedy = "correct them, or list their text under 'missing_values'"
+            remedy = (
+                "correct them, say how dates are written, such as --read dates=%d/%m/%Y, or list"
+                " their text under 'missing_values'"
+            )
             translate = _day_reader(notation, render)
         cells, lost = map_cells(column, translate)
         frame = frame.with_columns(cells.alias(name))

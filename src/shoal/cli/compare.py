@@ -92,7 +92,9 @@ def compare(
         typer.echo(f"shoal: {question}", err=True)
     typer.echo(comparison.to_json() if as_json else as_text(comparison), nl=False)
     if not comparison.releases:
-        raise InfeasibleError("no method reaches any of these k", reasons(comparison))
+        # the table has its reasons below it
+        why = reasons(comparison) if as_json else []
+        raise InfeasibleError("no method reaches any of these k", why)
     raise typer.Exit(1 if faults(comparison) else 0)
 
 

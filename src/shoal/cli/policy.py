@@ -97,10 +97,7 @@ def check(
     """
     from shoal.jobs.advise.check import check_files, unnumbered_people
 
-    def load() -> Policy:
-        return options.Overrides(read=read).policy(policy)
-
-    findings = check_files(load, data)
+    findings = check_files(policy, data, options.files_options(read)[0])
     for finding in findings:
         typer.echo(f"shoal: {finding.message}", err=True)
         if show_values:
@@ -108,8 +105,12 @@ def check(
                 typer.echo(f"    {value!r}")
     if findings:
         raise typer.Exit(2)
+
+    def known() -> Policy:
+        return options.Overrides(read=read).policy(policy)
+
     # standard input was read already
-    for evidence in [] if data in (None, "-") else unnumbered_people(load(), str(data)):
+    for evidence in [] if data in (None, "-") else unnumbered_people(known(), str(data)):
         typer.echo(f"shoal: {evidence}", err=True)
     typer.echo("the policy is sound" + ("" if data is None else " and fits the data"), err=True)
 

@@ -101,6 +101,8 @@ def publish(
             progress("drawing the report")
             write_report(outcome, asked, report)
     show_warnings(outcome.certificate)
+    for sentence in asked.unpromised():
+        print(f"shoal: {sentence}", file=sys.stderr)
     if as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)
     elif not quiet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, get_args
 
@@ -25,7 +26,7 @@ def findings_in(
     content: what was checked. what: its name. keys: how to list its keys.
     """
     texts: dict[Place, list[str]] = {}
-    errors = [(_place(error, content), error) for error in invalid.errors()]
+    errors = [(place_of(error, content), error) for error in invalid.errors()]
     places = {place for place, _ in errors}
     for place, error in errors:
         inside = any(len(p) > len(place) and p[: len(place)] == place for p in places)
@@ -38,7 +39,7 @@ def findings_in(
     ]
 
 
-def _place(error: Any, content: Any) -> Place:
+def place_of(error: Any, content: Any) -> Place:
     """The keys that lead to a finding, without the names of the types that were tried there."""
     place: list[str | int] = []
     *_, last = error["loc"] or (None,)
@@ -65,6 +66,10 @@ def _text(error: Any, place: Place, model: type[BaseModel], keys: str) -> str:
         return f"is not a known key; {hint}{keys}"
     if kind == "missing":
         return f"is missing; {keys}"
+    if kind == "literal_error":
+        options = re.findall("'([^']*)'", error["ctx"]["expected"])
+        hint = suggestion(str(error["input"]), options).rstrip()
+        return f"must be {error['ctx']['expected']}{'; ' if hint else ''}{hint}"
     if kind in _PLAINER:
         return _PLAINER[kind].format(**error.get("ctx", {}))
     return message.removeprefix("Value error, ").removeprefix("Input ")
@@ -85,7 +90,6 @@ _PLAINER = {
     "less_than": "must be below {lt:g}",
     "too_short": "is empty; name at least one",
     "too_long": "has more than {max_length} entries",
-    "literal_error": "must be {expected}",
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
     "int_from_float": "must be a whole number",

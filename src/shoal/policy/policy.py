@@ -105,8 +105,10 @@ class Policy:
         if isinstance(policy, dict):
             return cls.from_dict(policy)
         if not isinstance(policy, Policy):
+            proposed = "; of a proposal give '.content'" if hasattr(policy, "content") else ""
             raise InputError(
                 "policy: is not a policy; give a Policy, the path of one, or its content as dicts"
+                f"{proposed}"
             )
         return policy
 
@@ -310,6 +312,18 @@ class Policy:
     def open_questions(self) -> list[str]:
         """A finding for each attribute that somebody still has to decide about."""
         return open_questions(self.model.attributes)
+
+    def unpromised(self) -> list[str]:
+        """A sentence where values are sensitive and no promise is about any of them."""
+        sensitive = [name for name, a in self.model.attributes.items() if a.role == "sensitive"]
+        named = {name for promise in self.build_promises() for name in promise.attributes}
+        if not sensitive or named & set(sensitive):
+            return []
+        are = "are" if sensitive[1:] else "is"
+        return [
+            f"{quoted(sensitive)} {are} sensitive, and the policy promises k alone: k people who"
+            " look alike may all have the same value; l-diversity or t-closeness prevents that"
+        ]
 
     def require_answers(self) -> None:
         """Raises InputError, before any data is read, while a question is open."""

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
-from shoal.connectors.frames import FrameT
+from shoal.connectors.frames import FrameT, table_of
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.jobs.publish import publication
 from shoal.jobs.publish import publish as job
 from shoal.jobs.publish.from_columns import Columns
 from shoal.policy.policy import PolicyLike
+from shoal.reports.text import summary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +29,7 @@ CallableT = TypeVar("CallableT", bound=Callable[..., object])
 PLOTS: tuple[Plot, ...] = ("sizes", "columns", "loss")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Publication(publication.Publication[FrameT]):
     """A release that kept its promises.
 
@@ -37,6 +38,15 @@ class Publication(publication.Publication[FrameT]):
     policy: what was asked. A pickled or copied publication leaves out what pages and figures are
     drawn from, which holds the original.
     """
+
+    def __repr__(self) -> str:
+        """The verdict, and where to find what."""
+        rows, columns = table_of(self.data, allow_empty=True).frame.shape
+        return (
+            f"Publication: {rows} rows, {columns} column{'s' if columns != 1 else ''}\n"
+            f"{summary(self.certificate)}\n"
+            "data, certificate, policy, classes, warnings; report(path), plot(what)"
+        )
 
     def report(self, path: str | Path) -> None:
         """Writes the page that `shoal publish --report` writes; PATH ends in .html."""

@@ -238,7 +238,7 @@ class PartyProtocol:
     ) -> tuple[list[str], np.ndarray]:
         """The classes' names, and the class of every row, as the first owner of the label has them.
 
-        Raises PartyError where this party has the label, too, and differs.
+        Raises InputError where this party has the label, too, and differs.
         """
         own = None if party_input.label is None else restricted_column(party_input.label, rows)
         if self._name == sender:
@@ -254,7 +254,7 @@ class PartyProtocol:
         with said_by(sender, MessageKind.LABEL):
             _, names, codes = unpack_column(content, len(rows))
         if own is not None and (own[0] != names or not np.array_equal(own[1], codes)):
-            raise PartyError(
+            raise InputError(
                 f"label '{self._agreement.model.label.attribute}': parties '{sender}' and"
                 f" '{self._name}' differ on some people; agree whose column counts, and take it out"
                 " of the other table"

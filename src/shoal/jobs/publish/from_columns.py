@@ -22,6 +22,7 @@ from shoal.data.warnings import SENSITIVE_UNPROMISED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.audit.without_policy import listed, named_twice, promises_of
 from shoal.policy.consistency import quoted
+from shoal.policy.parameters import nearest
 from shoal.policy.policy import Policy
 
 Names = str | Collection[str]
@@ -77,7 +78,8 @@ def policy_of_frame(
     roles = {role: listed(names) for role, names in given.items()}
     subject = asked.get("subject")
     roles["subject"] = [] if subject is None else [subject]
-    _check(asked, [*named, *(name for names in roles.values() for name in names)])
+    given_names = [*named, *(name for names in roles.values() for name in names)]
+    _check(asked, given_names)
     _check_settings(settings)
     attributes: dict[str, dict[str, Any]] = {}
     for name in named:
@@ -95,7 +97,9 @@ def policy_of_frame(
     if asked.get("other") is not None:
         content["other"] = asked.get("other")
     unpromised = sensitive if l is None and t is None else []
-    return Policy.from_dict(content), _unpromised(unpromised)
+    policy = Policy.from_dict(content)
+    _check_names(table.names, given_names, asked.get("other"))
+    return policy, _unpromised(unpromised)
 
 
 def _check(asked: Columns, named: Sequence[str]) -> None:
@@ -116,6 +120,27 @@ def _check(asked: Columns, named: Sequence[str]) -> None:
     is_diverse = asked.get("l") is not None or asked.get("t") is not None
     if is_diverse and not asked.get("sensitive"):
         findings.append("publish: l and t are about sensitive columns; name one as 'sensitive'")
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+def _check_names(names: Sequence[str], given: Sequence[str], other: str | None) -> None:
+    """Raises InputError where columns and names don't match, in the words of the call."""
+    absent = [name for name in given if name not in names]
+    unnamed = [] if other is not None else [name for name in names if name not in given]
+    findings = []
+    if absent:
+        near = [(name, nearest(name, names)) for name in absent]
+        hints = ", ".join(f"'{other}' for '{name}'" for name, other in near if other)
+        hint = f"did you mean {hints}? " if hints else ""
+        findings.append(
+            f"publish: columns {quoted(absent)} are not in the frame; {hint}correct the names"
+        )
+    if unnamed:
+        findings.append(
+            f"publish: columns {quoted(unnamed)} have no role; name them as quasi, sensitive,"
+            " plain, drop or subject, or say other='drop' or other='plain'"
+        )
     if findings:
         raise InputError.from_findings(findings)
 

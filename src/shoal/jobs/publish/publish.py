@@ -47,6 +47,7 @@ from shoal.jobs.publish.draft import RecodedDraft, prepare
 from shoal.jobs.publish.from_columns import Columns, policy_of_frame
 from shoal.jobs.publish.plan import Plan
 from shoal.jobs.publish.publication import Outcome, Publication
+from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 
 WITHHELD = "nothing was written"
@@ -97,7 +98,11 @@ def _policy_of(
     """The policy that is given, or the one that columns and numbers say; raises InputError."""
     unknown = sorted(set(columns) - set(Columns.__annotations__))
     if unknown:
-        raise TypeError(f"publish() got an unexpected keyword argument '{unknown[0]}'")
+        hint = suggestion(unknown[0], Columns.__annotations__).rstrip()
+        raise TypeError(
+            f"publish() got an unexpected keyword argument '{unknown[0]}'"
+            + (f"; {hint}" if hint else "")
+        )
     given = {name: value for name, value in columns.items() if value not in (None, ())}
     if policy is not None:
         if given:
