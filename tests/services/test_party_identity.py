@@ -125,8 +125,9 @@ def test_who_is_not_reached_and_why(tmp_path):
     world.running["bank"].join(30)
     assert world.statuses(0) == {"bank": 4}
     insurer, office = (party["address"] for party in world.content["parties"][1:])
-    assert f"insurer (who listens at {insurer} has not the agreed certificate" in world.message(
-        "bank"
+    assert (
+        f"insurer (who listens at {insurer} does not have the agreed certificate"
+        in world.message("bank")
     )
     assert f"office (nobody listens at {office})" in world.message("bank")
     assert stranger.statuses()["insurer"] == 4

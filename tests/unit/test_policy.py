@@ -487,7 +487,7 @@ def test_check_lists_what_every_stage_finds_at_once(workplace, shoal):
         "attributes.sex.rol: is not a known key; did you mean 'role'?",
         "metod: is not a known key; did you mean 'method'?",
         "attribute 'diseas' is not in the policy; did you mean 'disease'?",
-        "columns 'age': in the data, not in the policy",
+        "column 'age': in the data, not in the policy",
         "did you mean 'age' for 'aeg'?",
     ):
         assert sum(part in line for line in lines) == 1, part

@@ -166,7 +166,7 @@ def test_categories_of_pandas_keep_their_order():
         ({"k": 5}, "no quasi-identifier"),
         ({"quasi": "age"}, "no k; say how many"),
         ({"quasi": "age", "k": 5, "l": 2}, "l and t are about sensitive columns"),
-        ({"quasi": "age", "k": 5}, "have no role; name them as quasi"),
+        ({"quasi": "age", "k": 5}, "no role is given to .*; name each as quasi"),
         ({"quasi": "agee", "k": 5, "other": "drop"}, "not in the frame; did you mean 'age' for"),
         ({"quasi": ["age", "agee"], "k": 5, "other": "drop"}, "did you mean 'age'|'agee'"),
         ({"quasi": "age", "plain": "age", "k": 5}, "column 'age': is named twice"),

@@ -350,6 +350,13 @@ def test_merged_cells_among_the_records_are_refused(tmp_path):
     )
 
 
+def test_merged_cells_right_below_a_title_may_be_a_second_title(tmp_path):
+    path = titled(tmp_path / "merged.xlsx", "A2:C2")
+    with pytest.raises(InputError, match="or say --read header=3 if row 3 names the columns"):
+        read(path)
+    assert read(path, header=3).height == 2
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

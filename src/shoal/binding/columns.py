@@ -26,8 +26,9 @@ def check_columns(names: list[str], policy: Policy, released: bool = False) -> l
     if not set(declared) & set(names):
         # the names may be data: a table without a header
         return [
-            f"columns: none of the {len(names)} names in the first line is in the policy; "
-            "put a line that names the columns on top, or give the policy of this table"
+            f"columns: none of the {len(names)} names in the first line is in the policy; put a"
+            " line that names the columns on top, say which line does, such as --read header=2, or"
+            " give the policy of this table"
         ]
     unnamed = [name for name in names if name not in declared]
     unknown = [] if policy.model.other is not None else unnamed
@@ -41,17 +42,21 @@ def check_columns(names: list[str], policy: Policy, released: bool = False) -> l
         ends = sorted({end for name in unknown if (end := _end_of(name, declared))})
         written = f"say '--write numbers={','.join(ends)}' if the release has them; else "
         findings.append(
-            f"columns {quoted(unknown)}: in the data, not in the policy;"
+            f"{_named(unknown)}: in the data, not in the policy;"
             f" {written if released and ends else ''}"
-            "name them under 'attributes', or say 'other: plain'"
+            f"name {'them' if unknown[1:] else 'it'} under 'attributes', or say 'other: plain'"
             " or 'other: drop'"
         )
     if absent:
         findings.append(
-            f"columns {quoted(absent)}: in the policy, not in the data;"
-            f" {_renamed(absent, unnamed)}take them out or correct the name"
+            f"{_named(absent)}: in the policy, not in the data; {_renamed(absent, unnamed)}take"
+            f" {'them' if absent[1:] else 'it'} out or correct the name"
         )
     return findings
+
+
+def _named(names: list[str]) -> str:
+    return f"column{'s' if names[1:] else ''} {quoted(names)}"
 
 
 def _end_of(name: str, declared: Container[str]) -> str | None:

@@ -113,9 +113,12 @@ def _check_cells(path: str | Path, parts: Sequence[str], sheet: str, header: int
         findings.append(f"file '{path}': {_what_is_blank(errors, formulas)} ({listed}); fix them")
     if merged:
         cells = "1 range of cells is" if len(merged) == 1 else f"{len(merged)} ranges of cells are"
+        below = _below(merged, header)
+        hint = f", or say --read header={below} if row {below} names the columns"
         findings.append(
             f"file '{path}': {cells} merged below the names ({_listed(merged, len(merged))}), so"
             " that only the first cell of each has a value; split and fill them"
+            f"{hint if below > header + 1 else ''}"
         )
     if findings:
         raise InputError.from_findings(findings)
@@ -226,6 +229,19 @@ def _merged(archive: zipfile.ZipFile, part: str, header: int) -> list[str]:
     if _mentions(archive, part, (b"mergeCell",)):
         _parse(archive, part, begun)
     return [place for place in ranges if _last_row(place) > header]
+
+
+def _below(merged: Sequence[str], header: int) -> int:
+    """The row below the merged ranges that are nearest to the top: it may have the names."""
+    row = header
+    while any(_first_row(place) <= row + 1 <= _last_row(place) for place in merged):
+        row += 1
+    return row + 1
+
+
+def _first_row(place: str) -> int:
+    digits = "".join(filter(str.isdigit, place.partition(":")[0]))
+    return int(digits) if digits else 1
 
 
 def _last_row(place: str) -> int:

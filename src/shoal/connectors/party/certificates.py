@@ -54,7 +54,7 @@ def certificate_findings(certificate: bytes, name: str, file: str) -> list[str]:
     if name not in named:
         findings.append(f"{where}: is not made for this name; {_MAKE}")
     if not (isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == "secp256r1"):
-        findings.append(f"{where}: has not a P-256 key; {_MAKE}")
+        findings.append(f"{where}: does not have a P-256 key; {_MAKE}")
     return findings
 
 

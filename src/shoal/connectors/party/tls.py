@@ -135,7 +135,10 @@ class Endpoint:
         if "Connection refused" in details:
             return f"nobody listens at {address}"
         if "CERTIFICATE" in details or "handshake" in details:
-            return f"who listens at {address} has not the agreed certificate, or not for its name"
+            return (
+                f"who listens at {address} does not have the agreed certificate, or not for its"
+                " name"
+            )
         return f"no answer from {address}"
 
     def close(self) -> None:

@@ -134,15 +134,19 @@ def _check_names(names: Sequence[str], given: Sequence[str], other: str | None) 
         hints = ", ".join(f"'{other}' for '{name}'" for name, other in near if other)
         hint = f"did you mean {hints}? " if hints else ""
         findings.append(
-            f"publish: columns {quoted(absent)} are not in the frame; {hint}correct the names"
+            f"publish: {_are(absent, 'column')} not in the frame; {hint}correct the names"
         )
     if unnamed:
         findings.append(
-            f"publish: columns {quoted(unnamed)} have no role; name them as quasi, sensitive,"
-            " plain, drop or subject, or say other='drop' or other='plain'"
+            f"publish: no role is given to {quoted(unnamed)}; name each as quasi, sensitive, plain,"
+            " drop or subject, or say other='drop' or other='plain'"
         )
     if findings:
         raise InputError.from_findings(findings)
+
+
+def _are(names: Sequence[str], what: str) -> str:
+    return f"{what}{'s' if names[1:] else ''} {quoted(list(names))} {'are' if names[1:] else 'is'}"
 
 
 def _check_settings(settings: Mapping[str, Settings | None]) -> None:
