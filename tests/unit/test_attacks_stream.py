@@ -64,6 +64,21 @@ def test_the_same_attacks_from_python(shop, shoal):
     assert {**found, "seconds": 0} == {**section(), "seconds": 0}
 
 
+def test_other_people_are_a_streams_control(shop, shoal):
+    purchases.generate(200, 2).write_csv("others.csv")
+    names = ("--attack", "membership", "--control", "others.csv")
+    assert shoal(*AUDIT, *names, "-o", "c.json", "-q").status == 0
+    assert section()["control"]["kind"] == "given"
+    assert section()["membership"]["advantage"] is not None
+    out, source, others = (
+        pl.read_csv(name, infer_schema=False) for name in ("out.csv", "p.csv", "others.csv")
+    )
+    found = package.attack_stream(
+        out, "policy.yaml", source, "t.jsonl", ["membership"], control=others
+    )
+    assert {**found["attacks"], "seconds": 0} == {**section(), "seconds": 0}
+
+
 def test_a_stream_beside_a_table_of_the_same_records_is_intersected(shop, shoal):
     """Every row of the source in order, in classes by the parity of age: some stand among few."""
     source = pl.read_csv("p.csv")

@@ -38,20 +38,24 @@ def attack_stream(
     trace: str | Path,
     attacks: str | Sequence[str | Mapping[str, Any]] = ALL,
     *,
+    control: Frame | None = None,
+    external: Frame | None = None,
     earlier: Sequence[Any] = (),
     progress: Progress = no_progress,
 ) -> Certificate:
     """`attack` of all that a stream published, with the file that its `--trace` wrote.
 
-    original: the records in the order in which they were read, those set aside among them. A stream
-    is not run again, so there are no people who are not in it to compare with. earlier: other
-    releases of the same records, each alone, with its policy, or with that and its trace, if it is
-    a stream as well. Raises InputError where these don't belong together.
+    original: the records in the order in which they were read, those set aside among them. control:
+    people who are not in the release; without it there are none to compare with, as a stream is not
+    run again. external: a list of people. earlier: other releases of the same records, each alone,
+    with its policy, or with that and its trace, if it is a stream as well. Raises InputError where
+    these don't belong together.
     """
     policy = Policy.of(policy)
     asked = attack_names([attacks]) if isinstance(attacks, str) else tuple(attacks)
     others = tuple(_earlier(each, policy) for each in earlier)
-    request = asked_of(policy, AttackRequest(asked, earlier=others))
+    outside, listed = (None if frame is None else table_of(frame) for frame in (control, external))
+    request = asked_of(policy, AttackRequest(asked, outside, listed, others))
     table, source = table_of(released), table_of(original).frame
     read = StreamSource(source, np.arange(source.height), None)
     lines = read_trace(str(trace))
