@@ -90,9 +90,7 @@ def test_a_column_that_is_there_under_another_name_is_asked_about_where_others_a
 ):
     change_policy(workplace, lambda p: p["attributes"].update(wards=p["attributes"].pop("ward")))
     change_policy(workplace, lambda p: p.update(other="plain"))
-    refused(
-        "'wards': in the policy, not in the data; did you mean 'ward' for 'wards'? take them out"
-    )
+    refused("'wards': in the policy, not in the data; did you mean 'ward' for 'wards'? take it out")
 
 
 @pytest.mark.parametrize(

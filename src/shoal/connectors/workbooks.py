@@ -232,9 +232,9 @@ def _merged(archive: zipfile.ZipFile, part: str, header: int) -> list[str]:
 
 
 def _below(merged: Sequence[str], header: int) -> int:
-    """The row below the merged ranges that are nearest to the top: it may have the names."""
+    """The row below such merged ranges as titles have, of one row each: it may have the names."""
     row = header
-    while any(_first_row(place) <= row + 1 <= _last_row(place) for place in merged):
+    while any(_first_row(place) == row + 1 == _last_row(place) for place in merged):
         row += 1
     return row + 1
 
