@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.certified_policy import policy_of_release
 from shoal.cli.grouped import grouped
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
@@ -55,7 +56,9 @@ def dossier(
     ] = None,
     policy: Annotated[
         Path | None,
-        typer.Option("-p", "--policy", help="The policy: measures the promises again."),
+        typer.Option(
+            "-p", "--policy", help="The policy (of a fusion: its agreement): measures again."
+        ),
     ] = None,
     overrides: options.Overrides = options.NO_OVERRIDES,
     original: Annotated[
@@ -93,9 +96,7 @@ def dossier(
     if sign is not None and output is None:
         raise InputError("--sign: signs what -o writes; name a page with -o")
     signer = opened(sign)
-    if policy is None:
-        overrides.refuse_without_policy()
-    asked = None if policy is None else overrides.policy(policy)
+    asked = policy_of_release(released, certificate, policy, overrides)
     _check_outputs(output, [released, str(context), original])
     from shoal.jobs.dossier.dossier import build_dossier
     from shoal.reports.dossier import json_path, summary, write_dossier

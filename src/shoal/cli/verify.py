@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from shoal.cli import options
+from shoal.cli.certified_policy import policy_of_release
 from shoal.cli.progress import shown
-from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from shoal.policy.policy import Policy
 
 
 @options.with_overrides
@@ -57,7 +53,7 @@ def verify(
     from shoal.jobs.audit.verify import verify as run
 
     with shown(quiet) as progress:
-        asked = _policy_of(released, certificate, policy, overrides)
+        asked = policy_of_release(released, certificate, policy, overrides)
         checks = run(
             released, certificate, asked, original=original, trust=trust or (), progress=progress
         )
@@ -67,24 +63,3 @@ def verify(
         for check in checks:
             typer.echo(str(check))
     raise typer.Exit(1 if any(check.ok is False for check in checks) else 0)
-
-
-def _policy_of(
-    released: str, certificate: Path | None, given: Path | None, overrides: options.Overrides
-) -> Policy | None:
-    """The policy that is given, with the options that it was published with; where a fusion's
-    agreement is given, that of the agreement.
-    """
-    if given is None:
-        overrides.refuse_without_policy()
-        return None
-    from shoal.connectors.outputs import certificate_path
-    from shoal.data.certificate import Certificate
-
-    proof = certificate or Path(certificate_path(released))
-    if proof.exists() and Certificate.load(proof)["verb"] == "fuse":
-        from shoal.policy.agreement import Agreement
-
-        with suppress(InputError):  # then it is a policy, or nothing that can be read
-            return Agreement.load(given).policy
-    return overrides.policy(given)

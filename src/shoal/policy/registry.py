@@ -183,6 +183,14 @@ def is_own_method(name: str, verb: str) -> bool:
     return any(_module_named(room, name) for room, served in ROOMS.items() if served == verb)
 
 
+def verb_of(name: str) -> str | None:
+    """The verb that a method serves; None where there is none of that name."""
+    own = next((verb for verb in ROOMS.values() if is_own_method(name, verb)), None)
+    if own is not None:
+        return own
+    return methods()[name].verb if name in methods() else None
+
+
 def _module_named(room: str, name: str) -> str | None:
     """The module of a room that has a method's name."""
     module = f"shoal.algorithms.{room}.{name.replace('-', '_')}"

@@ -7,6 +7,8 @@ not show who is behind its rows, rows are counted, and no group may have more pe
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from shoal.binding.files import published_table, read_original
 from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED
@@ -28,38 +30,80 @@ from shoal.jobs.audit.comparison import (
     is_counted_alike,
 )
 from shoal.jobs.audit.without_policy import stated_policy
+from shoal.policy import registry
 from shoal.policy.policy import Policy
 
 NAME = "measured again"
 K_ANONYMITY = "k-anonymity"
-RELEASED_IN_PARTS = ("stream", "republish")  # their rows can't be matched with an original's
+RELEASED_IN_PARTS = {"stream": "--trace", "republish": "--ledger"}
+"""Verbs whose rows can't be matched with an original's, and by what an audit counts their people."""
 UNREADABLE = "the file can't be read"
 
 
-def measured_again(
-    stated: Stated,
-    path: str,
-    table: Table | None,
-    policy: Policy | None,
-    original: str | None,
-    is_certified: bool,
-) -> Check:
+@dataclass(frozen=True)
+class Reader:
+    """What the reader of a certificate has beside it, which no forger of it can change.
+
+    verb: the one that made the release; None where the reader does not know. is_certified: whether
+    the policy is the one that the certificate names, as far as it names one.
+    """
+
+    policy: Policy | None
+    original: str | None
+    verb: str | None
+    is_certified: bool
+
+    @classmethod
+    def of(
+        cls, policy: Policy | None, original: str | None, stated: Stated, *checks: Check
+    ) -> Reader:
+        """checks: of the policy and of the signature.
+
+        A policy's method tells the verb. Else the certificate does, if a trusted key signed it.
+        """
+        named, signature = checks
+        verb = None if policy is None else verb_of(policy)
+        if verb is None and signature.ok:
+            verb = stated.verb
+        return cls(policy, original, verb, named.ok is not False)
+
+    def is_left_to_the_certificate(self, verb: str) -> bool:
+        """Whether nobody else says that the release is one of those that can't be matched."""
+        return self.original is not None and self.verb is None and verb in RELEASED_IN_PARTS
+
+    def parts(self, verb: str) -> str | None:
+        """The verb by which rows can't be matched with the original's; None where they can.
+
+        verb: the one that is stated.
+        """
+        made_by = self.verb or verb
+        return made_by if made_by in RELEASED_IN_PARTS else None
+
+
+def verb_of(policy: Policy) -> str | None:
+    """The verb whose method a policy names; None where it names none."""
+    return None if policy.model.method is None else registry.verb_of(policy.method_name)
+
+
+def measured_again(stated: Stated, path: str, table: Table | None, reader: Reader) -> Check:
     """Whether an audit of the file finds what the certificate states.
 
-    table: the release; None where it can't be read. is_certified: whether the policy is the one
-    that the certificate names, as far as it names one.
+    table: the release; None where it can't be read.
     """
     if table is None:
         return Check(NAME, False, UNREADABLE)
+    policy, original = reader.policy, reader.original
     if policy is None:
         return _by_file_alone(stated, table)
     try:
         source = None if original is None else Table(read_original(original, policy).frame)
         shown, contradicted = published_table(table, policy)
-        result, strict = _audits(stated, shown, policy, source)
+        matched = None if reader.parts(stated.verb) else source
+        result, strict = _audits(stated, shown, policy, matched)
     except InputError as unfit:
         why = listed([str(unfit.args[0]), *unfit.findings], 1)
-        return Check(NAME, False, why if is_certified else "this policy does not fit the file")
+        fits = reader.is_certified
+        return Check(NAME, False, why if fits else "this policy does not fit the file")
     if contradicted:
         return Check(NAME, False, fault_sentence("derived", contradicted))
     if contradicted is not None:
@@ -70,7 +114,12 @@ def measured_again(
         result.truth is not None,
         warnings=_more_warnings(stated, path, shown, policy, source),
     )
-    return _compared(stated, again, strict, result.schema.render.order != "input")
+    failing = _differing_or_broken(stated, again, strict)
+    if failing is not None:
+        return failing
+    is_shuffled = result.schema.render.order != "input"
+    unmatched = _unmatched(stated, again, reader, is_shuffled)
+    return unmatched or Check(NAME, True, "an audit finds the same")
 
 
 def _by_file_alone(stated: Stated, table: Table) -> Check:
@@ -96,10 +145,12 @@ def _differing(keys: list[str]) -> Check:
 
 
 def _audits(
-    stated: Stated, shown: Table, policy: Policy, source: Table | None
+    stated: Stated, shown: Table, policy: Policy, matched: Table | None
 ) -> tuple[AuditResult, AuditResult]:
-    """An audit that measures as the certificate says that it was measured, and the strictest."""
-    matched = source if stated.verb not in RELEASED_IN_PARTS else None
+    """An audit that measures as the certificate says that it was measured, and the strictest.
+
+    matched: the original, where its records can be matched with the release's rows.
+    """
     strict = audit_table(shown, policy, matched)
     if matched is None or not counts_rows(stated):
         return strict, strict
@@ -122,10 +173,9 @@ def _more_warnings(
     return found
 
 
-def _compared(stated: Stated, again: Remeasured, strict: AuditResult, is_shuffled: bool) -> Check:
-    """Compares the figures of two certificates, promises by what each asks.
-
-    is_shuffled: by the reader's policy, not by what the certificate states.
+def _differing_or_broken(stated: Stated, again: Remeasured, strict: AuditResult) -> Check | None:
+    """Compares the figures of two certificates, promises by what each asks; None where all agree
+    and hold.
     """
     found = again.certificate
     asked = {asked_of(promise) for promise in stated.promises}
@@ -146,27 +196,48 @@ def _compared(stated: Stated, again: Remeasured, strict: AuditResult, is_shuffle
             stated.note("faults", name)
     if not _holds(strict.certificate, is_counted):
         return Check(NAME, False, "an audit finds broken promises, or faults against the original")
-    return _unmatched(stated, again, is_shuffled) or Check(NAME, True, "an audit finds the same")
+    return None
 
 
-def _unmatched(stated: Stated, again: Remeasured, is_shuffled: bool) -> Check | None:
-    """What kept figures from being compared; None where all were."""
-    has_original = again.original is not None
-    # a forged certificate must not talk anyone out of the comparison that they ask for
-    unmeasured = False if has_original else None
+def _unmatched(
+    stated: Stated, again: Remeasured, reader: Reader, is_shuffled: bool
+) -> Check | None:
+    """What kept figures from being compared; None where all were.
+
+    is_shuffled: by the reader's policy, not by what the certificate states.
+    """
+    if reader.is_left_to_the_certificate(stated.verb):
+        # a forged certificate must not talk anyone out of the comparison that they ask for
+        return Check(NAME, False, _unsaid(stated))
+    has_original, parts = again.original is not None, reader.parts(stated.verb)
     together = _measured_together(stated)
     if together is not None:
-        return Check(NAME, unmeasured, together)
+        return Check(NAME, None, together)
     if not is_counted_alike(stated, again.certificate):
-        return Check(NAME, *_uncounted(has_original, is_shuffled))
+        return Check(NAME, *_uncounted(has_original, is_shuffled, parts))
     if _has_other_reference(stated, again):
         text = "was measured to a reference; name it in the policy, under 'reference'"
-        return Check(NAME, unmeasured, text)
+        return Check(NAME, False if has_original else None, text)
     if has_original and not again.has_truth and not counts_rows(stated):
-        # nothing that needs the original was compared, whatever the certificate says of its verb
-        text = "the file alone holds it; its rows can't be matched with the original"
+        way_out = f"; run {_audit_of(parts)}" if parts else ""
+        text = f"the file alone holds it; its rows can't be matched with the original{way_out}"
         return Check(NAME, None, text)
     return None
+
+
+def _unsaid(stated: Stated) -> str:
+    """That the certificate alone says what keeps rows from being matched with the original."""
+    method = stated.at("method", "name")
+    known = registry.is_own_method(str(method), stated.verb)
+    such = f", --method {method}" if known else ", --method"
+    return (
+        f"that 'shoal {stated.verb}' made it, whose rows can't be matched with the original, is"
+        f" the certificate's word alone; if you know it, name its method{such}"
+    )
+
+
+def _audit_of(parts: str) -> str:
+    return f"'shoal audit {RELEASED_IN_PARTS[parts]}'"
 
 
 def _holds(found: Certificate, is_counted: bool) -> bool:
@@ -185,14 +256,16 @@ def _holds(found: Certificate, is_counted: bool) -> bool:
 def _measured_together(stated: Stated) -> str | None:
     """Why one file alone does not tell what the certificate states; None where it does."""
     if stated.verb == "republish":
-        return "a ledger's releases are measured together; run 'shoal audit --ledger'"
+        return f"a ledger's releases are measured together; run {_audit_of('republish')}"
     if stated.at("measured") == BY_RELEASE:
-        return "a stream was measured release by release; run 'shoal audit --trace'"
+        return f"a stream was measured release by release; run {_audit_of('stream')}"
     return None
 
 
-def _uncounted(has_original: bool, is_shuffled: bool) -> tuple[bool | None, str]:
+def _uncounted(has_original: bool, is_shuffled: bool, parts: str | None) -> tuple[bool | None, str]:
     """Whether it is a fault that people can't be counted, and why they can't."""
+    if parts is not None:
+        return None, f"agrees as far as rows tell; to count people, run {_audit_of(parts)}"
     if not has_original:
         return None, "agrees as far as rows tell; to count people, name the original (--original)"
     why = "the release alone names none, and its rows can't be matched with the original"

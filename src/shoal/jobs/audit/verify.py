@@ -23,7 +23,13 @@ from shoal.errors import InputError
 from shoal.jobs.audit.as_written import as_written
 from shoal.jobs.audit.checks import Check, Stated
 from shoal.jobs.audit.contradictions import consistency
-from shoal.jobs.audit.measured_again import UNREADABLE, measured_again
+from shoal.jobs.audit.measured_again import (
+    RELEASED_IN_PARTS,
+    UNREADABLE,
+    Reader,
+    measured_again,
+    verb_of,
+)
 from shoal.jobs.audit.not_measured import not_measured
 from shoal.policy import registry
 from shoal.policy.digest import DEFAULT_METHODS, policy_identity
@@ -70,15 +76,16 @@ def verify(
         raise InputError("file '-': standard input can't be verified; name a file")
     files.format_of(path)
     source = None if original is None else str(original)
-    checks = list(_checks(stated, path, policy, source, progress))
-    checks.append(_signature(proof, keys))
-    return checks
+    named, signature = _policy(stated, policy), _signature(proof, keys)
+    reader = Reader.of(policy, source, stated, named, signature)
+    return [*_checks(stated, path, reader, named, progress), signature]
 
 
 def _checks(
-    stated: Stated, path: str, policy: Policy | None, original: str | None, progress: Progress
+    stated: Stated, path: str, reader: Reader, named: Check, progress: Progress
 ) -> Iterator[Check]:
-    """Every check of what the certificate states, in order."""
+    """Every check of what the certificate states, in order. named: that of the policy."""
+    policy, original = reader.policy, reader.original
     progress("reading the release")
     table, digest, unreadable = _read(path, policy, stated)
     yield _file(stated, digest)
@@ -87,12 +94,11 @@ def _checks(
     yield _rows(stated, table)
     yield consistency(stated)
     yield _promises(stated, policy)
-    named = _policy(stated, policy)
     yield named
     progress("measuring the promises")
-    again = measured_again(stated, path, table, policy, original, named.ok is not False)
+    again = measured_again(stated, path, table, reader)
     yield again
-    yield _input(stated, original, again)
+    yield _input(stated, reader, again)
     yield not_measured(stated, policy is not None, original is not None)
 
 
@@ -225,6 +231,10 @@ def _policy(stated: Stated, policy: Policy | None) -> Check:
         return Check(name, False, f"is not the one certified; {_way_out(stated, policy)}")
     if known["files"] != identity["files"]:
         return Check(name, False, "the files that it reads are not those certified")
+    verb = verb_of(policy)
+    if verb is not None and stated.verb not in (verb, "audit"):
+        text = f"its method serves 'shoal {verb}', the certificate is of 'shoal {stated.verb}'"
+        return Check(name, False, text)
     return Check(name, True, f"is the one certified, SHA-256 {known['sha256']}")
 
 
@@ -249,12 +259,13 @@ def _other_k(stated: Stated, policy: Policy) -> list[int]:
     return [] if policy.required_k in asked else sorted(asked)[:1]
 
 
-def _input(stated: Stated, original: str | None, again: Check) -> Check:
+def _input(stated: Stated, reader: Reader, again: Check) -> Check:
     """Whether the original is the one that was published. again: what measuring again found."""
     name, known = "input", stated.at("input", "sha256")
-    digest = None if original is None else _digest(original)
+    digest = None if reader.original is None else _digest(reader.original)
     if known is None:
-        if digest is None or again.ok or stated.verb in ("audit", "fuse"):
+        is_unnamed = stated.verb in ("audit", "fuse") or reader.verb in RELEASED_IN_PARTS
+        if digest is None or again.ok or is_unnamed:
             return Check(name, None, "the certificate names none")
         return Check(name, False, "the certificate names none, so it may be of another original")
     if digest is None:
