@@ -334,3 +334,26 @@ def test_a_stream_of_stars_alone_says_why_it_is_withheld(tmp_path, monkeypatch, 
     assert "promise 'l-diversity' does not hold on the release: asked 2, measured 1" in done.err
     assert "nothing was written, since every record is suppressed" in done.err
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_release_that_holds_by_its_stars_alone_merges_more_classes():
+    """average-risk counts no starred row: a class of stars can't make up for a class of four."""
+    dates = ["2015-05-24", *["2014-01-09"] * 3, "2015-05-24", "2014-01-09", *["2015-05-24"] * 5]
+    dates += ["2014-01-09", "2015-05-24", "2015-05-24", "2014-01-09"]
+    people = "7 9 6 7 8 2 9 2 7 0 6 5 2 10 6".split()
+    asked = {
+        "version": 1,
+        "attributes": {
+            "day": {"role": "quasi", "hierarchy": {"dates": ["month", "year"]}},
+            "person": {"role": "subject"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 4}, {"model": "average-risk", "threshold": 0.2}],
+        "method": {"name": "tcloseness-fcm"},
+        "missing": "suppress",
+        "seed": 0,
+    }
+    frame = pl.DataFrame({"day": dates, "person": people})
+    published = library.publish(frame, asked)
+    assert published.certificate.holds
+    assert set(published.data["day"]) == {"*"}  # nothing else holds
+    assert measured(published.certificate) == [8, 1 / 8]

@@ -19,9 +19,7 @@ from shoal.data.recoding import GlobalRecoding
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError
-from shoal.jobs.audit.promises import promise_reports
-from shoal.jobs.audit.reading import read_release
-from shoal.jobs.publish.boxes import Boxes
+from shoal.jobs.publish.starring import Starring, cells_of
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises, nearest_feasible
@@ -98,57 +96,29 @@ def recode(
     policy: Policy,
     *,
     judged: bool = True,
+    merging: bool = True,
     typed: bool = True,
 ) -> Recoded:
     """The release as it would be published, shuffled where the policy says so.
 
     Records that show the mark in every quasi-identifier are one class for its readers, whatever
-    made them. If a promise fails with them as a class, they show no sensitive value either. Raises
-    InfeasibleError where no record shows more, for then nothing is left to hide among.
-    judged: False where rows are still to be added. typed: whether what is hidden is no value in
+    made them; `Starring` sees to it that they keep every promise. Raises InfeasibleError where no
+    record shows more and a promise fails, for then nothing is left to hide among.
+    judged: False where rows are still to be added. merging: False where classes have to stay as
+    they are. typed: whether what is hidden is no value in
     columns that are not text; else they become text, and it is the mark.
     """
-    frame = Boxes().tables(table, bound.encoded, classes, bound.schema)[""]
+    frame = cells_of(table, bound, classes)
     if judged:
-        frame = _safely_starred(frame, table, bound, policy, typed)
+        frame = Starring(table, bound, policy, typed).judged(
+            frame, classes if merging and isinstance(classes, Partition) else None
+        )
     rows = None
     if bound.schema.render.order != "input":
         # by what is shown now: an order by hidden values would tell them
         rows = shuffled_order(frame, policy.model.seed)
         frame = frame[rows]
     return Recoded(frame, Truth(table, bound.encoded, rows))
-
-
-def _safely_starred(
-    frame: pl.DataFrame, table: Table, bound: BoundTable, policy: Policy, typed: bool
-) -> pl.DataFrame:
-    """The same, without the sensitive values of starred records if a promise fails with them."""
-    schema, mark = bound.schema, bound.schema.render.suppressed
-    starred = _starred(frame, [attribute.name for attribute in schema.quasi], mark)
-    names = [attribute.name for attribute in schema.sensitive]
-    if not starred.any() or not (names or starred.all()):
-        return frame
-    released = Table(frame)
-    release = read_release(released, schema, policy, Truth(table, bound.encoded))
-    if all(report["holds"] for report in promise_reports(policy, schema, release, released)):
-        return frame
-    if starred.all():
-        raise InfeasibleError(
-            "no quasi-identifier can be shown, and all records as one class break a promise; relax"
-            " the promises, or allow fewer records to be suppressed",
-            nearest_feasible(policy.build_promises(), bound.whole_table),
-        )
-    return frame.with_columns(suppress_cells(frame[name], starred, mark, typed) for name in names)
-
-
-def _starred(frame: pl.DataFrame, quasi: list[str], mark: str) -> np.ndarray:
-    """(n,) bool, records that show the mark in every quasi-identifier."""
-    starred = np.ones(frame.height, dtype=bool)
-    for name in quasi:
-        if not starred.any():
-            break
-        starred &= (frame[name] == mark).fill_null(False).to_numpy()
-    return starred
 
 
 def shuffled_order(frame: pl.DataFrame, seed: int) -> np.ndarray:
@@ -160,11 +130,3 @@ def _by_content(frame: pl.DataFrame) -> np.ndarray:
     """Rows in the order of what they show as text; equal rows are in any order."""
     text = frame.select(pl.all().cast(pl.String))
     return text.select(pl.arg_sort_by(text.columns)).to_series().to_numpy()
-
-
-def suppress_cells(series: pl.Series, rows: np.ndarray, mark: str, typed: bool = True) -> pl.Series:
-    """The column without the values of these rows: the mark in text, null in other types."""
-    if series.dtype in (pl.Categorical, pl.Enum) or not typed:
-        series = series.cast(pl.String)
-    star = pl.Series([mark if series.dtype == pl.String else None], dtype=series.dtype)
-    return series.zip_with(~pl.Series(rows), star.new_from_index(0, len(series)))

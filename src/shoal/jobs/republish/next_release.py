@@ -96,6 +96,7 @@ def _recoded(
         partition,
         policy,
         judged=values is None,
+        merging=False,  # earlier releases tell which records may be together
         typed=False,
     )
     frame, identities = recoded.frame, candidates.identities()
