@@ -1,4 +1,4 @@
-"""Releases of every verb verify with all that their owner has; no other verb hides what was changed."""
+"""Releases of every verb verify with all that their owner has; no verb hides what was changed."""
 
 from __future__ import annotations
 

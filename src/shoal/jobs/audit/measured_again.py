@@ -36,7 +36,7 @@ from shoal.policy.policy import Policy
 NAME = "measured again"
 K_ANONYMITY = "k-anonymity"
 RELEASED_IN_PARTS = {"stream": "--trace", "republish": "--ledger"}
-"""Verbs whose rows can't be matched with an original's, and by what an audit counts their people."""
+"""Verbs whose rows can't be matched with an original's, and the audit that counts their people."""
 UNREADABLE = "the file can't be read"
 
 

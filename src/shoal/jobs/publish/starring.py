@@ -1,4 +1,4 @@
-"""Records that show the mark in every quasi-identifier: one class for readers, whatever made them."""
+"""Records that show the mark in every quasi-identifier: one class, whatever made them."""
 
 from __future__ import annotations
 
