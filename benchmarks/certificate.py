@@ -13,11 +13,13 @@ from measure import ONE_THREAD, Asked, Figure, Result, settings
 TITLE = "Certificates"
 CLAIM = (
     "CPU seconds of `publish` in one warm process (Adult, 8 quasi-identifiers, k = 10, and the same"
-    " resampled to a million records), with the share of it that only the certificate needs, and of"
-    " `verify` over `publish`: from the two files, with the policy, and beside the original."
+    " resampled to ten million records), with the share of it that only the certificate needs, and"
+    " of `verify` over `publish`: from the two files, with the policy, and beside the original."
+    " The floor of a verification is what hashing the release takes, and reading it once."
 )
-SIZES = {"Adult": 0, "1,000,000 records": 1_000_000}
+SIZES = {"Adult": 0, "10,000,000 records": 10_000_000}
 K = 10
+BOTH = "the certificate in it, and verify of the two files"
 TARGET = 3.0
 
 
@@ -33,14 +35,19 @@ def measure(asked: Asked) -> Result:
         "certificate",
         TITLE,
         CLAIM,
-        settings(asked, rows=asked.rows or "Adult and 1,000,000", k=K, seed=0, threads=1),
+        settings(asked, rows=asked.rows or "Adult and 10,000,000", k=K, seed=0, threads=1),
         figures,
         notes=[
             (
                 "`verify` of the two files reads the release, hashes it and groups its rows; with"
                 " the policy it is an audit, and beside the original an audit that compares every"
                 " cell with the truth. Starting Python and importing is in none of the figures."
-            )
+            ),
+            (
+                "Finding classes takes so little on large tables that reading the release once is"
+                " already above the target; what trusts the hash alone would be below it, but would"
+                " find no figure that was forged together with it."
+            ),
         ],
     )
 
@@ -54,9 +61,14 @@ def _figures(folder: Path, asked: Asked, words: str, rows: int) -> list[Figure]:
         asked.say(f"certificate: {words}, turn {turn + 1} of {asked.repeats}")
         call = ("certificate_call.py", source, policy, out)
         runs.append(processes.script(*call, env=ONE_THREAD).said)
+    certificate = [sum(run["certificate"].values()) for run in runs]
+    alone = [run["verify"]["alone"] for run in runs]
     shares = {
-        "the certificate in it": [sum(run["certificate"].values()) for run in runs],
-        "verify, the two files": [run["verify"]["alone"] for run in runs],
+        BOTH: [a + b for a, b in zip(certificate, alone, strict=True)],
+        "the certificate in it": certificate,
+        "verify, the two files": alone,
+        "floor: only hashing the release": [run["floor"]["hash"] for run in runs],
+        "floor: only reading it as text, by Polars": [run["floor"]["read"] for run in runs],
         "verify, with the policy": [run["verify"]["policy"] for run in runs],
         "verify, beside the original": [run["verify"]["original"] for run in runs],
     }
@@ -65,8 +77,6 @@ def _figures(folder: Path, asked: Asked, words: str, rows: int) -> list[Figure]:
         share = tuple(
             100 * spent / run["publish"] for spent, run in zip(seconds, runs, strict=True)
         )
-        is_asked = what in ("the certificate in it", "verify, the two files")
-        figures.append(
-            Figure(f"{words}: {what}", "% of publish", share, TARGET if is_asked else None)
-        )
+        target = TARGET if what == BOTH else None
+        figures.append(Figure(f"{words}: {what}", "% of publish", share, target))
     return figures

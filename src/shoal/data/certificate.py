@@ -137,8 +137,13 @@ class Certificate(Mapping[str, Any]):
         return json.dumps(self._content, indent=2, allow_nan=False) + "\n"
 
 
+_AS_IT_IS = frozenset({str, int, bool, type(None)})
+
+
 def _plain(value: Any) -> Any:
     """The value in JSON's own types; what is not a number becomes null."""
+    if type(value) in _AS_IT_IS:
+        return value
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -8,10 +8,12 @@ not show who is behind its rows, rows are counted, and no group may have more pe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from shoal.binding.files import published_table, read_original
 from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED
+from shoal.connectors.files import SourceFile
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.fault_words import fault_sentence
@@ -67,6 +69,13 @@ class Reader:
             verb = stated.verb
         return cls(policy, original, verb, named.ok is not False)
 
+    @cached_property
+    def source(self) -> SourceFile:
+        """The original; raises InputError where it can't be read."""
+        assert self.original is not None
+        assert self.policy is not None
+        return read_original(self.original, self.policy)
+
     def is_left_to_the_certificate(self, verb: str) -> bool:
         """Whether nobody else says that the release is one of those that can't be matched."""
         return self.original is not None and self.verb is None and verb in RELEASED_IN_PARTS
@@ -92,11 +101,11 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
     """
     if table is None:
         return Check(NAME, False, UNREADABLE)
-    policy, original = reader.policy, reader.original
+    policy = reader.policy
     if policy is None:
         return _by_file_alone(stated, table)
     try:
-        source = None if original is None else Table(read_original(original, policy).frame)
+        source = None if reader.original is None else Table(reader.source.frame)
         shown, contradicted = published_table(table, policy)
         matched = None if reader.parts(stated.verb) else source
         result, strict = _audits(stated, shown, policy, matched)

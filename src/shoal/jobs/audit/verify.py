@@ -7,6 +7,7 @@ trust) lets it check more; what it can't check it names.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,16 @@ def _digest(path: str | Path) -> str:
         raise InputError(
             f"file '{path}': can't be read ({failed.strerror}); check its name and permissions"
         ) from None
+
+
+def _digest_of_original(reader: Reader) -> str | None:
+    """The hash of the original, which is read once; None where there is none."""
+    if reader.original is None:
+        return None
+    if reader.policy is not None:
+        with suppress(InputError):  # said where the original is compared
+            return reader.source.sha256
+    return _digest(reader.original)
 
 
 def _read(path: str, policy: Policy | None, stated: Stated) -> tuple[Table | None, str, str]:
@@ -262,7 +273,7 @@ def _other_k(stated: Stated, policy: Policy) -> list[int]:
 def _input(stated: Stated, reader: Reader, again: Check) -> Check:
     """Whether the original is the one that was published. again: what measuring again found."""
     name, known = "input", stated.at("input", "sha256")
-    digest = None if reader.original is None else _digest(reader.original)
+    digest = _digest_of_original(reader)
     if known is None:
         is_unnamed = stated.verb in ("audit", "fuse") or reader.verb in RELEASED_IN_PARTS
         if digest is None or again.ok or is_unnamed:
