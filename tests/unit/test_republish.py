@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, grown, policy, wearers
+from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError
 from shoal.jobs.republish.export import export_table
 from shoal.jobs.republish.history import audit_ledger
@@ -344,3 +345,14 @@ def test_a_folder_of_the_private_parts_name_keeps_what_is_in_it(tmp_path):
     with pytest.raises(InputError):
         append(tmp_path / "L", wearers(40, 1), policy("m-invariance"))
     assert [path.name for path in (tmp_path / "L.private").iterdir()] == ["mine.txt"]
+
+
+def test_an_increment_that_comes_again_repeats_no_warning(tmp_path, capsys):
+    wearers = tmp_path / "w.csv"
+    assert status_of(["sample", "wearables", "-n", "100", "-o", str(wearers), "-q"]) == 0
+    command = ["republish", wearers, "-p", tmp_path / "w.policy.yaml", "--ledger", tmp_path / "led"]
+    command = [str(part) for part in command]
+    assert status_of(command) == 0
+    assert "true value" in capsys.readouterr().err
+    assert status_of(command) == 0
+    assert [line for line in capsys.readouterr().err.splitlines() if "true value" in line] == []

@@ -86,6 +86,23 @@ def test_single_ends_of_one_class_by_hand():
     assert shoal.audit(rounded.data, policy({"round": 5}), AGES).holds
 
 
+@pytest.mark.parametrize("original", [None, AGES], ids=["alone", "with the original"])
+@pytest.mark.parametrize("cell", ["[20, 31]", "[18, 35]", "31"])
+def test_an_audit_finds_ends_that_are_not_rounded(cell, original):
+    """The attack: a policy and a certificate that say 'round', beside a file of true ends."""
+    forged = AGES.with_columns(age=pl.lit(cell))
+    found = shoal.audit(forged, policy({"round": 5}), original)
+    assert found["faults"]["unrounded"] == 3
+    assert not found.holds
+    assert "unrounded" not in (shoal.audit(forged, policy({}), None).get("faults") or {})
+
+
+def test_an_end_of_the_domain_is_rounded():
+    forged = AGES.with_columns(age=pl.lit("[17, 33]"))
+    asked = policy({"round": 5, "domain": [17, 33]})
+    assert shoal.audit(forged, asked, None).holds
+
+
 def test_two_records_of_one_person_are_one_person():
     frame = AGES.with_columns(p=pl.Series(["x", "x", "y"])).vstack(
         pl.DataFrame({"age": ["25", "26"], "ill": ["a", "a"], "p": ["z", "w"]})
@@ -107,6 +124,14 @@ def test_ends_that_are_mostly_one_persons_own_are_warned_of():
         "age: 100 % of published ends are one person's true value; 'round: 10' hides them"
     )
     assert len(warned) == 1
+
+
+def test_a_ledger_is_not_told_to_round(tmp_path):
+    asked = policy({})
+    asked["attributes"]["who"] = {"role": "subject"}
+    frame = AGES.with_columns(age=pl.Series(["19", "20", "31"]), who=pl.Series(["a", "b", "c"]))
+    (warning,) = shoal.republish(frame, asked, tmp_path / "ledger").certificate.warnings
+    assert warning.text.endswith("true value; a hierarchy of 'bins' hides them")
 
 
 @pytest.mark.parametrize("method", ["mondrian", "full-domain", "mdav", "top-down-greedy"])

@@ -567,6 +567,10 @@ def test_a_passphrase_protects_the_key(folder, monkeypatch, capsys):
     assert status_of(["key", "new", str(folder / "safe")]) == 0
     assert b"ENCRYPTED" in (folder / "safe.pem").read_bytes()
     assert sign(folder, folder / "safe.pem") == 0
+    assert "fewer than" not in capsys.readouterr().err
+    monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "short")
+    assert status_of(["key", "new", str(folder / "weak")]) == 0
+    assert "the passphrase has fewer than 12 characters" in capsys.readouterr().err
     monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "wrong")
     assert sign(folder, folder / "safe.pem") == 2
     assert "the passphrase is wrong; correct SHOAL_KEY_PASSPHRASE" in capsys.readouterr().err

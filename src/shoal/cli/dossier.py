@@ -116,6 +116,8 @@ def dossier(
         if signer is not None:
             signer.sign(json_path(output))
     if not quiet:
+        if output is not None:
+            typer.echo(f"wrote {output} and {json_path(output)}", err=True)
         for line in summary(found):
             typer.echo(line, err=True)
         if output is None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shoal.connectors.signatures import Signer
 
 PASSPHRASE = "SHOAL_KEY_PASSPHRASE"
+LEAST_CHARACTERS = 12  # of a passphrase that is accepted without a word
 
 Sign = Annotated[
     Path | None,
@@ -94,4 +95,10 @@ def _new_passphrase(name: str) -> str:
             raise InputError(f"key '{name}': the two passphrases differ; type the same twice")
     if not known:
         raise InputError(f"key '{name}': the passphrase is empty; type one, or say --unprotected")
+    if len(known) < LEAST_CHARACTERS:
+        print(
+            f"shoal: key '{name}': the passphrase has fewer than {LEAST_CHARACTERS} characters, so"
+            " whoever gets the file can guess it; make a key with a longer one",
+            file=sys.stderr,
+        )
     return known

@@ -85,7 +85,7 @@ def republish(
                 write_history_report(audit_ledger(ledger), report)
     if done.unfinished:  # also under --quiet: somebody has to make room
         print(f"shoal: {done.unfinished}", file=sys.stderr)
-    if done.certificate is not None:
+    if done.certificate is not None and not done.repeated:
         show_warnings(done.certificate)
     if as_json and done.certificate is not None:
         typer.echo(done.certificate.to_json(), nl=False)

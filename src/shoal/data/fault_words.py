@@ -18,6 +18,10 @@ ONE_AND_MANY: dict[str, tuple[str, str]] = {
         "1 record has a lo, hi, mid or mean that its cell contradicts",
         "{} records have a lo, hi, mid or mean that its cell contradicts",
     ),
+    "unrounded": (
+        "1 record has an interval whose ends are not rounded as the policy says",
+        "{} records have an interval whose ends are not rounded as the policy says",
+    ),
     "not_removed": (
         "the policy removes 1 column that the release still holds",
         "the policy removes {} columns that the release still holds",

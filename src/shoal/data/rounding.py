@@ -35,6 +35,18 @@ def rounded_ends(lo: str, hi: str, attribute: Attribute) -> tuple[str, str]:
         return plain_text(max(below, least)), plain_text(min(above, greatest))
 
 
+def is_rounded(lo: float, hi: float, attribute: Attribute) -> bool:
+    """Whether the ends of a published interval are multiples of `round` or ends of the domain."""
+    assert attribute.round is not None
+    assert attribute.domain is not None
+    step = Decimal(str(attribute.round))
+    least, greatest = attribute.domain
+    return all(
+        end == outermost or not Decimal(str(end)) % step
+        for end, outermost in ((lo, least), (hi, greatest))
+    )
+
+
 def _multiple_below(number: Decimal, step: Decimal) -> Decimal:
     multiple = number // step * step  # rounded towards 0
     return multiple - step if multiple > number else multiple

@@ -59,19 +59,27 @@ def _shown_alone(classes: Classes, at_end: np.ndarray) -> int:
 
 
 def single_end_warnings(
-    shares: dict[str, float], attributes: tuple[Attribute, ...]
+    shares: dict[str, float], attributes: tuple[Attribute, ...], *, may_round: bool = True
 ) -> list[ReleaseWarning]:
-    """One for each column of which more than half of the ends are somebody's own value."""
+    """One for each column of which more than half of the ends are somebody's own value.
+
+    may_round: whether what made the release takes `round`.
+    """
     of_name = {attribute.name: attribute for attribute in attributes}
     return [
         ReleaseWarning(
             SINGLE_ENDS,
             f"{name}: {share:.0%} of published ends are one person's true value;"
-            f" 'round: {_step_text(of_name[name])}' hides them".replace("%", " %"),
+            f" {_way_out(of_name[name], may_round)}".replace("%", " %"),
         )
         for name, share in shares.items()
         if share > TOLERATED
     ]
+
+
+def _way_out(attribute: Attribute, may_round: bool) -> str:
+    step = _step_text(attribute)
+    return f"'round: {step}' hides them" if may_round else "a hierarchy of 'bins' hides them"
 
 
 def _step_text(attribute: Attribute) -> str:

@@ -38,7 +38,7 @@ from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.jobs.audit.description import described
 from shoal.jobs.audit.downstream import downstream as downstream_of
-from shoal.jobs.audit.faults import faults, with_contradicted
+from shoal.jobs.audit.faults import faults, unrounded, with_contradicted
 from shoal.jobs.audit.promises import promise_reports
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.audit.reference import Measures
@@ -258,7 +258,9 @@ def measure(
     kept = unremoved_identifiers(released, None if truth is None else truth.original, policy)
     if kept:
         fault_counts["not_removed"] = len(kept)
-    if truth is not None or kept:
+    if narrower := unrounded(release, schema):
+        fault_counts["unrounded"] = narrower
+    if truth is not None or fault_counts:
         content["faults"] = fault_counts
     certificate = Certificate(content)
     return certificate.warned(*release_warnings(certificate, release, policy, schema)), release

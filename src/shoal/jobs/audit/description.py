@@ -14,8 +14,11 @@ from shoal.data.truth import Truth
 from shoal.data.warnings import HIERARCHY_REPEATS, ReleaseWarning
 from shoal.jobs.audit.columns import REMOVED, column_roles, measured_columns, with_derived
 from shoal.jobs.audit.provenance import build, date
+from shoal.policy import registry
 from shoal.policy.digest import policy_identity
 from shoal.policy.policy import Policy
+
+TAKE_ROUND = ("publish", "audit")
 
 
 def described(
@@ -33,7 +36,14 @@ def described(
     columns = measured_columns(released, release, schema, policy, truth)
     made = certificate.extended(**provenance(certificate["verb"], policy), columns=columns)
     shares = {c["name"]: c["single_ends"] for c in columns if c["single_ends"] is not None}
-    return made.warned(*repeated_rows(schema), *single_end_warnings(shares, schema.quasi))
+    single = single_end_warnings(shares, schema.quasi, may_round=_takes_round(made, policy))
+    return made.warned(*repeated_rows(schema), *single)
+
+
+def _takes_round(certificate: Certificate, policy: Policy) -> bool:
+    """Whether what made the release takes `round`: neither streams nor ledgers do."""
+    named = None if policy.model.method is None else registry.verb_of(policy.method_name)
+    return certificate["verb"] in TAKE_ROUND and named in (None, "publish")
 
 
 def repeated_rows(schema: Schema) -> list[ReleaseWarning]:

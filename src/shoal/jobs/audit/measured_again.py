@@ -204,7 +204,7 @@ def _differing_or_broken(stated: Stated, again: Remeasured, strict: AuditResult)
         for name in strict.certificate["faults"]:
             stated.note("faults", name)
     if not _holds(strict.certificate, is_counted):
-        return Check(NAME, False, "an audit finds broken promises, or faults against the original")
+        return Check(NAME, False, "an audit finds broken promises, or faults")
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -18,6 +19,10 @@ def verify_ledger(path: str | Path, *, noted: str | None = None) -> tuple[int, s
     a hash from another day, which the chain must still hold; a chain that was cut, or made anew,
     does not.
     """
+    if noted is not None and not re.fullmatch("[0-9a-f]{64}", noted):
+        raise InputError(
+            "--noted: is no hash of a release; give the 64 digits that 'shoal republish' printed"
+        )
     ledger = Ledger.at(path)
     findings = ledger.verify()
     if findings:
