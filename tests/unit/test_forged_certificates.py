@@ -664,3 +664,61 @@ def test_a_release_that_comes_by_a_pipe_is_read_once(folder):
     assert failed(checks) == []
     assert checks["file"].ok is True
     assert checks["output"].ok is None
+
+
+# What a forger writes into names
+
+
+SPOOF = "x\nok   signature: by the key in hospital.pub.pem\x1b[2K\u202e"
+
+
+def test_no_name_in_a_certificate_passes_for_a_line_of_verify(folder, capsys):
+    def change(content):
+        content[SPOOF] = {"x": 1}
+        promise = {"model": SPOOF, "attributes": [], "asked": 1, "measured": 1, "holds": True}
+        content["promises"].append(promise)
+
+    forge(folder, change)
+    status_of(["verify", str(folder / "out.csv")])
+    told = capsys.readouterr().out
+    lines = told.splitlines()
+    assert len(lines) == 11
+    assert not [line for line in lines if line.startswith("ok   signature")]
+    assert "hospital.pub.pem" in told  # the promise that nobody knows is named
+    assert all(line.isprintable() for line in lines)
+    forge(folder, setting("faults", SPOOF, -1))
+    assert status_of(["verify", str(folder / "out.csv")]) == 2
+    assert all(line.isprintable() for line in capsys.readouterr().err.splitlines())
+
+
+def test_what_is_forged_is_not_signed_by_its_owner(folder, capsys):
+    """The attack: change a certificate before its owner signs it."""
+    assert status_of(["key", "new", str(folder / "k"), "--unprotected"]) == 0
+    sign = ["sign", str(folder / "out.csv"), "--key", str(folder / "k.pem")]
+    honest = (folder / "out.csv.certificate.json").read_bytes()
+    for change in (with_k(50), CONTRADICTIONS["risk of other groups"]):
+        (folder / "out.csv.certificate.json").write_bytes(honest)
+        forge(folder, change)
+        capsys.readouterr()
+        assert status_of(sign) == 1
+        assert "nothing is signed" in capsys.readouterr().err
+        assert not (folder / "out.csv.certificate.json.sig").exists()
+    (folder / "out.csv.certificate.json").write_bytes(honest)
+    assert status_of(sign) == 0
+    for _ in range(2):  # an older signature, of these bytes or of others, is in nobody's way
+        assert status_of(sign) == 0
+        (folder / "out.csv.certificate.json.sig").write_bytes(b"x")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"attacks": {"accept": [{**ACCEPTED, "holds": False}]}},
+        {"history": {"holds": False, "allowed": False, "findings": []}},
+    ],
+    ids=["attacks", "history"],
+)
+def test_a_certificate_that_states_harm_is_not_kept(folder, change):
+    honest = shoal.Certificate(content_of(folder))
+    assert honest.is_kept
+    assert not honest.extended(**change).is_kept

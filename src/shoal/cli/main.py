@@ -32,6 +32,7 @@ from shoal.cli import (
     verify,
     warmup,
 )
+from shoal.data.printable import printable
 from shoal.errors import InputError, ShoalError
 from shoal.version import VERSION
 
@@ -208,9 +209,8 @@ def _command_of(usage: Any) -> str:
 
 
 def _say(message: object, findings: tuple[str, ...]) -> None:
-    print(f"shoal: {message}", file=sys.stderr)
-    for finding in findings:
-        print(f"shoal: {finding}", file=sys.stderr)
+    for line in (message, *findings):
+        print(f"shoal: {printable(str(line))}", file=sys.stderr)
 
 
 if __name__ == "__main__":

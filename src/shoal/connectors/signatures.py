@@ -60,10 +60,13 @@ class Signer:
     def fingerprint(self) -> str:
         return _fingerprint(self.key.public_key())
 
-    def sign(self, path: str | Path) -> str:
-        """Signs the bytes of a file; returns the path of the signature beside it."""
+    def sign(self, path: str | Path, content: bytes | None = None) -> str:
+        """Signs the bytes of a file; returns the path of the signature beside it.
+
+        content: the bytes, where they were read already.
+        """
         try:
-            content = Path(path).read_bytes()
+            content = Path(path).read_bytes() if content is None else content
         except OSError as failed:
             raise InputError(
                 f"certificate '{path}': can't be read ({failed.strerror}); check its name and"

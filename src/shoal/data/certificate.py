@@ -46,13 +46,14 @@ class Certificate(Mapping[str, Any]):
         Of the one before, keys that are new in this schema are null. Raises InputError with every
         key that is not as its schema and its verb say.
         """
+        return cls.parsed(cls.read(path), path)
+
+    @staticmethod
+    def read(path: str | Path) -> bytes:
+        """The bytes of a certificate, for whoever needs them beside what they say."""
         require_regular(path, "certificate")
         try:
-            content = json.loads(
-                Path(path).read_text("utf-8"),
-                object_pairs_hook=_without_repeats,
-                parse_constant=_no_number,
-            )
+            return Path(path).read_bytes()
         except FileNotFoundError:
             raise InputError(
                 f"certificate '{path}': is not there; fetch it with the release, or name it"
@@ -63,6 +64,16 @@ class Certificate(Mapping[str, Any]):
                 f"certificate '{path}': can't be read ({failed.strerror}); check its name and"
                 " permissions"
             ) from None
+
+    @classmethod
+    def parsed(cls, content_bytes: bytes, path: str | Path) -> Certificate:
+        """The certificate in these bytes, as `load`. path: what messages name."""
+        try:
+            content = json.loads(
+                content_bytes.decode("utf-8"),
+                object_pairs_hook=_without_repeats,
+                parse_constant=_no_number,
+            )
         except (ValueError, RecursionError):
             content = None
         schema = content.get("schema") if isinstance(content, dict) else None
@@ -124,7 +135,14 @@ class Certificate(Mapping[str, Any]):
         if not isinstance(promises, list) or not isinstance(faults, Mapping) or not promises:
             return False
         kept = all(isinstance(one, Mapping) and one.get("holds") is True for one in promises)
-        return kept and all(count == 0 for count in faults.values())
+        if not kept or any(count != 0 for count in faults.values()):
+            return False
+        attacks, history = self.get("attacks"), self.get("history")
+        accept = attacks.get("accept", []) if isinstance(attacks, Mapping) else []
+        is_safe = not isinstance(history, Mapping) or bool(
+            history.get("holds") or history.get("allowed")
+        )
+        return is_safe and all(row["holds"] is not False for row in accept)
 
     def extended(self, **more: Any) -> Certificate:
         return Certificate({**self._content, **more})

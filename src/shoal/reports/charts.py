@@ -24,6 +24,8 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from shoal.data.printable import printable
+
 WIDTH = 4.7
 MOST_LETTERS = 24
 # what is drawn in this colour takes the page's variable of that name
@@ -337,9 +339,7 @@ def _legend(axes: Axes) -> None:
 
 def shortened(text: str) -> str:
     """The text on one line of bounded length, without what can't be printed."""
-    clean = "".join(
-        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
-    )
+    clean = printable(text)
     return clean if len(clean) <= MOST_LETTERS else clean[: MOST_LETTERS - 1] + "…"
 
 

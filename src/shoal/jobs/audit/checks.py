@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.data.certificate import EARLIER, Certificate
+from shoal.data.printable import printable
 
 Path = tuple[str | int, ...]
 MOST_NAMED = 4
@@ -19,6 +20,10 @@ class Check:
     name: str
     ok: bool | None
     text: str
+
+    def __post_init__(self) -> None:
+        # what a certificate names may be a forger's
+        object.__setattr__(self, "text", printable(self.text))
 
     @property
     def mark(self) -> str:

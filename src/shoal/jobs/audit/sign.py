@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
-from shoal.connectors import files
 from shoal.connectors.outputs import certificate_path
 from shoal.connectors.signatures import Signer
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError, PromiseError
+from shoal.jobs.audit.proof import Proof
+from shoal.jobs.audit.verify import verify_by
+
+FILE, SIGNATURE = "file", "signature"
 
 
 def check_holds(certificate: Certificate, path: str) -> None:
@@ -26,10 +28,11 @@ def check_holds(certificate: Certificate, path: str) -> None:
 
 
 def sign_file(path: str, signer: Signer) -> str:
-    """Signs the certificate of a release, if it is that file's and every promise holds in it.
+    """Signs the certificate of a release, if it is that file's, every promise holds in it and
+    nothing in the two files denies it.
 
     Returns the path of the signature. Raises InputError, or PromiseError where a promise does not
-    hold.
+    hold or `verify` of the two files fails.
     """
     if not Path(path).exists():
         raise InputError(f"file '{path}': is not there; check its name")
@@ -39,18 +42,16 @@ def sign_file(path: str, signer: Signer) -> str:
             f"file '{path}': has no certificate beside it, '{beside.name}'; only that is signed, so"
             " fetch it with the release"
         )
-    certificate = Certificate.load(beside)
-    check_holds(certificate, certificate_path(path))
-    try:
-        digest = files.file_sha256(path)
-    except OSError as failed:
-        raise InputError(
-            f"file '{path}': can't be read ({failed.strerror}); check its name and permissions"
-        ) from None
-    output = certificate.get("output")
-    if not isinstance(output, Mapping) or digest != output.get("sha256"):
+    proof = Proof.of(path)
+    check_holds(proof.certificate, str(proof.path))
+    checks = verify_by(path, proof)
+    failed = [check for check in checks if check.ok is False and check.name != SIGNATURE]
+    if any(check.name == FILE for check in failed):
         raise InputError(
             f"file '{path}': is not the one that its certificate names; fetch both again, or audit"
             " the file"
         )
-    return signer.sign(Path(certificate_path(path)))
+    if failed:
+        found = [f"{check.name}: {check.text}" for check in failed]
+        raise PromiseError(f"file '{path}': fails verify, {found[0]}; nothing is signed", found[1:])
+    return signer.sign(proof.path, proof.content)

@@ -14,9 +14,7 @@ from typing import Any
 from shoal.binding.files import read_as_written
 from shoal.connectors import files
 from shoal.connectors.dialect import AS_FOUND, reading_as_stated
-from shoal.connectors.outputs import certificate_path
 from shoal.connectors.signatures import SIGNATURE_BYTES, read_trusted, signature_path
-from shoal.data.certificate import Certificate
 from shoal.data.fault_words import fault_sentence
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
@@ -32,6 +30,7 @@ from shoal.jobs.audit.measured_again import (
     verb_of,
 )
 from shoal.jobs.audit.not_measured import not_measured
+from shoal.jobs.audit.proof import Proof
 from shoal.policy import registry
 from shoal.policy.digest import DEFAULT_METHODS, policy_identity
 from shoal.policy.policy import (
@@ -68,17 +67,28 @@ def verify(
     where trust is given and the extra `sign` is missing.
     """
     path = str(path)
-    _require_there(path)
-    proof = Path(certificate_path(path) if certificate is None else certificate)
-    stated = Stated(Certificate.load(proof))
-    policy = None if policy is None else Policy.of(policy)
+    require_there(path)
+    asked = None if policy is None else Policy.of(policy)
+    source = None if original is None else str(original)
+    return verify_by(path, Proof.of(path, certificate), asked, source, trust, progress)
+
+
+def verify_by(
+    path: str,
+    proof: Proof,
+    policy: Policy | None = None,
+    original: str | None = None,
+    trust: Sequence[str | Path] = (),
+    progress: Progress = no_progress,
+) -> list[Check]:
+    """`verify` by a certificate that was read already."""
+    stated = Stated(proof.certificate)
     keys = read_trusted(trust) if trust else []
     if path == files.STANDARD:
         raise InputError("file '-': standard input can't be verified; name a file")
     files.format_of(path)
-    source = None if original is None else str(original)
     named, signature = _policy(stated, policy), _signature(proof, keys)
-    reader = Reader.of(policy, source, stated, named, signature)
+    reader = Reader.of(policy, original, stated, named, signature)
     return [*_checks(stated, path, reader, named, progress), signature]
 
 
@@ -103,7 +113,8 @@ def _checks(
     yield not_measured(stated, policy is not None, original is not None)
 
 
-def _require_there(path: str) -> None:
+def require_there(path: str) -> None:
+    """Raises InputError where there is no such file."""
     if path != files.STANDARD and not Path(path).exists():
         raise InputError(f"file '{path}': is not there; check its name")
 
@@ -287,9 +298,9 @@ def _input(stated: Stated, reader: Reader, again: Check) -> Check:
     return Check(name, True, f"the original is the one certified, SHA-256 {digest}")
 
 
-def _signature(proof: Path, keys: Sequence[Any]) -> Check:
+def _signature(proof: Proof, keys: Sequence[Any]) -> Check:
     name = "signature"
-    signature = _bytes_of(Path(signature_path(proof)))
+    signature = _bytes_of(Path(signature_path(proof.path)))
     if not keys:
         if signature is not None and len(signature) != SIGNATURE_BYTES:
             return Check(name, False, _cut(signature))
@@ -299,9 +310,8 @@ def _signature(proof: Path, keys: Sequence[Any]) -> Check:
         return Check(name, False, "--trust asks for one, there is none")
     if len(signature) != SIGNATURE_BYTES:
         return Check(name, False, _cut(signature))
-    content = _bytes_of(proof)
     for key in keys:
-        if content and key.accepts(signature, content):
+        if key.accepts(signature, proof.content):
             return Check(name, True, f"by the key in {key.name}, {key.fingerprint}")
     return Check(name, False, "is by none of the keys that --trust names")
 

@@ -6,7 +6,6 @@ Never says that a release meets a law: that is for people to decide.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -15,13 +14,12 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from shoal.connectors import files
-from shoal.connectors.outputs import certificate_path
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError, PromiseError
 from shoal.jobs.audit.checks import Check
-from shoal.jobs.audit.verify import verify
+from shoal.jobs.audit.proof import Proof
+from shoal.jobs.audit.verify import require_there, verify_by
 from shoal.jobs.dossier.answers import Answers
 from shoal.jobs.dossier.context import ContextFile, read_context
 from shoal.jobs.dossier.profiles import Profile, read_profiles
@@ -68,15 +66,17 @@ def build_dossier(
     """
     asked = read_profiles(profiles)
     answered = read_context(context)
-    proof = Path(certificate_path(str(released)) if certificate is None else certificate)
-    stated = Certificate.load(proof)
+    require_there(str(released))
+    proof = Proof.of(str(released), certificate)
+    stated = proof.certificate
     policy = None if policy is None else Policy.of(policy)
-    checks = verify(released, proof, policy, original=original, trust=trust, progress=progress)
+    source = None if original is None else str(original)
+    checks = verify_by(str(released), proof, policy, source, trust, progress)
     _require_verified(released, checks)
     roles = Roles.of(stated, policy)
     _require_known(answered, roles)
     progress("measuring the risk")
-    initial = None if original is None else initial_risk(str(original), roles, policy)
+    initial = None if source is None else initial_risk(source, roles, policy)
     residual = residual_risk(stated)
     today = _today()
     answers = Answers(stated, answered.context, initial, residual, roles, today)
@@ -84,9 +84,9 @@ def build_dossier(
         "schema": SCHEMA,
         "shoal": VERSION,
         "date": today.isoformat(),
-        "released": {"name": Path(released).name, "sha256": files.file_sha256(released)},
+        "released": {"name": Path(released).name, "sha256": stated["output"]["sha256"]},
         "certificate": dict(stated),
-        "certificate_sha256": hashlib.sha256(proof.read_bytes()).hexdigest(),
+        "certificate_sha256": proof.sha256,
         "context": answered.content,
         "context_sha256": answered.sha256,
         "other_certificates": _other_certificates(answered, context),
@@ -131,11 +131,10 @@ def _other_certificates(
     base = Path() if isinstance(context, dict) else Path(context).parent
     found = []
     for name in named:
-        other = Certificate.load(base / name)
-        output = other.get("output")
-        digest = hashlib.sha256((base / name).read_bytes()).hexdigest()
+        other = Proof(base / name, Certificate.read(base / name))
+        output = other.certificate.get("output")
         released = output.get("sha256") if isinstance(output, Mapping) else None
-        found.append({"certificate_sha256": digest, "released_sha256": released})
+        found.append({"certificate_sha256": other.sha256, "released_sha256": released})
     return found
 
 
