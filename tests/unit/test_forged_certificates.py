@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import os
 import random
 import shutil
 import threading
+import zipfile
 from pathlib import Path
 
 import polars as pl
@@ -390,8 +392,6 @@ def test_an_encoding_that_reads_one_text_from_several_bytes_is_refused(folder):
     """In UTF-7 `A` and `+AEE-` are one letter, so two groups of cells could look like one."""
     text = (folder / "out.csv").read_bytes()
     (folder / "out.csv").write_bytes(text.replace(b",f,", b",+AGY-,", 1))
-    import hashlib
-
     content = (folder / "out.csv").read_bytes()
     digest = hashlib.sha256(content).hexdigest()
 
@@ -722,3 +722,56 @@ def test_a_certificate_that_states_harm_is_not_kept(folder, change):
     honest = shoal.Certificate(content_of(folder))
     assert honest.is_kept
     assert not honest.extended(**change).is_kept
+
+
+# What a file may carry beside what it shows
+
+
+def republished(folder: Path, name: str) -> Path:
+    command = ["publish", "in.csv", "-p", "policy.yaml", "-o", name, "-q"]
+    assert status_of([str(folder / c) if "." in c else c for c in command]) == 0
+    return folder / name
+
+
+def with_new_hash(released: Path) -> None:
+    """The certificate names the file as it is now."""
+    proof = Path(f"{released}.certificate.json")
+    content, written = json.loads(proof.read_text()), released.read_bytes()
+    content["output"] |= {"sha256": hashlib.sha256(written).hexdigest(), "bytes": len(written)}
+    proof.write_text(json.dumps(content))
+
+
+def output_of(released: Path) -> shoal.Check:
+    return next(check for check in shoal.verify(released) if check.name == "output")
+
+
+def test_a_hidden_sheet_is_found(folder):
+    released = republished(folder, "o.xlsx")
+    assert output_of(released).ok is True
+    with zipfile.ZipFile(released, "a") as archive:
+        archive.writestr("xl/worksheets/sheet2.xml", "<worksheet/>")
+    with_new_hash(released)
+    check = output_of(released)
+    assert check.ok is False
+    assert check.text.startswith("holds 1 part beside the table")
+
+
+def test_metadata_of_a_parquet_file_is_found(folder):
+    released = republished(folder, "o.parquet")
+    assert output_of(released).ok is True
+    own = pl.read_parquet_metadata(released)["shoal"]
+    more = {"shoal": own, "original": (folder / "in.csv").read_text()}
+    pl.read_parquet(released).write_parquet(released, metadata=more)
+    with_new_hash(released)
+    assert output_of(released).text.startswith("holds 1 entry of metadata beside the table")
+
+
+def test_a_column_that_only_says_that_it_is_derived_is_found_without_the_policy(folder):
+    """The attack: true ages in `age_lo`, which no reader without the policy computes again."""
+    rows = pl.read_csv(folder / "out.csv", infer_schema=False)
+    true = pl.read_csv(folder / "in.csv", infer_schema=False)["age"]
+    rows.with_columns(true.alias("age_lo")).write_csv(folder / "out.csv")
+    with_new_hash(folder / "out.csv")
+    checks = checked(folder, policy=False, original=False)
+    assert failed(checks) == ["measured again"]
+    assert "column 'age_lo': tells more than" in checks["measured again"].text

@@ -34,6 +34,22 @@ SHEET = "data"
 MADE = datetime(2000, 1, 1)
 """The creation date in every workbook, so that the same table gives the same bytes."""
 
+OWN_PARTS = frozenset(
+    {
+        "[Content_Types].xml",
+        "_rels/.rels",
+        "docProps/app.xml",
+        "docProps/core.xml",
+        "xl/_rels/workbook.xml.rels",
+        "xl/sharedStrings.xml",
+        "xl/styles.xml",
+        "xl/theme/theme1.xml",
+        "xl/workbook.xml",
+        "xl/worksheets/sheet1.xml",
+    }
+)
+"""The parts of every workbook that `write` makes."""
+
 _BLOCK = 1 << 16
 _SHOWN = 5
 
@@ -79,6 +95,13 @@ def _checked_parts(path: str | Path) -> list[str]:
             f"file '{path}': unpacks to more than {MOST_BYTES >> 30} GiB; export it as .csv"
         )
     return [part.filename for part in parts]
+
+
+def foreign_parts(path: str | Path) -> int:
+    """How many parts a workbook has that `write` never makes, such as further sheets, seen or not,
+    comments and pictures.
+    """
+    return sum(part not in OWN_PARTS for part in _checked_parts(path))
 
 
 def _sheet_name(book: Any, path: str | Path, named: str | None, visible: Any) -> str:

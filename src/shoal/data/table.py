@@ -94,6 +94,11 @@ class Table:
             return len(self._columns[name].cells)
         return self._as_compared(name).n_unique()
 
+    def follows(self, name: str, source: str) -> bool:
+        """Whether records that agree in one column agree in the other, too."""
+        both = pl.DataFrame([as_text(self.frame[column]) for column in (source, name)])
+        return both.n_unique() == both[source].n_unique()
+
     def distinct_and_alone(self, name: str) -> tuple[int, float | None]:
         """`distinct`, and the share of records that no other agrees with in a column; None without
         any record.

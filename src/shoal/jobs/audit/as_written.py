@@ -5,17 +5,24 @@ from __future__ import annotations
 import codecs
 import gzip
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
-from shoal.connectors import files
+import polars as pl
+
+from shoal.connectors import files, workbooks
 from shoal.connectors.dialect import DELIMITED, UTF8, is_written_in
 from shoal.connectors.file_description import UNDELIMITED
 from shoal.data.regular_files import is_pipe
+from shoal.errors import InputError
 from shoal.jobs.audit.checks import Check, Stated, listed
 from shoal.policy.policy import Policy
 
 NAME = "output"
 HEAD = 1 << 16  # bytes, more than any header
+OWN_METADATA = frozenset({"shoal", "ARROW:schema"})
+"""The entries that Shoal's own Parquet files have."""
+PARTS, ENTRIES = ("part", "parts"), ("entry of metadata", "entries of metadata")
 OF_POLICY = ("decimal", "dates", "intervals", "mark")
 
 
@@ -30,6 +37,10 @@ def as_written(stated: Stated, path: str, policy: Policy | None) -> Check:
         return Check(NAME, None, "the certificate does not say how the file is written")
     if is_pipe(path):
         return Check(NAME, None, "a pipe is read once; name a file to compare how it is written")
+    more = _beside_the_table(stated, Path(path))
+    if more:
+        text = f"{more}, which Shoal never writes; look at it before you pass it on"
+        return Check(NAME, False, text)
     wrong = [f"'{key}'" for key in _wrong(stated, Path(path))]
     if policy is not None:
         wrong += [f"'dialect.{key}'" for key in _unlike_policy(stated, policy)]
@@ -59,6 +70,25 @@ def _wrong(stated: Stated, path: Path) -> Iterator[str]:
         yield from (f"dialect.{key}" for key in _wrong_in_text(dialect, content))
     else:
         yield from (f"dialect.{key}" for key in UNDELIMITED if dialect[key] is not None)
+
+
+def _beside_the_table(stated: Stated, path: Path) -> str:
+    """What a file of Shoal's own holds beside its table, where a reader may not look; else empty.
+
+    An audit may be of any maker's file.
+    """
+    if stated.verb == "audit" or not path.is_file():
+        return ""
+    kind, more = files.format_of(str(path)), 0
+    with suppress(InputError, OSError, pl.exceptions.PolarsError):  # then it can't be read at all
+        if kind == files.XLSX:
+            more = workbooks.foreign_parts(path)
+        elif kind == ".parquet":
+            more = len(pl.read_parquet_metadata(path).keys() - OWN_METADATA)
+    if not more:
+        return ""
+    one, many = PARTS if kind == files.XLSX else ENTRIES
+    return f"holds {more} {one if more == 1 else many} beside the table"
 
 
 def _alike(kind: str) -> tuple[str, ...]:

@@ -134,6 +134,10 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
 def _by_file_alone(stated: Stated, table: Table) -> Check:
     """Whether the groups of equal cells are those stated; the certificate says of which columns."""
     needed = "needs the policy; name it with --policy"
+    telling = _telling_more(stated, table)
+    if telling:
+        text = f"{listed(telling)}: tells more than the column that it is said to be derived from"
+        return Check(NAME, False, text)
     try:
         policy = stated_policy(stated)
         if policy is None:
@@ -146,6 +150,16 @@ def _by_file_alone(stated: Stated, table: Table) -> Check:
     if differing:
         return _differing(differing)
     return Check(NAME, None, f"groups of rows agree; all else {needed}")
+
+
+def _telling_more(stated: Stated, table: Table) -> list[str]:
+    """Columns that are not the same wherever the one is that they are said to be derived from."""
+    said = [(c["name"], c["derived_from"]) for c in stated.at("columns") or []]
+    return [
+        f"column '{name}'"
+        for name, source in said
+        if source in table and name in table and not table.follows(name, source)
+    ]
 
 
 def _differing(keys: list[str]) -> Check:
