@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
+from shoal.algorithms.fusion.ground import Ground
 from shoal.algorithms.fusion.party_tds import Party
 from shoal.algorithms.fusion.secure_maximum import plain_maximum
 from shoal.algorithms.steps.candidates import Candidates
@@ -45,9 +46,36 @@ class Case:
     taxonomies: tuple[Taxonomy, ...]
     classes: np.ndarray
     qids: tuple[IndexedRequirement, ...]
+    weights: tuple[float, ...] = ()
 
     def state(self) -> Specialization:
         return Specialization(self.codes, [t.cells for t in self.taxonomies], self.qids)
+
+    def ground(self, owners, **more) -> Ground:
+        """What all owners know; owners: attribute numbers by party."""
+        whose = [
+            next(p for p, own in enumerate(owners) if j in own) for j in range(len(self.codes))
+        ]
+        weights = self.weights or (1.0,) * len(self.codes)
+        return Ground(self.taxonomies, self.classes, self.qids, weights, whose, **more)
+
+    def in_turns(self, rule, owners, **more):
+        """All parties' runs of a method with turns, in one process: parties and batches."""
+        ground = self.ground(owners, **more)
+        parties = [rule.party(ground, {j: self.codes[j] for j in own}) for own in owners]
+        batches = []
+        while (owner := parties[0].turn()) is not None:
+            assert {party.turn() for party in parties} == {owner}
+            batches.append((owner, parties[owner].decide()))
+            for party in parties:
+                if party is not parties[owner]:
+                    party.apply(batches[-1][1])
+        hulls = [(p, sorted(own), parties[p].hulls()) for p, own in enumerate(owners) if own]
+        for p, own, said in hulls:
+            for party in parties:
+                if said is not None and party is not parties[p]:
+                    party.narrow(said, own)
+        return parties, batches
 
     def alone(self, score="gain-ratio"):
         """One owner's run: the state and its steps."""

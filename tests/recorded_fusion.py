@@ -74,7 +74,7 @@ def packed_frames(agreement: bytes, messages: list[tuple[int, bytes]]) -> list[b
     return [*frames, pack_frame(agreement, MessageKind.BYE, 0, DONE)]
 
 
-def record(folder: Path, keyed: bool = False) -> Recorded:
+def record(folder: Path, keyed: bool = False, method: dict | None = None) -> Recorded:
     """Three owners, one of them with a column that is published as it is; a helper if keyed."""
     world = bank_world(folder, n=40, keyed=keyed, helper="recipient" if keyed else None)
     world.content["parties"][2]["attributes"]["district"] = {"role": "plain"}
@@ -82,6 +82,8 @@ def record(folder: Path, keyed: bool = False) -> Recorded:
         {"model": "k-anonymity", "attributes": ["age", "sex"], "k": 8},
         {"model": "k-anonymity", "attributes": ["salary", "education", "job"], "k": 8},
     ]
+    if method is not None:
+        world.content["method"] = method
     for name in world.names:
         world.start(name)
     assert set(world.statuses().values()) == {0}

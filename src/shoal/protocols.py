@@ -315,11 +315,34 @@ class StreamPublisher(Protocol):
 
 
 class FusionParty(Protocol):
-    """One owner in a fusion: every round all bid, one specializes, the others apply its steps."""
+    """One owner in a fusion: each round one says what it did, and the others apply it."""
 
     @property
     def steps(self) -> Sequence[Any]:
         """What was done so far, in order; each has the number of its `attribute`."""
+
+    @property
+    def touched(self) -> int:
+        """How many rows all steps and trials have read."""
+
+    def warm_up(self) -> None:
+        """Loads compiled loops, before anybody waits for them; then the party is spent."""
+
+    def apply(self, batch: bytes | bytearray) -> None:
+        """Does the steps of another party's batch; PartyError where they break a promise."""
+
+    def hulls(self) -> bytes | None:
+        """A last message, which narrows what is published of own attributes; None for none."""
+
+    def narrow(self, hulls: bytes | bytearray, attributes: Sequence[int]) -> None:
+        """Takes another party's last message about its attributes; raises PartyError."""
+
+    def published(self, attribute: int) -> tuple[list[tuple[int, int]], np.ndarray]:
+        """The different spans of cells of an attribute, and which of them each row has."""
+
+
+class BiddingParty(FusionParty, Protocol):
+    """One owner who bids in every round; the best one specializes."""
 
     def bid(self) -> list[int]:
         """What its next steps are worth, never rising; no two parties bid the same but 0."""
@@ -330,14 +353,45 @@ class FusionParty(Protocol):
     def specialize(self, steps: int) -> bytes:
         """Won the round: does so many of the planned steps, and says them in a batch."""
 
-    def apply(self, batch: bytes) -> None:
-        """Does the steps of another party's batch; PartyError where they break a promise."""
+
+class TurnParty(FusionParty, Protocol):
+    """One owner who acts when all know that it is its turn."""
+
+    def turn(self) -> int | None:
+        """Whose turn it is, by number; None at the end."""
+
+    def decide(self) -> bytes:
+        """Does all that is to be done in its turn, and says it in a batch."""
 
 
 class FusionMethod(NamedMethod, Protocol):
-    """How owners agree on the next specializations of a fused table."""
+    """How owners agree on the next specializations of a fused table.
+
+    takes_turns: its parties are `TurnParty`, and nobody bids. cells: of one owner's attributes, by
+    number.
+    """
 
     verb: ClassVar[str] = "fuse"
+    takes_turns: ClassVar[bool] = False
+
+    @property
+    def ahead(self) -> int:
+        """How many steps a party plans for each secure round."""
+
+    def party(self, ground: Any, own: Mapping[int, np.ndarray]) -> FusionParty:
+        """One owner, with the cells of its own attributes, on the ground that all know."""
+
+    def worth_bits(self, attributes: int) -> int:
+        """Bits that hold every bid and its sign."""
+
+    def most_batch(self, records: int, cells: Mapping[int, int]) -> int:
+        """Bytes of a batch about at most so many rows."""
+
+    def most_batches(self, records: int, nodes: int) -> int:
+        """How many batches one owner can send, whose attributes have so many nodes."""
+
+    def check_batch(self, batch: bytes, cells: Mapping[int, int]) -> None:
+        """Raises PartyError or ValueError where a batch can't be right, whatever the rows."""
 
 
 # Promises

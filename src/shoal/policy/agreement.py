@@ -17,7 +17,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shoal.algorithms.fusion.party_tds import Rule
 from shoal.algorithms.steps.specialization import IndexedRequirement
 from shoal.connectors.files import file_sha256
 from shoal.connectors.party.certificates import fingerprint_of
@@ -38,6 +37,7 @@ from shoal.policy.loading import read_mapping
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
 from shoal.policy.public_domain import MOST_CELLS, Domain
+from shoal.protocols import FusionMethod
 
 PROTOCOL = 1
 LARGEST_CERTIFICATE = 1 << 20  # bytes that are read of one
@@ -172,6 +172,10 @@ class Agreement:
     def owner_of(self, attribute: str) -> str:
         return next(party.name for party in self.model.parties if attribute in party.attributes)
 
+    def numbers_of(self, owner: str) -> list[int]:
+        """The quasi-identifiers of an owner, by number."""
+        return [j for j, name in enumerate(self.quasi) if self.owner_of(name) == owner]
+
     def attribute(self, name: str) -> FusedAttribute:
         return next(attribute for known, attribute in self.model.attributes() if known == name)
 
@@ -209,11 +213,26 @@ class Agreement:
         """Fewest people that the tables must have in common."""
         return max([self.model.minimum or 2, *(qid.k for qid in self.qids())])
 
-    def rule(self) -> Rule:
+    def rule(self) -> FusionMethod:
         """The method with its parameters."""
         settings = {name: value for name, value in self.model.method.items() if name != "name"}
         method = registry.method(self.model.method["name"], "fuse")
         return build(method.implementation, f"method '{method.name}'", settings)
+
+    @property
+    def bids(self) -> bool:
+        """Whether owners bid for rounds, whose winner is computed; otherwise they take turns."""
+        return not self.rule().takes_turns
+
+    @property
+    def has_hulls(self) -> bool:
+        """Whether owners narrow all groups at the end."""
+        return bool(self._parameters().get("hulls"))
+
+    @property
+    def weights(self) -> list[float]:
+        """How much the loss of each quasi-identifier matters, in the order of `quasi`."""
+        return [self.attribute(name).weight for name in self.quasi]
 
     def _parameters(self) -> dict[str, Any]:
         rule = self.rule()

@@ -33,6 +33,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.algorithms.fusion.codes import pack, packed_size, unpack
+from shoal.algorithms.fusion.ground import Ground
 from shoal.algorithms.steps.candidates import (
     FINE_UNIT,
     MOST_CHILDREN,
@@ -44,6 +46,7 @@ from shoal.algorithms.steps.candidates import (
 from shoal.algorithms.steps.specialization import (
     Candidate,
     IndexedRequirement,
+    Span,
     Specialization,
     Step,
     Taxonomy,
@@ -56,7 +59,6 @@ from shoal.protocols import FusionMethod
 
 MOST_AHEAD = 64
 MOST_LABELS = 1 << 16
-_BLOCK = 1 << 18  # rows; a multiple of 8
 _NUMBER = struct.Struct("<I")
 _STEP = struct.Struct("<4I")  # attribute, lo, hi, children
 _AHEAD = {
@@ -70,8 +72,40 @@ _PAPER = (
 )
 
 
+class _Tds:
+    """What the three rules have in common: a party, and what others take from it."""
+
+    only_new: ClassVar[bool]
+    score: str
+
+    @property
+    def ahead(self) -> int:
+        """How many steps a party plans for each secure round."""
+        raise NotImplementedError
+
+    def party(self, ground: Ground, own: Mapping[int, np.ndarray]) -> Party:
+        """An owner in the rounds, with the cells of its own attributes."""
+        return Party(self, ground.taxonomies, own, ground.classes, ground.qids)
+
+    def worth_bits(self, attributes: int) -> int:
+        """Bits that hold every bid and its sign."""
+        return worth_bits(self.score, attributes)
+
+    def most_batch(self, records: int, cells: Mapping[int, int]) -> int:
+        """Bytes of a batch on these attributes of at most so many rows."""
+        return most_batch(records, self.ahead, cells)
+
+    def most_batches(self, records: int, nodes: int) -> int:
+        """How many batches one owner can send, whose attributes have so many nodes."""
+        return nodes
+
+    def check_batch(self, batch: bytes, cells: Mapping[int, int]) -> None:
+        """Raises PartyError where a batch can't be one of these attributes, whatever the rows."""
+        check_batch(batch, self.ahead, cells)
+
+
 @dataclass(frozen=True)
-class PartyTds(FusionMethod):
+class PartyTds(_Tds, FusionMethod):
     """Exact batching: the table of the step-by-step rule in fewer rounds."""
 
     name: ClassVar[str] = "party-tds"
@@ -89,7 +123,7 @@ class PartyTds(FusionMethod):
 
 
 @dataclass(frozen=True)
-class PartyTdsLiteral(FusionMethod):
+class PartyTdsLiteral(_Tds, FusionMethod):
     """The paper's rule to the letter: a batch continues with new children only."""
 
     name: ClassVar[str] = "party-tds-literal"
@@ -107,7 +141,7 @@ class PartyTdsLiteral(FusionMethod):
 
 
 @dataclass(frozen=True)
-class PartyTdsStepwise(FusionMethod):
+class PartyTdsStepwise(_Tds, FusionMethod):
     """The baseline: one step to a round."""
 
     name: ClassVar[str] = "party-tds-stepwise"
@@ -127,9 +161,6 @@ class PartyTdsStepwise(FusionMethod):
     )
 
 
-Rule = PartyTds | PartyTdsLiteral | PartyTdsStepwise
-
-
 class Party:
     """One owner in the loop: bids, then specializes if it wins or applies the winner's batch.
 
@@ -140,7 +171,7 @@ class Party:
 
     def __init__(
         self,
-        rule: Rule,
+        rule: _Tds,
         taxonomies: Sequence[Taxonomy],
         own: Mapping[int, np.ndarray],
         classes: np.ndarray,
@@ -159,6 +190,30 @@ class Party:
         )
         self._plan: list[Taken] = []
         self.steps: list[Step] = []
+
+    @property
+    def touched(self) -> int:
+        """How many rows all steps and trials have read."""
+        return self.state.touched
+
+    def warm_up(self) -> None:
+        """Loads the compiled loops by a step on every attribute; then the party is spent."""
+        self.bid()
+        for j, taxonomy in enumerate(self._taxonomies):
+            starts = taxonomy.children.get(taxonomy.root, np.array([0, 1]))
+            if self.state.cut(j) == [taxonomy.root]:
+                self.state.step(Step(j, *taxonomy.root, tuple(starts.tolist())))
+
+    def hulls(self) -> bytes | None:
+        """Nothing: a node is what all rows under it show."""
+        return None
+
+    def narrow(self, hulls: bytes | bytearray, attributes: Sequence[int]) -> None:
+        """Nothing: no party sends hulls."""
+
+    def published(self, attribute: int) -> tuple[list[Span], np.ndarray]:
+        """The nodes of an attribute, and which of them each row has; (n,) int32."""
+        return self.state.cut(attribute), self.state.nodes(attribute)
 
     def bid(self) -> list[int]:
         """What the party's next `ahead` steps are worth, never rising; 0 where it has no more.
@@ -190,7 +245,7 @@ class Party:
         self.steps += steps_done
         return _encoded(steps_done, rows, self.state.codes)
 
-    def apply(self, batch: bytes) -> None:
+    def apply(self, batch: bytes | bytearray) -> None:
         """Does the steps of another party's batch; raises PartyError where they can't be right."""
         steps, packed = decode_steps(batch)
         offset = 0
@@ -284,7 +339,9 @@ def _encoded(
     return np.array(numbers, dtype="<u4").tobytes() + b"".join(packed)
 
 
-def decode_steps(batch: bytes, most: int = MOST_AHEAD) -> tuple[list[Step], bytes]:
+def decode_steps(
+    batch: bytes | bytearray, most: int = MOST_AHEAD
+) -> tuple[list[Step], bytes | bytearray]:
     """The steps of a batch, and the packed codes after them.
 
     Raises PartyError where it has none or more than `most`, or where one is no step at all.
@@ -344,41 +401,3 @@ def final_nodes(root: Step, steps: Sequence[Step]) -> np.ndarray:
         s for s in steps if s.attribute == root.attribute and root.lo <= s.lo and s.hi <= root.hi
     ]
     return np.array(sorted({start for step in inside for start in step.starts}))
-
-
-def bits_of(nodes: int) -> int:
-    """Bits of a code below `nodes`."""
-    return max(nodes - 1, 0).bit_length()
-
-
-def packed_size(rows: int, nodes: int) -> int:
-    """Bytes of the packed codes of so many rows."""
-    return -(-rows * bits_of(nodes) // 8)
-
-
-def pack(codes: np.ndarray, nodes: int) -> bytes:
-    """Codes below `nodes`, one after the other in as few bits as they need."""
-    bits = bits_of(nodes)
-    shifts = np.arange(bits, dtype=codes.dtype)
-    # blocks of whole bytes, so that a table of many rows needs little memory
-    return b"".join(
-        np.packbits((codes[start : start + _BLOCK, None] >> shifts).astype(np.uint8) & 1).tobytes()
-        for start in range(0, len(codes), _BLOCK)
-    )
-
-
-def unpack(packed: bytes | bytearray, rows: int, nodes: int) -> np.ndarray:
-    """The codes that `pack` packed, (rows,) uint16; raises PartyError where there are fewer."""
-    bits = bits_of(nodes)
-    if len(packed) < packed_size(rows, nodes):
-        raise PartyError("another party: sent too few codes; run the same version everywhere")
-    codes = np.zeros(rows, dtype=np.uint16)
-    for start in range(0, rows * bool(bits), _BLOCK):
-        count = min(_BLOCK, rows - start)
-        block = np.frombuffer(
-            packed, dtype=np.uint8, offset=start * bits // 8, count=packed_size(count, nodes)
-        )
-        planes = np.unpackbits(block, count=count * bits).reshape(count, bits)
-        for bit in range(bits):
-            codes[start : start + count] |= planes[:, bit].astype(np.uint16) << bit
-    return codes

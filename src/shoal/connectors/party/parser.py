@@ -51,8 +51,9 @@ _ORDER = {
     MessageKind.BIDS: 6,
     MessageKind.BATCH: 6,
     MessageKind.END: 7,
-    MessageKind.PLAIN: 8,
-    MessageKind.SEAL: 9,
+    MessageKind.HULLS: 8,
+    MessageKind.PLAIN: 9,
+    MessageKind.SEAL: 10,
 }
 
 

@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import polars as pl
 
-from shoal.algorithms.fusion.party_tds import pack, packed_size, unpack
+from shoal.algorithms.fusion.codes import pack, packed_size, unpack
 from shoal.algorithms.steps.candidates import MOST_CHILDREN
 from shoal.connectors.party.parser import parse_json
 from shoal.data.table import Column

@@ -27,6 +27,13 @@ _ONE_LENGTH = (
     MessageKind.END,
     MessageKind.BYE,  # is not journaled, so none is here
 )
+_SAID_TO_ALL = (
+    MessageKind.LABEL,
+    MessageKind.BATCH,
+    MessageKind.HULLS,
+    MessageKind.PLAIN,
+    MessageKind.BIDS,
+)
 
 
 def missing_or_more(agreement: Agreement, people: int, said: Said) -> list[str]:
@@ -147,7 +154,7 @@ def _equal_to_all(agreement: Agreement, said: Said) -> list[str]:
             findings.append(f"{sender} to {receiver}: does not end with a seal")
         findings += [
             f"{sender} to {receiver}: another '{kind.name.lower()}' than to {other}"
-            for kind in (MessageKind.LABEL, MessageKind.BATCH, MessageKind.PLAIN, MessageKind.BIDS)
+            for kind in _SAID_TO_ALL
             if _of_kind(messages, kind) != _of_kind(said[sender, other], kind)
         ]
     return [*findings, *(["the owners sealed different tables"] if len(seals) > 1 else [])]
@@ -162,7 +169,7 @@ def _rounds(agreement: Agreement, said: Said) -> list[str]:
         len(_of_kind(said[owner, next(o for o in owners if o != owner)], MessageKind.BATCH))
         for owner in owners
     ]
-    rounds = sum(batches) + 1
+    rounds = sum(batches) + 1 if agreement.bids else 0
     findings = []
     is_clear = agreement.model.maximum.name == "clear"
     for (sender, receiver), messages in said.items():
@@ -170,7 +177,9 @@ def _rounds(agreement: Agreement, said: Said) -> list[str]:
         if bids != (rounds if is_clear and {sender, receiver} <= set(owners) else 0):
             findings.append(f"{sender} to {receiver}: {bids} bids in {rounds} rounds")
         shares = _of_kind(messages, MessageKind.SHARES)
-        computes = not is_clear and {sender, receiver} <= set(agreement.computing)
+        computes = (
+            agreement.bids and not is_clear and {sender, receiver} <= set(agreement.computing)
+        )
         is_whole = not shares
         if computes:
             keys = _sessions(agreement, sender, receiver, said)

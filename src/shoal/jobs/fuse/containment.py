@@ -23,6 +23,7 @@ import polars as pl
 
 from shoal.connectors.party.messages import MessageKind
 from shoal.jobs.fuse.completeness import Said, missing_or_more
+from shoal.jobs.fuse.local_containment import Replay
 from shoal.jobs.fuse.transcript import guarded, read_agreement, read_messages, read_table
 from shoal.policy.agreement import Agreement
 from shoal.policy.agreement_model import PartyModel
@@ -30,6 +31,13 @@ from shoal.policy.public_domain import Domain
 
 _LENGTH = struct.Struct("<Q")
 _POINT = 32
+_LONG = (
+    MessageKind.GATHERED,
+    MessageKind.COMMON,
+    MessageKind.LABEL,
+    MessageKind.PLAIN,
+    MessageKind.HULLS,
+)
 
 
 @dataclass
@@ -61,6 +69,7 @@ def check_transcript(folder: Path) -> Containment:
         final = [_spans(domain, table[domain.name]) for domain in agreement.domains]
     _check_counts(agreement, table, containment)
     said: Said = {}
+    readers: list[_Reader] = []
     for sender in agreement.participants:
         for receiver, kind, content in read_messages(folder, sender, agreement):
             said.setdefault((sender, receiver), []).append((kind, content))
@@ -70,6 +79,9 @@ def check_transcript(folder: Path) -> Containment:
                 messages = said.setdefault((sender, receiver), [])
                 reader = _Reader(agreement, sender, table, final, containment)
                 _check_channel(reader, receiver, messages, containment)
+                readers += [reader] if receiver in agreement.owners else []
+    if not agreement.bids:
+        _check_turns(agreement, final, readers, containment)
     containment.wrong += missing_or_more(agreement, table.height, said)
     return containment
 
@@ -104,6 +116,25 @@ def _check_channel(
         containment.wrong.append(f"{where}: less than the table shows, so messages are missing")
 
 
+def _check_turns(
+    agreement: Agreement, final: list[np.ndarray], readers: list[_Reader], containment: Containment
+) -> None:
+    """What all turns together say. What an owner says to all others is the same."""
+    said = {reader.sender: reader for reader in readers}
+    if not said:
+        return  # one owner, who said nothing
+    replay = Replay(agreement, final)
+    try:
+        replay.read(
+            {sender: reader.batches for sender, reader in said.items()},
+            {sender: reader.hulls for sender, reader in said.items() if reader.hulls},
+        )
+    except (ValueError, LookupError, TypeError, ArithmeticError, struct.error) as unread:
+        containment.wrong.append(f"batches that can't be read ({type(unread).__name__})")
+    containment.wrong += replay.wrong
+    containment.facts += replay.facts
+
+
 class _Reader:
     """Turns what one party sent to one other into facts, and compares them with the table."""
 
@@ -125,6 +156,8 @@ class _Reader:
             for j, domain in enumerate(agreement.domains)
         }
         self._final = final
+        self.batches: list[bytes] = []
+        self.hulls = b""
         party = agreement.party(sender)
         owned = party.attributes if isinstance(party, PartyModel) else {}
         self._plain = [name for name, attribute in owned.items() if attribute.role == "plain"]
@@ -132,14 +165,10 @@ class _Reader:
     def read(self, messages: list[tuple[int, bytes]]) -> None:
         """All messages in order."""
         queue = list(messages)
+        is_long = {*_LONG, *([] if self._agreement.bids else [MessageKind.BATCH])}
         while queue:
             kind, content = queue.pop(0)
-            if kind in (
-                MessageKind.GATHERED,
-                MessageKind.COMMON,
-                MessageKind.LABEL,
-                MessageKind.PLAIN,
-            ):
+            if kind in is_long:
                 length = _LENGTH.unpack_from(content)[0] + _LENGTH.size
                 while len(content) < length:
                     following, more = queue.pop(0)
@@ -151,6 +180,8 @@ class _Reader:
 
     def said_all(self) -> bool:
         """Whether the sender has said the table's nodes of all its own attributes."""
+        if not self._agreement.bids:
+            return not self._plain  # the rest is in all turns together
         own = [
             j
             for j, d in enumerate(self._agreement.domains)
@@ -175,8 +206,13 @@ class _Reader:
             self._column(content, "", self._agreement.model.label.attribute)
         elif kind == MessageKind.PLAIN:
             self._column(content, self._plain.pop(0))
+        elif kind == MessageKind.BATCH and not self._agreement.bids:
+            self.batches.append(content)
         elif kind == MessageKind.BATCH:
             self._batch(content)
+        elif kind == MessageKind.HULLS:
+            self._demand(self._agreement.has_hulls, "hulls that none needs")
+            self.hulls += content
         elif kind == MessageKind.KEY:
             self._demand(
                 len(content) == 32 and self._agreement.model.joining.name == "keyed",
@@ -187,7 +223,8 @@ class _Reader:
         elif kind == MessageKind.END:
             self._demand(not content, "an end that says something")
         elif kind == MessageKind.BIDS:
-            self._demand(self._agreement.model.maximum.name == "clear", "bids in the clear")
+            is_clear = self._agreement.bids and self._agreement.model.maximum.name == "clear"
+            self._demand(is_clear, "bids in the clear")
 
     def _column(self, content: bytes, sent_name: str, name: str | None = None) -> None:
         """The published values of a column, row by row."""

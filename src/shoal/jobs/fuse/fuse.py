@@ -125,7 +125,7 @@ def fuse_file(
     """
     agreement = Agreement.of(agreement)
     tables = _tables_of(agreement)
-    if agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
+    if agreement.bids and agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
         check_computing(len(agreement.computing))
     check_output(agreement, output)
     check_not_read(agreement, *beside)

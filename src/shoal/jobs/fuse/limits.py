@@ -6,7 +6,6 @@ import struct
 from typing import Any
 
 from shoal.algorithms.fusion import joining
-from shoal.algorithms.fusion.party_tds import check_batch, most_batch, worth_bits
 from shoal.algorithms.fusion.secure_maximum import KEYS, SHARES, most_shares
 from shoal.connectors.party.messages import MessageKind
 from shoal.connectors.party.parser import Limit, Terms, is_count, parse_json
@@ -18,6 +17,7 @@ MOST_RECORDS = 1 << 27
 SHARE = struct.Struct("<cq")  # what a message of a secure round is, and MPyC's program counter
 _MOST_ROLL = 64  # bytes
 _DIGEST = 32  # bytes of a seal or a key
+_SPAN = 8  # bytes of a hull
 
 Limits = dict[MessageKind, Limit]
 
@@ -78,7 +78,7 @@ def _of_join(agreement: Agreement, sender: str, me: str) -> Limits:
 
 
 def _of_batches(agreement: Agreement, sender: str, records: int) -> Limits:
-    ahead = agreement.rule().ahead
+    rule = agreement.rule()
     domains = dict(enumerate(agreement.domains))
     own = {j: d.cells for j, d in domains.items() if agreement.owner_of(d.name) == sender}
     steps = {
@@ -87,16 +87,19 @@ def _of_batches(agreement: Agreement, sender: str, records: int) -> Limits:
     limits = {}
     if own:
         limits[MessageKind.BATCH] = Limit(
-            most_batch(records, ahead, own),
-            count=sum(steps[j] for j in own),
-            check=lambda batch: check_batch(batch, ahead, own),
+            rule.most_batch(records, own),
+            count=rule.most_batches(records, sum(steps[j] for j in own)),
+            in_pieces=rule.takes_turns,
+            check=None if rule.takes_turns else lambda batch: rule.check_batch(batch, own),
         )
-    if agreement.model.maximum.name == "clear":
-        bits = worth_bits(agreement.rule().score, len(domains))
+        if agreement.has_hulls:
+            limits[MessageKind.HULLS] = Limit(_SPAN * records * len(own), _SPAN, in_pieces=True)
+    if agreement.bids and agreement.model.maximum.name == "clear":
+        bits = rule.worth_bits(len(domains))
         limits[MessageKind.BIDS] = Limit(
-            2 + ahead * bits,
-            count=sum(steps.values()) + 1,
-            check=lambda bids: parse_bids(bids, ahead, bits),
+            2 + rule.ahead * bits,
+            count=rule.most_batches(records, sum(steps.values())) + 1,
+            check=lambda bids: parse_bids(bids, rule.ahead, bits),
         )
     return limits
 
@@ -109,9 +112,10 @@ def _of_collector(agreement: Agreement, sender: str, me: str, records: int) -> L
 
 
 def _of_rounds(agreement: Agreement, sender: str, me: str) -> Limits:
-    if agreement.model.maximum.name == "clear" or not {sender, me} <= set(agreement.computing):
+    is_clear = agreement.model.maximum.name == "clear"
+    if is_clear or not agreement.bids or not {sender, me} <= set(agreement.computing):
         return {}
-    bits = worth_bits(agreement.rule().score, len(agreement.quasi))
+    bits = agreement.rule().worth_bits(len(agreement.quasi))
     most = SHARE.size + most_shares(len(agreement.owners), agreement.rule().ahead, bits)
     return {MessageKind.SHARES: Limit(most, SHARE.size, check=_check_share)}
 

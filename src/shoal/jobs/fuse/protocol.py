@@ -12,14 +12,14 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
-from shoal.algorithms.fusion.party_tds import MOST_LABELS, Party
+from shoal.algorithms.fusion.ground import Ground
+from shoal.algorithms.fusion.party_tds import MOST_LABELS
 from shoal.algorithms.fusion.secure_maximum import check_computing, colluding_parties
-from shoal.algorithms.steps.specialization import Step
 from shoal.connectors.party.link import PartyLink
 from shoal.connectors.party.messages import LinkLost, MessageKind, refused, said_by
 from shoal.connectors.party.tls import Identity
@@ -41,7 +41,7 @@ from shoal.jobs.fuse.secure_rounds import ClearRounds, MpycRounds, Rounds, round
 from shoal.jobs.fuse.transcript import Recorder
 from shoal.policy.agreement import Agreement
 from shoal.policy.agreement_model import PartyModel
-from shoal.protocols import FusionParty
+from shoal.protocols import BiddingParty, FusionParty, TurnParty
 
 _SLICE = 1 << 18  # rows
 _FINISHED = b"F"  # journal: everything was received
@@ -68,7 +68,7 @@ def run_party(
     messages and the table by row. Returns None for a helper. Raises InputError, InfeasibleError or
     PartyError.
     """
-    if agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
+    if agreement.bids and agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
         check_computing(len(agreement.computing))
     name = identity.name
     journal = open_journal(folder, agreement)
@@ -143,14 +143,7 @@ class PartyProtocol:
             return
         first_row = np.zeros(4, dtype=np.int64)
         own = {j: cells[first_row] for j, cells in self._input.cells.items()}
-        party = self._party(own, np.arange(4))
-        party.bid()
-        state = party.state
-        for j, domain in enumerate(self._agreement.domains):
-            root = (0, domain.cells - 1)
-            starts = domain.taxonomy.children.get(root, np.array([0, 1]))
-            if state.cut(j) == [root]:
-                state.step(Step(j, *root, tuple(starts.tolist())))
+        self._party(own, np.arange(4)).warm_up()
 
     def attempt(self) -> FusionResult | None:
         """One session, from the beginning to the end; raises LinkLost if the session breaks."""
@@ -208,8 +201,9 @@ class PartyProtocol:
             party = self._party(own, classes)
             del own
         self._specialize(party, rounds)
-        self._statistics.touched = party.state.touched
+        self._statistics.touched = party.touched
         with phase("table"):
+            self._narrow(party)
             columns = self._quasi(party)
             del party  # its memory is needed
             columns |= self._plain(party_input, rows)
@@ -263,12 +257,40 @@ class PartyProtocol:
 
     # The rounds
 
-    def _party(self, own: Mapping[int, np.ndarray], classes: np.ndarray) -> Party:
-        taxonomies = [domain.taxonomy for domain in self._agreement.domains]
-        return Party(self._agreement.rule(), taxonomies, own, classes, self._agreement.qids())
+    def _party(self, own: Mapping[int, np.ndarray], classes: np.ndarray) -> FusionParty:
+        agreement = self._agreement
+        taxonomies = [domain.taxonomy for domain in agreement.domains]
+        owners = [agreement.owners.index(agreement.owner_of(name)) for name in agreement.quasi]
+        ground = Ground(taxonomies, classes, agreement.qids(), agreement.weights, owners)
+        return agreement.rule().party(ground, own)
 
     def _specialize(self, party: FusionParty, rounds: Rounds | None) -> None:
-        """Rounds until no step is valid: bid, find the winner, pass its steps on."""
+        """Rounds until no step is valid; then the helper is told."""
+        if self._agreement.rule().takes_turns:
+            self._take_turns(cast(TurnParty, party))
+        else:
+            self._bid(cast(BiddingParty, party), rounds)
+        helper = self._agreement.model.helper
+        if self._name == self._agreement.owners[0] and helper is not None:
+            self._link.send(helper.name, MessageKind.END, b"")
+
+    def _take_turns(self, party: TurnParty) -> None:
+        """The owner whose turn it is decides and tells the others, until nobody can."""
+        while (number := party.turn()) is not None:
+            owner, before = self._agreement.owners[number], len(party.steps)
+            with self._statistics.phase("instructions"):
+                if owner == self._name:
+                    self._conversation.send_long_to_owners(MessageKind.BATCH, party.decide())
+                else:
+                    batch = self._link.receive_long(owner, MessageKind.BATCH)
+                    with said_by(owner, MessageKind.BATCH):
+                        party.apply(batch)
+            self._statistics.rounds += 1
+            self._statistics.steps += len(party.steps) - before
+            self._show_round(party, owner, len(party.steps) - before)
+
+    def _bid(self, party: BiddingParty, rounds: Rounds | None) -> None:
+        """All bid, the winner does its best steps and passes them on, until nobody has any."""
         phase = self._statistics.phase
         while True:
             with phase("scoring"):
@@ -282,11 +304,8 @@ class PartyProtocol:
             with phase("instructions"):
                 self._instruct(party, self._agreement.owners[winner], steps)
             self._show_round(party, self._agreement.owners[winner], steps)
-        helper = self._agreement.model.helper
-        if self._name == self._agreement.owners[0] and helper is not None:
-            self._link.send(helper.name, MessageKind.END, b"")
 
-    def _instruct(self, party: FusionParty, winner: str, steps: int) -> None:
+    def _instruct(self, party: BiddingParty, winner: str, steps: int) -> None:
         """Does the winner's steps: its own ones are sent to the others, another's are received."""
         if winner == self._name:
             self._conversation.send_to_owners(MessageKind.BATCH, party.specialize(steps))
@@ -298,7 +317,8 @@ class PartyProtocol:
 
     def _show_round(self, party: FusionParty, winner: str, steps: int) -> None:
         names = self._agreement.quasi
-        attributes = ", ".join(sorted({names[step.attribute] for step in party.steps[-steps:]}))
+        done = party.steps[len(party.steps) - steps :]
+        attributes = ", ".join(sorted({names[step.attribute] for step in done})) or "nothing"
         self._conversation.progress(
             f"round {self._statistics.rounds}: {winner} specializes {attributes}, steps: {steps}"
         )
@@ -324,14 +344,27 @@ class PartyProtocol:
 
     # The table
 
-    def _quasi(self, party: Party) -> dict[str, pl.Series]:
+    def _narrow(self, party: FusionParty) -> None:
+        """The last message about groups, where the method has one: each owner's own hulls."""
+        own = party.hulls()
+        if own is None:
+            return
+        for owner in self._agreement.owners:
+            numbers = self._agreement.numbers_of(owner)
+            if owner == self._name and numbers:
+                self._conversation.send_long_to_owners(MessageKind.HULLS, own)
+            elif numbers:
+                content = self._link.receive_long(owner, MessageKind.HULLS)
+                with said_by(owner, MessageKind.HULLS):
+                    party.narrow(content, numbers)
+
+    def _quasi(self, party: FusionParty) -> dict[str, pl.Series]:
         """The quasi-identifiers as they are published, in the order of the joint rows."""
-        return {
-            domain.name: series_of(
-                [domain.text(*span) for span in party.state.cut(j)], party.state.nodes(j)
-            )
-            for j, domain in enumerate(self._agreement.domains)
-        }
+        columns = {}
+        for j, domain in enumerate(self._agreement.domains):
+            spans, codes = party.published(j)
+            columns[domain.name] = series_of([domain.text(*span) for span in spans], codes)
+        return columns
 
     def _plain(self, party_input: PartyInput, rows: np.ndarray) -> dict[str, pl.Series]:
         """The columns of all owners that are published unchanged."""
@@ -373,7 +406,7 @@ class PartyProtocol:
     def _report(self) -> dict[str, Any]:
         """The run in figures, without a value of the data."""
         agreement = self._agreement
-        is_secure = agreement.model.maximum.name == "mpyc"
+        is_secure = agreement.bids and agreement.model.maximum.name == "mpyc"
         figures = self._statistics.report(self._link.bytes_sent, self._link.messages_sent)
         return {
             "agreement": agreement.hash.hex(),

@@ -93,11 +93,19 @@ def learned(agreement: Agreement) -> dict[str, list[str]]:
             ),
             "which specializations were chosen, in which order, and in which rounds",
         ]
+        if not agreement.bids:
+            facts_by_party[owner].append(
+                "which groups could not be cut on which attribute, as the table tells, too"
+            )
+        if agreement.has_hulls:
+            facts_by_party[owner].append(
+                "the lowest and highest value of every group, which the table shows to all readers"
+            )
     if agreement.collector == agreement.owners[0] and len(agreement.owners) > 2:
         facts_by_party[agreement.owners[0]].append(
             "as collector, which of its own people are in which other table"
         )
-    if agreement.model.maximum.name == "clear":
+    if agreement.bids and agreement.model.maximum.name == "clear":
         for facts in facts_by_party.values():
             facts.append("every bid of every party, for the maximum was computed in the clear")
     if agreement.model.helper is not None:
@@ -113,6 +121,6 @@ def _learned_by_helper(agreement: Agreement) -> list[str]:
         facts.append(
             "how many people any two tables have in common; with the key of one owner, who they are"
         )
-    if name in agreement.computing:
+    if agreement.bids and name in agreement.computing:
         facts.append("how many rounds there were and when; no bid, no result, no record")
     return facts

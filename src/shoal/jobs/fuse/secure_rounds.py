@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import BinaryIO, cast
 
 from shoal.algorithms.fusion import secure_maximum
-from shoal.algorithms.fusion.party_tds import worth_bits
 from shoal.connectors.party.link import PartyLink
 from shoal.connectors.party.messages import MessageKind, refused
 from shoal.errors import LostPartyError, PartyError
@@ -169,11 +168,12 @@ Rounds = MpycRounds | ClearRounds
 def rounds_of(conversation: Conversation) -> Rounds | None:
     """How this party finds the winner of a round; None where it computes nothing."""
     agreement = conversation.agreement
-    if len(agreement.owners) == 1 or conversation.name not in agreement.computing:
+    is_alone = len(agreement.owners) == 1
+    if is_alone or not agreement.bids or conversation.name not in agreement.computing:
         return None
     if agreement.model.maximum.name == "clear":
         return ClearRounds(conversation)
-    bits = worth_bits(agreement.rule().score, len(agreement.quasi))
+    bits = agreement.rule().worth_bits(len(agreement.quasi))
     return MpycRounds(
         conversation.link, conversation.name, agreement.computing, len(agreement.owners), bits
     )

@@ -1,0 +1,132 @@
+"""Real owners who take turns: the groups of one owner, whatever is killed or mutated, and a
+transcript that says no more than the table.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+
+from fusion_cases import Case
+from naive_party_mondrian import groups_of
+from party_processes import bank_world
+from recorded_fusion import in_memory, record
+from services.test_hostile_messages import check_words, mutated
+from services.test_transcript import records, write_records
+from shoal.data.table import Table
+from shoal.errors import ShoalError
+from shoal.jobs.advise.sample import write_sample
+from shoal.jobs.fuse.containment import check_transcript
+from shoal.jobs.fuse.fuse import fuse_file
+from shoal.policy.agreement import Agreement
+from shoal.samples import bank
+
+METHOD = {"name": "party-mondrian", "hulls": True}
+
+
+@pytest.fixture(scope="module")
+def fused(tmp_path_factory):
+    """Two owners without a helper, one of them with a column that is published as it is."""
+    folder = tmp_path_factory.mktemp("fused")
+    write_sample("bank", 120, 4, str(folder / "demo"))
+    path = folder / "demo" / "bank.parties.yaml"
+    content = yaml.safe_load(path.read_text())
+    content["parties"].pop(1)
+    content["parties"][1]["attributes"]["district"] = {"role": "plain"}
+    content |= {"promises": [{"model": "k-anonymity", "k": 5}], "method": METHOD}
+    path.write_text(yaml.safe_dump(content))
+    certificate = fuse_file(str(path), str(folder / "out.csv"), transcript=folder / "said")
+    return folder, Agreement.load(path), certificate
+
+
+def test_two_owners_need_no_helper_and_end_with_the_groups_of_one(fused):
+    folder, agreement, certificate = fused
+    published = pl.read_csv(folder / "out.csv", infer_schema=False)
+    parts = bank.generate_parts(120, 4)
+    joined = parts["bank"].join(parts["office"], on="customer").cast(pl.String)
+    table = Table(joined)
+    codes = [domain.cells_of(table.column(domain.name), "")[0] for domain in agreement.domains]
+    case = Case(
+        tuple(agreement.quasi),
+        tuple(codes),
+        tuple(domain.taxonomy for domain in agreement.domains),
+        np.zeros(joined.height, dtype=np.int64),
+        tuple(agreement.qids()),
+    )
+    texts = [
+        (*(d.text(*span) for d, span in zip(agreement.domains, spans, strict=True)), *raw)
+        for rows, spans in groups_of(case, hulls=True)
+        for raw in joined[list(rows)].select("district", "loan").rows()
+    ]
+    assert sorted(published.select(*agreement.quasi, "district", "loan").rows()) == sorted(texts)
+    assert certificate.holds
+    assert certificate["fusion"]["colluding_parties"] is None
+    assert "shares" not in certificate["fusion"]["bytes"]
+
+
+def test_no_message_says_more_than_the_published_table(fused):
+    found = check_transcript(fused[0] / "said")
+    assert found.wrong == []
+    assert found.facts > 0
+    assert {"batch", "hulls"} <= set(found.messages)
+
+
+def test_the_check_finds_messages_that_say_more_than_a_coarser_table(fused, tmp_path):
+    said = tmp_path / "said"
+    shutil.copytree(fused[0] / "said", said)
+    for name in ("bank", "office"):
+        path = said / f"{name}.rows.csv"
+        table = pl.read_csv(path, infer_schema=False)
+        table.with_columns(pl.lit("[0, 200]").alias("salary")).write_csv(path)
+    assert any("'salary' more than is published" in w for w in check_transcript(said).wrong)
+
+
+def test_whichever_message_is_missing_or_there_twice_it_is_found(fused, tmp_path):
+    said = tmp_path / "said"
+    shutil.copytree(fused[0] / "said", said)
+    for path in said.glob("*.messages"):
+        whole = records(path)
+        for at in range(len(whole)):
+            for changed in (whole[:at] + whole[at + 1 :], [*whole[: at + 1], *whole[at:]]):
+                write_records(path, changed)
+                assert check_transcript(said).wrong, f"{path.name}, {whole[at][:21]}"
+        write_records(path, whole)
+    assert check_transcript(said).wrong == []
+
+
+def test_killed_all_along_its_journal_a_party_goes_on_to_the_same_table(tmp_path):
+    world = bank_world(tmp_path, n=40)
+    world.content |= {"promises": [{"model": "k-anonymity", "k": 4}], "method": METHOD}
+    for other in ("insurer", "office"):
+        world.start(other)
+    assert world.die_again_and_again("bank", 10) > 2
+    assert set(world.statuses().values()) == {0}
+    assert len({world.release(name) for name in world.names}) == 1
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    return record(tmp_path_factory.mktemp("recorded"), method=METHOD)
+
+
+def test_every_mutation_is_refused_in_one_line_or_changes_nothing(recorded, monkeypatch):
+    in_memory(monkeypatch)
+    seed = random.randrange(1, 10**9)
+    rng = random.Random(seed)
+    for number in range(40):
+        party = rng.choice(list(recorded.heard))
+        mutation, said, frames = mutated(rng, recorded, party)
+        where = f"seed {seed}, mutation {number}: {mutation} to {party}"
+        try:
+            table = recorded.replay(party, said, frames)
+        except ShoalError as ended:
+            check_words(ended, where)
+        except Exception as bug:
+            pytest.fail(f"{where}: {bug!r}")
+        else:
+            assert table is None or table.cast(pl.String).equals(recorded.table), where

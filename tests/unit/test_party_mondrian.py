@@ -1,0 +1,138 @@
+"""Owners who take turns end with the groups of one owner, and refuse nonsense."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusion_cases import TREES, Case, cases, owners_of
+from naive_party_mondrian import groups_of
+from shoal.algorithms.fusion.party_mondrian import PartyMondrian
+from shoal.algorithms.steps.specialization import IndexedRequirement, Taxonomy
+from shoal.errors import PartyError
+
+
+def groups_at(party, case):
+    """As a party ends: rows and published spans of every group."""
+    columns = [party.published(j) for j in range(len(case.codes))]
+    return sorted(
+        (
+            tuple(rows.tolist()),
+            tuple((int(lo), int(hi)) for lo, hi in (spans[of[rows[0]]] for spans, of in columns)),
+        )
+        for rows in party.state.rows.values()
+    )
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data(), cases(), st.booleans(), st.booleans())
+def test_any_spread_of_columns_ends_with_the_groups_of_one_owner(data, case, hulls, weighed):
+    if weighed:
+        weights = st.sampled_from([0.1, 1.0, 3.0])
+        case = replace(case, weights=tuple(data.draw(weights) for _ in case.codes))
+    owners = data.draw(owners_of(len(case.codes)))
+    expected = groups_of(case, hulls=hulls)
+    parties, _ = case.in_turns(PartyMondrian(hulls=hulls), owners)
+    for party in parties:
+        assert groups_at(party, case) == expected
+    k = max(qid.k for qid in case.qids)
+    assert all(len(rows) >= k for rows, _ in expected) or len(expected) == 1
+
+
+def small(k=2, **more):
+    """Ages 1, 2, 9, 10 of men and women: sex is the wider attribute only when age is cut."""
+    trees = (Taxonomy(11, is_number=True), Taxonomy.of_tree(TREES[1]))
+    ages, kinds = [1, 1, 2, 2, 9, 9, 10, 10], [0, 0, 1, 1, 2, 2, 2, 2]
+    return Case(
+        ("age", "kind"),
+        (np.array(ages), np.array(kinds)),
+        trees,
+        np.array([0, 1] * 4),
+        (IndexedRequirement((0, 1), k),),
+        **more,
+    )
+
+
+def test_a_worked_example():
+    """Age first (at equal width the name decides), at 6, in the middle of 2 and 9; then kind, which
+    is wider in both parts. The older people all have one kind, so it is age's turn again.
+    """
+    parties, batches = small().in_turns(PartyMondrian(), [[0], [1]])
+    assert groups_at(parties[0], small()) == [
+        ((0, 1), ((0, 5), (0, 0))),
+        ((2, 3), ((0, 5), (1, 1))),
+        ((4, 5), ((6, 9), (0, 3))),
+        ((6, 7), ((10, 10), (0, 3))),
+    ]
+    assert [owner for owner, _ in batches] == [0, 1, 0, 1, 0]
+    narrowed, _ = small().in_turns(PartyMondrian(hulls=True), [[0], [1]])
+    assert groups_at(narrowed[1], small()) == [
+        ((0, 1), ((1, 1), (0, 0))),
+        ((2, 3), ((2, 2), (1, 1))),
+        ((4, 5), ((9, 9), (2, 2))),
+        ((6, 7), ((10, 10), (2, 2))),
+    ]
+
+
+def test_a_turn_says_where_groups_are_cut_and_a_bit_for_each_row():
+    _, batches = small().in_turns(PartyMondrian(), [[0], [1]])
+    first = np.frombuffer(batches[0][1][:-1], dtype="<u4").tolist()
+    assert first == [0, 2, 0, 5, 6, 10]  # turn 0: two parts, up to 5 and from 6
+    assert batches[0][1][-1:] == b"\x0f"
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), cases(), st.integers(0, 999))
+def test_raw_values_swapped_within_groups_leave_every_message_of_its_length(data, case, seed):
+    """Without hulls a message says spans and who is in which, so swapped people change no byte."""
+    owners = data.draw(owners_of(len(case.codes)))
+    parties, batches = case.in_turns(PartyMondrian(), owners)
+    rng, codes = np.random.default_rng(seed), [codes.copy() for codes in case.codes]
+    for rows in parties[0].state.rows.values():
+        for column in codes:
+            column[rows] = column[rng.permutation(rows)]
+    again, said = replace(case, codes=tuple(codes)).in_turns(PartyMondrian(), owners)
+    if again[0].steps == parties[0].steps:
+        assert said == batches
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), cases(), st.integers(0, 10**6))
+def test_a_changed_batch_is_refused_or_keeps_the_promise(data, case, seed):
+    owners = [[0], list(range(1, len(case.codes))), []]
+    _, batches = case.in_turns(PartyMondrian(), owners)
+    rng = np.random.default_rng(seed)
+    follower = PartyMondrian().party(case.ground(owners), {})
+    at = int(rng.integers(len(batches))) if batches else 0
+    k = max(qid.k for qid in case.qids)
+    try:
+        for number, (_, batch) in enumerate(batches):
+            if number == at:
+                mixed = bytearray(batch)
+                mixed[int(rng.integers(len(mixed)))] ^= 1 << int(rng.integers(8))
+                batch = bytes(mixed)[: len(mixed) - int(rng.integers(2))]
+            follower.apply(batch)
+    except PartyError:
+        return
+    assert min(len(rows) for rows in follower.state.rows.values()) >= min(k, len(case.classes))
+
+
+@pytest.mark.parametrize("cut", [0, 3, 4, 11, 24])
+def test_a_batch_that_is_cut_off_is_refused(cut):
+    _, batches = small().in_turns(PartyMondrian(), [[0], [1]])
+    follower = PartyMondrian().party(small().ground([[0], [1]]), {1: small().codes[1]})
+    with pytest.raises(PartyError):
+        follower.apply(batches[0][1][:cut])
+
+
+def test_a_hull_outside_of_its_group_is_refused():
+    parties, _ = small().in_turns(PartyMondrian(hulls=True), [[0], [1]])
+    hulls = np.array([(0, 10)] * 4, dtype="<u4").tobytes()
+    with pytest.raises(PartyError, match="outside of its group"):
+        parties[1].narrow(hulls, [0])
+    with pytest.raises(PartyError, match="can't be read"):
+        parties[1].narrow(hulls[:-8], [0])
