@@ -10,7 +10,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from shoal.algorithms.fusion.ground import Ground
-from shoal.algorithms.fusion.party_tds import Party
 from shoal.algorithms.fusion.secure_maximum import plain_maximum
 from shoal.algorithms.steps.candidates import Candidates
 from shoal.algorithms.steps.specialization import IndexedRequirement, Specialization, Taxonomy
@@ -48,8 +47,8 @@ class Case:
     qids: tuple[IndexedRequirement, ...]
     weights: tuple[float, ...] = ()
 
-    def state(self) -> Specialization:
-        return Specialization(self.codes, [t.cells for t in self.taxonomies], self.qids)
+    def state(self, allows=None) -> Specialization:
+        return Specialization(self.codes, [t.cells for t in self.taxonomies], self.qids, allows)
 
     def ground(self, owners, **more) -> Ground:
         """What all owners know; owners: attribute numbers by party."""
@@ -77,23 +76,21 @@ class Case:
                     party.narrow(said, own)
         return parties, batches
 
-    def alone(self, score="gain-ratio"):
+    def alone(self, score="gain-ratio", allows=None):
         """One owner's run: the state and its steps."""
-        state = self.state()
+        state = self.state(allows)
         candidates = Candidates(state, dict(enumerate(self.taxonomies)), self.classes, score)
         steps = []
         while (taken := candidates.take_best()) is not None:
             steps.append(taken.done.step)
         return state, steps
 
-    def together(self, rule, owners):
+    def together(self, rule, owners, **more):
         """All parties' runs in one process; owners: attribute numbers by party. The parties,
         batches and rounds.
         """
-        parties = [
-            Party(rule, self.taxonomies, {j: self.codes[j] for j in own}, self.classes, self.qids)
-            for own in owners
-        ]
+        ground = self.ground(owners, **more)
+        parties = [rule.party(ground, {j: self.codes[j] for j in own}) for own in owners]
         batches = []
         while True:
             winner, steps = plain_maximum([party.bid() for party in parties])

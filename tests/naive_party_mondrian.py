@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import pairwise
 
 
-def groups_of(case, labels=1, atoms=None, hulls=False):
+def groups_of(case, labels=1, atoms=None, hulls=False, others=()):
     """The groups of rows, each with its span of every attribute; sorted."""
     k = max(qid.k for qid in case.qids)
     rows = [[int(codes[i]) for codes in case.codes] for i in range(len(case.classes))]
@@ -14,6 +14,8 @@ def groups_of(case, labels=1, atoms=None, hulls=False):
     def holds(part):
         seen = {int(case.classes[i]) for i in part}
         cells = Counter(int(atoms[i]) for i in part).values() if atoms is not None else []
+        if any(len({int(values[i]) for i in part}) < l for values, l in others):
+            return False
         return len(part) >= k and len(seen) >= labels and all(count >= k for count in cells)
 
     def parts_of_number(group, j, span):

@@ -367,12 +367,13 @@ class TurnParty(FusionParty, Protocol):
 class FusionMethod(NamedMethod, Protocol):
     """How owners agree on the next specializations of a fused table.
 
-    takes_turns: its parties are `TurnParty`, and nobody bids. cells: of one owner's attributes, by
-    number.
+    takes_turns: its parties are `TurnParty`, and nobody bids. over_all: whether its groups are over
+    all quasi-identifiers, whatever QIDs are asked. cells: of one owner's attributes, by number.
     """
 
     verb: ClassVar[str] = "fuse"
     takes_turns: ClassVar[bool] = False
+    over_all: ClassVar[bool] = False
 
     @property
     def ahead(self) -> int:

@@ -38,7 +38,12 @@ def fused(tmp_path_factory):
     content = yaml.safe_load(path.read_text())
     content["parties"].pop(1)
     content["parties"][1]["attributes"]["district"] = {"role": "plain"}
-    content |= {"promises": [{"model": "k-anonymity", "k": 5}], "method": METHOD}
+    promises = [
+        {"model": "k-anonymity", "k": 5},
+        {"model": "l-diversity", "attribute": "loan", "l": 2},
+        {"model": "l-diversity", "attribute": "district", "l": 2},
+    ]
+    content |= {"promises": promises, "method": METHOD}
     path.write_text(yaml.safe_dump(content))
     certificate = fuse_file(str(path), str(folder / "out.csv"), transcript=folder / "said")
     return folder, Agreement.load(path), certificate
@@ -55,16 +60,17 @@ def test_two_owners_need_no_helper_and_end_with_the_groups_of_one(fused):
         tuple(agreement.quasi),
         tuple(codes),
         tuple(domain.taxonomy for domain in agreement.domains),
-        np.zeros(joined.height, dtype=np.int64),
+        np.unique(joined["loan"], return_inverse=True)[1],
         tuple(agreement.qids()),
     )
+    districts = np.unique(joined["district"], return_inverse=True)[1]
     texts = [
         (*(d.text(*span) for d, span in zip(agreement.domains, spans, strict=True)), *raw)
-        for rows, spans in groups_of(case, hulls=True)
+        for rows, spans in groups_of(case, labels=2, hulls=True, others=[(districts, 2)])
         for raw in joined[list(rows)].select("district", "loan").rows()
     ]
     assert sorted(published.select(*agreement.quasi, "district", "loan").rows()) == sorted(texts)
-    assert certificate.holds
+    assert [promise["holds"] for promise in certificate["promises"]] == [True] * 3
     assert certificate["fusion"]["colluding_parties"] is None
     assert "shares" not in certificate["fusion"]["bytes"]
 
@@ -73,7 +79,7 @@ def test_no_message_says_more_than_the_published_table(fused):
     found = check_transcript(fused[0] / "said")
     assert found.wrong == []
     assert found.facts > 0
-    assert {"batch", "hulls"} <= set(found.messages)
+    assert {"batch", "hulls", "sensitive"} <= set(found.messages)
 
 
 def test_the_check_finds_messages_that_say_more_than_a_coarser_table(fused, tmp_path):

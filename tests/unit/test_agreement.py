@@ -38,7 +38,7 @@ def attributes(content, party=0):
         (lambda c: c.update(joining={"name": "keyed", "helper_is_trusted": True}), "need a helper"),
         (
             lambda c: c["promises"].append({"model": "l-diversity", "attribute": "loan", "l": 2}),
-            "k-anonymity alone",
+            "a promise without 'attributes'",
         ),
         (lambda c: c["promises"].pop(0), "'age': is in no QID"),
         (lambda c: attributes(c)["salary"].pop("domain"), "needs a 'domain'"),

@@ -29,18 +29,20 @@ def groups_at(party, case):
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.data(), cases(), st.booleans(), st.booleans())
-def test_any_spread_of_columns_ends_with_the_groups_of_one_owner(data, case, hulls, weighed):
+@given(st.data(), cases(), st.booleans(), st.booleans(), st.integers(1, 3))
+def test_any_spread_of_columns_ends_with_the_groups_of_one_owner(data, case, hulls, weighed, l):
     if weighed:
         weights = st.sampled_from([0.1, 1.0, 3.0])
         case = replace(case, weights=tuple(data.draw(weights) for _ in case.codes))
     owners = data.draw(owners_of(len(case.codes)))
-    expected = groups_of(case, hulls=hulls)
-    parties, _ = case.in_turns(PartyMondrian(hulls=hulls), owners)
+    expected = groups_of(case, labels=l, hulls=hulls)
+    parties, _ = case.in_turns(PartyMondrian(hulls=hulls), owners, diverse=[(case.classes, l)])
     for party in parties:
         assert groups_at(party, case) == expected
     k = max(qid.k for qid in case.qids)
-    assert all(len(rows) >= k for rows, _ in expected) or len(expected) == 1
+    for rows, _ in expected if len(expected) > 1 else []:
+        assert len(rows) >= k
+        assert len(set(case.classes[list(rows)])) >= l
 
 
 def small(k=2, **more):

@@ -43,6 +43,26 @@ def test_any_parties_take_the_steps_of_one_owner_in_the_same_order(data, case, a
                 assert np.array_equal(party.state.nodes(j), state.nodes(j))
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.data(), cases(), st.integers(2, 3))
+def test_diverse_labels_are_kept_in_the_order_of_one_owner(data, case, l):
+    def allows(state):
+        """Slow: all labels of all groups over all attributes, after the step."""
+        nodes = np.stack([state.nodes(j) for j in range(len(case.codes))], axis=1).tolist()
+        seen = {}
+        for group, label in zip(map(tuple, nodes), case.classes.tolist(), strict=True):
+            seen.setdefault(group, set()).add(label)
+        return all(len(labels) >= l for labels in seen.values())
+
+    case = replace(case, qids=case.qids[:1])
+    owners = data.draw(owners_of(len(case.codes)))
+    state, steps = case.alone(allows=allows)
+    for rule in (PartyTds(), PartyTdsStepwise()):
+        parties, _ = case.together(rule, owners, diverse=[(case.classes, l)])
+        assert parties[0].steps == steps
+        assert parties[-1].state.cut(0) == state.cut(0)
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.data(), cases())
 def test_step_by_step_with_gain_per_loss_equals_one_owner(data, case):

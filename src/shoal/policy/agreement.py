@@ -37,6 +37,8 @@ from shoal.policy.loading import read_mapping
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
 from shoal.policy.public_domain import MOST_CELLS, Domain
+from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.l_diversity import LDiversity
 from shoal.protocols import FusionMethod
 
 PROTOCOL = 1
@@ -104,7 +106,10 @@ class Agreement:
             is_other = method is not None and method != known["name"]
             changes["method"] = ({"name": method} if is_other else dict(known)) | settings
         if k is not None:
-            changes["promises"] = [promise | {"k": k} for promise in self.model.promises]
+            changes["promises"] = [
+                promise | ({"k": k} if promise["model"] == "k-anonymity" else {})
+                for promise in self.model.promises
+            ]
         if seed is not None:
             changes["seed"] = seed
         return self.with_changes(**changes) if changes else self
@@ -206,7 +211,17 @@ class Agreement:
                 tuple(number[name] for name in promise.attributes or self.quasi), promise.k
             )
             for promise in self.policy.build_promises()
+            if isinstance(promise, KAnonymity)
         ]
+
+    @property
+    def diverse(self) -> dict[str, int]:
+        """How many different values every group has at least, by the attribute's name."""
+        asked: dict[str, int] = {}
+        for promise in self.policy.build_promises():
+            if isinstance(promise, LDiversity):
+                asked[promise.attribute] = max(promise.l, asked.get(promise.attribute, 1))
+        return asked
 
     @property
     def least_common(self) -> int:
@@ -251,6 +266,9 @@ class Agreement:
             }
         label = self.model.label.attribute
         attributes[label] = {"role": "plain"}
+        for promise in self.model.promises:
+            if promise["model"] == "l-diversity":
+                attributes[promise["attribute"]] |= {"role": "sensitive"}
         content = {
             "version": 1,
             "attributes": attributes,
@@ -317,13 +335,20 @@ class Agreement:
             domains = self.domains
         except InputError as unfit:
             return [str(unfit.args[0]), *unfit.findings]
-        covered = {name for promise in promises for name in promise.attributes or self.quasi}
+        qids = [promise for promise in promises if isinstance(promise, KAnonymity)]
+        covered = {name for qid in qids for name in qid.attributes or self.quasi}
         findings = [
             f"attribute '{name}': is in no QID, so nothing would hide it; add it to one, or give it"
             " the role 'plain' to publish it as it is"
             for name in self.quasi
             if name not in covered
         ]
+        is_over_all = any(set(qid.attributes or self.quasi) >= set(self.quasi) for qid in qids)
+        if self.diverse and not is_over_all and not self.rule().over_all:
+            findings.append(
+                "promise 'l-diversity': counts values in groups over all quasi-identifiers; ask for"
+                " k-anonymity over all of them, too, by a promise without 'attributes'"
+            )
         findings += [
             f"attribute '{domain.name}': its grid has {domain.cells} points, {MOST_CELLS} are"
             " possible; take a wider 'grid'"

@@ -220,11 +220,24 @@ def _consent_findings(model: AgreementModel) -> list[str]:
 
 
 def _promise_findings(model: AgreementModel) -> list[str]:
-    return [
-        "agreement, promises: a fusion keeps k-anonymity alone; one promise for each QID"
-        for promise in model.promises
-        if promise.get("model") != "k-anonymity"
+    kinds = [promise.get("model") for promise in model.promises]
+    findings = [
+        "agreement, promises: a fusion keeps k-anonymity, one promise for each QID, and distinct"
+        " l-diversity"
+        for promise, kind in zip(model.promises, kinds, strict=True)
+        if kind not in ("k-anonymity", "l-diversity")
+        or promise.get("kind", "distinct") != "distinct"
     ]
+    if "k-anonymity" not in kinds:
+        findings.append("agreement, promises: ask for k-anonymity, one promise for each QID")
+    shown = {model.label.attribute} | {n for n, a in model.attributes() if a.role == "plain"}
+    findings += [
+        f"promise 'l-diversity': '{promise.get('attribute')}' is not the label, nor an attribute of"
+        " the role 'plain'; only what is published unchanged has values to be diverse"
+        for promise, kind in zip(model.promises, kinds, strict=True)
+        if kind == "l-diversity" and promise.get("attribute") not in shown
+    ]
+    return findings
 
 
 def _repeated(names: Iterable[str]) -> list[str]:

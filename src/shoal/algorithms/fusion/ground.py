@@ -16,7 +16,8 @@ class Ground:
 
     taxonomies, weights: of every attribute, by its number. classes: (n,) integers, the label of
     every row. qids: how many people must share each combination. owners: who owns each attribute,
-    by number. labels: how many different labels every group has at least.
+    by number. diverse: sensitive values that all see, (n,) integers, and how many different ones
+    every group has at least.
     """
 
     taxonomies: Sequence[Taxonomy]
@@ -24,7 +25,7 @@ class Ground:
     qids: Sequence[IndexedRequirement]
     weights: Sequence[float]
     owners: Sequence[int]
-    labels: int = 1
+    diverse: Sequence[tuple[np.ndarray, int]] = ()
 
     @property
     def people(self) -> int:
@@ -34,3 +35,21 @@ class Ground:
     def k(self) -> int:
         """The strictest k, which implies all QIDs where it holds over all attributes."""
         return max(qid.k for qid in self.qids)
+
+    @property
+    def needs_more_than_k(self) -> bool:
+        return bool(self.diverse)
+
+    def keeps(self, part_of_row: np.ndarray, rows: np.ndarray) -> bool:
+        """Whether parts keep what is asked beyond k. part_of_row: any number for each of the rows.
+
+        What a part of a group lacks, the parts of that part lack, too.
+        """
+        return all(_least_different(part_of_row, v[rows]) >= l for v, l in self.diverse)
+
+
+def _least_different(part_of_row: np.ndarray, values: np.ndarray) -> int:
+    """The fewest different values in a part."""
+    span = int(values.max()) + 1
+    pairs = np.unique(part_of_row.astype(np.int64) * span + values)
+    return int(np.unique(pairs // span, return_counts=True)[1].min())

@@ -1,6 +1,6 @@
 """Groups that are cut one by one: the state of a local recoding among owners, and what may be cut.
 
-Promise: every group that a cut makes has at least k people, and at least the asked labels.
+Promise: every group that a cut makes has at least k people, and the asked sensitive values.
 
 A group is a set of rows with a span of cells on every attribute, a node of the hierarchy where
 there is one. A cut names, for one attribute of one group, the spans of its parts. Groups are
@@ -61,13 +61,10 @@ def parts_of(cut: LocalCut, codes: np.ndarray) -> np.ndarray:
 
 
 def parts_hold(ground: Ground, rows: np.ndarray, part_of_row: np.ndarray, parts: int) -> bool:
-    """Whether each part has k people and enough labels."""
+    """Whether each part has k people, and keeps what is asked beyond that."""
     if int(np.bincount(part_of_row, minlength=parts).min()) < ground.k:
         return False
-    if ground.labels > 1:
-        pairs = np.unique(np.stack([part_of_row, ground.classes[rows]]), axis=1)
-        return int(np.bincount(pairs[0], minlength=parts).min()) >= ground.labels
-    return True
+    return ground.keeps(part_of_row, rows)
 
 
 def best_cut(
@@ -98,21 +95,21 @@ def _border(ground: Ground, rows: np.ndarray, codes: np.ndarray) -> int | None:
     cells, n = codes[order].astype(np.int64), len(codes)
     left = np.flatnonzero(np.diff(cells)) + 1  # how many people are below each possible border
     left = left[(left >= ground.k) & (left <= n - ground.k)]
-    if ground.labels > 1:
-        classes = ground.classes[rows[order]]
-        below = _different_so_far(classes)[left - 1]
-        above = _different_so_far(classes[::-1])[n - left - 1]
-        left = left[(below >= ground.labels) & (above >= ground.labels)]
+    for values, least in ground.diverse:
+        ordered = values[rows[order]]
+        below = _different_so_far(ordered)[left - 1]
+        above = _different_so_far(ordered[::-1])[n - left - 1]
+        left = left[(below >= least) & (above >= least)]
     if not len(left):
         return None
     at = int(left[np.argmin(np.abs(2 * left - n))])
     return int(cells[at - 1] + cells[at]) // 2 + 1
 
 
-def _different_so_far(classes: np.ndarray) -> np.ndarray:
-    """How many different labels the first 1, 2, ... of them are; (m,) int."""
-    is_first = np.zeros(len(classes), dtype=np.int64)
-    is_first[np.unique(classes, return_index=True)[1]] = 1
+def _different_so_far(values: np.ndarray) -> np.ndarray:
+    """How many different values the first 1, 2, ... of them are; (m,) int."""
+    is_first = np.zeros(len(values), dtype=np.int64)
+    is_first[np.unique(values, return_index=True)[1]] = 1
     return is_first.cumsum()
 
 

@@ -66,6 +66,7 @@ class PartyMondrian(FusionMethod):
         " of ours: no paper has it."
     )
     takes_turns: ClassVar[bool] = True
+    over_all: ClassVar[bool] = True
     ahead: ClassVar[int] = 1
 
     hulls: bool = field(

@@ -26,7 +26,7 @@ no record ids.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar
@@ -85,7 +85,8 @@ class _Tds:
 
     def party(self, ground: Ground, own: Mapping[int, np.ndarray]) -> Party:
         """An owner in the rounds, with the cells of its own attributes."""
-        return Party(self, ground.taxonomies, own, ground.classes, ground.qids)
+        keeps = ground.keeps if ground.needs_more_than_k else None
+        return Party(self, ground.taxonomies, own, ground.classes, ground.qids, keeps)
 
     def worth_bits(self, attributes: int) -> int:
         """Bits that hold every bid and its sign."""
@@ -166,7 +167,8 @@ class Party:
 
     taxonomies: of every attribute, by its number. own: the cells of this party's attributes, (n,)
     integers, by number.
-    classes: (n,) integer label of every row. A party without attributes of its own only follows.
+    classes: (n,) integer label of every row. keeps: as in Specialization. A party without
+    attributes of its own only follows.
     """
 
     def __init__(
@@ -176,6 +178,7 @@ class Party:
         own: Mapping[int, np.ndarray],
         classes: np.ndarray,
         qids: Sequence[IndexedRequirement],
+        keeps: Callable[[np.ndarray, np.ndarray], bool] | None = None,
     ) -> None:
         self._rule = rule
         self._own = frozenset(own)
@@ -184,7 +187,7 @@ class Party:
             own[j] if j in own else np.zeros(len(classes), dtype=np.min_scalar_type(t.cells - 1))
             for j, t in enumerate(taxonomies)
         ]
-        self.state = Specialization(codes, [t.cells for t in taxonomies], qids)
+        self.state = Specialization(codes, [t.cells for t in taxonomies], qids, None, keeps)
         self._candidates = Candidates(
             self.state, {j: taxonomies[j] for j in sorted(own)}, classes, rule.score
         )

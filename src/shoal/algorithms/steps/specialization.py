@@ -160,7 +160,8 @@ class Specialization:
 
     codes: for each attribute the cell of every row, (n,) integers; of another party's attribute any
     cell under the row's known node. allows: asked after every step that keeps the QIDs; a step that
-    it does not allow is undone.
+    it does not allow is undone. keeps: asked before a step, for each QID: the parts, by any number,
+    that the rows under the node would be in, and these rows.
     touched: how many rows all steps and trials have read, counted once for each QID concerned.
     """
 
@@ -170,6 +171,7 @@ class Specialization:
         cells: Sequence[int],
         qids: Sequence[IndexedRequirement],
         allows: Callable[[Specialization], bool] | None = None,
+        keeps: Callable[[np.ndarray, np.ndarray], bool] | None = None,
     ) -> None:
         self.codes = list(codes)
         self.records = len(codes[0])
@@ -177,6 +179,7 @@ class Specialization:
         self.rows: list[dict[Span, np.ndarray]] = [{(0, m - 1): all_rows} for m in cells]
         self.groups = [_Groups.of_all_rows(qid, self.records) for qid in without_implied(qids)]
         self._allows = allows
+        self._keeps = keeps
         self._groups_with = [
             [groups for groups in self.groups if j in groups.qid.attributes]
             for j in range(len(self.codes))
@@ -273,6 +276,10 @@ class Specialization:
             tally = _Tally(groups, touched[:used], counts[:used])
             if specialize.least_count(tally.counts, used) < groups.qid.k:
                 return None
+            if self._keeps is not None:
+                parts = groups.labels[rows].astype(np.int64) * len(step.starts) + child
+                if not self._keeps(parts, rows):
+                    return None
             tallies.append(tally)
         return child, tallies
 

@@ -48,12 +48,13 @@ _ORDER = {
     MessageKind.GATHERED: 3,
     MessageKind.COMMON: 4,
     MessageKind.LABEL: 5,
-    MessageKind.BIDS: 6,
-    MessageKind.BATCH: 6,
-    MessageKind.END: 7,
-    MessageKind.HULLS: 8,
-    MessageKind.PLAIN: 9,
-    MessageKind.SEAL: 10,
+    MessageKind.SENSITIVE: 6,
+    MessageKind.BIDS: 7,
+    MessageKind.BATCH: 7,
+    MessageKind.END: 8,
+    MessageKind.HULLS: 9,
+    MessageKind.PLAIN: 10,
+    MessageKind.SEAL: 11,
 }
 
 

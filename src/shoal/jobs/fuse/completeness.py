@@ -29,6 +29,7 @@ _ONE_LENGTH = (
 )
 _SAID_TO_ALL = (
     MessageKind.LABEL,
+    MessageKind.SENSITIVE,
     MessageKind.BATCH,
     MessageKind.HULLS,
     MessageKind.PLAIN,

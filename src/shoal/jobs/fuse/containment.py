@@ -36,6 +36,7 @@ _LONG = (
     MessageKind.COMMON,
     MessageKind.LABEL,
     MessageKind.PLAIN,
+    MessageKind.SENSITIVE,
     MessageKind.HULLS,
 )
 
@@ -87,13 +88,17 @@ def check_transcript(folder: Path) -> Containment:
 
 
 def _check_counts(agreement: Agreement, table: pl.DataFrame, containment: Containment) -> None:
-    for promise in agreement.policy.build_promises():
-        attributes = list(promise.attributes) or agreement.quasi
+    for qid in agreement.qids():
+        attributes = [agreement.quasi[j] for j in qid.attributes]
         least = table.group_by(attributes).len()["len"].min()
-        if not isinstance(least, int) or least < promise.k:
+        if not isinstance(least, int) or least < qid.k:
             containment.wrong.append(
-                f"{', '.join(attributes)}: fewer than {promise.k} people share a combination"
+                f"{', '.join(attributes)}: fewer than {qid.k} people share a combination"
             )
+    for name, asked in agreement.diverse.items():
+        least = table.group_by(agreement.quasi).agg(pl.col(name).n_unique())[name].min()
+        if not isinstance(least, int) or least < asked:
+            containment.wrong.append(f"{name}: a group has fewer than {asked} different values")
 
 
 def _check_channel(
@@ -160,7 +165,9 @@ class _Reader:
         self.hulls = b""
         party = agreement.party(sender)
         owned = party.attributes if isinstance(party, PartyModel) else {}
-        self._plain = [name for name, attribute in owned.items() if attribute.role == "plain"]
+        plain = [name for name, attribute in owned.items() if attribute.role == "plain"]
+        self._sensitive = [name for name in plain if name in agreement.diverse]
+        self._plain = [name for name in plain if name not in agreement.diverse]
 
     def read(self, messages: list[tuple[int, bytes]]) -> None:
         """All messages in order."""
@@ -181,7 +188,7 @@ class _Reader:
     def said_all(self) -> bool:
         """Whether the sender has said the table's nodes of all its own attributes."""
         if not self._agreement.bids:
-            return not self._plain  # the rest is in all turns together
+            return not self._plain and not self._sensitive  # the rest is in all turns together
         own = [
             j
             for j, d in enumerate(self._agreement.domains)
@@ -192,7 +199,7 @@ class _Reader:
             for (j, lo, hi), rows in self._rows.items()
             if j in own
         ]
-        return all(said) and not self._plain
+        return all(said) and not self._plain and not self._sensitive
 
     def _one(self, kind: int, content: bytes) -> None:
         if kind in (MessageKind.MASKED, MessageKind.GATHERED, MessageKind.COMMON):
@@ -206,6 +213,8 @@ class _Reader:
             self._column(content, "", self._agreement.model.label.attribute)
         elif kind == MessageKind.PLAIN:
             self._column(content, self._plain.pop(0))
+        elif kind == MessageKind.SENSITIVE:
+            self._column(content, self._sensitive.pop(0))
         elif kind == MessageKind.BATCH and not self._agreement.bids:
             self.batches.append(content)
         elif kind == MessageKind.BATCH:

@@ -58,12 +58,14 @@ def _of_owner(agreement: Agreement, sender: str, me: str, records: int) -> Limit
     }
     party = agreement.party(sender)
     assert isinstance(party, PartyModel)
-    plain = sum(attribute.role == "plain" for attribute in party.attributes.values())
-    if plain:
-        limits[MessageKind.PLAIN] = Limit(
-            column.most, 8, count=plain, in_pieces=True, check=column_head
-        )
-    return limits
+    plain = [name for name, attribute in party.attributes.items() if attribute.role == "plain"]
+    sensitive = sum(name in agreement.diverse for name in plain)
+    counts = {MessageKind.PLAIN: len(plain) - sensitive, MessageKind.SENSITIVE: sensitive}
+    return limits | {
+        kind: Limit(column.most, 8, count=count, in_pieces=True, check=column_head)
+        for kind, count in counts.items()
+        if count
+    }
 
 
 def _of_join(agreement: Agreement, sender: str, me: str) -> Limits:

@@ -47,6 +47,8 @@ _SLICE = 1 << 18  # rows
 _FINISHED = b"F"  # journal: everything was received
 _BIDS = b"B"  # journal: this party's bids in a round
 _RESULT = b"M"  # journal: winner and number of steps of a round
+Codes = tuple[list[str], np.ndarray]
+"""A column: its different texts, and which of them each row has."""
 
 
 def run_party(
@@ -143,7 +145,7 @@ class PartyProtocol:
             return
         first_row = np.zeros(4, dtype=np.int64)
         own = {j: cells[first_row] for j, cells in self._input.cells.items()}
-        self._party(own, np.arange(4)).warm_up()
+        self._party(own, np.arange(4), {}).warm_up()
 
     def attempt(self) -> FusionResult | None:
         """One session, from the beginning to the end; raises LinkLost if the session breaks."""
@@ -196,9 +198,12 @@ class PartyProtocol:
         with phase("label"):
             sender = next(owner for owner in self._agreement.owners if roll[owner]["label"])
             labels, classes = self._label(party_input, rows, sender)
+            diverse = self._columns_of(party_input, rows, MessageKind.SENSITIVE)
+            diverse[self._agreement.model.label.attribute] = labels, classes
+            self._check_diverse(diverse)
         with phase("scoring"):
             own = {j: cells[rows] for j, cells in party_input.cells.items()}
-            party = self._party(own, classes)
+            party = self._party(own, classes, diverse)
             del own
         self._specialize(party, rounds)
         self._statistics.touched = party.touched
@@ -206,8 +211,8 @@ class PartyProtocol:
             self._narrow(party)
             columns = self._quasi(party)
             del party  # its memory is needed
-            columns |= self._plain(party_input, rows)
-            columns[self._agreement.model.label.attribute] = series_of(labels, classes)
+            plain = self._columns_of(party_input, rows, MessageKind.PLAIN)
+            columns |= {name: series_of(*column) for name, column in (plain | diverse).items()}
             table = pl.DataFrame({name: columns[name] for name in self._agreement.published})
             published = shuffled_rows(table, self._agreement.model.seed)
             self._seal(published)
@@ -257,11 +262,25 @@ class PartyProtocol:
 
     # The rounds
 
-    def _party(self, own: Mapping[int, np.ndarray], classes: np.ndarray) -> FusionParty:
+    def _check_diverse(self, columns: Mapping[str, Codes]) -> None:
+        """Raises InfeasibleError where all people together have too few values."""
+        for name, asked in self._agreement.diverse.items():
+            if len(columns[name][0]) < asked:
+                raise InfeasibleError(
+                    f"promise 'l-diversity': '{name}' has fewer than {asked} different values among"
+                    " the people in common; ask for fewer"
+                )
+
+    def _party(
+        self, own: Mapping[int, np.ndarray], classes: np.ndarray, columns: Mapping[str, Codes]
+    ) -> FusionParty:
         agreement = self._agreement
         taxonomies = [domain.taxonomy for domain in agreement.domains]
         owners = [agreement.owners.index(agreement.owner_of(name)) for name in agreement.quasi]
-        ground = Ground(taxonomies, classes, agreement.qids(), agreement.weights, owners)
+        diverse = [
+            (columns[n][1].astype(np.int64), l) for n, l in agreement.diverse.items() if columns
+        ]
+        ground = Ground(taxonomies, classes, agreement.qids(), agreement.weights, owners, diverse)
         return agreement.rule().party(ground, own)
 
     def _specialize(self, party: FusionParty, rounds: Rounds | None) -> None:
@@ -366,28 +385,32 @@ class PartyProtocol:
             columns[domain.name] = series_of([domain.text(*span) for span in spans], codes)
         return columns
 
-    def _plain(self, party_input: PartyInput, rows: np.ndarray) -> dict[str, pl.Series]:
-        """The columns of all owners that are published unchanged."""
+    def _columns_of(
+        self, party_input: PartyInput, rows: np.ndarray, kind: MessageKind
+    ) -> dict[str, Codes]:
+        """The columns of all owners that are published unchanged: those said in this kind."""
         columns = {}
+        is_early = kind == MessageKind.SENSITIVE
         for owner in self._agreement.owners:
             model = self._agreement.party(owner)
             assert isinstance(model, PartyModel)
-            for name in (n for n, a in model.attributes.items() if a.role == "plain"):
+            plain = [name for name, a in model.attributes.items() if a.role == "plain"]
+            for name in (n for n in plain if (n in self._agreement.diverse) == is_early):
                 if owner == self._name:
                     texts, codes = restricted_column(party_input.plain[name], rows)
                     packed = pack_column(name, texts, codes)
-                    self._conversation.send_long_to_owners(MessageKind.PLAIN, packed)
+                    self._conversation.send_long_to_owners(kind, packed)
                 else:
-                    texts, codes = self._received_column(owner, name, len(rows))
-                columns[name] = series_of(texts, codes)
+                    texts, codes = self._received_column(owner, name, len(rows), kind)
+                columns[name] = texts, codes
         return columns
 
-    def _received_column(self, owner: str, name: str, rows: int) -> tuple[list[str], np.ndarray]:
-        content = self._link.receive_long(owner, MessageKind.PLAIN)
-        with said_by(owner, MessageKind.PLAIN):
+    def _received_column(self, owner: str, name: str, rows: int, kind: MessageKind) -> Codes:
+        content = self._link.receive_long(owner, kind)
+        with said_by(owner, kind):
             sent_name, texts, codes = unpack_column(content, rows)
         if sent_name != name:
-            raise refused(owner, MessageKind.PLAIN, "is another column than comes next")
+            raise refused(owner, kind, "is another column than comes next")
         return texts, codes
 
     def _seal(self, table: pl.DataFrame) -> None:

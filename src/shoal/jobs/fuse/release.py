@@ -77,6 +77,7 @@ def groups_by_qid(agreement: Agreement, certificate: Certificate) -> list[dict[s
             "groups": promise["classes"],
         }
         for promise in certificate["promises"]
+        if promise["model"] == "k-anonymity"
     ]
 
 
