@@ -132,6 +132,7 @@ def _party(
             str(place / f"{name}.csv"),
             keys=place,
             folder=place / f"{name}.journal",
+            ledger=place,
             patience=patience,
         )
     except ShoalError as error:

@@ -103,6 +103,14 @@ def run(
             "--transcript", metavar="DIR", help="Keep every message for 'shoal audit --transcript'."
         ),
     ] = None,
+    ledger: Annotated[
+        Path,
+        typer.Option(
+            "--ledger",
+            metavar="DIR",
+            help="The folder of NAME.ledger, where the agreement says 'before'.",
+        ),
+    ] = Path(),
     patience: Annotated[
         float, typer.Option("--patience", help="Seconds to wait for the other parties.", min=1)
     ] = 600.0,
@@ -127,6 +135,7 @@ def run(
         folder=folder or Path(f"{name}.journal"),
         agreed=agreed,
         transcript=transcript,
+        ledger=ledger,
         patience=patience,
         progress=progress,
     )

@@ -306,6 +306,7 @@ class Agreement:
             "maximum": self.model.maximum.model_dump(),
             "minimum": self.least_common,
             "seed": self.model.seed,
+            **({} if self.model.before is None else {"before": self.model.before}),
         }
 
     @property
@@ -344,11 +345,16 @@ class Agreement:
             if name not in covered
         ]
         is_over_all = any(set(qid.attributes or self.quasi) >= set(self.quasi) for qid in qids)
-        if self.diverse and not is_over_all and not self.rule().over_all:
-            findings.append(
-                "promise 'l-diversity': counts values in groups over all quasi-identifiers; ask for"
-                " k-anonymity over all of them, too, by a promise without 'attributes'"
-            )
+        needs_all = [
+            *(["promise 'l-diversity': counts values"] if self.diverse else []),
+            *(["agreement, before: compares people"] if self.model.before else []),
+        ]
+        if not is_over_all and not self.rule().over_all:
+            findings += [
+                f"{what} in groups over all quasi-identifiers; ask for k-anonymity over all of"
+                " them, too, by a promise without 'attributes'"
+                for what in needs_all
+            ]
         findings += [
             f"attribute '{domain.name}': its grid has {domain.cells} points, {MOST_CELLS} are"
             " possible; take a wider 'grid'"

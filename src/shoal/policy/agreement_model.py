@@ -92,6 +92,11 @@ class AgreementModel(_Strict):
         None, ge=2, description="Fewest people in common; below it the run ends."
     )
     seed: int = Field(0, ge=0, lt=2**63)
+    before: str | None = Field(
+        None,
+        pattern="^(start|[0-9a-f]{64})$",
+        description="The ledger of earlier fusions that this one continues: its hash, or 'start'.",
+    )
 
     @field_validator("method")
     @classmethod

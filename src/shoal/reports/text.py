@@ -185,6 +185,7 @@ def fusion_summary(certificate: Certificate, written: str) -> str:
             f"{measured['people']} people in common, {measured['rounds']} rounds,"
             f" {measured['steps']} specializations"
         ),
+        *_of_ledger(measured.get("ledger")),
         f"bytes that {measured['party']} sent: {sent or 'none'}",
         f"seconds: {spent}",
     ]
@@ -196,6 +197,16 @@ def fusion_summary(certificate: Certificate, written: str) -> str:
     for party, facts in measured["learned"].items():
         lines += [f"{party} learned:", *(f"  {fact}" for fact in facts)]
     return "\n".join(lines)
+
+
+def _of_ledger(ledger: dict[str, Any] | None) -> list[str]:
+    """How a fusion fits the earlier ones, and what the next agreement has to say."""
+    if ledger is None:
+        return []
+    return [
+        f"fusion {ledger['fusions']} of these owners, {ledger['withheld']} people withheld; the"
+        f" next agreement says before: {ledger['now']}"
+    ]
 
 
 def downstream_sentences(measured: dict[str, Any]) -> list[str]:

@@ -17,7 +17,8 @@ class Ground:
     taxonomies, weights: of every attribute, by its number. classes: (n,) integers, the label of
     every row. qids: how many people must share each combination. owners: who owns each attribute,
     by number. diverse: sensitive values that all see, (n,) integers, and how many different ones
-    every group has at least.
+    every group has at least. atoms: (n,) integers, people whom no earlier fusion tells apart: of
+    each atom a group has nobody or k people.
     """
 
     taxonomies: Sequence[Taxonomy]
@@ -26,6 +27,7 @@ class Ground:
     weights: Sequence[float]
     owners: Sequence[int]
     diverse: Sequence[tuple[np.ndarray, int]] = ()
+    atoms: np.ndarray | None = None
 
     @property
     def people(self) -> int:
@@ -38,13 +40,15 @@ class Ground:
 
     @property
     def needs_more_than_k(self) -> bool:
-        return bool(self.diverse)
+        return bool(self.diverse) or self.atoms is not None
 
     def keeps(self, part_of_row: np.ndarray, rows: np.ndarray) -> bool:
         """Whether parts keep what is asked beyond k. part_of_row: any number for each of the rows.
 
-        What a part of a group lacks, the parts of that part lack, too.
+        Too few values, or people of an atom, stay too few in parts of a part, or nobody is left.
         """
+        if self.atoms is not None and _least_alike(part_of_row, self.atoms[rows]) < self.k:
+            return False
         return all(_least_different(part_of_row, v[rows]) >= l for v, l in self.diverse)
 
 
@@ -53,3 +57,9 @@ def _least_different(part_of_row: np.ndarray, values: np.ndarray) -> int:
     span = int(values.max()) + 1
     pairs = np.unique(part_of_row.astype(np.int64) * span + values)
     return int(np.unique(pairs // span, return_counts=True)[1].min())
+
+
+def _least_alike(part_of_row: np.ndarray, values: np.ndarray) -> int:
+    """The fewest records of a value in a part that has it."""
+    pairs = part_of_row.astype(np.int64) * (int(values.max()) + 1) + values
+    return int(np.unique(pairs, return_counts=True)[1].min())

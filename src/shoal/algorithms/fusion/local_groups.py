@@ -100,6 +100,8 @@ def _border(ground: Ground, rows: np.ndarray, codes: np.ndarray) -> int | None:
         below = _different_so_far(ordered)[left - 1]
         above = _different_so_far(ordered[::-1])[n - left - 1]
         left = left[(below >= least) & (above >= least)]
+    if ground.atoms is not None:
+        left = left[~_splits_atoms(ground.atoms[rows[order]], ground.k)[left]]
     if not len(left):
         return None
     at = int(left[np.argmin(np.abs(2 * left - n))])
@@ -111,6 +113,26 @@ def _different_so_far(values: np.ndarray) -> np.ndarray:
     is_first = np.zeros(len(values), dtype=np.int64)
     is_first[np.unique(values, return_index=True)[1]] = 1
     return is_first.cumsum()
+
+
+def _splits_atoms(atoms: np.ndarray, k: int) -> np.ndarray:
+    """Whether a border after the first 0, 1, ... people leaves too few of an atom on a side.
+
+    atoms: (m,) in order. Of an atom with ranks 0 to s - 1, the first rank + 1 are below a border
+    right after that person: 1 to k - 1 of them, or of those above, are too few. (m + 1,) bool.
+    """
+    by_atom = np.argsort(atoms, kind="stable")
+    begins = np.flatnonzero(np.diff(atoms[by_atom], prepend=-1))
+    sizes = np.diff(np.append(begins, len(atoms)))
+    marks = np.zeros(len(atoms) + 2, dtype=np.int64)
+    first, last = by_atom[begins], by_atom[begins + sizes - 1]
+    kth = by_atom[begins + np.minimum(k, sizes) - 1]
+    kth_last = by_atom[begins + np.maximum(sizes - k, 0)]
+    np.add.at(marks, first + 1, 1)  # from here on some are below,
+    np.add.at(marks, kth + 1, -1)  # from here on k are
+    np.add.at(marks, kth_last + 1, 1)  # from here on fewer than k are above,
+    np.add.at(marks, last + 1, -1)  # from here on nobody is
+    return np.asarray(marks.cumsum()[: len(atoms) + 1] > 0)
 
 
 def _children_in_use(taxonomy: Taxonomy, span: Span, codes: np.ndarray) -> tuple[Span, ...] | None:

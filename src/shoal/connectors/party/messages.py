@@ -33,6 +33,7 @@ class MessageKind(IntEnum):
     SHARES = 11  # shares of a secure round; not journaled
     BYE = 12  # the party leaves: either done, or failed (then without content)
     KEY = 13  # the key for ids, where owners trust a helper
+    ATOMS = 16  # the hash of what the ledger says of the people in common
     SENSITIVE = 15  # as PLAIN, but before the rounds, for groups that must be diverse
     HULLS = 14  # what narrows every group, where the method has that
 

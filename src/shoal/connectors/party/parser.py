@@ -47,14 +47,15 @@ _ORDER = {
     MessageKind.MASKED: 2,
     MessageKind.GATHERED: 3,
     MessageKind.COMMON: 4,
-    MessageKind.LABEL: 5,
-    MessageKind.SENSITIVE: 6,
-    MessageKind.BIDS: 7,
-    MessageKind.BATCH: 7,
-    MessageKind.END: 8,
-    MessageKind.HULLS: 9,
-    MessageKind.PLAIN: 10,
-    MessageKind.SEAL: 11,
+    MessageKind.ATOMS: 5,
+    MessageKind.LABEL: 6,
+    MessageKind.SENSITIVE: 7,
+    MessageKind.BIDS: 8,
+    MessageKind.BATCH: 8,
+    MessageKind.END: 9,
+    MessageKind.HULLS: 10,
+    MessageKind.PLAIN: 11,
+    MessageKind.SEAL: 12,
 }
 
 

@@ -23,10 +23,12 @@ _ONE_LENGTH = (
     MessageKind.GATHERED,
     MessageKind.COMMON,
     MessageKind.KEY,
+    MessageKind.ATOMS,
     MessageKind.SEAL,
     MessageKind.END,
     MessageKind.BYE,  # is not journaled, so none is here
 )
+_SINGLE = (MessageKind.SEAL, MessageKind.END, MessageKind.KEY, MessageKind.ATOMS)
 _SAID_TO_ALL = (
     MessageKind.LABEL,
     MessageKind.SENSITIVE,
@@ -43,11 +45,19 @@ def missing_or_more(agreement: Agreement, people: int, said: Said) -> list[str]:
     if findings:
         return findings
     return [
-        *_by_length(agreement, rolls, people, said),
+        *_by_length(agreement, rolls, _in_common(agreement, people, said), said),
         *_labels(agreement, rolls, said),
         *_equal_to_all(agreement, said),
         *_rounds(agreement, said),
     ]
+
+
+def _in_common(agreement: Agreement, people: int, said: Said) -> int:
+    """How many people the join found: those of the table, and those whom a ledger withholds."""
+    if agreement.model.before is None:
+        return people
+    found = [sum(map(len, _of_kind(messages, MessageKind.COMMON))) for messages in said.values()]
+    return max([people, *((size - _HEAD) // _POINT for size in found)])
 
 
 def _of_kind(messages: list[tuple[int, bytes]], kind: MessageKind) -> list[bytes]:
@@ -99,7 +109,7 @@ def _by_length(
                     f"{sender} to {receiver}: {found or 0} bytes of '{kind.name.lower()}', where"
                     f" {size or 0} belong"
                 )
-            if kind in (MessageKind.SEAL, MessageKind.END, MessageKind.KEY) and len(contents) > 1:
+            if kind in _SINGLE and len(contents) > 1:
                 findings.append(f"{sender} to {receiver}: '{kind.name.lower()}' more than once")
     return findings
 
@@ -126,6 +136,8 @@ def _expected(
             expected[owners[0], owner, MessageKind.KEY] = _POINT
     for sender, receiver in _between_owners(agreement):
         expected[sender, receiver, MessageKind.SEAL] = _POINT
+        if agreement.model.before is not None:
+            expected[sender, receiver, MessageKind.ATOMS] = _POINT
     if agreement.model.helper is not None:
         expected[owners[0], agreement.model.helper.name, MessageKind.END] = 0
     return expected

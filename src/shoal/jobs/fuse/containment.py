@@ -227,6 +227,9 @@ class _Reader:
                 len(content) == 32 and self._agreement.model.joining.name == "keyed",
                 "a key that none needs",
             )
+        elif kind == MessageKind.ATOMS:
+            needs_it = self._agreement.model.before is not None
+            self._demand(len(content) == 32 and needs_it, "a ledger's hash that none needs")
         elif kind == MessageKind.SEAL:
             self._demand(len(content) == 32, "a seal of a wrong length")
         elif kind == MessageKind.END:

@@ -30,6 +30,7 @@ from shoal.jobs.audit.audit import audit_table
 from shoal.jobs.audit.together import is_below
 from shoal.jobs.audit.verdict import require_together_kept
 from shoal.jobs.fuse.keys import Keys
+from shoal.jobs.fuse.ledger import START, PastFusions, ledger_path, write_ledger
 from shoal.jobs.fuse.outputs import check_not_read, check_output, make_folder
 from shoal.jobs.fuse.processes import PartyProcess, free_ports, run_to_end
 from shoal.policy.agreement import Agreement, with_endpoints
@@ -43,6 +44,7 @@ def fuse(
     tables: Mapping[str, Frame] | None = None,
     *,
     transcript: str | Path | None = None,
+    ledger: str | Path = "",
     require_together: bool = False,
     progress: Progress = no_progress,
 ) -> Publication[Frame]:
@@ -63,6 +65,7 @@ def fuse(
             _with_tables(agreed, paths),
             output,
             transcript=messages,
+            ledger=Path(ledger),
             require_together=require_together,
             progress=progress,
         )
@@ -111,6 +114,7 @@ def fuse_file(
     output: str,
     *,
     transcript: Path | None = None,
+    ledger: Path = Path(),
     beside: Sequence[Path] = (),
     require_together: bool = False,
     progress: Progress = no_progress,
@@ -118,7 +122,8 @@ def fuse_file(
 ) -> Certificate:
     """One release from all parties' tables; writes the output and its certificate.
 
-    beside: what the caller will write afterwards; refused where a party reads it.
+    ledger: the folder of all parties' ledgers. beside: what the caller will write afterwards;
+    refused where a party reads it.
     require_together: as in `publish`. notice: called with a line about each party that has to be
     started again. Raises InputError, InfeasibleError, PromiseError or PartyError, and then writes
     nothing.
@@ -132,7 +137,9 @@ def fuse_file(
     if transcript is not None:
         make_folder(transcript, "transcript")
     with sole_writer([Path(output)]):
-        return _fused(agreement, output, tables, transcript, require_together, progress, notice)
+        return _fused(
+            agreement, output, tables, transcript, ledger, require_together, progress, notice
+        )
 
 
 def _fused(
@@ -140,6 +147,7 @@ def _fused(
     output: str,
     tables: dict[str, str],
     transcript: Path | None,
+    ledger: Path,
     require_together: bool,
     progress: Progress,
     notice: Progress,
@@ -148,6 +156,11 @@ def _fused(
     path = Path(output)
     folder = path.parent / f".{path.name}.fuse"
     local = _prepared(agreement, folder, tables)
+    try:
+        _copy_ledgers(agreement, ledger, folder / "ledgers")
+    except InputError:
+        shutil.rmtree(folder)
+        raise
     parties = [
         PartyProcess(name, _command(name, local, folder, path.name, transcript))
         for name in agreement.participants
@@ -164,6 +177,10 @@ def _fused(
     if require_together and is_below(proof):
         shutil.rmtree(folder)
         require_together_kept(proof, "nothing was written")
+    if agreement.model.before is not None:  # before the release, so that none is not in them
+        for name in agreement.owners:
+            content = ledger_path(folder / "ledgers", name).read_bytes()
+            write_ledger(ledger_path(ledger, name), content)
     certificate = _publish(releases[0], output)
     shutil.rmtree(folder)
     return certificate
@@ -214,6 +231,23 @@ def _prepared(agreement: Agreement, folder: Path, tables: dict[str, str]) -> Pat
     return local
 
 
+def _copy_ledgers(agreement: Agreement, ledger: Path, folder: Path) -> None:
+    """The ledgers that the parties will work on; the old ones stay until a release is there.
+
+    Raises InputError where one is missing, or is not the one that the agreement continues.
+    """
+    if agreement.model.before is None or folder.exists():
+        return
+    contents = {
+        name: PastFusions.load(ledger_path(ledger, name), agreement.model.before, name)
+        for name in agreement.owners
+    }
+    make_folder(folder, "folder")
+    for name, content in contents.items():
+        if agreement.model.before != START:
+            write_ledger(ledger_path(folder, name), content)
+
+
 def _is_own(folder: Path) -> bool:
     """Whether a fusion made this folder, however far it came."""
     if folder.is_symlink() or not folder.is_dir():
@@ -227,7 +261,16 @@ def _command(
     release = _release_of(name, folder, output)
     release.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "shoal", "party", "run", name, str(local)]
-    command += ["--keys", str(folder), "--folder", str(folder / name), "-o", str(release)]
+    command += [
+        "--ledger",
+        str(folder / "ledgers"),
+        "--keys",
+        str(folder),
+        "--folder",
+        str(folder / name),
+        "-o",
+        str(release),
+    ]
     if transcript is not None:
         command += ["--transcript", str(transcript)]
     return command

@@ -16,7 +16,7 @@ from shoal.policy.agreement_model import PartyModel
 MOST_RECORDS = 1 << 27
 SHARE = struct.Struct("<cq")  # what a message of a secure round is, and MPyC's program counter
 _MOST_ROLL = 64  # bytes
-_DIGEST = 32  # bytes of a seal or a key
+_DIGEST = 32  # bytes of a seal, a key or what a ledger says
 _SPAN = 8  # bytes of a hull
 
 Limits = dict[MessageKind, Limit]
@@ -54,6 +54,7 @@ def _of_owner(agreement: Agreement, sender: str, me: str, records: int) -> Limit
         MessageKind.LABEL: column,
         MessageKind.SEAL: Limit(_DIGEST, _DIGEST),
         **_of_join(agreement, sender, me),
+        **({MessageKind.ATOMS: Limit(_DIGEST, _DIGEST)} if agreement.model.before else {}),
         **_of_batches(agreement, sender, records),
     }
     party = agreement.party(sender)

@@ -12,6 +12,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError, LostPartyError
 from shoal.jobs.fuse.keys import Keys
+from shoal.jobs.fuse.ledger import START, PastFusions, ledger_path, write_ledger
 from shoal.jobs.fuse.outputs import check_output
 from shoal.jobs.fuse.party_input import PartyInput
 from shoal.jobs.fuse.processes import die_with_starter, say_recoverable
@@ -32,12 +33,14 @@ def take_part(
     folder: Path,
     agreed: str | None = None,
     transcript: Path | None = None,
+    ledger: Path = Path(),
     patience: float = 600.0,
     progress: Progress = no_progress,
 ) -> Certificate | None:
     """Runs one party to its end and writes its release; returns None for a helper.
 
-    agreed: the agreement's hash that was signed off; another one is refused.
+    agreed: the agreement's hash that was signed off; another one is refused. ledger: the folder of
+    NAME.ledger, where the agreement continues earlier fusions.
     """
     die_with_starter()
     if not math.isfinite(patience):
@@ -56,12 +59,14 @@ def take_part(
         )
     if isinstance(party, PartyModel) and output is not None:
         check_output(agreement, output)
+    book = ledger_path(ledger, name)
     try:
         fused = run_party(
             agreement,
             identity,
             folder,
             _input_of(agreement, name),  # not named here, so that it is freed before the audit
+            past=lambda: PastFusions.load(book, agreement.model.before or START, name),
             patience=patience,
             delay=float(os.environ.get(ADDED_DELAY, 0)) / 1000,
             transcript=transcript,
@@ -73,7 +78,10 @@ def take_part(
     if fused is None:
         return None
     assert output is not None
-    return write_release(fused, agreement, output, progress)
+    certificate = write_release(fused, agreement, output, progress)
+    if fused.ledger is not None:
+        write_ledger(book, fused.ledger)
+    return certificate
 
 
 def _input_of(agreement: Agreement, name: str) -> PartyInput | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -18,37 +18,29 @@ import numpy as np
 import polars as pl
 
 from shoal.algorithms.fusion.ground import Ground
-from shoal.algorithms.fusion.party_tds import MOST_LABELS
 from shoal.algorithms.fusion.secure_maximum import check_computing, colluding_parties
 from shoal.connectors.party.link import PartyLink
-from shoal.connectors.party.messages import LinkLost, MessageKind, refused, said_by
+from shoal.connectors.party.messages import LinkLost, MessageKind, said_by
 from shoal.connectors.party.tls import Identity
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InfeasibleError, InputError, PartyError
-from shoal.jobs.fuse.columns import (
-    pack_column,
-    restricted_column,
-    series_of,
-    shuffled_rows,
-    unpack_column,
-)
+from shoal.jobs.fuse.columns import series_of, shuffled_rows
 from shoal.jobs.fuse.conversation import Conversation, open_journal
 from shoal.jobs.fuse.id_join import IdJoin
+from shoal.jobs.fuse.ledger import Recalled, no_fusions, recalled_by_all
 from shoal.jobs.fuse.limits import parse_roll, terms_of
 from shoal.jobs.fuse.party_input import PartyInput
 from shoal.jobs.fuse.run_statistics import FusionResult, RunStatistics
 from shoal.jobs.fuse.secure_rounds import ClearRounds, MpycRounds, Rounds, rounds_of
+from shoal.jobs.fuse.shared_columns import Codes, SharedColumns
 from shoal.jobs.fuse.transcript import Recorder
 from shoal.policy.agreement import Agreement
-from shoal.policy.agreement_model import PartyModel
 from shoal.protocols import BiddingParty, FusionParty, TurnParty
 
 _SLICE = 1 << 18  # rows
 _FINISHED = b"F"  # journal: everything was received
 _BIDS = b"B"  # journal: this party's bids in a round
 _RESULT = b"M"  # journal: winner and number of steps of a round
-Codes = tuple[list[str], np.ndarray]
-"""A column: its different texts, and which of them each row has."""
 
 
 def run_party(
@@ -58,6 +50,7 @@ def run_party(
     party_input: PartyInput | None,
     *,
     joined: np.ndarray | None = None,
+    past: Callable[[], bytes] = no_fusions,
     patience: float = 600.0,
     delay: float = 0.0,
     transcript: Path | None = None,
@@ -66,9 +59,9 @@ def run_party(
     """Takes part until the table is finished; resumes where an earlier run in `folder` stopped.
 
     party_input: what the party brings, None for a helper. joined: its row behind every joint one,
-    where the parties have agreed on ids before; nothing is joined then. transcript: folder for all
-    messages and the table by row. Returns None for a helper. Raises InputError, InfeasibleError or
-    PartyError.
+    where the parties have agreed on ids before; nothing is joined then. past: reads the ledger of
+    earlier fusions. transcript: folder for all messages and the table by row. Returns None for a
+    helper. Raises InputError, InfeasibleError or PartyError.
     """
     if agreement.bids and agreement.model.maximum.name == "mpyc" and len(agreement.owners) > 1:
         check_computing(len(agreement.computing))
@@ -87,7 +80,7 @@ def run_party(
         record=recorder.record if recorder is not None else (lambda receiver, content: None),
     )
     conversation = Conversation(name, agreement, link, journal, progress)
-    protocol = PartyProtocol(conversation, party_input, joined, transcript is not None)
+    protocol = PartyProtocol(conversation, party_input, joined, past, transcript is not None)
     protocol.warm_up()
     try:
         fused = _until_done(protocol, conversation)
@@ -127,6 +120,7 @@ class PartyProtocol:
         conversation: Conversation,
         party_input: PartyInput | None,
         joined: np.ndarray | None = None,
+        past: Callable[[], bytes] = no_fusions,
         keeps_rows: bool = False,
     ) -> None:
         self.by_row: pl.DataFrame | None = None
@@ -136,6 +130,7 @@ class PartyProtocol:
         self._name = conversation.name
         self._input = party_input
         self._joined = joined
+        self._past = past
         self._keeps_rows = keeps_rows
         self._statistics = RunStatistics()
 
@@ -145,7 +140,7 @@ class PartyProtocol:
             return
         first_row = np.zeros(4, dtype=np.int64)
         own = {j: cells[first_row] for j, cells in self._input.cells.items()}
-        self._party(own, np.arange(4), {}).warm_up()
+        self._party(own, self._ground(np.arange(4), {}, None)).warm_up()
 
     def attempt(self) -> FusionResult | None:
         """One session, from the beginning to the end; raises LinkLost if the session breaks."""
@@ -194,16 +189,22 @@ class PartyProtocol:
             if rows is None:
                 sizes = {owner: entry["records"] for owner, entry in roll.items()}
                 rows = IdJoin(self._conversation).rows(party_input.ids, sizes)
+            recalled = None
+            if self._agreement.model.before is not None:
+                ids = party_input.ids.gather(rows).to_list()
+                recalled = recalled_by_all(self._conversation, self._past, ids)
+                rows = rows[recalled.published]
             self._statistics.people = len(rows)
+        shared = SharedColumns(self._conversation, party_input, rows)
         with phase("label"):
             sender = next(owner for owner in self._agreement.owners if roll[owner]["label"])
-            labels, classes = self._label(party_input, rows, sender)
-            diverse = self._columns_of(party_input, rows, MessageKind.SENSITIVE)
+            labels, classes = shared.label(sender)
+            diverse = shared.unchanged(MessageKind.SENSITIVE)
             diverse[self._agreement.model.label.attribute] = labels, classes
             self._check_diverse(diverse)
         with phase("scoring"):
             own = {j: cells[rows] for j, cells in party_input.cells.items()}
-            party = self._party(own, classes, diverse)
+            party = self._party(own, self._ground(classes, diverse, recalled))
             del own
         self._specialize(party, rounds)
         self._statistics.touched = party.touched
@@ -211,13 +212,18 @@ class PartyProtocol:
             self._narrow(party)
             columns = self._quasi(party)
             del party  # its memory is needed
-            plain = self._columns_of(party_input, rows, MessageKind.PLAIN)
+            plain = shared.unchanged(MessageKind.PLAIN)
             columns |= {name: series_of(*column) for name, column in (plain | diverse).items()}
             table = pl.DataFrame({name: columns[name] for name in self._agreement.published})
             published = shuffled_rows(table, self._agreement.model.seed)
             self._seal(published)
         self.by_row = table if self._keeps_rows else None
-        return FusionResult(published, self._report())
+        if recalled is None:
+            return FusionResult(published, self._report())
+        after = recalled.after(table.select(self._agreement.quasi), self._agreement.hash)
+        return FusionResult(
+            published, self._report() | {"ledger": recalled.facts(after)}, after.packed()
+        )
 
     # The join
 
@@ -232,34 +238,6 @@ class PartyProtocol:
             raise InputError(f"label '{label}': is in no party's table; one owner must have it")
         return roll
 
-    def _label(
-        self, party_input: PartyInput, rows: np.ndarray, sender: str
-    ) -> tuple[list[str], np.ndarray]:
-        """The classes' names, and the class of every row, as the first owner of the label has them.
-
-        Raises InputError where this party has the label, too, and differs.
-        """
-        own = None if party_input.label is None else restricted_column(party_input.label, rows)
-        if self._name == sender:
-            assert own is not None
-            names, codes = own
-            if len(names) > MOST_LABELS:
-                raise InputError(
-                    "label: takes too many values to be a class; name another attribute"
-                )
-            self._conversation.send_long_to_owners(MessageKind.LABEL, pack_column("", names, codes))
-            return names, codes.astype(np.int64)
-        content = self._link.receive_long(sender, MessageKind.LABEL)
-        with said_by(sender, MessageKind.LABEL):
-            _, names, codes = unpack_column(content, len(rows))
-        if own is not None and (own[0] != names or not np.array_equal(own[1], codes)):
-            raise InputError(
-                f"label '{self._agreement.model.label.attribute}': parties '{sender}' and"
-                f" '{self._name}' differ on some people; agree whose column counts, and take it out"
-                " of the other table"
-            )
-        return names, codes.astype(np.int64)
-
     # The rounds
 
     def _check_diverse(self, columns: Mapping[str, Codes]) -> None:
@@ -271,17 +249,22 @@ class PartyProtocol:
                     " the people in common; ask for fewer"
                 )
 
-    def _party(
-        self, own: Mapping[int, np.ndarray], classes: np.ndarray, columns: Mapping[str, Codes]
-    ) -> FusionParty:
+    def _ground(
+        self, classes: np.ndarray, columns: Mapping[str, Codes], recalled: Recalled | None
+    ) -> Ground:
         agreement = self._agreement
-        taxonomies = [domain.taxonomy for domain in agreement.domains]
-        owners = [agreement.owners.index(agreement.owner_of(name)) for name in agreement.quasi]
-        diverse = [
-            (columns[n][1].astype(np.int64), l) for n, l in agreement.diverse.items() if columns
-        ]
-        ground = Ground(taxonomies, classes, agreement.qids(), agreement.weights, owners, diverse)
-        return agreement.rule().party(ground, own)
+        return Ground(
+            [domain.taxonomy for domain in agreement.domains],
+            classes,
+            agreement.qids(),
+            agreement.weights,
+            [agreement.owners.index(agreement.owner_of(name)) for name in agreement.quasi],
+            [(columns[n][1].astype(np.int64), l) for n, l in agreement.diverse.items() if columns],
+            None if recalled is None else recalled.atoms[recalled.published],
+        )
+
+    def _party(self, own: Mapping[int, np.ndarray], ground: Ground) -> FusionParty:
+        return self._agreement.rule().party(ground, own)
 
     def _specialize(self, party: FusionParty, rounds: Rounds | None) -> None:
         """Rounds until no step is valid; then the helper is told."""
@@ -384,34 +367,6 @@ class PartyProtocol:
             spans, codes = party.published(j)
             columns[domain.name] = series_of([domain.text(*span) for span in spans], codes)
         return columns
-
-    def _columns_of(
-        self, party_input: PartyInput, rows: np.ndarray, kind: MessageKind
-    ) -> dict[str, Codes]:
-        """The columns of all owners that are published unchanged: those said in this kind."""
-        columns = {}
-        is_early = kind == MessageKind.SENSITIVE
-        for owner in self._agreement.owners:
-            model = self._agreement.party(owner)
-            assert isinstance(model, PartyModel)
-            plain = [name for name, a in model.attributes.items() if a.role == "plain"]
-            for name in (n for n in plain if (n in self._agreement.diverse) == is_early):
-                if owner == self._name:
-                    texts, codes = restricted_column(party_input.plain[name], rows)
-                    packed = pack_column(name, texts, codes)
-                    self._conversation.send_long_to_owners(kind, packed)
-                else:
-                    texts, codes = self._received_column(owner, name, len(rows), kind)
-                columns[name] = texts, codes
-        return columns
-
-    def _received_column(self, owner: str, name: str, rows: int, kind: MessageKind) -> Codes:
-        content = self._link.receive_long(owner, kind)
-        with said_by(owner, kind):
-            sent_name, texts, codes = unpack_column(content, rows)
-        if sent_name != name:
-            raise refused(owner, kind, "is another column than comes next")
-        return texts, codes
 
     def _seal(self, table: pl.DataFrame) -> None:
         """Compares the hash of the table; raises PartyError where parties ended differently."""

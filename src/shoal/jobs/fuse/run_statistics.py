@@ -56,7 +56,11 @@ def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class FusionResult:
-    """The fused table, its rows in an order that says nothing; and what the run took."""
+    """The fused table, its rows in an order that says nothing; and what the run took.
+
+    ledger: of all fusions up to this one, where the agreement has one.
+    """
 
     published: pl.DataFrame
     statistics: dict[str, Any]
+    ledger: bytes | None = None

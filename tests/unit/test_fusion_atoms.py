@@ -1,0 +1,91 @@
+"""Whoever knows all classes and absences of a person is left with k people, after any fusions."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusion_cases import Case
+from naive_party_mondrian import groups_of
+from shoal.algorithms.fusion.party_mondrian import PartyMondrian
+from shoal.algorithms.fusion.party_tds import PartyTds
+from shoal.algorithms.steps.specialization import IndexedRequirement, Taxonomy
+from shoal.jobs.fuse.ledger import PastFusions, Recalled
+
+PEOPLE = 60
+
+
+def fused(ids, atoms, k, rng, rule):
+    """The published class of each of these people, by two owners of fresh columns."""
+    taxonomies = (Taxonomy(12, is_number=True), Taxonomy(12, is_number=True))
+    codes = tuple(rng.integers(0, 12, len(ids)) for _ in taxonomies)
+    classes = rng.integers(0, 2, len(ids))
+    case = Case(("a", "b"), codes, taxonomies, classes, (IndexedRequirement((0, 1), k),))
+    together = case.in_turns if rule.takes_turns else case.together
+    parties, _ = together(rule, [[0], [1]], atoms=atoms)
+    shown = [[column[1].tolist() for column in map(p.published, (0, 1))] for p in parties]
+    assert shown[0] == shown[1]
+    if rule.takes_turns:
+        expected = [rows for rows, _ in groups_of(case, atoms=atoms)]
+        assert sorted(tuple(r.tolist()) for r in parties[0].state.rows.values()) == expected
+    return np.unique(np.array(shown[0]).T, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(0, 10**6), st.integers(2, 5), st.sampled_from([PartyMondrian(), PartyTds(ahead=2)])
+)
+def test_classes_and_absences_of_all_fusions_leave_k_people(seed, k, rule):
+    rng = np.random.default_rng(seed)
+    past = PastFusions()
+    known = {f"p{i}": [] for i in range(PEOPLE)}  # what an attacker knows of each person
+    for _ in range(4):
+        here = np.flatnonzero(rng.random(PEOPLE) < rng.choice([0.3, 0.8, 0.97, 1.0]))
+        ids = [f"p{i}" for i in rng.permutation(here)]
+        recalled = Recalled.of(past, ids, k)
+        kept = [id_ for id_, ok in zip(ids, recalled.published, strict=True) if ok]
+        assert recalled.withheld == len(ids) - len(kept)
+        if not kept:
+            continue
+        classes = fused(kept, recalled.atoms[recalled.published], k, rng, rule)
+        after = recalled.after(pl.DataFrame({"class": classes}), b"agreement")
+        past = PastFusions.unpack(after.packed(), "ledger")
+        class_of = dict(zip(kept, classes.tolist(), strict=True))
+        for id_, seen in known.items():
+            seen.append(class_of.get(id_))
+        published = {
+            id_: tuple(seen) for id_, seen in known.items() if any(s is not None for s in seen)
+        }
+        alike = Counter(published.values())
+        assert min(alike.values()) >= k
+        atoms = {}
+        for id_, seen in published.items():
+            atoms.setdefault(seen, set()).add(past.atom_of[id_])
+        assert all(len(numbers) == 1 for numbers in atoms.values())
+        assert past.sizes[0] == 0
+        assert Counter(past.atom_of.values()) == {
+            a: n for a, n in enumerate(past.sizes.tolist()) if n
+        }
+
+
+def test_a_worked_example():
+    """k = 2: of atom {a, b, c} c is absent alone, so a and b are withheld; {d, e} may be told from
+    each other by nothing; f and g are new.
+    """
+    past = PastFusions("x", 1, np.array([0, 3, 2]), {"a": 1, "b": 1, "c": 1, "d": 2, "e": 2})
+    recalled = Recalled.of(past, list("abdefg"), 2)
+    assert recalled.published.tolist() == [False, False, True, True, True, True]
+    after = recalled.after(pl.DataFrame({"class": [0, 0, 1, 1]}), b"")
+    groups = {}
+    for id_, atom in after.atom_of.items():
+        groups.setdefault(atom, set()).add(id_)
+    assert sorted(map(sorted, groups.values())) == [["a", "b", "c"], ["d", "e"], ["f", "g"]]
+
+
+def test_one_newcomer_alone_is_withheld():
+    past = PastFusions("x", 1, np.array([0, 2]), {"a": 1, "b": 1})
+    assert Recalled.of(past, ["a", "b", "c"], 2).published.tolist() == [True, True, False]
