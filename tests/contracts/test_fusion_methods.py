@@ -1,0 +1,88 @@
+"""What every method of fusion promises, whoever wrote it: found in the registry, one battery."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fusion_cases import TREES, Case
+from shoal.algorithms.steps.specialization import IndexedRequirement, Taxonomy
+from shoal.errors import PartyError
+from shoal.policy import registry
+
+METHODS = [method for method in registry.methods().values() if method.verb == "fuse"]
+K = 4
+
+
+@pytest.fixture(params=METHODS, ids=lambda method: method.name)
+def rule(request):
+    return request.param.implementation()
+
+
+def table() -> Case:
+    rng = np.random.default_rng(11)
+    trees = (Taxonomy(12, is_number=True), *(Taxonomy.of_tree(tree) for tree in TREES))
+    codes = tuple(rng.integers(0, tree.cells, 90) for tree in trees)
+    classes = (codes[0] + codes[1] + rng.integers(0, 4, 90) > 10).astype(np.int64)
+    return Case(("a", "b", "c"), codes, trees, classes, (IndexedRequirement((0, 1, 2), K),))
+
+
+def run(rule, owners, **more):
+    """The parties and their batches."""
+    together = table().in_turns if rule.takes_turns else table().together
+    return together(rule, owners, **more)
+
+
+def shown(party) -> list[list[tuple[int, int]]]:
+    """What is published of every row."""
+    columns = [party.published(j) for j in range(3)]
+    return [[spans[i] for i in which.tolist()] for spans, which in columns]
+
+
+def test_any_spread_of_columns_publishes_the_same(rule):
+    ways = [[[0, 1, 2]], [[0], [1, 2]], [[2], [0], [1]], [[1], [0, 2], []]]
+    results = [shown(party) for owners in ways for party in run(rule, owners)[0]]
+    if "literal" not in rule.name:  # which says that its table depends on the owners
+        assert all(result == results[0] for result in results)
+    for result in results:
+        cells = list(zip(*result, strict=True))
+        assert min(cells.count(cell) for cell in cells) >= K
+
+
+def test_what_is_published_covers_the_truth(rule):
+    for column, codes in zip(shown(run(rule, [[0], [1, 2]])[0][0]), table().codes, strict=True):
+        assert all(lo <= code <= hi for (lo, hi), code in zip(column, codes, strict=True))
+
+
+def test_sensitive_values_and_atoms_are_kept(rule):
+    atoms = np.arange(90) % 3
+    for owners in ([[0, 1, 2]], [[0], [1, 2]]):
+        parties, _ = run(rule, owners, diverse=[(table().classes, 2)], atoms=atoms)
+        cells = list(zip(*shown(parties[-1]), strict=True))
+        for cell in set(cells):
+            rows = [i for i, other in enumerate(cells) if other == cell]
+            assert len({int(table().classes[i]) for i in rows}) >= 2
+            assert np.bincount(atoms[rows])[np.unique(atoms[rows])].min() >= K
+
+
+def test_a_batch_fits_what_others_take_and_a_torn_one_is_refused(rule):
+    owners = [[0], [1, 2], []]
+    _, batches = run(rule, owners)
+    assert batches
+    cells = [{j: table().taxonomies[j].cells for j in own} for own in owners]
+    follower = rule.party(table().ground(owners), {})
+    for number, (owner, batch) in enumerate(batches):
+        assert len(batch) <= rule.most_batch(90, cells[owner])
+        assert number < rule.most_batches(90, 90)
+        rule.check_batch(batch, cells[owner])
+        torn = rule.party(table().ground(owners), {})
+        for _, earlier in batches[:number]:
+            torn.apply(earlier)
+        with pytest.raises(PartyError):
+            torn.apply(batch[:-1])
+        follower.apply(batch)
+
+
+def test_a_party_is_warmed_up_without_harm_to_others(rule):
+    rule.party(table().ground([[0, 1, 2]]), dict(enumerate(table().codes))).warm_up()
+    assert shown(run(rule, [[0, 1, 2]])[0][0])
