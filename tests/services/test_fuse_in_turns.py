@@ -115,6 +115,16 @@ def test_killed_all_along_its_journal_a_party_goes_on_to_the_same_table(tmp_path
     assert len({world.release(name) for name in world.names}) == 1
 
 
+def test_more_values_than_there_are_end_the_run_for_all(tmp_path):
+    world = bank_world(tmp_path, n=40)
+    diverse = {"model": "l-diversity", "attribute": "loan", "l": 3}
+    world.content |= {"promises": [{"model": "k-anonymity", "k": 4}, diverse], "method": METHOD}
+    for name in world.names:
+        world.start(name)
+    assert set(world.statuses().values()) == {3}
+    assert "'loan' has fewer than 3 different values" in world.message("office")
+
+
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     return record(tmp_path_factory.mktemp("recorded"), method=METHOD)

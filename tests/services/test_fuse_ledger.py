@@ -9,8 +9,14 @@ from collections import Counter
 
 import polars as pl
 import pytest
+import yaml
 
 from party_processes import World, bank_world
+from shoal.errors import InputError
+from shoal.jobs.fuse.fuse import fuse_file
+from shoal.jobs.fuse.ledger import PastFusions
+from shoal.policy.agreement import Agreement
+from shoal.samples import bank
 
 K = 4
 QUASI = ("age", "education", "job", "salary", "sex")
@@ -71,8 +77,8 @@ def classes(path) -> dict[str, tuple]:
 
 def test_two_releases_together_keep_k_for_all_whom_they_name(world):
     """Some left, some came; a party is killed on the way, and goes on with the old ledger."""
-    bank = pl.read_csv(world.folder / "bank.table.csv", infer_schema=False).sort("customer")
-    bank[12:].write_csv(world.folder / "bank.table.csv")
+    table = pl.read_csv(world.folder / "bank.table.csv", infer_schema=False).sort("customer")
+    table[12:].write_csv(world.folder / "bank.table.csv")
     assert run(world, dies="bank") == {"bank": 0, "insurer": 0}
     first, second = (classes(world.folder / name) for name in ("first.csv", "bank.csv"))
     known = Counter((first.get(tag), second.get(tag)) for tag in first.keys() | second.keys())
@@ -87,8 +93,8 @@ def test_two_releases_together_keep_k_for_all_whom_they_name(world):
 
 def test_without_the_ledger_it_would_not_keep_k(world):
     """What the ledger is for: the same two fusions, the second of them unaware of the first."""
-    bank = pl.read_csv(world.folder / "bank.table.csv", infer_schema=False).sort("customer")
-    bank[12:].write_csv(world.folder / "bank.table.csv")
+    table = pl.read_csv(world.folder / "bank.table.csv", infer_schema=False).sort("customer")
+    table[12:].write_csv(world.folder / "bank.table.csv")
     del world.content["before"]
     assert run(world) == {"bank": 0, "insurer": 0}
     first, second = (classes(world.folder / name) for name in ("first.csv", "bank.csv"))
@@ -128,6 +134,36 @@ def test_a_ledger_is_not_begun_twice(world):
     world.content["before"] = "start"
     assert run(world)["bank"] == 2
     assert "holds fusions already" in world.message("bank")
+
+
+def test_shoal_fuse_moves_all_ledgers_on_with_the_release_or_none(tmp_path):
+    """One owner, who needs one process; the second fusion is refused under the first agreement."""
+    bank.generate_parts(90, 5)["bank"].write_csv(tmp_path / "bank.csv")
+    content = yaml.safe_load(bank.parties(dict.fromkeys(bank.OWNERS, "bank.csv")))
+    content |= {
+        "parties": content["parties"][:1],
+        "promises": [{"model": "k-anonymity", "k": K}],
+        "method": {"name": "party-mondrian"},
+        "before": "start",
+    }
+    first = Agreement.from_dict(content, tmp_path)
+    told = fuse_file(first, str(tmp_path / "first.csv"), ledger=tmp_path)["fusion"]["ledger"]
+    kept = (tmp_path / "bank.ledger").read_bytes()
+    assert PastFusions.unpack(kept, "").hash == told["now"]
+    with pytest.raises(InputError, match="holds fusions already"):
+        fuse_file(first, str(tmp_path / "again.csv"), ledger=tmp_path)
+    other = first.with_changes(before="0" * 64)
+    with pytest.raises(InputError, match="not the one that the agreement continues"):
+        fuse_file(other, str(tmp_path / "again.csv"), ledger=tmp_path)
+    assert (tmp_path / "bank.ledger").read_bytes() == kept
+    second = first.with_changes(before=told["now"])
+    fuse_file(second, str(tmp_path / "second.csv"), ledger=tmp_path)
+    assert PastFusions.unpack((tmp_path / "bank.ledger").read_bytes(), "").fusions == 2
+    files = {path.name for path in tmp_path.iterdir()}
+    releases = {
+        name + end for name in ("first", "second") for end in (".csv", ".csv.certificate.json")
+    }
+    assert files == {"bank.csv", "bank.ledger"} | releases
 
 
 def ledgers_kept(world) -> bool:

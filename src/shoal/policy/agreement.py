@@ -214,7 +214,7 @@ class Agreement:
             if isinstance(promise, KAnonymity)
         ]
 
-    @property
+    @cached_property
     def diverse(self) -> dict[str, int]:
         """How many different values every group has at least, by the attribute's name."""
         asked: dict[str, int] = {}
