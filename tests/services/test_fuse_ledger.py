@@ -147,17 +147,17 @@ def test_shoal_fuse_moves_all_ledgers_on_with_the_release_or_none(tmp_path):
         "before": "start",
     }
     first = Agreement.from_dict(content, tmp_path)
-    told = fuse_file(first, str(tmp_path / "first.csv"), ledger=tmp_path)["fusion"]["ledger"]
+    told = fuse_file(first, str(tmp_path / "first.csv"))["fusion"]["ledger"]
     kept = (tmp_path / "bank.ledger").read_bytes()
     assert PastFusions.unpack(kept, "").hash == told["now"]
     with pytest.raises(InputError, match="holds fusions already"):
-        fuse_file(first, str(tmp_path / "again.csv"), ledger=tmp_path)
+        fuse_file(first, str(tmp_path / "again.csv"))
     other = first.with_changes(before="0" * 64)
     with pytest.raises(InputError, match="not the one that the agreement continues"):
-        fuse_file(other, str(tmp_path / "again.csv"), ledger=tmp_path)
+        fuse_file(other, str(tmp_path / "again.csv"))
     assert (tmp_path / "bank.ledger").read_bytes() == kept
     second = first.with_changes(before=told["now"])
-    fuse_file(second, str(tmp_path / "second.csv"), ledger=tmp_path)
+    fuse_file(second, str(tmp_path / "second.csv"))
     assert PastFusions.unpack((tmp_path / "bank.ledger").read_bytes(), "").fusions == 2
     files = {path.name for path in tmp_path.iterdir()}
     releases = {

@@ -27,14 +27,6 @@ def fuse(
             "--transcript", metavar="DIR", help="Keep every message for 'shoal audit --transcript'."
         ),
     ] = None,
-    ledger: Annotated[
-        Path,
-        typer.Option(
-            "--ledger",
-            metavar="DIR",
-            help="The folder of all parties' ledgers, where the agreement says 'before'.",
-        ),
-    ] = Path(),
     k: options.K = None,
     method: options.Method = None,
     settings: options.Settings = None,
@@ -62,7 +54,6 @@ def fuse(
                 agreement,
                 output,
                 transcript=transcript,
-                ledger=ledger,
                 beside=[] if report is None else [report],
                 require_together=require_together,
                 progress=progress,

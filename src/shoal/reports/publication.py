@@ -139,7 +139,6 @@ def fuse(
     tables: None = None,
     *,
     transcript: str | Path | None = None,
-    ledger: str | Path = "",
     require_together: bool = False,
     progress: Progress = no_progress,
 ) -> Publication[pl.DataFrame]: ...
@@ -151,7 +150,6 @@ def fuse(
     tables: Mapping[str, FrameT],
     *,
     transcript: str | Path | None = None,
-    ledger: str | Path = "",
     require_together: bool = False,
     progress: Progress = no_progress,
 ) -> Publication[FrameT]: ...
@@ -162,7 +160,6 @@ def fuse(
     tables: Mapping[str, Any] | None = None,
     *,
     transcript: str | Path | None = None,
-    ledger: str | Path = "",
     require_together: bool = False,
     progress: Progress = no_progress,
 ) -> Publication[Any]:
@@ -171,7 +168,6 @@ def fuse(
     agreement: a PARTIES.yaml, or its content. tables: pandas, polars or pyarrow frames by party;
     a party that is not named reads the agreement's own `table`. Returns the same kind of frame as
     the first one. transcript: a folder for all messages, which `shoal audit --transcript` checks.
-    ledger: the folder of all parties' ledgers, where the agreement continues earlier fusions.
     require_together: as in `publish`. What the certificate warns about is a `ReleaseWarning`, too.
     Raises InputError, InfeasibleError, PromiseError or PartyError, and then returns nothing.
     """
@@ -182,7 +178,6 @@ def fuse(
             agreement,
             tables,
             transcript=transcript,
-            ledger=ledger,
             require_together=require_together,
             progress=progress,
         )

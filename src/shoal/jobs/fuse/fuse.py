@@ -44,7 +44,6 @@ def fuse(
     tables: Mapping[str, Frame] | None = None,
     *,
     transcript: str | Path | None = None,
-    ledger: str | Path = "",
     require_together: bool = False,
     progress: Progress = no_progress,
 ) -> Publication[Frame]:
@@ -65,7 +64,6 @@ def fuse(
             _with_tables(agreed, paths),
             output,
             transcript=messages,
-            ledger=Path(ledger),
             require_together=require_together,
             progress=progress,
         )
@@ -114,7 +112,6 @@ def fuse_file(
     output: str,
     *,
     transcript: Path | None = None,
-    ledger: Path = Path(),
     beside: Sequence[Path] = (),
     require_together: bool = False,
     progress: Progress = no_progress,
@@ -122,8 +119,7 @@ def fuse_file(
 ) -> Certificate:
     """One release from all parties' tables; writes the output and its certificate.
 
-    ledger: the folder of all parties' ledgers. beside: what the caller will write afterwards;
-    refused where a party reads it.
+    beside: what the caller will write afterwards; refused where a party reads it.
     require_together: as in `publish`. notice: called with a line about each party that has to be
     started again. Raises InputError, InfeasibleError, PromiseError or PartyError, and then writes
     nothing.
@@ -137,9 +133,7 @@ def fuse_file(
     if transcript is not None:
         make_folder(transcript, "transcript")
     with sole_writer([Path(output)]):
-        return _fused(
-            agreement, output, tables, transcript, ledger, require_together, progress, notice
-        )
+        return _fused(agreement, output, tables, transcript, require_together, progress, notice)
 
 
 def _fused(
@@ -147,7 +141,6 @@ def _fused(
     output: str,
     tables: dict[str, str],
     transcript: Path | None,
-    ledger: Path,
     require_together: bool,
     progress: Progress,
     notice: Progress,
@@ -157,7 +150,7 @@ def _fused(
     folder = path.parent / f".{path.name}.fuse"
     local = _prepared(agreement, folder, tables)
     try:
-        _copy_ledgers(agreement, ledger, folder / "ledgers")
+        _copy_ledgers(agreement, folder / "ledgers")
     except InputError:
         shutil.rmtree(folder)
         raise
@@ -180,7 +173,7 @@ def _fused(
     if agreement.model.before is not None:  # before the release, so that none is not in them
         for name in agreement.owners:
             content = ledger_path(folder / "ledgers", name).read_bytes()
-            write_ledger(ledger_path(ledger, name), content)
+            write_ledger(ledger_path(agreement.base, name), content)
     certificate = _publish(releases[0], output)
     shutil.rmtree(folder)
     return certificate
@@ -231,15 +224,16 @@ def _prepared(agreement: Agreement, folder: Path, tables: dict[str, str]) -> Pat
     return local
 
 
-def _copy_ledgers(agreement: Agreement, ledger: Path, folder: Path) -> None:
+def _copy_ledgers(agreement: Agreement, folder: Path) -> None:
     """The ledgers that the parties will work on; the old ones stay until a release is there.
 
+    All parties' ledgers are beside the agreement, as their tables are.
     Raises InputError where one is missing, or is not the one that the agreement continues.
     """
     if agreement.model.before is None or folder.exists():
         return
     contents = {
-        name: PastFusions.load(ledger_path(ledger, name), agreement.model.before, name)
+        name: PastFusions.load(ledger_path(agreement.base, name), agreement.model.before, name)
         for name in agreement.owners
     }
     make_folder(folder, "folder")

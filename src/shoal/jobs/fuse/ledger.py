@@ -48,7 +48,7 @@ class PastFusions:
             if path.exists():
                 raise InputError(
                     f"party '{party}': ledger '{path}' holds fusions already, so this one is not"
-                    " the first; say 'before' with its hash, or name another --ledger"
+                    " the first; say 'before' with its hash"
                 )
             return cls().packed()
         if not path.is_file():
