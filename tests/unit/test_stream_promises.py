@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from fractions import Fraction
 from itertools import zip_longest
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -175,3 +177,26 @@ def keeps(promise, records) -> bool:
     if "alpha" in promise:
         return people >= 3 and max(counts.values()) <= 0.6 * people
     return people >= 3 and len(counts) >= 2
+
+
+def test_the_reference_orders_values_for_an_audit_as_for_the_stream(tmp_path, monkeypatch, shoal):
+    """The stream never shows 'd'; an audit without the original orders as the reference does."""
+    monkeypatch.chdir(tmp_path)
+    frame = stream_of(120).drop("note")
+    ill = pl.Series("ill", [f"{'abc'[i % 3]}" for i in range(120)])
+    frame.with_columns(ill).write_csv("stream.csv")
+    frame.with_columns(pl.Series("ill", ["abcd"[i % 4] for i in range(120)])).write_csv("ref.csv")
+    close = {"model": "t-closeness", "attributes": ["ill"], "t": 0.5}
+    content = policy_of(more=[close], delta=40).model.model_dump(exclude_unset=True)
+    del content["attributes"]["note"]
+    content["attributes"]["ill"] = {
+        "role": "sensitive",
+        "type": "ordinal",
+        "order": "alphabetical",
+    }
+    Path("p.yaml").write_text(yaml.safe_dump(content | {"reference": "ref.csv"}))
+    released = shoal("stream", "stream.csv", "-p", "p.yaml", "-o", "out.csv", "--checkpoint", "ck")
+    assert released.status == 0, released.err
+    audited = shoal("audit", "out.csv", "-p", "p.yaml")
+    assert audited.status == 0, audited.err
+    assert shoal("verify", "out.csv", "-p", "p.yaml").status == 0

@@ -17,7 +17,8 @@ def bind_release(released: Table, policy: Policy) -> tuple[Schema | None, list[s
     """The schema of a released file whose original is not at hand, or every finding.
 
     What only the original could tell stays open: a number without a declared domain has none, an
-    order or hierarchy that follows the data is None.
+    order or hierarchy that follows the data is None. Where the policy names a reference, it tells
+    the order of sensitive values, as it did when the stream was published.
     """
     findings = check_columns(released.names, policy, released=True)
     if findings:
@@ -26,9 +27,12 @@ def bind_release(released: Table, policy: Policy) -> tuple[Schema | None, list[s
     # sensitive values are published as they were, so they tell what follows them
     as_they_were = {name for name, a in declared.items() if a.role == "sensitive"}
     opaque = {name for name, a in declared.items() if a.follows_the_data} - as_they_were
-    columns = [
-        (name, released.column(name) if name in as_they_were else None) for name in released.names
-    ]
+    columns = []
+    for name in released.names:
+        shown = released
+        if (reference := policy.reference_table) is not None and name in reference.names:
+            shown = reference
+        columns.append((name, shown.column(name) if name in as_they_were else None))
     return bind_attributes(columns, policy, frozenset(opaque))
 
 
