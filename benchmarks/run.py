@@ -25,6 +25,7 @@ NAMES = (
     "quality",
     "refinement",
     "kernel",
+    "threads",
     "whole_process",
     "start",
     "audit",

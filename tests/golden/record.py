@@ -48,7 +48,7 @@ ADULT_PARAMETERS = {
     "mdav": {"block": 4096},
 }
 # times, versions, and the hashes and random masks that follow from them
-CERTIFICATE_IGNORES = ("seconds", "shoal", "date", "build", "ledger", "fusion", "parties")
+CERTIFICATE_IGNORES = ("seconds", "scale", "shoal", "date", "build", "ledger", "fusion", "parties")
 METHOD_IGNORES = ("account", "search_statistics")
 
 

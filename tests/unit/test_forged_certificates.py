@@ -45,7 +45,7 @@ POLICY = {
 }
 """A policy with all that columns can be; its release does not hold its people."""
 WITHOUT_SUBJECT = {"version", "attributes", "promises", "other", "method", "seed"}
-ONLY_ITS_AUTHOR = {"schema", "shoal", "build", "date", "verb", "method", "seed", "seconds"}
+ONLY_ITS_AUTHOR = {"schema", "shoal", "build", "date", "verb", "method", "seed", "seconds", "scale"}
 
 
 def _people() -> pl.DataFrame:
@@ -193,7 +193,8 @@ def test_no_key_is_passed_over_in_silence(folder, given):
 
 def test_with_everything_at_hand_only_its_author_s_words_are_left(released):
     text = checked(released)["not measured again"].text
-    assert text == "shoal, date, build, verb, method, seed, seconds (what only its author knows)"
+    words = "shoal, date, build, verb, method, seed, seconds, scale"
+    assert text == f"{words} (what only its author knows)"
 
 
 def test_a_method_that_shoal_does_not_have_is_said_to_be_unknown(folder):
@@ -531,7 +532,7 @@ def test_the_schema_before_has_no_newer_keys(folder, change):
 
 def test_every_key_that_is_taken_away_is_missed(folder):
     honest = content_of(folder)
-    for taken in honest.keys() - {"schema", "input"}:
+    for taken in honest.keys() - {"schema", "input", "scale"}:
         content = {key: value for key, value in honest.items() if key != taken}
         assert shape_findings(content, False), taken
 

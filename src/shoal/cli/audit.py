@@ -16,6 +16,7 @@ from shoal.cli.attacks import NO_ATTACKS, Attacks, with_attacks
 from shoal.cli.grouped import grouped
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
+from shoal.cli.threads import with_threads
 from shoal.cli.warnings import show_warnings
 from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
 
+@with_threads
 @with_attacks
 @grouped("columns", options.ReleasedColumns)
 def audit(

@@ -11,11 +11,13 @@ from shoal.cli import options
 from shoal.cli.attacks import NO_ATTACKS, Attacks, with_attacks
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
+from shoal.cli.threads import with_threads
 from shoal.cli.warnings import show_warnings
 from shoal.errors import InputError
 from shoal.reports.text import summary
 
 
+@with_threads
 @with_attacks
 @options.with_overrides
 def publish(

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,6 +24,7 @@ import polars as pl
 
 from shoal.connectors import delimited, parquet_parts, workbooks
 from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, default_dialect
+from shoal.data import cores
 from shoal.data.regular_files import is_pipe, require_regular
 from shoal.errors import InputError
 
@@ -119,17 +120,25 @@ def read_as(
             piped = Path(path).read_bytes()
             digest = hashlib.sha256(piped).hexdigest()
             return _parsed(piped, str(path), kind, categorical, reading, digest)
-        digest = file_sha256(path)
-        if kind in TYPED:
-            return SourceFile(_typed(str(path), kind), digest)
-        if kind == XLSX:
-            return SourceFile(workbooks.read(path, reading), digest)
-        with open(path, "rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        content = Path(path).read_bytes() if packed or kind == ".jsonl" else Path(path)
+        with cores.beside(file_sha256, path) as hashed:
+            source = _read_regular(str(path), kind, categorical, reading)
+            return replace(source, sha256=hashed())
     except OSError as failed:
         raise _unreadable(path, failed) from None
-    return _parsed(content, str(path), kind, categorical, reading, digest)
+
+
+def _read_regular(
+    path: str, kind: str, categorical: Collection[str], reading: Reading
+) -> SourceFile:
+    """A table in a regular file, its hash left out."""
+    if kind in TYPED:
+        return SourceFile(_typed(path, kind), "")
+    if kind == XLSX:
+        return SourceFile(workbooks.read(path, reading), "")
+    with open(path, "rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    content = Path(path).read_bytes() if packed or kind == ".jsonl" else Path(path)
+    return _parsed(content, path, kind, categorical, reading, "")
 
 
 def _read_parts(path: str | Path) -> SourceFile:

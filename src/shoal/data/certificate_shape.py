@@ -171,6 +171,7 @@ OF_ALL: dict[str, Rule] = {
 OPTIONAL: dict[str, Rule] = {
     "faults": FAULTS,
     "attacks": record({}, {"accept": many(ACCEPTED)}),
+    "scale": record({"threads": POSITIVE}),
     "plan": OBJECT,
     "explanation": OBJECT,
     "downstream": OBJECT,

@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from shoal.data import cores
 from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
@@ -291,10 +292,13 @@ class EncodedTable:
         # row by row in the target, so in blocks that stay in the cache while every column is filled
         # in
         tables = [encoded.positions[encoded.rank_of_code] for encoded in self.attributes]
-        for start in range(0, records, _BLOCK):
+
+        def fill(start: int) -> None:
             rows = slice(start, start + _BLOCK)
             for j, encoded in enumerate(self.attributes):
                 codes[rows, j] = tables[j][encoded.codes[rows if kept is None else kept[rows]]]
+
+        cores.side_by_side(fill, range(0, records, _BLOCK))
         return Matrix.from_columns(
             codes,
             [encoded.reach for encoded in self.attributes],

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from shoal.data import cores
 from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute, span_ends
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -38,10 +39,13 @@ class Recoding:
         hi = np.full((count, len(attributes)), -1, dtype=np.int32, order="F")
         kept = labels >= 0
         members = labels if kept.all() else labels[kept]
-        for j, encoded in enumerate(attributes):
-            ranks = encoded.ranks if kept.all() else encoded.ranks[kept]
+
+        def fill(j: int) -> None:
+            ranks = attributes[j].ranks if members is labels else attributes[j].ranks[kept]
             np.minimum.at(lo[:, j], members, ranks)
             np.maximum.at(hi[:, j], members, ranks)
+
+        cores.side_by_side(fill, range(len(attributes)))
         return cls(labels, lo, hi)
 
     @property

@@ -42,7 +42,8 @@ def cut_large(
 ):
     """Cuts nodes until none has more than `limit` rows and can still be cut; how many there are.
 
-    nodes: (nodes + 1,) int64, where each starts, and n; starts: the same, filled in.
+    nodes: (nodes + 1,) int64, where each starts, and the last one's end; starts: the same, filled
+    in.
     """
     asked = rules_of(rules)
     bounds = np.empty((2, attributes.shape[0]), np.int32)
@@ -88,7 +89,7 @@ def cut_large(
             stack[top + 1, 0] = a
             stack[top + 1, 1] = a + c
             top += 2
-    starts[done] = columns.shape[1]
+    starts[done] = nodes[-1]
     return done
 
 

@@ -24,28 +24,43 @@ __all__ = [
     "TIES_LEXICOGRAPHIC",
     "cut",
     "cut_once",
+    "halve",
+    "is_listed",
+    "most_listed",
 ]
 
 # nodes up to here keep sorted lists if that is all there is to cut: one kernel less to compile
 LISTED = 50_000
 
 
-def cut(columns, nodes, k, rules, sample, costs):
-    """Cuts nodes into classes, in place; returns where each class starts, and n at the end.
+def most_listed(k, sample):
+    """Nodes of up to so many records are not cut where they lie; 0 where all are."""
+    return max(sample, 2 * k - 1) if sample else 0
 
-    nodes: (nodes + 1,) int64, where each starts, and n.
+
+def is_listed(records, k, sample):
+    """Whether a table of so many records is cut by sorted lists alone."""
+    return sample > 0 and records <= max(most_listed(k, sample), LISTED)
+
+
+def cut(columns, nodes, k, rules, sample, costs, listed=None):
+    """Cuts nodes into classes, in place; returns where each class starts, and the end.
+
+    nodes: (nodes + 1,) int64, where each starts, and where the last one ends.
     rules: (sizes, admissible, best, ties): SAME, CROSS or PROPORTIONAL; whether any admissible cut
     may be chosen, the cheapest, or only the one of `sizes`; whether every attribute is tried, or
     only the widest; TIES_BY_ROW or TIES_LEXICOGRAPHIC.
     sample: nodes up to so many rows are priced exactly, larger ones on some of their rows; 0: never
     priced, widest and `sizes` decide.
+    listed: whether no node is cut where it lies; by default as the largest of them asks. Other
+    classes come out, so who cuts a part of a table says what the whole one asks (`is_listed`).
     """
     d = len(columns) - 1
-    starts = np.empty(columns.shape[1] // k + len(nodes), dtype=np.int64)
+    starts = np.empty(int(nodes[-1] - nodes[0]) // k + len(nodes), dtype=np.int64)
     largest = int(np.diff(nodes).max())
-    limit = max(sample, 2 * k - 1) if sample else 0
+    limit = most_listed(k, sample)
     asked = np.array([k, *rules, sample, limit], dtype=np.int64)
-    if limit == 0 or largest > max(limit, LISTED):
+    if not (is_listed(largest, k, sample) if listed is None else listed):
         space = _work_space(d, sample)
         count = cut_large(columns, nodes, asked, costs, starts, *_room(largest), *space)
         nodes = starts[: count + 1].copy()
@@ -57,6 +72,18 @@ def cut(columns, nodes, k, rules, sample, costs):
     stack = np.empty((DEEPEST, 2), dtype=np.int64)
     count = cut_listed(columns, nodes, asked, costs, starts, stack, is_high, *space)
     return starts[: count + 1]
+
+
+def halve(columns, begin, end, k, rules, sample, costs):
+    """Cuts the node of the records begin..end once, where it lies; returns where its high side
+    begins.
+    """
+    size = end - begin
+    starts = np.empty(3, dtype=np.int64)
+    asked = np.array([k, *rules, sample, size - 1], dtype=np.int64)
+    space = _work_space(len(columns) - 1, sample)
+    cut_large(columns, np.array([begin, end]), asked, costs, starts, *_room(size), *space)
+    return int(starts[1])
 
 
 def cut_once(columns, begin, end, attempt, k, quota, rules, sample, costs):

@@ -113,7 +113,8 @@ def cut_listed(
     """Cuts nodes into classes by sorted lists, and fills in where these start; how many classes
     there are.
 
-    nodes: (nodes + 1,) int64, where each starts, and n. rules: (7,) int64, see `Rules`.
+    nodes: (nodes + 1,) int64, where each starts, and the last one's end. rules: (7,) int64, see
+    `Rules`.
     stack: (DEEPEST, 2) int64, room for the nodes still to cut: where they start and end. is_high:
     (rows of the largest node,) bool, room for the side of each row.
     The lists of a node of at most `sample` rows serve all its parts; a larger node's parts are
@@ -191,7 +192,7 @@ def cut_listed(
             for j in range(columns.shape[0]):
                 for i in range(rows):
                     columns[j, first + i] = space.codes[j, space.lists[0, i]]
-    starts[classes] = columns.shape[1]
+    starts[classes] = nodes[-1]
     return classes
 
 

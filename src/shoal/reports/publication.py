@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from shoal.connectors.frames import FrameT, table_of
+from shoal.data import cores
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.jobs.publish import publication
@@ -104,6 +105,7 @@ def publish(
     explain: bool = False,
     require_together: bool = False,
     attack: Sequence[str | Mapping[str, Any]] = (),
+    threads: int | None = None,
     progress: Progress = no_progress,
     **columns: Unpack[Columns],
 ) -> Publication[FrameT]:
@@ -128,9 +130,13 @@ def publish(
     require_together: the largest k of any promise must hold over all quasi-identifiers, too.
     attack: as in `shoal.attack`; what is found stands in the certificate, and a threshold of the
         policy that is exceeded withholds the release.
+    threads: how many may work at once; by default the process's cores. The release is the same for
+        any number.
     """
     request = job.Request(plan, explain, require_together, tuple(attack), progress)
-    return _warned(job.publication(frame, policy, request, columns))
+    with cores.using(threads):
+        done = job.publication(frame, policy, request, columns)
+    return _warned(done)
 
 
 @overload

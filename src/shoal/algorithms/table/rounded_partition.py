@@ -38,8 +38,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.algorithms.steps import subtrees
 from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
+from shoal.data import cores
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
@@ -72,6 +74,7 @@ TIES = {"rows": rounded_cut.TIES_BY_ROW, "lexicographic": rounded_cut.TIES_LEXIC
 
 EXACT_ROWS = 512  # nodes up to here are priced exactly, larger ones on a sample
 
+BLOCK = 65_536  # records whose codes stay in the cache while rows become columns
 SORTED_RECORDS = 100_000  # up to here the order of the records makes no difference
 
 
@@ -222,18 +225,20 @@ class RoundedPartition(Partitioner):
         numbers = np.arange(matrix.records, dtype=np.int32)
         if self.ties == "lexicographic" and matrix.records <= SORTED_RECORDS:
             numbers = np.lexsort(matrix.codes.T).astype(np.int32)
-        columns[:-1] = (
-            matrix.codes[numbers] if matrix.records <= SORTED_RECORDS else matrix.codes
-        ).T
         columns[-1] = numbers
+        codes = matrix.codes[numbers] if matrix.records <= SORTED_RECORDS else matrix.codes
+
+        def turn(start: int) -> None:
+            columns[:-1, start : start + BLOCK] = codes[start : start + BLOCK].T
+
+        cores.side_by_side(turn, range(0, matrix.records, BLOCK))
         return columns
 
     def _cut_all(self, columns: np.ndarray, k: int, costs: np.ndarray) -> np.ndarray:
         """Steps 1 to 6 for k alone, depth first: where each class starts, and n."""
         cuts_by_rule = self.dimension == "widest" and self.cut == "paper"
         sample = 0 if cuts_by_rule else EXACT_ROWS
-        nodes = np.array([0, columns.shape[1]])
-        return rounded_cut.cut(columns, nodes, k, self._rules(), sample, costs)
+        return subtrees.cut(columns, k, self._rules(), sample, costs)
 
     def _exchanged(self, columns: np.ndarray, starts: np.ndarray, matrix: Matrix) -> np.ndarray:
         """Ours: classes exchange records; the records' numbers, class after class."""

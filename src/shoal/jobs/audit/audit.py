@@ -27,6 +27,7 @@ from shoal.connectors import files
 from shoal.connectors.file_description import describe_file
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.outputs import remove_stale_signature
+from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import encode
 from shoal.data.people import UNKNOWN, people_key
@@ -72,6 +73,7 @@ def audit(
     l: int | None = None,
     t: float | None = None,
     downstream: bool = False,
+    threads: int | None = None,
     progress: Progress = no_progress,
 ) -> Certificate:
     """What a released frame promises, measured; `certificate.holds` says whether all of it is kept.
@@ -79,8 +81,9 @@ def audit(
     With the original (the same records in the same order) people are counted and every cell is
     checked to cover the truth. Without it, and without a subject column in the release, rows are
     counted and the certificate's `counted` says so. downstream: also train classifiers on the
-    release and test them on the original; needs the extra `ml`. Raises InputError where the two
-    tables or the policy don't fit each other.
+    release and test them on the original; needs the extra `ml`. threads: how many may work at once,
+    by default the process's cores; nothing depends on it. Raises InputError where the two tables or
+    the policy don't fit each other.
 
     Instead of a policy, quasi names the columns that an attacker could know, and k how many people
     must look alike in them; subject, sensitive, l and t are as in a policy. Cells are then
@@ -89,9 +92,10 @@ def audit(
     columns = {"quasi": quasi, "k": k, "subject": subject, "sensitive": sensitive, "l": l, "t": t}
     given = {key: value for key, value in columns.items() if value not in (None, (), [])}
     policy = _policy_of(policy, given, original)
-    truth = None if original is None else original_table(table_of(original), policy)
-    table, contradicted = published_table(table_of(released), policy)
-    certificate = audit_table(table, policy, truth, progress, downstream).certificate
+    with cores.using(threads):
+        truth = None if original is None else original_table(table_of(original), policy)
+        table, contradicted = published_table(table_of(released), policy)
+        certificate = audit_table(table, policy, truth, progress, downstream).certificate
     return with_contradicted(certificate, contradicted)
 
 
@@ -141,7 +145,8 @@ def audit_table(
             downstream=downstream_of(release, schema, truth, policy.model.seed)
         )
     seconds = {"total": time.process_time() - started, "method": None}
-    return AuditResult(certificate.extended(seconds=seconds), release, schema, truth)
+    certificate = certificate.extended(seconds=seconds, scale={"threads": cores.threads()})
+    return AuditResult(certificate, release, schema, truth)
 
 
 def _bind_with_original(

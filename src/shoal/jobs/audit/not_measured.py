@@ -8,7 +8,7 @@ from shoal.jobs.audit.checks import Check, Path, Stated, listed
 from shoal.policy import registry
 
 NAME = "not measured again"
-ABOUT = ("shoal", "build", "date", "verb", "method", "seed", "seconds")
+ABOUT = ("shoal", "build", "date", "verb", "method", "seed", "seconds", "scale")
 """What is said of how it was made, which no file shows."""
 OF_OTHER_CHECKS = ("schema", "policy", "input")
 

@@ -29,6 +29,7 @@ from shoal.connectors.outputs import (
     check_not_read,
     remove_uncommitted_certificate,
 )
+from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.formulas import formula_sentences
 from shoal.data.person_numbers import person_numbers
@@ -226,6 +227,7 @@ def _measured(
         method=draft.method,
         seed=policy.model.seed,
         seconds=seconds,
+        scale={"threads": cores.threads()},
         **draft.certificate_extras,
     )
     certificate = described(certificate, published, release, draft.schema, policy, draft.truth)

@@ -1,0 +1,68 @@
+"""A large table cut by several threads: the same classes, in the same order, as by one.
+
+Why the number of threads changes nothing:
+
+1. A cut depends on the records of its node in the order of their numbers, and on nothing else.
+   Large nodes are parted so that both sides keep that order, and nothing random is drawn.
+2. Whether a node is cut where it lies or by sorted lists follows from the size of the whole table,
+   not from that of the part that a thread was given.
+3. Nodes share no record, so threads never write to the same place, and where classes start is
+   sorted in the end.
+"""
+
+from __future__ import annotations
+
+import heapq
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+import numpy as np
+
+from shoal.data import cores
+from shoal.kernels import rounded_cut
+
+GRAIN = 300_000
+"""Nodes of more records are cut once, and both sides are taken on by whoever is free."""
+
+Rules = tuple[int, bool, bool, int]
+
+
+def cut(
+    columns: np.ndarray,
+    k: int,
+    rules: Rules,
+    sample: int,
+    costs: np.ndarray,
+    grain: int | None = None,
+) -> np.ndarray:
+    """As `rounded_cut.cut` of one node that holds every record, on as many threads as may work."""
+    records, grain = columns.shape[1], grain or GRAIN
+    nodes = np.array([0, records])
+    listed = rounded_cut.is_listed(records, k, sample)
+    if cores.threads() == 1 or listed or records <= grain:
+        return rounded_cut.cut(columns, nodes, k, rules, sample, costs)
+    whole = max(grain, rounded_cut.most_listed(k, sample), 2 * k - 1)
+
+    def task(begin: int, end: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
+        """Where the classes of a node start, or the two nodes that it is cut into."""
+        if end - begin > whole:
+            middle = rounded_cut.halve(columns, begin, end, k, rules, sample, costs)
+            return nodes[:0], [(begin, middle), (middle, end)]
+        # whole columns: a slice of them would be another type of array, and compiled once more
+        node = np.array([begin, end])
+        return rounded_cut.cut(columns, node, k, rules, sample, costs, False)[:-1], []
+
+    found = []
+    waiting = [(-records, 0, records)]
+    running: set[Future[tuple[np.ndarray, list[tuple[int, int]]]]] = set()
+    with ThreadPoolExecutor(cores.threads()) as pool:
+        while waiting or running:
+            while waiting and len(running) < cores.threads():
+                _, begin, end = heapq.heappop(waiting)  # the largest: it has most to hand out
+                running.add(pool.submit(task, begin, end))
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                starts, parts = future.result()
+                found.append(starts)
+                for begin, end in parts:
+                    heapq.heappush(waiting, (begin - end, begin, end))
+    return np.append(np.sort(np.concatenate(found)), records)

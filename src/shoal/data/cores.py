@@ -1,0 +1,72 @@
+"""How many cores a run may use. Nothing that it publishes depends on them.
+
+The number is known to the whole run, not passed from hand to hand: a method's result is the same
+for any number, so it is no parameter of a method.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+from shoal.errors import InputError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_asked: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+def available() -> int:
+    """The cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def threads() -> int:
+    """How many threads may work at once; at least 1."""
+    return _asked.get() or available()
+
+
+@contextmanager
+def using(asked: int | None) -> Iterator[None]:
+    """So many threads inside the block; the process's cores for None. Raises InputError for 0."""
+    if asked is not None and asked < 1:
+        raise InputError(f"threads: {asked} can't work; give 1 or more, or leave it out")
+    token = _asked.set(asked)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def side_by_side(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """The function of each item, in their order, on as many threads as may work.
+
+    For functions that spend their time in NumPy or a kernel, which hold no lock of Python's.
+    """
+    items = list(items)
+    workers = min(threads(), len(items))
+    if workers < 2:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(function, items))
+
+
+@contextmanager
+def beside(function: Callable[[Item], Result], item: Item) -> Iterator[Callable[[], Result]]:
+    """The function at work while the block runs, if two threads may; yields what gives its result.
+
+    With one thread it is done before the block.
+    """
+    if threads() == 1:
+        done = function(item)
+        yield lambda: done
+        return
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(function, item).result
