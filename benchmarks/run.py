@@ -32,6 +32,7 @@ NAMES = (
     "certificate",
     "tcloseness",
     "full_domain",
+    "distinct_rows",
     "republish",
     "streams",
     "fusion",

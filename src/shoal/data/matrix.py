@@ -43,6 +43,9 @@ class Matrix:
     populations: by name, (m, d) int32 codes of the people of a population table, for promises about
     it.
     label: (n,) int32, the class of each record for methods that keep it predictable, or None.
+    count: (n,) int32, how many records each row of codes stands for, or None where it is one.
+        Methods that recode globally may be given one row for all records that agree; it has no
+        subjects then.
 
     The loss of span (lo, hi) on tree attribute j: start at node base[j] + lo and climb `parent`
     until `last[node] >= hi`; the loss is `width[node]`.
@@ -63,10 +66,16 @@ class Matrix:
     missing: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     label: np.ndarray | None = None
     populations: Mapping[str, np.ndarray] = field(default_factory=dict)
+    count: np.ndarray | None = None
 
     @property
     def records(self) -> int:
         return int(self.codes.shape[0])
+
+    @property
+    def total(self) -> int:
+        """Records that the rows stand for, as many as there are rows unless `count` says more."""
+        return self.records if self.count is None else int(self.count.sum(dtype=np.int64))
 
     @property
     def attributes(self) -> int:
@@ -76,7 +85,7 @@ class Matrix:
     def people(self) -> int:
         """Distinct subjects; the number of records where every record is its own person."""
         if self.subjects is None:
-            return self.records
+            return self.total
         return int(self.subjects.max()) + 1 if self.records else 0
 
     def take(self, rows: np.ndarray) -> Matrix:
@@ -85,9 +94,9 @@ class Matrix:
         if subjects is not None:
             subjects = np.unique(subjects[rows], return_inverse=True)[1].astype(np.int32)
         label = None if self.label is None else self.label[rows]
-        return replace(
-            self, codes=np.ascontiguousarray(self.codes[rows]), subjects=subjects, label=label
-        )
+        codes = np.ascontiguousarray(self.codes[rows])
+        count = None if self.count is None else self.count[rows]
+        return replace(self, codes=codes, subjects=subjects, label=label, count=count)
 
     @classmethod
     def from_columns(

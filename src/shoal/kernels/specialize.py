@@ -2,7 +2,8 @@
 does to the groups.
 
 All loops run over the records under the specialized node alone: rows, (m,) int32, their numbers.
-child: (m,) uint16, the child that each of them goes to. labels: (n,) int32, the group of each
+child: (m,) uint16, the child that each of them goes to. weights: (n,) int32, how many people each
+record stands for; empty where it is one. labels: (n,) int32, the group of each
 record. place: (groups,) int32, -1 everywhere, before and after each function. seen: room for the
 groups that occur, in that order; counts: (room, children) int32, by that order.
 """
@@ -15,11 +16,12 @@ from shoal.kernels.compile import outer
 
 
 @outer
-def class_counts(codes, classes, cells, labels):
+def class_counts(codes, classes, weights, cells, labels):
     """Records by cell and class; (cells, labels) int64."""
     counts = np.zeros((cells, labels), dtype=np.int64)
+    weighted = weights.shape[0] > 0
     for i in range(codes.shape[0]):
-        counts[codes[i], classes[i]] += 1
+        counts[codes[i], classes[i]] += weights[i] if weighted else 1
     return counts
 
 
@@ -33,11 +35,12 @@ def children_of(rows, codes, lo, child_of_cell):
 
 
 @outer
-def tally(rows, child, children, labels, place, seen, counts):
+def tally(rows, child, weights, children, labels, place, seen, counts):
     """Counts the rows by group and child, into `seen` and `counts`; returns how many groups
     occur.
     """
     found = 0
+    weighted = weights.shape[0] > 0
     for i in range(rows.shape[0]):
         group = labels[rows[i]]
         at = place[group]
@@ -48,7 +51,7 @@ def tally(rows, child, children, labels, place, seen, counts):
             for c in range(children):
                 counts[at, c] = 0
             found += 1
-        counts[at, child[i]] += 1
+        counts[at, child[i]] += weights[rows[i]] if weighted else 1
     for g in range(found):
         place[seen[g]] = -1
     return found

@@ -65,7 +65,7 @@ class Candidates:
         labels = int(self.classes.max(initial=-1)) + 1
         for j, taxonomy in self.taxonomies.items():
             by_cell = specialize.class_counts(
-                self.state.codes[j], self.classes, taxonomy.cells, labels
+                self.state.codes[j], self.classes, self.state.weights, taxonomy.cells, labels
             )
             self.counts[j] = np.concatenate(
                 [np.zeros((1, labels), dtype=np.int64), by_cell.cumsum(axis=0)]

@@ -74,7 +74,8 @@ class Lattice:
         self.judged = 0
         self._costs = LatticeCosts(matrix, self.levels, metric, promises.k)
         n = matrix.records
-        whole = NodeGroups(np.arange(n, dtype=np.int32), np.ones(n, dtype=np.int32))
+        size = np.ones(n, dtype=np.int32) if matrix.count is None else matrix.count
+        whole = NodeGroups(np.arange(n, dtype=np.int32), size)
         self.bottom, self._bottom_of = self.rolled_up(whole, self.low)
         self._asks = promises.needs_more_than_k or promises.about_release
         self._people, at = {}, n

@@ -33,7 +33,7 @@ class LatticeCosts:
     def __init__(self, matrix: Matrix, levels: Levels, metric: str, k: int) -> None:
         if metric not in METRICS:
             raise InputError(f"metric must be one of {', '.join(METRICS)}")
-        self.metric, self.levels, self.records, self.k = metric, levels, max(matrix.records, 1), k
+        self.metric, self.levels, self.records, self.k = metric, levels, max(matrix.total, 1), k
         self.means: list[np.ndarray] = []
         self.values = np.zeros(0)
         tables, tops = [], []

@@ -49,7 +49,8 @@ class Levels:
             spans += [np.searchsorted(s, values[j], side="right") - 1 for s in starts]
             place.append(room + len(values[j]) * np.arange(len(starts)))
             groups.append(np.array([len(s) for s in starts]))
-            present.append(np.bincount(records[:, j], minlength=len(values[j])))
+            counted = np.bincount(records[:, j], weights=matrix.count, minlength=len(values[j]))
+            present.append(counted.astype(np.int64, copy=False))
             room += len(values[j]) * len(starts)
         flat = np.concatenate(spans).astype(np.int32) if spans else np.zeros(0, np.int32)
         return cls(codes, flat, tuple(place), tuple(groups), tuple(values), tuple(present))
@@ -70,7 +71,7 @@ def _dense(matrix: Matrix) -> tuple[np.ndarray, list[np.ndarray]]:
     codes, values = given, []
     for j in range(matrix.attributes):
         whole = int(given[:, j].max(initial=0)) + 1
-        if whole <= 2 * matrix.records + (1 << 17):
+        if whole <= 2 * matrix.total + (1 << 17):
             values.append(np.arange(whole))
             continue
         distinct, ranks = np.unique(given[:, j], return_inverse=True)

@@ -118,9 +118,9 @@ class _Groups:
     count: int = 1
 
     @classmethod
-    def of_all_rows(cls, qid: IndexedRequirement, records: int) -> _Groups:
-        room = records // qid.k + 2
-        labels = np.zeros(records, dtype=np.int32)
+    def of_all_rows(cls, qid: IndexedRequirement, rows: int, records: int) -> _Groups:
+        room = min(rows, records // qid.k) + 2
+        labels = np.zeros(rows, dtype=np.int32)
         sizes = np.zeros(room, dtype=np.int32)
         sizes[0] = records
         return cls(qid, labels, sizes, np.full(room, -1, dtype=np.int32))
@@ -161,7 +161,8 @@ class Specialization:
     codes: for each attribute the cell of every row, (n,) integers; of another party's attribute any
     cell under the row's known node. allows: asked after every step that keeps the QIDs; a step that
     it does not allow is undone. keeps: asked before a step, for each QID: the parts, by any number,
-    that the rows under the node would be in, and these rows.
+    that the rows under the node would be in, and these rows. counts: (n,) int32, records that each
+    row stands for; one each if None.
     touched: how many rows all steps and trials have read, counted once for each QID concerned.
     """
 
@@ -172,12 +173,17 @@ class Specialization:
         qids: Sequence[IndexedRequirement],
         allows: Callable[[Specialization], bool] | None = None,
         keeps: Callable[[np.ndarray, np.ndarray], bool] | None = None,
+        counts: np.ndarray | None = None,
     ) -> None:
         self.codes = list(codes)
         self.records = len(codes[0])
         all_rows = np.arange(self.records, dtype=np.int32)
         self.rows: list[dict[Span, np.ndarray]] = [{(0, m - 1): all_rows} for m in cells]
-        self.groups = [_Groups.of_all_rows(qid, self.records) for qid in without_implied(qids)]
+        self.weights = np.zeros(0, dtype=np.int32) if counts is None else counts
+        total = self.records if counts is None else int(counts.sum(dtype=np.int64))
+        self.groups = [
+            _Groups.of_all_rows(qid, self.records, total) for qid in without_implied(qids)
+        ]
         self._allows = allows
         self._keeps = keeps
         self._groups_with = [
@@ -271,7 +277,14 @@ class Specialization:
             touched = np.empty(room, dtype=np.int32)
             counts = np.empty((room, len(step.starts)), dtype=np.int32)
             used = specialize.tally(
-                rows, child, len(step.starts), groups.labels, groups.slots, touched, counts
+                rows,
+                child,
+                self.weights,
+                len(step.starts),
+                groups.labels,
+                groups.slots,
+                touched,
+                counts,
             )
             tally = _Tally(groups, touched[:used], counts[:used])
             if specialize.least_count(tally.counts, used) < groups.qid.k:

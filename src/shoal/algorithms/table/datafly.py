@@ -21,6 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.algorithms.steps.distinct_rows import on_distinct_rows
 from shoal.algorithms.steps.lattice import Lattice, account
 from shoal.algorithms.steps.segments import require_people
 from shoal.data.cut import Cut
@@ -45,6 +46,7 @@ class Datafly(Recoder):
         },
     )
 
+    @on_distinct_rows()
     def cut(
         self,
         matrix: Matrix,
@@ -54,9 +56,9 @@ class Datafly(Recoder):
     ) -> Cut:
         """Levels, raised one at a time, and who is suppressed; draws no random number."""
         require_people(matrix, promises)
-        limit = min(promises.k, matrix.records - promises.k)
+        limit = min(promises.k, matrix.total - promises.k)
         if self.suppression is not None:
-            limit = int(Fraction(str(self.suppression)) * matrix.records)
+            limit = int(Fraction(str(self.suppression)) * matrix.total)
         lattice = Lattice(matrix, promises, limit=limit)
         node, classes = lattice.low, lattice.bottom
         while True:

@@ -39,6 +39,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.algorithms.steps.distinct_rows import on_distinct_rows
 from shoal.algorithms.steps.lattice import Lattice, NodeScore, account, levels_given
 from shoal.algorithms.steps.lattice_costs import METRICS
 from shoal.algorithms.steps.levels import Node, NodeGroups
@@ -105,6 +106,7 @@ class FullDomain(Recoder):
         metadata={"help": "seconds after which the best that was found is taken", "low": 0.0},
     )
 
+    @on_distinct_rows()
     def cut(
         self,
         matrix: Matrix,
@@ -120,7 +122,7 @@ class FullDomain(Recoder):
                 " change; leave 'rounds' out"
             )
         low, high = self._ends(matrix)
-        limit = int(Fraction(str(self.suppression)) * matrix.records)
+        limit = int(Fraction(str(self.suppression)) * matrix.total)
         clock = _Clock(self.budget, progress)
         return self._cut(matrix, promises, low, high, limit, self.rounds, clock)
 
@@ -165,7 +167,7 @@ class FullDomain(Recoder):
         if part.people < promises.k:
             return None
         try:
-            cut = self._cut(part, asked, low, high, len(rest), rounds - 1, clock)
+            cut = self._cut(part, asked, low, high, part.total, rounds - 1, clock)
         except InfeasibleError:
             return None
         # a cut to the roots shows nothing that suppression would not

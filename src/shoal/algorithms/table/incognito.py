@@ -27,6 +27,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.algorithms.steps.distinct_rows import on_distinct_rows
 from shoal.algorithms.steps.lattice import Lattice, NodeScore, account
 from shoal.algorithms.steps.lattice_costs import METRICS
 from shoal.algorithms.steps.levels import Node
@@ -58,6 +59,7 @@ class Incognito(Recoder):
         },
     )
 
+    @on_distinct_rows()
     def cut(
         self,
         matrix: Matrix,
@@ -75,7 +77,7 @@ class Incognito(Recoder):
                 f"method '{self.name}': {every:,} nodes over all sets of attributes are too many;"
                 " choose 'full-domain'"
             )
-        limit = int(Fraction(str(self.suppression)) * matrix.records)
+        limit = int(Fraction(str(self.suppression)) * matrix.total)
         lattice = Lattice(matrix, promises, self.metric, limit)
         node, judged = _cheapest(lattice, _anonymous(lattice, progress))
         if node is None or judged is None:

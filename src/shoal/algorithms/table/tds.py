@@ -22,6 +22,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.algorithms.steps.candidates import SCORES, Candidates
+from shoal.algorithms.steps.distinct_rows import on_distinct_rows
 from shoal.algorithms.steps.segments import require_people
 from shoal.algorithms.steps.specialization import IndexedRequirement, Specialization, Taxonomy
 from shoal.data.cut import Cut
@@ -48,6 +49,7 @@ class TopDownSpecialization(Recoder):
         },
     )
 
+    @on_distinct_rows(with_label=True)
     def cut(
         self,
         matrix: Matrix,
@@ -68,6 +70,7 @@ class TopDownSpecialization(Recoder):
             [column.taxonomy.cells for column in columns],
             _qids(matrix, promises),
             _guard(matrix, promises) if promises.needs_more_than_k else None,
+            matrix.count,
         )
         classes = np.unique(matrix.label, return_inverse=True)[1]
         candidates = Candidates(

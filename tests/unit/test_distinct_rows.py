@@ -1,0 +1,201 @@
+"""Global recoding on distinct rows finds what it finds on the records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.algorithms.steps import distinct_rows
+from shoal.algorithms.steps.distinct_rows import DistinctRows, RowPromises, of_records
+from shoal.algorithms.table.datafly import Datafly
+from shoal.algorithms.table.full_domain import FullDomain
+from shoal.algorithms.table.incognito import Incognito
+from shoal.algorithms.table.tds import TopDownSpecialization
+from shoal.data.classes import Classes, SensitiveColumn
+from shoal.data.cut import Cut
+from shoal.data.hierarchies.prefix import Prefix
+from shoal.data.matrix import Matrix
+from shoal.errors import InfeasibleError
+from shoal.kernels.distinct_rows import distinct_rows as kernel
+from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.l_diversity import LDiversity
+from shoal.privacy.promises import BoundPromises
+
+METHODS = (
+    FullDomain(),
+    FullDomain(suppression=0.2, rounds=2),
+    FullDomain(metric="entropy", suppression=0.3),
+    FullDomain(metric="discernibility", search="bottom-up", suppression=0.1),
+    Datafly(),
+    Datafly(suppression=0.4),
+    Incognito(metric="ambiguity", suppression=0.2),
+    TopDownSpecialization(),
+    TopDownSpecialization(score="gain-per-loss"),
+)
+
+
+def _matrix(records: int, seed: int, has_subjects: bool = False) -> Matrix:
+    rng = np.random.default_rng(seed)
+    zips = np.array([f"{a}{b}{c}" for a in "12" for b in "12" for c in "123"], dtype=object)
+    tree = Prefix(3).make(zips)
+    few = np.column_stack([rng.integers(0, most, records // 5 + 1) for most in (tree.leaves, 3, 5)])
+    codes = few[rng.integers(0, len(few), records)].astype(np.int32)
+    return Matrix.from_columns(
+        codes,
+        [tree, 2.0, 4.0],
+        subjects=rng.integers(0, max(records // 2, 1), records) if has_subjects else None,
+        names=("zip", "sex", "age"),
+        label=rng.integers(0, 3, records),
+    )
+
+
+def _promises(matrix: Matrix, k: int, with_values: bool) -> BoundPromises:
+    everyone = np.zeros(matrix.records, dtype=np.int32)
+    values = np.random.default_rng(1).integers(0, 4, matrix.records).astype(np.int32)
+    subjects = matrix.subjects
+    if subjects is not None:
+        subjects = np.unique(subjects, return_inverse=True)[1].astype(np.int32)
+    models: list[Any] = [KAnonymity(k)]
+    if with_values:
+        models += [LDiversity(attribute="disease", l=2), KAnonymity(2 * k, ("sex", "age"))]
+    sensitive = {"disease": SensitiveColumn("disease", values, 4)}
+    return BoundPromises(models, Classes(everyone, 1, subjects, sensitive))
+
+
+@contextmanager
+def _on_records() -> Iterator[None]:
+    """Inside the block, every search looks at the records themselves."""
+    before, distinct_rows.WORTHWHILE = distinct_rows.WORTHWHILE, 1 << 40
+    try:
+        yield
+    finally:
+        distinct_rows.WORTHWHILE = before
+
+
+def _found(method: Any, matrix: Matrix, promises: BoundPromises) -> Cut | str:
+    try:
+        return method.cut(matrix, promises, np.random.default_rng(0))
+    except InfeasibleError as refused:
+        return str(refused)
+
+
+def _told(cut: Cut | str | None) -> Any:
+    """All that a cut says but for how many rows a search has read."""
+    if not isinstance(cut, Cut):
+        return cut
+    statistics = {k: v for k, v in cut.search_statistics.items() if k != "touched"}
+    starts = [part.tolist() for part in cut.starts]
+    return starts, cut.suppressed.tolist(), cut.levels, statistics, _told(cut.next_round)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+@given(
+    records=st.integers(1, 300),
+    seed=st.integers(0, 99),
+    k=st.sampled_from([2, 5, 12]),
+    has_subjects=st.booleans(),
+    with_values=st.booleans(),
+)
+def test_a_method_finds_the_same_cut_on_rows_as_on_records(
+    method: Any, records: int, seed: int, k: int, has_subjects: bool, with_values: bool
+) -> None:
+    if has_subjects or with_values:
+        records = records // 4 + 1  # every node is asked of the records: keep it cheap
+    matrix = _matrix(records, seed, has_subjects)
+    promises = _promises(matrix, k, with_values)
+    with _on_records():
+        expected = _found(method, matrix, promises)
+    assert _told(_found(method, matrix, promises)) == _told(expected)
+
+
+@given(
+    values=st.lists(st.sampled_from([1, 2, 3, 1_000_000]), min_size=1, max_size=4),
+    records=st.integers(1, 20_000),
+    seed=st.integers(0, 99),
+    labelled=st.booleans(),
+)
+def test_rows_are_numbered_by_their_first_records(
+    values: list[int], records: int, seed: int, labelled: bool
+) -> None:
+    """The slow truth is NumPy's: sort, and number again by first appearance."""
+    rng = np.random.default_rng(seed)
+    codes = np.column_stack([rng.integers(0, v, records) for v in values]).astype(np.int32)
+    label = rng.integers(0, 2, records if labelled else 0).astype(np.int32)
+    whole = np.column_stack([codes, label]) if labelled else codes
+    _, first, row_of, count = np.unique(
+        whole, axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(first)
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.arange(len(order))
+    found = np.empty(records, dtype=np.int32)
+    firsts, counts = kernel(codes, label, records, found)
+    assert np.array_equal(firsts, first[order])
+    assert np.array_equal(counts, count[order])
+    assert np.array_equal(found, number[row_of.ravel()])
+    none, _ = kernel(codes, label, len(order) - 1, found)
+    assert not len(none)  # one row more than may be
+
+
+def test_three_records_of_one_row_count_three() -> None:
+    codes = np.array([[0], [1], [0], [1], [0], [0]], dtype=np.int32)
+    rows = DistinctRows.of(Matrix.from_columns(codes, [1.0]))
+    assert rows is not None
+    assert rows.matrix.codes.tolist() == [[0], [1]]
+    assert rows.matrix.count is not None
+    assert rows.matrix.count.tolist() == [4, 2]
+    assert rows.row_of.tolist() == [0, 1, 0, 1, 0, 0]
+    assert (rows.matrix.records, rows.matrix.total, rows.matrix.people) == (2, 6, 6)
+    assert rows.matrix.take(np.array([1])).total == 2
+
+
+def test_records_that_differ_are_searched_one_by_one() -> None:
+    codes = np.arange(7, dtype=np.int32)[:, None]
+    assert DistinctRows.of(Matrix.from_columns(codes, [6.0])) is None
+
+
+def test_records_with_another_label_are_another_row_where_it_is_asked_for() -> None:
+    codes = np.zeros((8, 1), dtype=np.int32)
+    matrix = Matrix.from_columns(codes, [1.0], label=np.array([0, 0, 1, 1, 1, 0, 0, 0]))
+    apart, together = DistinctRows.of(matrix, with_label=True), DistinctRows.of(matrix)
+    assert apart is not None
+    assert together is not None
+    assert apart.matrix.label is not None
+    assert (apart.matrix.label.tolist(), apart.row_of.tolist()) == (
+        [0, 1],
+        [0, 0, 1, 1, 1, 0, 0, 0],
+    )
+    assert (together.matrix.records, together.matrix.label) == (1, None)
+
+
+def test_a_further_round_is_carried_to_the_records_that_were_suppressed() -> None:
+    """Rows 1 and 3 are suppressed, and of these row 3 again: so are its records 2 and 5."""
+    spans = (np.zeros(1, dtype=np.int32),)
+    again = Cut(spans, np.array([False, True]))
+    cut = Cut(spans, np.array([False, True, False, True]), next_round=again)
+    carried = of_records(cut, np.array([0, 1, 3, 2, 1, 3], dtype=np.int32))
+    assert carried.suppressed.tolist() == [False, True, True, False, True, True]
+    assert carried.round_of_record().tolist() == [0, 1, -1, 0, 1, -1]
+
+
+def test_promises_about_rows_are_asked_of_their_records() -> None:
+    matrix = _matrix(60, seed=4, has_subjects=True)
+    promises = _promises(matrix, k=3, with_values=True)
+    rows = DistinctRows.of(matrix, with_label=False)
+    assert rows is not None
+    asked = RowPromises(promises, rows.row_of)
+    labels = (np.arange(rows.matrix.records) % 3).astype(np.int32)
+    assert np.array_equal(asked.holds(labels, 3), promises.holds(labels[rows.row_of], 3))
+    assert asked.qids == promises.qids
+    assert asked.terms == promises.terms
+    kept = labels != 1
+    part = promises.restricted_to(kept[rows.row_of])
+    assert np.array_equal(
+        asked.restricted_to(kept).holds(labels, 3), part.holds(labels[rows.row_of], 3)
+    )
