@@ -116,5 +116,5 @@ def test_threads_are_those_asked_for_and_else_the_cores() -> None:
     assert cores.threads() == cores.available() >= 1
     with cores.using(3):
         assert cores.threads() == 3
-        assert cores.side_by_side(lambda n: n * n, range(5)) == [0, 1, 4, 9, 16]
+        assert cores.side_by_side(lambda n: n * n, range(5), cores.LARGE) == [0, 1, 4, 9, 16]
     assert cores.threads() == cores.available()

@@ -84,6 +84,7 @@ def bind_original(table: Table, policy: Policy) -> tuple[Schema | None, list[Any
     if findings:
         return None, findings
     populations = tables_of(policy)
+    table.encode(name for name in table.names if _tells_values(name, policy))
     columns = [(name, _evidence(table, name, policy, populations)) for name in table.names]
     return bind_attributes(columns, policy)
 
@@ -92,13 +93,18 @@ def _evidence(
     table: Table, name: str, policy: Policy, populations: dict[str, Table]
 ) -> Column | None:
     """The column that tells a domain, an order or leaves, with the populations' values."""
-    declared = policy.model.attributes.get(name)
-    if declared is None or declared.role not in ("quasi", "sensitive"):
+    if not _tells_values(name, policy):
         return None
     column = table.column(name)
-    for people in populations.values() if declared.role == "quasi" else ():
+    is_quasi = policy.model.attributes[name].role == "quasi"
+    for people in populations.values() if is_quasi else ():
         column = column.joined(people.column(name))
     return column
+
+
+def _tells_values(name: str, policy: Policy) -> bool:
+    declared = policy.model.attributes.get(name)
+    return declared is not None and declared.role in ("quasi", "sensitive")
 
 
 def unknown_designated_values(

@@ -18,6 +18,9 @@ from shoal.errors import InputError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+LARGE = 1 << 16
+"""Records from which threads are worth starting."""
+
 _asked: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
@@ -45,13 +48,16 @@ def using(asked: int | None) -> Iterator[None]:
         _asked.reset(token)
 
 
-def side_by_side(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+def side_by_side(
+    function: Callable[[Item], Result], items: Iterable[Item], records: int
+) -> list[Result]:
     """The function of each item, in their order, on as many threads as may work.
 
     For functions that spend their time in NumPy or a kernel, which hold no lock of Python's.
+    records: of the table; a small one is done before a thread has started.
     """
     items = list(items)
-    workers = min(threads(), len(items))
+    workers = min(threads(), len(items)) if records >= LARGE else 1
     if workers < 2:
         return [function(item) for item in items]
     with ThreadPoolExecutor(workers) as pool:

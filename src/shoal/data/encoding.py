@@ -298,7 +298,7 @@ class EncodedTable:
             for j, encoded in enumerate(self.attributes):
                 codes[rows, j] = tables[j][encoded.codes[rows if kept is None else kept[rows]]]
 
-        cores.side_by_side(fill, range(0, records, _BLOCK))
+        cores.side_by_side(fill, range(0, records, _BLOCK), records)
         return Matrix.from_columns(
             codes,
             [encoded.reach for encoded in self.attributes],

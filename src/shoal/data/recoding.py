@@ -45,7 +45,7 @@ class Recoding:
             np.minimum.at(lo[:, j], members, ranks)
             np.maximum.at(hi[:, j], members, ranks)
 
-        cores.side_by_side(fill, range(len(attributes)))
+        cores.side_by_side(fill, range(len(attributes)), len(labels))
         return cls(labels, lo, hi)
 
     @property

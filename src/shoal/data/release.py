@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from shoal.data import cores
 from shoal.data.classes import Classes
 from shoal.data.numbers import parse_numbers
 from shoal.data.schema import Attribute, Kind, Render, Schema, Shown
@@ -106,12 +107,13 @@ class Release:
     def cell_counts(self) -> dict[str, np.ndarray]:
         """By attribute, how many records that show something show each cell; (cells,) int64."""
         kept = None if not self.suppressed else self.shown.labels >= 0
-        return {
-            column.name: np.bincount(
-                column.codes if kept is None else column.codes[kept], minlength=len(column.cells)
-            )
-            for column in self.columns
-        }
+
+        def counted(column: PublishedColumn) -> np.ndarray:
+            codes = column.codes if kept is None else column.codes[kept]
+            return np.bincount(codes, minlength=len(column.cells))
+
+        counts = cores.side_by_side(counted, self.columns, self.records)
+        return {column.name: count for column, count in zip(self.columns, counts, strict=True)}
 
     @cached_property
     def squared_errors(self) -> dict[str, tuple[float, float]]:
@@ -153,6 +155,7 @@ def _squared_error(
 def read_columns(table: Table, schema: Schema) -> tuple[tuple[PublishedColumn, ...], list[str]]:
     """The published quasi-identifiers, and findings about cells that are neither value nor span."""
     columns, findings = [], []
+    table.encode(one.name for one in (*schema.quasi, *schema.sensitive) if one.name in table)
     for attribute in schema.quasi:
         column = table.column(attribute.name)
         published = read_column(attribute, column, schema)

@@ -6,12 +6,14 @@ is asked of the distinct values, once, and carried to the records by their codes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import polars as pl
+
+from shoal.data import cores
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,12 @@ class Table:
         if name not in self._columns:
             self._columns[name] = encode_text(self.frame[name])
         return self._columns[name]
+
+    def encode(self, names: Iterable[str]) -> None:
+        """Encodes these columns, several at once; they are known from then on."""
+        new = [name for name in names if name not in self._columns]
+        encoded = cores.side_by_side(lambda n: encode_text(self.frame[n]), new, self.records)
+        self._columns.update(zip(new, encoded, strict=True))
 
     def codes_among(self, name: str, rows: np.ndarray) -> np.ndarray:
         """(rows,) int64 codes of some records; a column that is not encoded yet is so for them

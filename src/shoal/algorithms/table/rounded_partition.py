@@ -231,7 +231,7 @@ class RoundedPartition(Partitioner):
         def turn(start: int) -> None:
             columns[:-1, start : start + BLOCK] = codes[start : start + BLOCK].T
 
-        cores.side_by_side(turn, range(0, matrix.records, BLOCK))
+        cores.side_by_side(turn, range(0, matrix.records, BLOCK), matrix.records)
         return columns
 
     def _cut_all(self, columns: np.ndarray, k: int, costs: np.ndarray) -> np.ndarray:

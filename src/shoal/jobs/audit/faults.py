@@ -7,6 +7,7 @@ from math import isfinite
 import numpy as np
 import polars as pl
 
+from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedAttribute
@@ -58,9 +59,11 @@ def unrounded(release: Release, schema: Schema) -> int:
 
 def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> dict[str, int]:
     """Records whose published row does not fit the original; all zero for an honest release."""
-    uncovered = np.zeros(release.records, dtype=bool)
-    for published, encoded in zip(release.columns, truth.encoded.attributes, strict=True):
-        uncovered |= ~cells_match_original(published, encoded, truth, release.classes)
+    pairs = list(zip(release.columns, truth.encoded.attributes, strict=True))
+    matching = cores.side_by_side(
+        lambda pair: cells_match_original(*pair, truth, release.classes), pairs, release.records
+    )
+    uncovered = ~np.logical_and.reduce(matching) if matching else np.zeros(release.records, bool)
     changed = np.zeros(release.records, dtype=bool)
     starred = release.shown.labels < 0
     for attribute in schema.published:
