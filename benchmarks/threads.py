@@ -18,12 +18,12 @@ import numpy as np
 
 TITLE = "Cutting by several threads"
 CLAIM = (
-    "The rounded partition's cut of 10 million records (k = 10), by two threads over one: CPU"
+    "The rounded partition's cut of 4 million records (k = 10), by two threads over one: CPU"
     " seconds of the whole process, turn by turn, on few values (six quasi-identifiers like"
     " Adult's) and on many (8, with up to 40,000 values). The speed-up is that of the schedule: the"
     " tasks with the CPU time that each of them took, given to so many cores, the largest first."
 )
-ROWS = 10_000_000
+ROWS = 4_000_000
 K = 10
 SEED = 1
 CORES = (2, 4, 8, 16)

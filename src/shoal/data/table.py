@@ -79,8 +79,12 @@ class Table:
         return self._columns[name]
 
     def encode(self, names: Iterable[str]) -> None:
-        """Encodes these columns, several at once; they are known from then on."""
+        """Encodes those of these columns that are categories, several at once.
+
+        Others are encoded when they are asked for, by Polars, which uses all cores for each.
+        """
         new = [name for name in names if name not in self._columns]
+        new = [name for name in new if self.frame.schema[name] == pl.Categorical]
         encoded = cores.side_by_side(lambda n: encode_text(self.frame[n]), new, self.records)
         self._columns.update(zip(new, encoded, strict=True))
 
