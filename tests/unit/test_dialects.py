@@ -300,12 +300,6 @@ def test_a_folder_whose_files_differ_or_that_has_none(tmp_path):
         files.read(str(tmp_path))
 
 
-def test_a_folder_parted_by_values_is_refused(tmp_path):
-    (tmp_path / "year=2024").mkdir()
-    with pytest.raises(InputError, match="hold values in their names"):
-        files.read(str(tmp_path))
-
-
 def test_nothing_is_written_into_the_folder_that_is_read(workplace, shoal, sample_table):
     folder = workplace / "parts"
     folder.mkdir()

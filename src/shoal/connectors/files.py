@@ -144,7 +144,7 @@ def _read_regular(
 def _read_parts(path: str | Path) -> SourceFile:
     parts = parquet_parts.parts_of(path)
     try:
-        frames = [_typed(str(part), ".parquet") for part in parts]
+        frames = [_typed(str(part.path), ".parquet") for part in parts]
         return SourceFile(parquet_parts.joined(frames, parts), parquet_parts.digest(parts))
     except OSError as failed:
         raise _unreadable(path, failed) from None

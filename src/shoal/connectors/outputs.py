@@ -25,13 +25,23 @@ def check_not_read(output_path: str, input_path: str, read_by_policy: Iterable[s
             what = "a file that the policy reads"
         if _is_same(output, input_path):
             what = "the input"
-        if output.parent.exists() and _is_same(output.parent, input_path):
+        if any(_is_same(folder, input_path) for folder in _folders_read_with(output)):
             what = "in the folder that is read"
         if what is not None:
             raise InputError(
                 f"output '{output}': is {what}; name another file, nothing that is read is"
                 " overwritten"
             )
+
+
+def _folders_read_with(output: Path) -> Iterator[Path]:
+    """The folder of an output, and those that are read together with it."""
+    folder = output.absolute().parent
+    while folder.exists():
+        yield folder
+        if "=" not in folder.name:  # only what holds values in its name is part of another's table
+            return
+        folder = folder.parent
 
 
 def _is_same(output: Path, read: str) -> bool:

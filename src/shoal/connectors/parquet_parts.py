@@ -1,16 +1,54 @@
-"""One table in several Parquet files: those of a folder, or those that a pattern names."""
+"""One table in several Parquet files: those of a folder, or those that a pattern names.
+
+Folders such as `year=2024` hold values in their names: every record of their files has them, as
+text, in a column behind those of the file. Engines of large tables write such folders.
+"""
 
 from __future__ import annotations
 
 import glob
 import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 import polars as pl
 
 from shoal.errors import InputError
 
 SUFFIX = ".parquet"
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""What engines write in a folder's name where there is no value."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of such a table.
+
+    name: its path below the folder that was named. values: what the folders on the way say, by
+        column; None for no value.
+    """
+
+    path: Path
+    name: str
+    values: tuple[tuple[str, str | None], ...] = ()
+
+    @property
+    def keys(self) -> list[str]:
+        return [key for key, _ in self.values]
+
+    @property
+    def shown(self) -> str:
+        """Its name without the values in it, for messages."""
+        *folders, last = self.name.split("/")
+        return "/".join([*(f"{folder.partition('=')[0]}=..." for folder in folders), last])
+
+    def with_values(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The file's records with the columns that the folders' names hold."""
+        return frame.with_columns(
+            pl.lit(value, dtype=pl.String).alias(key) for key, value in self.values
+        )
 
 
 def is_many(path: str | Path) -> bool:
@@ -19,52 +57,82 @@ def is_many(path: str | Path) -> bool:
     return Path(path).is_dir() or (glob.has_magic(path) and not Path(path).exists())
 
 
-def parts_of(path: str | Path) -> list[Path]:
-    """The files of such a table, by name; raises InputError where there is none."""
+def parts_of(path: str | Path) -> list[Part]:
+    """The files of such a table, by name; raises InputError where there is none, or with every one
+    that is no part of it.
+    """
     path = Path(path)
     if not path.is_dir():
-        return _parquet([Path(name) for name in glob.glob(str(path))], f"file '{path}'")
-    folders = [part for part in path.iterdir() if part.is_dir() and "=" in part.name]
-    if folders:
-        raise InputError(
-            f"folder '{path}': {len(folders)} of its folders hold values in their names; write the"
-            " table with all of its columns in the files"
-        )
-    files = [part for part in path.iterdir() if part.is_file() and part.name[0] not in "._"]
-    return _parquet([part for part in files if part.suffix == SUFFIX], f"folder '{path}'")
-
-
-def _parquet(parts: list[Path], where: str) -> list[Path]:
+        where = f"file '{path}'"
+        parts = [Part(Path(name), Path(name).name) for name in glob.glob(str(path))]
+        odd = [part for part in parts if part.path.suffix != SUFFIX or not part.path.is_file()]
+        if odd:
+            raise InputError(
+                f"{where}: names {len(odd)} that are not {SUFFIX} files; several files are read as"
+                f" one table only if all of them are {SUFFIX}"
+            )
+    else:
+        where = f"folder '{path}'"
+        parts = list(_within(path, Part(path, "")))
     if not parts:
         raise InputError(f"{where}: holds no {SUFFIX} file; name a file, or a folder of them")
-    odd = [part for part in parts if part.suffix != SUFFIX or not part.is_file()]
-    if odd:
-        raise InputError(
-            f"{where}: names {len(odd)} that are not {SUFFIX} files; several files are read as one"
-            f" table only if all of them are {SUFFIX}"
-        )
-    return sorted(parts)
+    parts.sort(key=lambda part: Path(part.name).parts if path.is_dir() else part.path.parts)
+    elsewhere = [
+        f"{where}: '{part.shown}' lies in folders that name other columns than those of"
+        f" '{parts[0].shown}'; part all files by the same columns"
+        for part in parts
+        if part.keys != parts[0].keys
+    ]
+    if elsewhere:
+        raise InputError.from_findings(elsewhere)
+    return parts
 
 
-def digest(parts: list[Path]) -> str:
-    """One SHA-256 of all: that of the lines that sha256sum prints about them, names without
-    folders.
-    """
+def _within(folder: Path, above: Part) -> Iterator[Part]:
+    """The files of a folder and of those in it whose names hold values."""
+    for path in folder.iterdir():
+        if path.name[0] in "._":  # what engines keep beside a table
+            continue
+        name = f"{above.name}/{path.name}".lstrip("/")
+        if path.is_file() and path.suffix == SUFFIX:
+            yield Part(path, name, above.values)
+        elif path.is_dir() and "=" in path.name:
+            key, _, text = path.name.partition("=")
+            key, value = unquote(key), None if text == NO_VALUE else unquote(text)
+            if key in above.keys:  # or a link to a folder above would never end
+                raise InputError(
+                    f"column '{key}': is named by two folders, one in the other; name it once"
+                )
+            yield from _within(path, Part(path, name, (*above.values, (key, value))))
+
+
+def digest(parts: list[Part]) -> str:
+    """One SHA-256 of all: that of the lines that sha256sum prints about them in their folder."""
     whole = hashlib.sha256()
     for part in parts:
-        with open(part, "rb") as file:
+        with open(part.path, "rb") as file:
             one = hashlib.file_digest(file, "sha256").hexdigest()
         whole.update(f"{one}  {part.name}\n".encode())
     return whole.hexdigest()
 
 
-def joined(frames: list[pl.DataFrame], parts: list[Path]) -> pl.DataFrame:
-    """The records of all files, one file after the other; raises InputError where they differ."""
+def joined(frames: list[pl.DataFrame], parts: list[Part]) -> pl.DataFrame:
+    """The records of all files, one file after the other; raises InputError with every file that
+    differs from the first.
+    """
     first = frames[0].schema
-    other = [part for part, frame in zip(parts, frames, strict=True) if frame.schema != first]
-    if other:
-        raise InputError(
-            f"file '{other[0]}': has other columns, or columns of other types, than"
-            f" '{parts[0].name}'; write all files alike"
-        )
-    return pl.concat(frames)
+    twice = sorted(set(parts[0].keys) & set(first))
+    findings = [
+        f"file '{parts[0].shown}': has a column '{key}', which is also in the names of its"
+        " folders; drop one of them"
+        for key in twice
+    ]
+    findings += [
+        f"file '{part.shown}': has other columns, or columns of other types, than"
+        f" '{parts[0].shown}'; write all files alike"
+        for part, frame in zip(parts, frames, strict=True)
+        if frame.schema != first
+    ]
+    if findings:
+        raise InputError.from_findings(findings)
+    return pl.concat([part.with_values(frame) for part, frame in zip(parts, frames, strict=True)])
