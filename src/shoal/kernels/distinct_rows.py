@@ -21,24 +21,38 @@ def distinct_rows(codes, label, most, row_of):
 
     row_of: (n,) int32, filled in with the row of each record.
     """
+    d = codes.shape[1]
+    labelled = label.shape[0] > 0
+    factors = _factors(d + 1)
     bits = FIRST_BITS
     slot = np.full(1 << bits, -1, dtype=np.int32)
     keys = np.empty(1 << (bits - 1), dtype=np.uint64)
     first = np.empty(1 << (bits - 1), dtype=np.int32)
     size = np.empty(1 << (bits - 1), dtype=np.int32)
+    rows = np.empty((1 << (bits - 1), d + 1), dtype=np.int32)  # together, for the processor's cache
     count = 0
     for i in range(codes.shape[0]):
-        key = _key(codes, label, i)
+        last = label[i] if labelled else np.int32(0)
+        key = np.uint64(last) * factors[d]
+        for j in range(d):
+            key += np.uint64(codes[i, j]) * factors[j]
+        key ^= key >> np.uint64(32)
         mask = np.int64((1 << bits) - 1)
         at = place_of(key, np.uint64(64 - bits))
-        while slot[at] >= 0:
+        while True:
             row = slot[at]
-            if keys[row] == key and _agree(codes, label, i, first[row]):
+            if row < 0:
                 break
+            if keys[row] == key and rows[row, d] == last:
+                same = True
+                for j in range(d):
+                    same &= rows[row, j] == codes[i, j]
+                if same:
+                    break
             at = (at + 1) & mask
-        if slot[at] >= 0:
-            row_of[i] = slot[at]
-            size[slot[at]] += 1
+        if row >= 0:
+            row_of[i] = row
+            size[row] += 1
             continue
         if count == most:
             return first[:0].copy(), size[:0].copy()
@@ -46,6 +60,8 @@ def distinct_rows(codes, label, most, row_of):
         keys[count] = key
         first[count] = i
         size[count] = 1
+        rows[count, :d] = codes[i]
+        rows[count, d] = last
         row_of[i] = count
         count += 1
         if 2 * count == 1 << bits:  # half full
@@ -53,8 +69,22 @@ def distinct_rows(codes, label, most, row_of):
             keys = np.append(keys, np.empty(count, dtype=np.uint64))
             first = np.append(first, np.empty(count, dtype=np.int32))
             size = np.append(size, np.empty(count, dtype=np.int32))
+            wider = np.empty((2 * count, d + 1), dtype=np.int32)
+            wider[:count] = rows
+            rows = wider
             slot = _slots(keys, count, bits)
     return first[:count].copy(), size[:count].copy()
+
+
+@inner
+def _factors(count):
+    """Odd numbers that have little to do with one another: a record's key is a sum of products."""
+    factors = np.empty(count, dtype=np.uint64)
+    factor = np.uint64(1)
+    for j in range(count):
+        factor *= SPREAD
+        factors[j] = factor
+    return factors
 
 
 @inner
@@ -68,21 +98,3 @@ def _slots(keys, count, bits):
             at = (at + 1) & mask
         slot[at] = row
     return slot
-
-
-@inner
-def _key(codes, label, i):
-    """A number that records share which agree, and few others."""
-    key = np.uint64(0) if label.shape[0] == 0 else np.uint64(label[i])
-    for j in range(codes.shape[1]):
-        key = (key + np.uint64(codes[i, j])) * SPREAD
-        key ^= key >> np.uint64(29)
-    return key
-
-
-@inner
-def _agree(codes, label, a, b):
-    for j in range(codes.shape[1]):
-        if codes[a, j] != codes[b, j]:
-            return False
-    return label.shape[0] == 0 or label[a] == label[b]
