@@ -70,7 +70,7 @@ class TopDownSpecialization(Recoder):
             [column.taxonomy.cells for column in columns],
             _qids(matrix, promises),
             _guard(matrix, promises) if promises.needs_more_than_k else None,
-            matrix.count,
+            counts=matrix.count,
         )
         classes = np.unique(matrix.label, return_inverse=True)[1]
         candidates = Candidates(
