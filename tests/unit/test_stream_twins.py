@@ -1,6 +1,4 @@
-"""FADS, FADS by single records and FAANST against plain Python, and the bounds that every method
-keeps to.
-"""
+"""Stream methods against plain Python, and the bounds that every method keeps to."""
 
 from __future__ import annotations
 
@@ -11,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive_waiting
 import naive_windows
 from shoal.binding.stream import bind_stream
 from shoal.data.space import Space
@@ -26,6 +25,7 @@ SETTINGS = {
     "faanst": {"keep": 4, "tau": 1.0},
     "castle": {"keep": 4, "beta": 3, "mu": 2},
     "b-castle": {"keep": 4, "beta": 3, "mu": 2, "alpha": 6},
+    "swaf": {"c0": 1.0},
 }
 MOST_KEPT = {
     "fads": lambda delta: ceil(delta / 3),
@@ -33,6 +33,7 @@ MOST_KEPT = {
     "faanst": lambda delta: 4,
     "castle": lambda delta: 4,
     "b-castle": lambda delta: 4,
+    "swaf": lambda delta: ceil(delta / 3),
 }
 ENTROPY = {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "entropy"}
 
@@ -125,6 +126,20 @@ def test_faanst_decides_as_plain_python(case, tau, delay, rounds, keep, chunk):
     )
     found = decisions("faanst", own, values, people, k, seed, chunk, **more)
     assert found == naive_windows.faanst(own, values, people.tolist(), k, **more, seed=seed)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    case=cases(),
+    c0=st.sampled_from([1.0, 1.5]),
+    split=st.sampled_from(["median", "density"]),
+    chunk=st.integers(1, 30),
+)
+def test_swaf_decides_as_plain_python(case, c0, split, chunk):
+    values, people, k, delta, _, seed = case
+    own, more = the_space(), {"delta": delta, "c0": c0, "split": split}
+    found = decisions("swaf", own, values, people, k, seed, chunk, **more)
+    assert found == naive_waiting.swaf(own, values, people.tolist(), k, **more, seed=seed)
 
 
 @pytest.mark.parametrize("kind", sorted(set(ADVERSARIAL) - {"missing"}))

@@ -66,6 +66,7 @@ class ReusableClusters:
     def __init__(self, attributes: int) -> None:
         self.number, self.loss, self.since = NONE, np.zeros(0), NONE
         self.lo, self.hi = np.zeros((0, attributes)), np.zeros((0, attributes))
+        self._sorted: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def __len__(self) -> int:
         return len(self.number)
@@ -73,12 +74,14 @@ class ReusableClusters:
     def add(
         self, number: np.ndarray, lo: np.ndarray, hi: np.ndarray, loss: np.ndarray, since: int = 0
     ) -> None:
+        self._sorted = None
         self.number = np.concatenate([self.number, number])
         self.lo, self.hi = np.concatenate([self.lo, lo]), np.concatenate([self.hi, hi])
         self.loss = np.concatenate([self.loss, loss])
         self.since = np.concatenate([self.since, np.full(len(number), since, np.int64)])
 
     def keep(self, rows: np.ndarray | slice) -> None:
+        self._sorted = None
         self.number, self.loss, self.since = self.number[rows], self.loss[rows], self.since[rows]
         self.lo, self.hi = self.lo[rows], self.hi[rows]
 
@@ -93,10 +96,18 @@ class ReusableClusters:
         """
         if not len(self) or not len(values):
             return np.full(len(values), -1, dtype=np.int64)
-        order = np.argsort(self.loss, kind="stable")
-        lo, hi = (np.ascontiguousarray(bound[order].T) for bound in (self.lo, self.hi))
-        found = covering.covering(np.ascontiguousarray(values), lo, hi, self.loss[order], draws)
+        order, lo, hi, loss = self._by_loss
+        found = covering.covering(np.ascontiguousarray(values), lo, hi, loss, draws)
         return np.where(found >= 0, order[found], -1)
+
+    @property
+    def _by_loss(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The places of all clusters in ascending order of loss, and their bounds and losses."""
+        if self._sorted is None:
+            order = np.argsort(self.loss, kind="stable")
+            lo, hi = (np.ascontiguousarray(bound[order].T) for bound in (self.lo, self.hi))
+            self._sorted = order, lo, hi, self.loss[order]
+        return self._sorted
 
     def snapshot(self) -> State:
         names = ("number", "loss", "since", "lo", "hi")
@@ -105,6 +116,7 @@ class ReusableClusters:
     def restore(self, state: State) -> None:
         for name in ("number", "loss", "since", "lo", "hi"):
             setattr(self, name, state[f"reusable.{name}"].copy())
+        self._sorted = None
 
 
 """What becomes of records that fit no cluster; HOLD means that they wait, and stay unpublished at

@@ -32,9 +32,11 @@ from shoal.algorithms.stream.emission import (
     SNAP,
     TICK,
     boxes,
+    codes_of,
     emissions,
     person_codes,
     repaired,
+    tree_table,
     with_effective_delay,
 )
 from shoal.data.partition import Partition
@@ -115,7 +117,7 @@ class CastlePublisher:
             links,
             boxes,
             counts,
-            _tree_table(self._trees),
+            tree_table(space),
         )
         self._held: dict[str, np.ndarray] = {
             "codes": codes,
@@ -139,7 +141,7 @@ class CastlePublisher:
     def push(self, arrivals: Arrivals) -> Iterator[Emissions]:
         """Puts each record into its cluster; records that waited for the whole delay leave."""
         # compiled code takes records in until one has to leave, or lacks a value
-        codes = self._codes(arrivals.values)
+        codes = codes_of(self._space, arrivals.values)
         lacking = np.isnan(arrivals.values).any(axis=1)
         slots, at = len(self._values), 0
         slot = arrivals.seq % slots
@@ -181,19 +183,6 @@ class CastlePublisher:
 
     def _is_held(self, slot: int) -> bool:
         return bool(self._held["member"][slot] >= 0)
-
-    def _codes(self, values: np.ndarray) -> np.ndarray:
-        """Positions and leaves of all attributes, (n, d) int32; of records that lack a value,
-        anything.
-        """
-        values = np.nan_to_num(values)
-        codes = np.empty(values.shape, np.int32)
-        is_tree = np.array([tree is not None for tree in self._space.trees])
-        codes[:, ~is_tree], codes[:, is_tree] = (
-            self._space.scaled_positions(values).T,
-            self._space.leaf(values).T,
-        )
-        return codes
 
     @property
     def _tau(self) -> float:
@@ -414,12 +403,3 @@ class CastlePublisher:
 
 MANY = 4096
 """Emissions that are joined before they go on."""
-
-
-def _tree_table(trees: tuple[np.ndarray, ...]) -> np.ndarray:
-    """The trees as `candidates.arrive` takes them: (nodes + d, 4) int32."""
-    base, parent, first, last, price = trees
-    table = np.zeros((len(parent) + len(base), 4), np.int32)
-    table[: len(parent)] = np.column_stack([parent, first, last, price])
-    table[len(parent) :, 0] = base
-    return table

@@ -99,14 +99,35 @@ def repaired(
         return Partition(np.full(len(records), -1, np.int32), 0)
 
 
+def codes_of(space: Space, values: np.ndarray) -> np.ndarray:
+    """Positions in units of loss and leaves of all attributes, (n, d) int32; of records that lack a
+    value, anything.
+    """
+    values = np.nan_to_num(values)
+    is_tree = np.array([tree is not None for tree in space.trees])
+    codes = np.empty(values.shape, np.int32)
+    codes[:, ~is_tree], codes[:, is_tree] = space.scaled_positions(values).T, space.leaf(values).T
+    return codes
+
+
+def tree_table(space: Space) -> np.ndarray:
+    """The trees as kernels take them that know records by `codes_of`: (nodes + d, 4) int32.
+
+    A row for each node: parent, first and last leaf, and price. Then one for each attribute: the
+    row of its first node, -1 for linear ones, and nothing else.
+    """
+    nodes, d = len(space.parent), space.attributes
+    table = np.zeros((nodes + d, 4), np.int32)
+    table[:nodes] = np.column_stack([space.parent, space.first, space.last, space.cost])
+    table[nodes:, 0] = -1
+    table[nodes + np.flatnonzero([tree is not None for tree in space.trees]), 0] = space.base
+    return table
+
+
 def matrix_of(space: Space, records: Arrivals) -> Matrix:
     """The records as table methods see them, a loss of 1 being everything suppressed."""
     is_tree = np.array([tree is not None for tree in space.trees])
-    codes = np.empty((len(records), space.attributes), np.int32)
-    codes[:, ~is_tree], codes[:, is_tree] = (
-        space.scaled_positions(records.values).T,
-        space.leaf(records.values).T,
-    )
+    codes = codes_of(space, records.values)
     base = np.full(space.attributes, -1, np.int32)
     base[is_tree] = space.base
     scale = np.where(is_tree, 0.0, 1.0 / UNIT)

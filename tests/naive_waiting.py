@@ -1,0 +1,147 @@
+"""Stream methods whose records leave one by one, in plain Python, records as lists of numbers; k
+alone is promised.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import ceil
+
+import numpy as np
+
+from naive_streams import Costs
+from naive_windows import box, least_covering
+
+
+class Window:
+    """The records that wait and a tree of cuts over them: {attribute, bound, low, high} or None."""
+
+    def __init__(self, own, values, people, k, delta, by_gap):
+        near, leaf = own.scaled_positions(values), own.leaf(values)
+        costs = Costs(near, leaf, *own.costs)
+        self.parent, self.first, self.last, self.cost = (
+            costs.parent,
+            costs.first,
+            costs.last,
+            costs.cost,
+        )
+        # attributes in the policy's order, with the number of their first node
+        linear, trees = iter(costs.near), iter(zip(costs.leaf, costs.base, strict=True))
+        self.columns = [(next(linear), None) if tree is None else next(trees) for tree in own.trees]
+        self.people, self.k, self.delta, self.by_gap = people, k, delta, by_gap
+        self.held, self.root = [], None
+
+    def leaf(self, target):
+        """The records in the leaf of one; None where all that wait are not k people."""
+        if not self.enough(self.held):
+            return None
+        most = ceil(self.delta / self.k)
+        if 2 * cuts_of(self.root) > 6 * most:
+            self.root = None
+        self.root, members = self.descend(self.root, self.held, target)
+        return members
+
+    def enough(self, members):
+        return len({self.people[i] for i in members}) >= self.k
+
+    def descend(self, node, members, target):
+        """The node as it is now, and the records of the target's leaf."""
+        if node is None or not all(map(self.enough, self.parted(node, members))):
+            node = self.cut(members)
+            if node is None:
+                return None, members
+        for side, part in zip(("low", "high"), self.parted(node, members), strict=True):
+            if target in part:
+                node[side], found = self.descend(node[side], part, target)
+        return node, found
+
+    def parted(self, node, members):
+        column = self.columns[node["attribute"]][0]
+        low = [i for i in members if column[i] <= node["bound"]]
+        return low, [i for i in members if i not in low]
+
+    def cut(self, members):
+        widths = [
+            self.loss(base, min(column[i] for i in members), max(column[i] for i in members))
+            for column, base in self.columns
+        ]
+        for j in sorted(range(len(widths)), key=lambda j: (-widths[j], j)):
+            if widths[j]:
+                bound = self.bound(j, members)
+                node = {"attribute": j, "bound": bound, "low": None, "high": None}
+                if all(map(self.enough, self.parted(node, members))):
+                    return node
+        return None
+
+    def loss(self, base, low, high):
+        return high - low if base is None else self.cost[self.over(base, low, high)]
+
+    def over(self, base, low, high):
+        node = base + low
+        while self.last[node] < high:
+            node = self.parent[node]
+        return node
+
+    def bound(self, j, members):
+        column, base = self.columns[j]
+        codes = sorted(column[i] for i in members)
+        n, middle = len(codes), codes[(len(codes) - 1) // 2]
+        if self.by_gap:
+            gaps = [
+                (self.loss(base, a, b), -at)
+                for at, (a, b) in enumerate(pairwise(codes))
+                if a < b and max(n // 4 - 1, 0) <= at < n - n // 4
+            ]
+            if gaps:
+                return codes[-max(gaps)[1]]
+        if base is not None:
+            over, child = self.over(base, codes[0], codes[-1]), base + middle
+            while self.parent[child] != over:
+                child = self.parent[child]
+            return self.last[child] if self.last[child] < codes[-1] else self.first[child] - 1
+        below = [c for c in codes if c < middle]
+        above = [c for c in codes if c > middle]
+        if not above or (below and len(below) > len(above)):
+            return below[-1]
+        return middle
+
+
+def cuts_of(node):
+    return 0 if node is None else 1 + cuts_of(node["low"]) + cuts_of(node["high"])
+
+
+def swaf(own, values, people, k, delta, c0, split, seed):
+    """What becomes of each record: (record, kind, members of its cluster), in order of leaving."""
+    window = Window(own, values, people, k, delta, split == "density")
+    clusters, out = [], []
+
+    def leave(i):
+        nonlocal clusters
+        draw = np.random.default_rng([seed, 7, i]).random()
+        used = least_covering(clusters, values[i], draw)
+        members = window.leaf(i)
+        lost = np.inf if members is None else box(own, values, members)[2]
+        if used and used["loss"] <= lost:
+            out.append((i, "reuse", used["members"]))
+            window.held.remove(i)
+        elif members is None:
+            out.append((i, "suppress", None))
+            window.held.remove(i)
+        else:
+            publish(members)
+
+    def publish(members):
+        nonlocal clusters
+        lo, hi, loss = box(own, values, members)
+        clusters.append({"lo": lo, "hi": hi, "loss": loss, "members": tuple(members)})
+        clusters = clusters[-ceil(c0 * delta / k) :]
+        out.extend((i, "new", tuple(members)) for i in members)
+        window.held = [i for i in window.held if i not in members]
+
+    for now in range(len(values)):
+        window.held.append(now)
+        if now - window.held[0] >= delta - 1:
+            leave(window.held[0])
+    while window.held:
+        leave(window.held[0])
+    return out
