@@ -145,3 +145,120 @@ def swaf(own, values, people, k, delta, c0, split, seed):
     while window.held:
         leave(window.held[0])
     return out
+
+
+class Region:
+    """A part of the domain: bounds of each attribute, children, whether it was published."""
+
+    def __init__(self, lo, hi, parent=None):
+        self.lo, self.hi, self.parent = lo, hi, parent
+        self.children, self.members, self.used, self.is_last = [], None, 0, False
+
+    def leaf(self, row):
+        for child in self.children:
+            if all(a <= x <= b for a, x, b in zip(child.lo, row, child.hi, strict=True)):
+                return child.leaf(row)
+        return self
+
+    def upwards(self):
+        return [self, *(self.parent.upwards() if self.parent else [])]
+
+    def all(self):
+        return [self, *(node for child in self.children for node in child.all())]
+
+    def parts(self, own, published):
+        """The bounds of the children it would be cut into; None where it can't be cut."""
+
+        def lost(j):
+            whole = own.trees[j].leaves - 1 if own.trees[j] else own.width[j]
+            return own.share[j] * min((self.hi[j] - self.lo[j]) / whole, 1)
+
+        for j in sorted(range(len(self.lo)), key=lambda j: (-lost(j), j)):
+            spans = self.spans(own, j, published) if lost(j) > 0 else None
+            if spans:
+                return [
+                    ([*self.lo[:j], a, *self.lo[j + 1 :]], [*self.hi[:j], b, *self.hi[j + 1 :]])
+                    for a, b in spans
+                ]
+        return None
+
+    def spans(self, own, j, published):
+        tree = own.trees[j]
+        if tree is not None:
+            node = tree.covering(np.array([self.lo[j]], int), np.array([self.hi[j]], int))[0]
+            below = np.flatnonzero(tree.parent == node)
+            return sorted((tree.first[c], tree.last[c]) for c in below)
+        end = own.low[j] + own.width[j]
+        missing = [(own.beyond[j], own.beyond[j])] if self.hi[j] > end else []
+        low, high = self.lo[j], min(self.hi[j], end)
+        if published is None:
+            at = (low + high) / 2
+            fits = low < at < high
+        else:
+            known = sorted(row[j] for row in published if row[j] <= end)
+            at = known[(len(known) - 1) // 2] if known else (low + high) / 2
+            fits = low <= at < high
+        return (
+            [*([(low, at), (at, high)] if fits else [(low, high)]), *missing]
+            if (fits or missing)
+            else None
+        )
+
+
+def sky(own, values, people, k, delta, c0, cut, seed):
+    """What becomes of each record: (record, kind, members of its cluster), in order of leaving."""
+    low = [0.0 if tree else own.low[j] for j, tree in enumerate(own.trees)]
+    high = [tree.leaves - 1.0 if tree else own.beyond[j] for j, tree in enumerate(own.trees)]
+    root, held, out = Region(low, high), [], []
+    most = max(8 * ceil(c0 * delta / k) + 1, 4)
+
+    def waiting(node):
+        return [i for i in held if root.leaf(values[i]) is node]
+
+    def fold(spared):
+        inner = [n for n in root.all() if n.children and not any(c.children for c in n.children)]
+        inner = [n for n in inner if n is not spared]
+        if inner:
+            min(inner, key=lambda n: n.used).children = []
+        return bool(inner)
+
+    def refine(node, published):
+        parts = node.parts(own, published if cut == "median" else None)
+        if not parts:
+            node.is_last = True
+            return
+        while len(root.all()) + len(parts) > most:
+            if not fold(node.parent):
+                return
+        node.children = [Region(lo, hi, node) for lo, hi in parts]
+
+    def arrive(i):
+        held.append(i)
+        leaf = root.leaf(values[i])
+        ready = waiting(leaf)
+        is_reused = leaf.members is not None
+        if not (is_reused and leaf.is_last) and len({people[j] for j in ready}) < k:
+            return
+        leaf.members, leaf.used = leaf.members or tuple(ready), i
+        for j in ready:
+            out.append((j, "reuse" if is_reused else "new", leaf.members))
+            held.remove(j)
+        if not leaf.is_last:
+            refine(leaf, values[ready])
+
+    def leave(i, now):
+        held.remove(i)
+        for node in root.leaf(values[i]).upwards():
+            if node.members is not None:
+                node.used = now
+                out.append((i, "reuse", node.members))
+                return
+        out.append((i, "suppress", None))
+
+    for now in range(len(values)):
+        arrive(now)
+        if held and now - held[0] >= delta - 1:
+            leave(held[0], now)
+    while held:
+        leave(held[0], len(values) - 1)
+    return out

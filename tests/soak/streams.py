@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from shoal.samples import purchases
 from soak.processes import Command, flip_a_bit, killed, timed
 
-METHODS = ("fads", "castle", "b-castle", "faanst", "fads-tuple", "swaf")
+METHODS = ("fads", "castle", "b-castle", "faanst", "fads-tuple", "sky", "swaf")
 OUTPUTS = ("out.csv", "trace.jsonl")
 
 

@@ -102,8 +102,8 @@ class ClusterTexts:
                 m if lacks else text for m, lacks, text in zip(members, missing, texts, strict=True)
             ]
         head, middle, tail = self._schema.render.parts
-        least = self._texts_at(lo, values, cluster, rows[attribute.name], new)
-        most = self._texts_at(hi, values, cluster, rows[attribute.name], new)
+        least = self._texts_at(lo, values, cluster, rows[attribute.name], new, attribute.order)
+        most = self._texts_at(hi, values, cluster, rows[attribute.name], new, attribute.order)
         same = lo == hi
         return [
             mark if m else (a if s else f"{head}{a}{middle}{b}{tail}")
@@ -117,16 +117,18 @@ class ClusterTexts:
         cluster: np.ndarray,
         texts: pl.Series,
         new: np.ndarray,
+        order: tuple[str, ...] | None = None,
     ) -> list[str | None]:
-        """The text of each bound as its earliest member wrote it, or as a plain number where no
-        member has it.
+        """The text of each bound as its earliest member wrote it; where no member has it, as a
+        plain number, or as it stands in the order.
         """
+        plain = plain_number if order is None else lambda place: _in_order(order, place)
         at = np.flatnonzero(values == bound[cluster])[::-1]
         member = np.full(len(bound), -1, dtype=np.int64)
         member[cluster[at]] = at
         written = texts.gather(new[np.maximum(member, 0)]).to_list()
         return [
-            (text or None) if m >= 0 else plain_number(b)
+            (text or None) if m >= 0 else plain(b)
             for text, m, b in zip(written, member.tolist(), bound.tolist(), strict=True)
         ]
 
@@ -182,6 +184,11 @@ def plain_number(value: float) -> str:
     short = f"{value:.12g}"
     text = short if float(short) == value else repr(value)
     return text.removesuffix(".0")
+
+
+def _in_order(order: tuple[str, ...], place: float) -> str:
+    """The value at a place; beyond all of them, where missing ones are, nothing shows it."""
+    return order[int(place)] if place < len(order) else ""
 
 
 def suppress_cells(series: pl.Series, rows: pl.Series, mark: str) -> pl.Series:

@@ -164,10 +164,11 @@ def _weak_new(traced: TracedRelease) -> int:
 def _not_tight(traced: TracedRelease) -> int:
     """Clusters that publish another span than the exact hull of their first members (I4).
 
-    Spans that were widened on purpose (`snap`) only have to cover, which is checked elsewhere.
+    Spans that were widened on purpose (`snap`) and regions of the domain (`sky`) only have to
+    cover, which is checked elsewhere.
     """
     new = traced.kind == "new"
-    if not new.any() or traced.parameters.get("snap"):
+    if not new.any() or traced.parameters.get("snap") or traced.policy.method_name == "sky":
         return 0
     numbers = np.unique(traced.cluster[new], return_inverse=True)[1]
     loose = np.zeros(int(numbers.max()) + 1, dtype=bool)
