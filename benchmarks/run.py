@@ -35,6 +35,7 @@ NAMES = (
     "distinct_rows",
     "republish",
     "streams",
+    "stream_trees",
     "fusion",
     "fusion_scale",
     "attack_cost",

@@ -97,7 +97,9 @@ def measure(asked: Any) -> Any:
     )
 
 
-def policy(k: int = K, method: str = "fads", **parameters: Any) -> dict:
+def policy(
+    k: int = K, method: str = "fads", trees: tuple[str, ...] = TREES, **parameters: Any
+) -> dict:
     """Domains over the range of the data, hierarchies by Fung, Wang and Yu, which the paper
     names.
     """
@@ -110,7 +112,7 @@ def policy(k: int = K, method: str = "fads", **parameters: Any) -> dict:
             "type": "number",
             "domain": [int(column.min()), int(column.max())],
         }
-    for name in TREES:
+    for name in trees:
         path = str(adult.DATA / "adult" / "taxonomy_tds" / f"{name}.csv")
         attributes[name] = {"role": "quasi", "hierarchy": path}
     attributes["income"] = {"role": "sensitive"}
@@ -140,9 +142,7 @@ def _space(policy: dict) -> tuple[Any, np.ndarray]:
     from shoal.data.space import Space
     from shoal.policy.policy import Policy
 
-    frame = (
-        adult.complete().select(*NUMBERS, *TREES, "income").with_columns(pl.all().cast(pl.String))
-    )
+    frame = adult.complete().select(*policy["attributes"]).with_columns(pl.all().cast(pl.String))
     schema, findings = bind_stream(frame.columns, Policy.from_dict(policy))
     if schema is None:
         raise SystemExit("\n".join(findings))

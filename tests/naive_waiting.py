@@ -110,10 +110,13 @@ def cuts_of(node):
     return 0 if node is None else 1 + cuts_of(node["low"]) + cuts_of(node["high"])
 
 
-def swaf(own, values, people, k, delta, c0, split, seed):
-    """What becomes of each record: (record, kind, members of its cluster), in order of leaving."""
+def swaf(own, values, people, k, delta, c0, seed, split="median", mu=None):
+    """What becomes of each record: (record, kind, members of its cluster), in order of leaving.
+
+    mu: for zhou, whose leaves may leave when a record arrives.
+    """
     window = Window(own, values, people, k, delta, split == "density")
-    clusters, out = [], []
+    clusters, out, losses = [], [], []
 
     def leave(i):
         nonlocal clusters
@@ -133,14 +136,31 @@ def swaf(own, values, people, k, delta, c0, split, seed):
     def publish(members):
         nonlocal clusters
         lo, hi, loss = box(own, values, members)
+        losses.append(loss)
         clusters.append({"lo": lo, "hi": hi, "loss": loss, "members": tuple(members)})
         clusters = clusters[-ceil(c0 * delta / k) :]
         out.extend((i, "new", tuple(members)) for i in members)
         window.held = [i for i in window.held if i not in members]
 
+    def chance(now, members):
+        lo, hi, loss = box(own, values, members)
+        last = losses[-mu:]
+        tau = sum(last) / len(last) if last else 1.0
+        if loss and loss >= tau:
+            return 0.0
+        recent = range(max(0, now - delta + 1), now + 1)
+        seen = sum(all(lo <= values[i]) and all(values[i] <= hi) for i in recent)
+        more = seen / len(recent) * (min(members) + delta - 1 - now)
+        q = (len(members) / (len(members) + more)) ** (1 / len(lo))
+        sure = seen / (seen + k)
+        return (1 - loss / tau if loss else 1.0) * (1 - sure * (1 - q))
+
     for now in range(len(values)):
         window.held.append(now)
-        if now - window.held[0] >= delta - 1:
+        members = window.leaf(now) if mu else None
+        if members and np.random.default_rng([seed, 8, now]).random() < chance(now, members):
+            publish(members)
+        if window.held and now - window.held[0] >= delta - 1:
             leave(window.held[0])
     while window.held:
         leave(window.held[0])

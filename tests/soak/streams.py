@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from shoal.samples import purchases
 from soak.processes import Command, flip_a_bit, killed, timed
 
-METHODS = ("fads", "castle", "b-castle", "faanst", "fads-tuple", "sky", "swaf")
+METHODS = ("fads", "castle", "b-castle", "faanst", "fads-tuple", "sky", "swaf", "zhou")
 OUTPUTS = ("out.csv", "trace.jsonl")
 
 

@@ -27,6 +27,7 @@ SETTINGS = {
     "b-castle": {"keep": 4, "beta": 3, "mu": 2, "alpha": 6},
     "swaf": {"c0": 1.0},
     "sky": {"c0": 1.0},
+    "zhou": {"c0": 1.0, "mu": 2},
 }
 MOST_KEPT = {
     "fads": lambda delta: ceil(delta / 3),
@@ -35,6 +36,7 @@ MOST_KEPT = {
     "castle": lambda delta: 4,
     "b-castle": lambda delta: 4,
     "swaf": lambda delta: ceil(delta / 3),
+    "zhou": lambda delta: ceil(delta / 3),
     "sky": lambda delta: 8 * ceil(delta / 3) + 1,
 }
 ENTROPY = {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "entropy"}
@@ -141,6 +143,15 @@ def test_swaf_decides_as_plain_python(case, c0, split, chunk):
     values, people, k, delta, _, seed = case
     own, more = the_space(), {"delta": delta, "c0": c0, "split": split}
     found = decisions("swaf", own, values, people, k, seed, chunk, **more)
+    assert found == naive_waiting.swaf(own, values, people.tolist(), k, **more, seed=seed)
+
+
+@settings(max_examples=80, deadline=None)
+@given(case=cases(), mu=st.integers(1, 4), chunk=st.integers(1, 30))
+def test_zhou_decides_as_plain_python(case, mu, chunk):
+    values, people, k, delta, _, seed = case
+    own, more = the_space(), {"delta": delta, "c0": 1.0, "mu": mu}
+    found = decisions("zhou", own, values, people, k, seed, chunk, **more)
     assert found == naive_waiting.swaf(own, values, people.tolist(), k, **more, seed=seed)
 
 

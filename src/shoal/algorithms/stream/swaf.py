@@ -24,13 +24,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import ceil
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from shoal.algorithms.stream.buffer import ReusableClusters
 from shoal.algorithms.stream.emission import SNAP, TICK, with_effective_delay
-from shoal.algorithms.stream.waiting import OneByOne
+from shoal.algorithms.stream.waiting import OneByOne, Waits
 from shoal.algorithms.stream.window_tree import WindowTree
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, State
@@ -73,10 +73,20 @@ class Swaf(StreamMethod):
         return SwafPublisher(parameters, space, promises, seed)
 
 
+class Cuts(Waits, Protocol):
+    """Parameters of a method that cuts its window."""
+
+    @property
+    def c0(self) -> float: ...
+
+    @property
+    def split(self) -> str: ...
+
+
 class SwafPublisher(OneByOne):
     """The window, its tree, and the clusters that may be used again."""
 
-    def __init__(self, parameters: Swaf, space: Space, promises: StreamPromises, seed: int) -> None:
+    def __init__(self, parameters: Cuts, space: Space, promises: StreamPromises, seed: int) -> None:
         super().__init__(parameters, space, promises, seed)
         self._capacity = ceil(parameters.c0 * parameters.delta / promises.k)
         self._reusable = ReusableClusters(space.attributes)

@@ -41,21 +41,18 @@ class Slots:
     """
 
     def __init__(self, delta: int, space: Space) -> None:
-        self._space = space
         self.seq, self.people = np.full(delta, -1, np.int64), np.zeros(delta, np.int64)
         self.values = np.zeros((delta, space.attributes))
         self.codes = np.zeros((space.attributes, delta), np.int32)
         self.held, self.lacking = np.zeros(delta, bool), np.zeros(delta, bool)
         self._first = 0  # no earlier record waits
 
-    def add(self, arrivals: Arrivals) -> np.ndarray:
-        """The slots of these records; at most as many as have room."""
+    def add(self, arrivals: Arrivals, codes: np.ndarray, lacking: np.ndarray) -> np.ndarray:
+        """The slots of these records; at most as many as have room. codes: (d, n) int32."""
         slots = arrivals.seq % len(self.seq)
         self.seq[slots], self.people[slots] = arrivals.seq, arrivals.people
-        self.values[slots] = arrivals.values
-        self.lacking[slots] = np.isnan(arrivals.values).any(axis=1)
-        self.codes[:, slots] = codes_of(self._space, np.nan_to_num(arrivals.values)).T
-        self.held[slots] = True
+        self.values[slots], self.codes[:, slots] = arrivals.values, codes
+        self.lacking[slots], self.held[slots] = lacking, True
         return slots
 
     def oldest(self, now: int) -> int | None:
@@ -121,7 +118,10 @@ class OneByOne(ABC):
     """A publisher that decides about each record when it arrives or at the latest when it is due.
 
     It has `_slots`, the records that wait; `_decided`; and `_now`, the number of the last arrival.
+    at_once: records that may be taken in before any of them is looked at.
     """
+
+    at_once = MANY
 
     def __init__(
         self, parameters: Waits, space: Space, promises: StreamPromises, seed: int
@@ -147,13 +147,15 @@ class OneByOne(ABC):
 
     def push(self, arrivals: Arrivals) -> Iterator[Emissions]:
         """Takes records in; who is due leaves."""
-        at = 0
+        codes = codes_of(self._space, arrivals.values).T
+        lacking, at = np.isnan(arrivals.values).any(axis=1), 0
         while at < len(arrivals):
-            end = min(at + self._room, len(arrivals))
-            part = arrivals.part(slice(at, end))
-            for _ in self._arrive(self._slots.add(part)):
+            end = min(at + min(self._room, self.at_once), len(arrivals))
+            part = slice(at, end)
+            slots = self._slots.add(arrivals.part(part), codes[:, part], lacking[part])
+            for _ in self._arrive(slots):
                 yield from self._taken()
-            self._now, at = int(part.seq[-1]), end
+            self._now, at = int(arrivals.seq[end - 1]), end
             if not self._room:
                 self._let_out(self._now - self._delta + 1)
                 yield from self._taken()
