@@ -171,3 +171,9 @@ def test_the_engine_of_the_stream_benchmark_measures_loss_speed_and_floor(module
     assert all(0.1 < loss < 0.5 for loss in found["loss"])
     assert found["speed"][0] > 0
     assert found["floor"][0] > 0
+
+
+def test_the_engine_of_the_reconstructed_streams_measures_loss_and_speed(module, data_folder):
+    found = module("stream_trees").engine("swaf", "{}", 5, 100, 600)
+    assert all(0 < loss < 1 for loss in found["loss"])
+    assert all(speed > 0 for speed in found["speed"])

@@ -201,3 +201,24 @@ def test_a_residue_of_fewer_than_k_people_is_starred_held_or_dropped():
         for how in ("star", "hold", "drop")
     }
     assert kinds == {"star": {"suppress"}, "hold": {"hold", "drop"}, "drop": {"drop"}}
+
+
+@pytest.mark.parametrize("effort", ["light", "full"])
+def test_refining_loses_less_and_keeps_sizes_and_people(effort):
+    """In one release: as many clusters of the same sizes, of k people each, with less loss."""
+    own, rng = space(), np.random.default_rng(3)
+    values = np.column_stack(
+        [rng.integers(0, 101, 300), rng.integers(-5, 6, 300), rng.integers(0, 6, 300)]
+    ).astype(float)
+    for people in (np.arange(300), rng.integers(0, 120, 300)):
+        found = {}
+        for refine in ("none", effort):
+            publisher = Fads(delta=300, refine=refine).start(own, KAlone(5), 1)
+            (release,) = publisher.push(Arrivals(np.arange(300), values, people))
+            loss = own.published_bounds(release.lo, release.hi)[2]
+            sizes = np.bincount(release.cluster[release.cluster >= 0])
+            found[refine] = (loss * sizes).sum(), sorted(sizes.tolist())
+            for number in release.made:
+                assert len(set(release.people[release.cluster == number].tolist())) >= 5
+        assert found[effort][1] == found["none"][1]
+        assert found[effort][0] < found["none"][0]

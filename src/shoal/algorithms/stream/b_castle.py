@@ -7,7 +7,8 @@ Reading: only the abstract, and a paragraph in Guo, Zhang 2013, were at hand: CA
     tend to one giant and many crumbs, so their size is bounded, and publishing merges no more than
     it needs. Here a candidate of `alpha` people takes no more records while another one or room for
     a new one is left; and a cluster that is too small takes, from the last candidate it needs, the
-    nearest records only until it has k people. All else is CASTLE.
+    nearest records only until it has k people. All else is CASTLE. The abstract says that it is
+    faster than CASTLE: with `alpha` at 2k, the default, it is; with more it loses less, and is not.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class BCastle(StreamMethod):
     alpha: int = field(
         default=0,
         metadata={
-            "help": "people in a candidate cluster, 0 for 4 * delta / beta and no less than 2k",
+            "help": "people from which on a candidate cluster is full, 0 for 2k",
             "low": 0,
         },
     )
@@ -62,17 +63,23 @@ class BCastlePublisher(castle.CastlePublisher):
         self, parameters: BCastle, space: Space, promises: StreamPromises, seed: int
     ) -> None:
         super().__init__(parameters, space, promises, seed)
-        self.full = parameters.alpha or max(2 * promises.k, 4 * parameters.delta // parameters.beta)
+        self.full = parameters.alpha or 2 * promises.k
 
     def _absorb(self, cluster: int, other: int) -> None:
         """The other's records, the nearest first, until the cluster could leave."""
         theirs = self._members(other)
-        held = self._held
+        held, k = self._held, self._promises.k
         codes, lo, hi = held["codes"][theirs], held["lo"][cluster], held["hi"][cluster]
         costs = self._costs(np.minimum(codes, lo), np.maximum(codes, hi))
-        for slot in theirs[np.lexsort((held["seq"][theirs], costs))]:
-            self._move(np.array([slot]), cluster)
-            if self._held["size"][cluster] >= self._promises.k and self._is_enough(
-                self._members(cluster)
-            ):
+        theirs = theirs[np.lexsort((held["seq"][theirs], costs))]
+        # as many as bring k people, at once
+        here, people = np.unique(held["people"][self._members(cluster)]), held["people"][theirs]
+        is_first = np.zeros(len(theirs), bool)
+        is_first[np.unique(people, return_index=True)[1]] = True
+        together = len(here) + np.cumsum(is_first & ~np.isin(people, here))
+        enough = int(np.searchsorted(together, k)) + 1
+        self._move(theirs[:enough], cluster)
+        for slot in theirs[enough:]:
+            if self._is_enough(self._members(cluster)):
                 return
+            self._move(np.array([slot]), cluster)

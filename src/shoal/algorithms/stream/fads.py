@@ -23,7 +23,8 @@ Reading: what grows most often meets ties, as the box covers many records alread
     nearest take the earliest (D7).
 Ours: `neighbour=near`, the default, grows the cluster among the first record's 3k nearest people,
     and then divides near clusters anew where that loses less: less loss than `grow`, nearer to the
-    time of `knn`.
+    time of `knn`. `refine` exchanges records between new clusters by annealing, as methods for
+    tables do.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from shoal.algorithms.stream.emission import (
     repaired,
     with_effective_delay,
 )
+from shoal.algorithms.stream.refining import EFFORTS, refined
 from shoal.data.space import Space
 from shoal.data.stream import DROP, HOLD, NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
 from shoal.errors import InputError
@@ -95,6 +97,16 @@ class Fads(StreamMethod):
             "choices": NEIGHBOURS,
         },
     )
+    refine: str = field(
+        default="none",
+        metadata={
+            "help": (
+                "exchange records between near new clusters afterwards (ours): less loss, and"
+                " slower; full: more of both"
+            ),
+            "choices": EFFORTS,
+        },
+    )
     strict: bool = field(
         default=True, metadata={"help": "all members of a cluster are different people"}
     )
@@ -118,6 +130,7 @@ class Fads(StreamMethod):
     def __post_init__(self) -> None:
         if self.preset == "paper":
             object.__setattr__(self, "neighbour", "knn")
+            object.__setattr__(self, "refine", "none")
             object.__setattr__(self, "strict", False)
             object.__setattr__(self, "strict_release", False)
             object.__setattr__(self, "leftovers", "star")
@@ -129,6 +142,10 @@ class Fads(StreamMethod):
             raise InputError(
                 f"method 'fads': neighbour={self.neighbour} takes different people always; set"
                 " neighbour=knn"
+            )
+        if self.refine != "none" and not self.strict:
+            raise InputError(
+                "method 'fads': refine keeps different people in a cluster; set strict=true"
             )
         return FadsPublisher(parameters, space, promises, seed)
 
@@ -277,7 +294,7 @@ class FadsPublisher:
         # records that are left over join the cluster whose loss grows least
         if count:
             join_clusters.join(near, leaf, nobody, labels, count, *costs)
-        return labels, count
+        return refined(self._space, records, labels, count, k, self._parameters.refine, rng)
 
     def _grown(
         self, near: np.ndarray, leaf: np.ndarray, people: np.ndarray, picks: np.ndarray
