@@ -93,10 +93,9 @@ def test_every_class_of_the_published_stream_keeps_them_at_every_moment(method, 
         members = defaultdict(list)
         told = sorted((t for t in found.trace if t["row"] is not None), key=lambda t: t["row"])
         for (at, row), following in zip_longest(zip(told, found.rows, strict=True), told[1:]):
-            if at["kind"] != "suppress":
-                members[row["age"], row["pay"], row["town"]].append(
-                    (frame["who"][at["seq"]], row["ill"])
-                )
+            cells = row["age"], row["pay"], row["town"]
+            if at["kind"] != "suppress" and set(cells) != {"*"}:  # these show no value either
+                members[cells].append((frame["who"][at["seq"]], row["ill"]))
             if following is None or following["release"] > at["release"]:
                 assert all(keeps(promise, records) for records in members.values())
 
