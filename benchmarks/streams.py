@@ -42,6 +42,7 @@ ASKED: tuple[tuple[str, dict, int, float | None, float | None], ...] = (
     ("fads", {}, 10, None, None),
     ("castle", {}, 100, 1e5, None),
     ("b-castle", {}, 100, None, None),
+    ("b-castle", {"alpha": 800}, 100, None, None),
     ("faanst", {}, 100, None, None),
     ("fads-tuple", {"delta": DELTA}, 100, None, None),
 )
