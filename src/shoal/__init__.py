@@ -32,6 +32,7 @@ _PUBLIC = {
     "shoal.jobs.audit.checks": ("Check",),
     "shoal.jobs.audit.release_frame": ("ReleaseFrame", "read_release"),
     "shoal.jobs.audit.verify": ("verify",),
+    "shoal.jobs.beside.beside": ("BesideAudit", "audit_beside"),
     "shoal.jobs.publish.attack": ("attack",),
     "shoal.jobs.republish.export": ("ledger_table", "verify_ledger"),
     "shoal.jobs.republish.history": ("LedgerAudit", "audit_ledger"),
@@ -75,6 +76,8 @@ if TYPE_CHECKING:
     from shoal.jobs.audit.release_frame import ReleaseFrame as ReleaseFrame
     from shoal.jobs.audit.release_frame import read_release as read_release
     from shoal.jobs.audit.verify import verify as verify
+    from shoal.jobs.beside.beside import BesideAudit as BesideAudit
+    from shoal.jobs.beside.beside import audit_beside as audit_beside
     from shoal.jobs.publish.attack import attack as attack
     from shoal.jobs.republish.export import ledger_table as ledger_table
     from shoal.jobs.republish.export import verify_ledger as verify_ledger

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.attacks import NO_ATTACKS, Attacks, with_attacks
+from shoal.cli.beside import NO_BESIDE, NONE_NAMED, Beside, Named, with_others
 from shoal.cli.grouped import grouped
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
@@ -23,14 +24,18 @@ from shoal.reports.text import history_summary, summary
 
 if TYPE_CHECKING:
     from shoal.data.certificate import Certificate
+    from shoal.data.progress import Progress
     from shoal.jobs.audit.audit import AuditResult
+    from shoal.jobs.beside.audit import BesideQuestion
     from shoal.policy.policy import Policy
 
 
 @with_threads
 @with_attacks
+@with_others
 @grouped("columns", options.ReleasedColumns)
 def audit(
+    context: typer.Context,
     released: Annotated[
         str | None,
         typer.Argument(
@@ -98,17 +103,24 @@ def audit(
     ] = None,
     require_together: options.RequireTogether = False,
     attacks: Attacks = NO_ATTACKS,
+    others: Named = NONE_NAMED,
     sign: Sign = None,
     as_json: options.Json = False,
     report: options.Report = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
+    from shoal.jobs.audit.audit import write_certificate
     from shoal.jobs.audit.together import is_below
     from shoal.jobs.publish.attack import AuditedFiles, attack_file
 
     if sign is not None and output is None:
         raise InputError("audit --sign: signs the certificate; name a file for it with --output")
+    beside = others.with_files(context)
+    beside.check()
+    least_values = columns.l if beside.is_asked and columns.qi is None else None
+    if least_values is not None:
+        columns = replace(columns, l=None)
     one_table = {
         "RELEASED": released,
         "--policy": policy,
@@ -125,19 +137,21 @@ def audit(
     }
     if ledger is not None:
         _refuse_beside("--ledger", one_table | attacks.given() | {"--transcript": transcript})
-        question = LedgerQuestion(ledger, k, attacks.names)
+        question = LedgerQuestion(ledger, k, attacks.names, beside, least_values)
         raise typer.Exit(_audit_ledger(question, output, as_json, report, quiet))
     if transcript is not None:
         _refuse_beside(
             "--transcript",
             one_table
             | attacks.given()
+            | beside.given()
             | {"--attack": attacks.attack, "--k": k, "--output": output, "--report": report},
         )
         raise typer.Exit(_audit_transcript(transcript, as_json, quiet))
     if columns.qi is not None:
-        beside = ("--policy", "--original", "--reference", "--trace", "--record-lines")
-        _refuse_beside("--qi", {name: one_table[name] for name in (*beside, "--downstream")})
+        of_policy = ("--policy", "--original", "--reference", "--trace", "--record-lines")
+        refused = {name: one_table[name] for name in (*of_policy, "--downstream")}
+        _refuse_beside("--qi", refused | beside.given())
     if released is None or (policy is None and columns.qi is None):
         raise InputError(
             "audit: needs RELEASED and --policy or --qi, or --ledger or --transcript; see 'shoal"
@@ -161,25 +175,36 @@ def audit(
             "--attack: is tried by whoever has the original, on the people in it; give it with"
             " --original"
         )
-    inputs = [released, original, str(policy or "-"), *asked.files, *attacks.files]
+    if beside.is_asked and original is None:
+        raise InputError(
+            "audit --with: finds people again by its original; give it with --original, before the"
+            " first --with"
+        )
+    inputs = [released, original, str(policy or "-"), *asked.files, *attacks.files, *beside.files]
     options.check_outputs(output, report=report, inputs=inputs)
+    written = None if beside.is_asked else output
     with shown(quiet) as progress:
         if trace is not None and original is not None:
             from shoal.jobs.stream.attack import StreamFiles, attack_stream_file
 
             result = attack_stream_file(
-                StreamFiles(released, original, trace, output, record_lines),
+                StreamFiles(released, original, trace, written, record_lines),
                 asked,
                 attacks.request(asked),
                 progress,
             )
         else:
             result = attack_file(
-                AuditedFiles(released, original, output, downstream),
+                AuditedFiles(released, original, written, downstream),
                 asked,
                 attacks.request(asked),
                 progress,
             )
+        if beside.is_asked:
+            together = beside.question(k, least_values)
+            result = _judged_beside(result, (released, trace), asked, beside, together, progress)
+            if output is not None:
+                write_certificate(result.certificate, output)
         if signer is not None and output is not None and result.certificate.holds:
             signer.sign(output)
         if report is not None:
@@ -197,6 +222,7 @@ def audit(
         typer.echo(summary(certificate), err=True)
         if "attacks" in certificate:
             _print_attacks(certificate)
+        _print_beside(certificate.get("beside"))
         if downstream:
             from shoal.reports.text import downstream_sentences
 
@@ -205,6 +231,23 @@ def audit(
         print("shoal: the certificate is not signed: not everything holds", file=sys.stderr)
     fails = not certificate.holds or (require_together and is_below(certificate))
     raise typer.Exit(1 if fails else 0)
+
+
+def _judged_beside(
+    result: AuditResult,
+    files: tuple[str, str | None],
+    policy: Policy,
+    beside: Beside,
+    question: BesideQuestion,
+    progress: Progress,
+) -> AuditResult:
+    """The audit with what the release gives away beside others. files: the release, its trace."""
+    from shoal.jobs.beside.beside import audit_named, source_of
+
+    released, trace = files
+    own = source_of(result, released, policy, "RELEASED", is_stream=trace is not None)
+    found = audit_named(own, beside.releases, question, progress)
+    return replace(result, certificate=result.certificate.extended(beside=found))
 
 
 def _asked(
@@ -257,6 +300,8 @@ class LedgerQuestion:
     ledger: Path
     k: int | None
     attack: tuple[str, ...]
+    beside: Beside = NO_BESIDE
+    l: int | None = None
 
 
 def _audit_ledger(
@@ -270,6 +315,16 @@ def _audit_ledger(
     options.check_outputs(output, report=report, inputs=[])
     with shown(quiet) as progress:
         result = audit_ledger(asked.ledger, k=asked.k, attack=asked.attack, progress=progress)
+        if asked.beside.is_asked and not result.damage:
+            from shoal.jobs.beside.beside import audit_named, ledger_source
+
+            own, question = (
+                ledger_source(asked.ledger, "--ledger"),
+                asked.beside.question(asked.k, asked.l),
+            )
+            result = replace(
+                result, beside=audit_named(own, asked.beside.releases, question, progress)
+            )
         if report is not None:
             from shoal.reports.history import write_history_report
 
@@ -282,6 +337,7 @@ def _audit_ledger(
         typer.echo(history_summary(result), err=True)
         if result.attacked is not None:
             _print_attacks(result.attacked)
+        _print_beside(result.beside)
     return 0 if result.holds else 1
 
 
@@ -289,6 +345,13 @@ def _print_attacks(certificate: Certificate) -> None:
     from shoal.reports.attacks import attack_lines
 
     print("\n".join(attack_lines(certificate)), file=sys.stderr)
+
+
+def _print_beside(found: Mapping[str, Any] | None) -> None:
+    from shoal.reports.beside import beside_lines
+
+    if found:
+        print("\n".join(beside_lines(found)), file=sys.stderr)
 
 
 def _audit_transcript(folder: Path, as_json: bool, quiet: bool) -> int:

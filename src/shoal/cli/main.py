@@ -32,6 +32,7 @@ from shoal.cli import (
     verify,
     warmup,
 )
+from shoal.cli.beside import OfSeveralReleases
 from shoal.data.printable import printable
 from shoal.errors import InputError, ShoalError
 from shoal.version import VERSION
@@ -56,7 +57,7 @@ app = typer.Typer(
 app.command("publish")(publish.publish)
 app.command("republish")(republish.republish)
 app.command("stream")(stream.stream)
-app.command("audit")(audit.audit)
+app.command("audit", cls=OfSeveralReleases)(audit.audit)
 app.command("verify")(verify.verify)
 app.command("sign")(key.sign)
 app.command("dossier")(dossier.dossier)

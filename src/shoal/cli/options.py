@@ -150,7 +150,8 @@ class ReleasedColumns:
         typer.Option("--sensitive", metavar="C,D", help="With --qi: sensitive columns."),
     ] = None
     l: Annotated[
-        int | None, typer.Option("--l", help="With --sensitive: distinct values in every class.")
+        int | None,
+        typer.Option("--l", help="With --sensitive or --with: least number of distinct values."),
     ] = None
     t: Annotated[
         float | None, typer.Option("--t", help="With --sensitive: the bound of t-closeness.")

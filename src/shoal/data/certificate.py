@@ -112,14 +112,15 @@ class Certificate(Mapping[str, Any]):
 
     @property
     def holds(self) -> bool:
-        """Whether every promise holds and, where that was checked, every cell is true and no attack
-        found more than is accepted.
+        """Whether every promise holds and, where that was checked, every cell is true, no attack
+        found more than is accepted, and nothing is given away beside other releases.
         """
         attacks = self._content.get("attacks", {})
         return (
             all(promise["holds"] for promise in self["promises"])
             and all(count == 0 for count in self._content.get("faults", {}).values())
             and all(row["holds"] is not False for row in attacks.get("accept", []))
+            and (self._content.get("beside") or {}).get("holds", True)
         )
 
     @property
@@ -142,6 +143,8 @@ class Certificate(Mapping[str, Any]):
         is_safe = not isinstance(history, Mapping) or bool(
             history.get("holds") or history.get("allowed")
         )
+        beside = self.get("beside")
+        is_safe &= beside is None or (isinstance(beside, Mapping) and beside.get("holds") is True)
         return is_safe and all(row["holds"] is not False for row in accept)
 
     def extended(self, **more: Any) -> Certificate:

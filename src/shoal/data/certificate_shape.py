@@ -133,6 +133,18 @@ ACCEPTED = record(
     }
 )
 
+REMAINING = {"people": WHOLE, "below_k": WHOLE, "alone": WHOLE, "least": nullable(WHOLE)}
+BESIDE = record(
+    {
+        "k": WHOLE,
+        **REMAINING,
+        "releases": many(
+            record({"kind": one_of("table", "stream", "ledger"), "people": WHOLE, "classes": WHOLE})
+        ),
+        "holds": FLAG,
+    }
+)
+
 
 def _is_codec(found: Any) -> bool:
     try:
@@ -172,6 +184,7 @@ OPTIONAL: dict[str, Rule] = {
     "faults": FAULTS,
     "attacks": record({}, {"accept": many(ACCEPTED)}),
     "scale": record({"threads": POSITIVE}),
+    "beside": BESIDE,
     "plan": OBJECT,
     "explanation": OBJECT,
     "downstream": OBJECT,

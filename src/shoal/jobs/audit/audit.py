@@ -200,11 +200,16 @@ def audit_file(
         ),
     )
     if output_path is not None:
-        with files.atomic_write(output_path) as draft:
-            draft.write_text(certificate.to_json())
-        if output_path != files.STANDARD:
-            remove_stale_signature(output_path)
+        write_certificate(certificate, output_path)
     return replace(result, certificate=certificate)
+
+
+def write_certificate(certificate: Certificate, path: str) -> None:
+    """Writes it whole; a signature of what stood there before is removed."""
+    with files.atomic_write(path) as draft:
+        draft.write_text(certificate.to_json())
+    if path != files.STANDARD:
+        remove_stale_signature(path)
 
 
 def measure(

@@ -83,13 +83,15 @@ class LedgerAudit:
     """What was found on a whole ledger.
 
     damage: what the chain of hashes shows; where there is any, nothing is measured. attacks: what
-    they found on the newest release; empty where none was asked for.
+    they found on the newest release; empty where none was asked for. beside: what it gives away
+    with other releases, where these were named.
     """
 
     releases: Sequence[ReleaseAudit]
     damage: Sequence[str] = ()
     knows_people: bool = True
     attacks: Mapping[str, Any] = field(default_factory=dict)
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def attacked(self) -> Certificate | None:
@@ -100,9 +102,10 @@ class LedgerAudit:
 
     @property
     def holds(self) -> bool:
-        return not self.damage and all(
+        alone = all(
             release.certificate.holds and not release.violations for release in self.releases
         )
+        return not self.damage and alone and bool(self.beside.get("holds", True))
 
     def report(self) -> dict[str, Any]:
         """As JSON states it."""
@@ -114,6 +117,7 @@ class LedgerAudit:
             "counted": "subjects" if self.knows_people else "rows",
             "releases": [release.report() for release in self.releases],
             **({"attacks": dict(self.attacks)} if self.attacks else {}),
+            **({"beside": dict(self.beside)} if self.beside else {}),
         }
 
 

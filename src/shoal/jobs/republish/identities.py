@@ -179,14 +179,14 @@ def with_tokens(frame: pl.DataFrame, policy: Policy, ledger: Ledger) -> pl.DataF
     key = ledger.key
     distinct = names.unique()
     stripped = [name and name.strip() for name in distinct.to_list()]
-    tokens = [None if name is None or name in absent else _token(name, key) for name in stripped]
+    tokens = [None if name is None or name in absent else token_of(name, key) for name in stripped]
     column = names.replace_strict(
         distinct, pl.Series(tokens, dtype=pl.String), return_dtype=pl.String
     )
     return frame.with_columns(column)
 
 
-def _token(name: str, key: bytes) -> str:
+def token_of(name: str, key: bytes) -> str:
     """64 bits of BLAKE2, in hexadecimal."""
     return hashlib.blake2b(name.encode(), digest_size=8, key=key).hexdigest()
 

@@ -1,0 +1,49 @@
+"""A release as it is read beside others about the same people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+ABSENT = -1
+
+
+@dataclass(frozen=True)
+class ShownValues:
+    """The values of one attribute that each class shows.
+
+    classes, codes: (m,) int64, a class and the place in `texts` of a value that it shows.
+    texts: the distinct values; all that stand for none are the empty text.
+    """
+
+    classes: np.ndarray
+    codes: np.ndarray
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ReleaseBeside:
+    """Who is in which class of a release, and what else is asked or known of it.
+
+    kind: `table`, `stream` or `ledger`. subjects: the name of each person, or where `token` is not
+        None what that makes of it. people, labels: (m,) int64, the place of a person in `subjects`
+        and a class 0..count-1 that the person is in, in any order; withheld rows are left out.
+    values: by attribute that is not a quasi-identifier. sensitive: which of them are.
+    k, least_values: what its policy asks, the latter by sensitive attribute.
+    holds: whether it keeps its own promises. sha256: of its file.
+    """
+
+    kind: str
+    subjects: tuple[str, ...]
+    people: np.ndarray
+    labels: np.ndarray
+    count: int
+    values: Mapping[str, ShownValues] = field(default_factory=dict)
+    sensitive: tuple[str, ...] = ()
+    k: int | None = None
+    least_values: Mapping[str, int] = field(default_factory=dict)
+    holds: bool = True
+    sha256: str | None = None
+    token: Callable[[str], str] | None = None

@@ -1,0 +1,1 @@
+"""Several releases about the same people, judged together."""

@@ -1,0 +1,86 @@
+"""Releases of invented people whom several of them hold, for tests of joint audits."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+import naive_beside as naive
+
+HOSPITAL = {
+    "version": 1,
+    "attributes": {
+        "person": {"role": "subject"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
+        "town": {"role": "quasi"},
+        "disease": {"role": "sensitive"},
+    },
+    "promises": [{"model": "k-anonymity", "k": 3}],
+}
+SALES = {
+    "version": 1,
+    "attributes": {
+        "customer": {"role": "subject"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
+        "income": {"role": "quasi", "type": "number", "domain": [0, 90]},
+        "diagnosis": {"role": "sensitive"},
+    },
+    "promises": [{"model": "k-anonymity", "k": 3}],
+}
+
+
+def people(n: int, seed: int, ids: range) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What a hospital and a shop hold of n people each, drawn from the same ones.
+
+    Everybody has one age, and one disease, in both.
+    """
+    rng = np.random.default_rng(seed)
+    ages = rng.integers(18, 80, len(ids))
+    ills = rng.choice(["flu", "gout", "asthma", "ulcer"], len(ids))
+    here, there = (np.sort(rng.permutation(len(ids))[:n]) for _ in range(2))
+    hospital = pl.DataFrame(
+        {
+            "person": [f"p{ids[i]}" for i in here],
+            "age": ages[here],
+            "town": rng.choice(list("abc"), n),
+            "disease": ills[here],
+        }
+    )
+    shop = pl.DataFrame(
+        {
+            "customer": [f"p{ids[i]}" for i in there],
+            "age": ages[there],
+            "income": rng.integers(0, 90, n),
+            "diagnosis": ills[there],
+        }
+    )
+    return hospital, shop
+
+
+def classes(released: pl.DataFrame, names, quasi) -> dict:
+    """Person -> the set of their classes, by nothing of Shoal's audit."""
+    found: dict = {}
+    for name, cells in zip(names, released.select(quasi).rows(), strict=True):
+        found.setdefault(name, set()).add(cells)
+    return found
+
+
+def values(released: pl.DataFrame, quasi, name) -> dict:
+    """Class -> the values that it shows."""
+    shown: dict = {}
+    for cells, value in zip(released.select(quasi).rows(), released[name].to_list(), strict=True):
+        shown.setdefault(cells, set()).add(value)
+    return shown
+
+
+def expected(releases, k):
+    """People in several releases, how many of them remain among fewer than k, alone, the least."""
+    held = naive.members(releases)
+    sizes = [len(naive.candidates(releases, p, held)) for p in naive.several(releases)]
+    below, alone = sum(size < k for size in sizes), sum(size < 2 for size in sizes)
+    return {
+        "people": len(sizes),
+        "below_k": below,
+        "alone": alone,
+        "least": min(sizes, default=None),
+    }

@@ -1,0 +1,350 @@
+"""Joint audits of tables, streams and ledgers about the same people."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+
+import naive_beside as naive
+import shoal
+from beside_cases import HOSPITAL, SALES, classes, expected, people, values
+from republish_cases import grown, policy, wearers
+from shoal.errors import InputError
+from shoal.reports.beside import beside_lines
+
+COUNTS = ("people", "below_k", "alone", "least")
+H_QUASI, S_QUASI = ["age", "town"], ["age", "income"]
+SAME = "disease=diagnosis"
+
+
+def released(n=40, seed=0, ids=range(50)):
+    """A hospital and a shop that published; each as an audit takes it."""
+    hospital, shop = people(n, seed, ids)
+    one = shoal.publish(hospital, HOSPITAL)
+    other = shoal.publish(shop, SALES)
+    return (one.data, HOSPITAL, hospital), (other.data, SALES, shop)
+
+
+def placed(hospital, shop):
+    """The same as plain dicts."""
+    return [
+        classes(hospital[0], hospital[2]["person"], H_QUASI),
+        classes(shop[0], shop[2]["customer"], S_QUASI),
+    ]
+
+
+# The example of the FADS paper, section 2.1
+
+NAMES = ["Tom", "Mike", "John", "Ann", "Eve"]
+TABLE = pl.DataFrame(
+    {
+        "person": NAMES[:3],
+        "age": [20, 25, 30],
+        "town": ["a"] * 3,
+        "disease": ["flu", "gout", "ulcer"],
+    }
+)
+BOUGHT = pl.DataFrame(
+    {
+        "customer": NAMES[2:],
+        "age": [30, 40, 50],
+        "income": [5, 6, 7],
+        "diagnosis": ["ulcer", "asthma", "ulcer"],
+    }
+)
+
+
+@pytest.fixture
+def john(tmp_path, monkeypatch):
+    """A class {Tom, Mike, John} of a table and one {John, Ann, Eve} of another, as files."""
+    monkeypatch.chdir(tmp_path)
+    for name, frame, asked in (("table", TABLE, HOSPITAL), ("bought", BOUGHT, SALES)):
+        frame.write_csv(f"{name}.csv")
+        Path(f"{name}.yaml").write_text(yaml.safe_dump(asked))
+        shoal.publish(frame, asked).data.write_csv(f"{name}-out.csv")
+    return tmp_path
+
+
+OWN = ["audit", "table-out.csv", "-p", "table.yaml", "--original", "table.csv"]
+OTHER = ["--with", "bought-out.csv", "-p", "bought.yaml", "--original", "bought.csv"]
+
+
+def test_john_stands_alone_in_two_three_anonymous_releases(john, shoal):
+    alone = shoal(*OWN)
+    assert alone.status == 0
+    found = shoal(*OWN, *OTHER, "--same", SAME, "--json", "-o", "c.json")
+    assert found.status == 1
+    measured = json.loads(Path("c.json").read_text())["beside"]
+    assert json.loads(found.out)["beside"] == measured
+    assert {name: measured[name] for name in COUNTS} == {
+        "people": 1,
+        "below_k": 1,
+        "alone": 1,
+        "least": 1,
+    }
+    (disease,) = measured["attributes"]
+    assert (disease["certain"], disease["least"], disease["none"]) == (1, 1, 0)
+    assert not measured["holds"]
+    assert "John" not in found.out
+
+
+def test_options_may_stand_before_the_release_and_joined_to_their_values(john, shoal):
+    words = ["audit", "-ptable.yaml", "--original=table.csv", "table-out.csv"]
+    words += ["--with=bought-out.csv", "--original=bought.csv", "--policy", "bought.yaml"]
+    found = shoal(*words, "--k", "2")
+    assert found.status == 1
+    assert "1 person in several: 1 left among fewer than 2, 1 of these alone" in found.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([*OWN, "--with", "bought-out.csv"], "needs -p and --original behind it"),
+        ([*OWN, *OTHER, "-p", "bought.yaml"], "given twice behind one --with"),
+        ([*OWN, "--attacker", "own"], "name another with --with"),
+        ([*OWN, *OTHER, "--attacker", "all"], "choose one of presence, own"),
+        ([*OWN, *OTHER, "--same", "disease"], "shown by fewer than two"),
+        ([*OWN[:4], *OTHER], "give it with --original"),
+        ([*OWN, "--with", ".", "-p", "table.yaml"], "is a ledger"),
+        (["audit", "table-out.csv", "--qi", "age", "--k", "2", *OTHER], "takes no --with"),
+    ],
+)
+def test_what_can_not_be_judged_is_refused_with_a_way_out(john, shoal, words, said):
+    found = shoal(*words)
+    assert found.status == 2
+    assert said in found.err
+    assert len(found.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_without_subject_ids_nobody_can_be_found_again(which):
+    asked = [copy.deepcopy(HOSPITAL), copy.deepcopy(SALES)]
+    subject = ("person", "customer")[which]
+    asked[which]["attributes"][subject]["role"] = "drop"
+    given_ = [
+        (shoal.publish(frame, own).data, own, frame)
+        for frame, own in zip((TABLE, BOUGHT), asked, strict=True)
+    ]
+    with pytest.raises(InputError, match=f"release {which + 1}.*names no 'subject'"):
+        shoal.audit_beside(*given_)
+
+
+def test_shuffled_rows_are_refused():
+    shuffled = SALES | {"render": {"order": "shuffled"}}
+    one = (shoal.publish(TABLE, HOSPITAL).data, HOSPITAL, TABLE)
+    with pytest.raises(InputError, match="can't be matched"):
+        shoal.audit_beside(one, (shoal.publish(BOUGHT, shuffled).data, shuffled, BOUGHT))
+
+
+def test_an_original_of_another_release_is_refused():
+    hospital, shop = released()
+    wrong = hospital[2].with_columns(pl.col("age").reverse())
+    with pytest.raises(InputError, match="not a true release of its original"):
+        shoal.audit_beside((hospital[0], HOSPITAL, wrong), shop)
+
+
+# Against plain counts
+
+
+@pytest.mark.parametrize(("seed", "k"), [(0, 2), (1, 3), (2, 3), (3, 4), (4, 6)])
+def test_counts_are_those_of_a_plain_intersection(seed, k):
+    hospital, shop = released(30, seed, range(40))
+    found = shoal.audit_beside(hospital, shop, k=k, l=2, same=SAME).found
+    plain = placed(hospital, shop)
+    assert {name: found[name] for name in COUNTS} == expected(plain, k)
+    shown = {
+        (number, label): own
+        for number, frame, quasi, name in (
+            (0, hospital[0], H_QUASI, "disease"),
+            (1, shop[0], S_QUASI, "diagnosis"),
+        )
+        for label, own in values(frame, quasi, name).items()
+    }
+    left = [len(naive.candidates(plain, person, shown)) for person in naive.several(plain)]
+    (row,) = found["attributes"]
+    assert (row["below"], row["certain"]) == (sum(v < 2 for v in left), left.count(1))
+    assert row["none"] == 0, "nobody's disease changes"
+    assert found["holds"] == (found["below_k"] == 0 and row["below"] == 0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whom_an_attacker_of_own_presence_can_not_exclude_includes_all_members(seed):
+    hospital, shop = released(30, seed, range(40))
+    known = shoal.audit_beside(hospital, shop).found
+    own = shoal.audit_beside(hospital, shop, attacker="own").found
+    assert own["people"] == known["people"]
+    assert own["below_k"] <= known["below_k"]
+    assert own["least"] >= known["least"]
+    assert own["below_k"] == plain_own(hospital, shop, 3)
+
+
+def plain_own(hospital, shop, k):
+    """How many of those in both fit by fewer than k people, from the text of the cells."""
+
+    def inside(value, cell):
+        ends = cell[1:-1].split(", ") if cell.startswith("[") else [cell, cell]
+        return float(ends[0]) <= float(value) <= float(ends[1])
+
+    def fits(one, other, cells, more):
+        if one is not None:
+            own = one["age"], one[more]
+        elif other is not None:
+            own = other["age"], None  # what the other original doesn't tell fits the mark alone
+        ages = cells[0] == "*" or inside(own[0], cells[0])
+        if more == "town":
+            return ages and cells[1] in ("*", own[1])
+        return ages and (cells[1] == "*" or (own[1] is not None and inside(own[1], cells[1])))
+
+    rows = {r["person"]: r for r in hospital[2].to_dicts()}
+    sold = {r["customer"]: r for r in shop[2].to_dicts()}
+    one, other = placed(hospital, shop)
+    below = 0
+    for person in one.keys() & other.keys():
+        (first,), (second,) = one[person], other[person]
+        among = sum(
+            fits(rows.get(q), sold.get(q), first, "town")
+            and fits(sold.get(q), rows.get(q), second, "income")
+            for q in rows.keys() | sold.keys()
+        )
+        below += among < k
+    return below
+
+
+def test_people_who_are_in_one_release_only_lose_nothing():
+    one, _ = released(30, 1, range(40))
+    _, other = released(30, 2, range(100, 140))
+    found = shoal.audit_beside(one, other).found
+    assert found["holds"]
+    assert (found["people"], found["least"]) == (0, None)
+    assert "nobody is in two of them" in "\n".join(beside_lines(found))
+
+
+def test_a_third_release_never_helps_and_is_told_apart_by_pairs():
+    hospital, shop = released(40, 3, range(50))
+    third = released(40, 4, range(50))[1]
+    two = shoal.audit_beside(hospital, shop).found
+    three = shoal.audit_beside(hospital, shop, third).found
+    assert three["below_k"] >= two["below_k"]
+    assert [pair["releases"] for pair in three["pairs"]] == [[1, 2], [1, 3], [2, 3]]
+    assert {name: three["pairs"][0][name] for name in COUNTS} == {
+        name: two[name] for name in COUNTS
+    }
+
+
+def test_the_least_k_and_l_that_policies_ask_are_asked_together():
+    hospital, shop = released(40, 5)
+    strict = HOSPITAL | {
+        "promises": [
+            {"model": "k-anonymity", "k": 6},
+            {"model": "l-diversity", "attribute": "disease", "l": 2},
+        ]
+    }
+    one = (shoal.publish(hospital[2], strict).data, strict, hospital[2])
+    found = shoal.audit_beside(one, shop, same=SAME).found
+    assert found["k"] == 3
+    assert found["attributes"][0]["asked"] == 2
+
+
+# Streams and ledgers
+
+
+def test_a_stream_is_one_release_with_several_records_of_a_person(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    hospital, shop = people(40, 6, range(50))
+    bought = pl.concat([shop, shop.sample(30, seed=1)])
+    bought.write_csv("bought.csv")
+    Path("sales.yaml").write_text(yaml.safe_dump(SALES | {"method": {"name": "fads", "delta": 20}}))
+    from shoal.cli.main import status_of
+
+    done = status_of("stream bought.csv -p sales.yaml -o out.csv --trace t.jsonl -q".split())
+    assert done == 0
+    out, trace = pl.read_csv("out.csv", infer_schema=False), pl.read_ndjson("t.jsonl").sort("row")
+    names = bought["customer"].gather(trace["seq"])
+    table = shoal.publish(hospital, HOSPITAL).data
+    plain = [classes(table, hospital["person"], H_QUASI), classes(out, names, S_QUASI)]
+    assert max(len(own) for own in plain[1].values()) > 1
+    found = shoal.audit_beside(
+        (table, HOSPITAL, hospital), (out, "sales.yaml", bought, "t.jsonl")
+    ).found
+    assert found["releases"][1]["kind"] == "stream"
+    assert {name: found[name] for name in COUNTS} == expected(plain, 3)
+    table.write_csv("table-out.csv")
+    hospital.write_csv("table.csv")
+    Path("table.yaml").write_text(yaml.safe_dump(HOSPITAL))
+    words = [*OWN, "--with", "out.csv", "-p", "sales.yaml", "--original", "bought.csv"]
+    assert status_of([*words, "--trace", "t.jsonl", "-o", "c.json", "-q"]) == 1
+    assert json.loads(Path("c.json").read_text())["beside"]["alone"] == found["alone"]
+
+
+def test_a_ledger_is_one_release_by_the_classes_of_all_its_increments(tmp_path):
+    folder = grown(tmp_path / "L", 2, 30)
+    everybody = pl.concat([wearers(30, 1), wearers(30, 2)])
+    again = everybody.with_columns(age=pl.col("age") + 1)
+    asked = policy("rounded-partition", k=4)
+    table = shoal.publish(again, asked).data
+    found = shoal.audit_beside((table, asked, again), folder).found
+    assert found["people"] == 60
+    quasi = ["age", "height", "sex"]
+    labels = classes(table, again["who"], quasi)
+    shown = ledger_classes(folder)
+    assert {name: found[name] for name in COUNTS} == expected([labels, shown], 4)
+    (activity,) = found["attributes"]
+    assert activity["names"] == ["activity", "activity"]
+    assert activity["none"] == 0
+    with pytest.raises(InputError, match="leave out 'own'"):
+        shoal.audit_beside((table, asked, again), folder, attacker="own")
+    with pytest.raises(InputError, match="two ledgers"):
+        shoal.audit_beside(folder, folder)
+
+
+def ledger_classes(folder):
+    """Token -> class, from the published files and the private rows; names by their tokens."""
+    from shoal.jobs.republish.identities import Identities, token_of
+    from shoal.state.ledger import Ledger
+
+    ledger = Ledger.at(folder)
+    name_of = {
+        int(token_of(name, ledger.key), 16): name
+        for seed in (1, 2)
+        for name in wearers(30, seed)["who"]
+    }
+    found = {}
+    for number in ledger.releases():
+        frame = pl.read_csv(folder / f"{number:04d}" / "data.csv", infer_schema=False)
+        tokens = Identities.read(ledger.step_of(number)).subjects.tolist()
+        for token, cells in zip(tokens, frame.select("age", "height", "sex").rows(), strict=True):
+            found[name_of[token]] = {(number, cells)}
+    return found
+
+
+def test_a_ledger_may_come_first(tmp_path, shoal):
+    folder = grown(tmp_path / "L", 1, 30)
+    again = wearers(30, 1)
+    again.write_csv(tmp_path / "again.csv")
+    (tmp_path / "p.yaml").write_text(
+        yaml.safe_dump(
+            policy("rounded-partition", k=4).model.model_dump(mode="json", exclude_unset=True)
+        )
+    )
+    done = shoal(
+        "publish", tmp_path / "again.csv", "-p", tmp_path / "p.yaml", "-o", tmp_path / "o.csv"
+    )
+    assert done.status == 0
+    words = [
+        "--with",
+        tmp_path / "o.csv",
+        "-p",
+        tmp_path / "p.yaml",
+        "--original",
+        tmp_path / "again.csv",
+    ]
+    found = shoal("audit", "--ledger", folder, *words, "--json")
+    report = json.loads(found.out)
+    assert found.status == (0 if report["beside"]["holds"] else 1)
+    assert report["beside"]["people"] == 30
+    assert report["holds"] == report["beside"]["holds"]
