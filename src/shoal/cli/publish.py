@@ -9,6 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.attacks import NO_ATTACKS, Attacks, with_attacks
+from shoal.cli.guard import NO_GUARD, Guard, with_guard
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
 from shoal.cli.threads import with_threads
@@ -19,6 +20,7 @@ from shoal.reports.text import summary
 
 @with_threads
 @with_attacks
+@with_guard
 @options.with_overrides
 def publish(
     input_path: Annotated[
@@ -54,6 +56,7 @@ def publish(
         ),
     ] = None,
     attacks: Attacks = NO_ATTACKS,
+    guard: Guard = NO_GUARD,
     sign: Sign = None,
     as_json: options.Json = False,
     report: options.Report = None,
@@ -80,7 +83,7 @@ def publish(
     signer = opened(sign)
     asked = overrides.policy(policy)
     others = [input_path, output, certificate_path(output), str(policy), *asked.files]
-    others += attacks.files
+    others += [*attacks.files, *guard.files]
     options.check_outputs(report=report, inputs=[*others, plan])
     options.check_outputs(plan, inputs=others)
     options.check_outputs(*(metadata_path(output, kind) for kind in kinds), inputs=[*others, plan])
@@ -93,6 +96,7 @@ def publish(
             explain=explain,
             require_together=require_together,
             attack=attacks.request(asked),
+            beside=guard.built(progress),
             progress=progress,
         )
         signed = [] if signer is None else [signer.sign(certificate_path(output))]
@@ -117,6 +121,10 @@ def publish(
         from shoal.reports.attacks import attack_lines
 
         print("\n".join(attack_lines(outcome.certificate)), file=sys.stderr)
+    if not as_json and not quiet and "beside" in outcome.certificate:
+        from shoal.reports.beside import guard_lines
+
+        print("\n".join(guard_lines(outcome.certificate["beside"])), file=sys.stderr)
     if explain and not as_json:
         from shoal.reports.text import explanation_sentences
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -47,3 +47,29 @@ class ReleaseBeside:
     holds: bool = True
     sha256: str | None = None
     token: Callable[[str], str] | None = None
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """What other releases say of the people of a new table.
+
+    cells: (names,) int64, equal where people share all of their classes in the other releases;
+        ABSENT for newcomers. elsewhere: (cells,) int64, how many people of each are not in the
+        table.
+    """
+
+    cells: np.ndarray
+    elsewhere: np.ndarray
+
+
+@dataclass(frozen=True)
+class BesideGuard:
+    """Releases that are out, beside which a table is to be published.
+
+    releases: as certificates state them. overlap: asked by the subjects of the new table.
+    strict: whether what is learned of those who are missing from it is guarded, too.
+    """
+
+    releases: tuple[Mapping[str, object], ...]
+    overlap: Callable[[Sequence[str]], Overlap]
+    strict: bool = False

@@ -31,6 +31,13 @@ def beside_lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"  releases {one} and {other} alone: {_remaining(pair, found['k'])}"
 
 
+def guard_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """What was done to publish beside releases that are out."""
+    kinds = ", ".join(f"a {release['kind']}" for release in found["releases"])
+    yield f"beside {kinds}: {_remaining(found, found['k'])}: {_verdict(found['holds'])}"
+    yield (f"  {_people(found['withheld'])} withheld, {found['newcomers']:,} in none of the others")
+
+
 def _remaining(row: Mapping[str, Any], k: int) -> str:
     people = f"{_people(row['people'])} in several"
     if not row["people"]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+    from shoal.data.beside import BesideGuard
+    from shoal.jobs.beside.beside import ReleaseLike
     from shoal.reports.measured import Measured
 
 Plot = Literal["sizes", "columns", "loss"]
@@ -105,6 +107,8 @@ def publish(
     explain: bool = False,
     require_together: bool = False,
     attack: Sequence[str | Mapping[str, Any]] = (),
+    beside: Sequence[ReleaseLike] = (),
+    strict: bool = False,
     threads: int | None = None,
     progress: Progress = no_progress,
     **columns: Unpack[Columns],
@@ -130,13 +134,26 @@ def publish(
     require_together: the largest k of any promise must hold over all quasi-identifiers, too.
     attack: as in `shoal.attack`; what is found stands in the certificate, and a threshold of the
         policy that is exceeded withholds the release.
+    beside: releases of the same people that are out, as in `shoal.audit_beside`; nobody is then
+        left among fewer than k by all of them. strict: nor are those who are missing here.
     threads: how many may work at once; by default the process's cores. The release is the same for
         any number.
     """
-    request = job.Request(plan, explain, require_together, tuple(attack), progress)
+    guard = _guard(beside, strict, progress)
+    request = job.Request(plan, explain, require_together, tuple(attack), progress, guard)
     with cores.using(threads):
         done = job.publication(frame, policy, request, columns)
     return _warned(done)
+
+
+def _guard(beside: Sequence[ReleaseLike], strict: bool, progress: Progress) -> BesideGuard | None:
+    if strict and not beside:
+        raise InputError("strict: is about other releases; name them with beside")
+    if not beside:
+        return None
+    from shoal.jobs.beside.guard import guard_of_frames
+
+    return guard_of_frames(beside, strict, progress)
 
 
 @overload

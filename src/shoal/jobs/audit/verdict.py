@@ -28,6 +28,12 @@ def require_kept(certificate: Certificate, consequence: str) -> None:
         for row in certificate.get("attacks", {}).get("accept", [])
         if row["holds"] is False
     ]
+    beside = certificate.get("beside") or {"holds": True}
+    if not beside["holds"]:
+        broken.append(
+            f"beside other releases: {beside['below_k']} of {beside['people']} people are left"
+            f" among fewer than {beside['k']}, or what is missing is"
+        )
     if broken:
         raise PromiseError(f"{broken[0]}; the release is withheld, {consequence}", broken[1:])
 

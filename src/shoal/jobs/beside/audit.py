@@ -59,7 +59,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class _Numbered:
+class Numbered:
     """All releases with people and classes numbered through.
 
     numbers: for each release, (subjects,) int64. first: where its classes begin.
@@ -122,26 +122,25 @@ def audit_sources(
     if len(sources) < 2:
         raise InputError("beside: one release has nothing beside it; name another")
     progress("finding people in several releases")
-    numbers, people = _numbers(sources)
-    numbered = _Numbered(sources, numbers, people)
-    attributes = _attributes(numbered, question)
+    everybody = numbered(sources)
+    attributes = _attributes(everybody, question)
     progress("intersecting their classes")
-    owner = np.repeat(np.arange(len(sources)), np.diff(numbered.first))
-    fits = numbered.fits() if question.attacker == OWN else None
-    joint = Joint(numbered.places(), owner, len(sources), fits)
+    owner = np.repeat(np.arange(len(sources)), np.diff(everybody.first))
+    fits = everybody.fits() if question.attacker == OWN else None
+    joint = Joint(everybody.places(), owner, len(sources), fits)
     asked = [source.release.k for source in sources if source.release.k is not None]
     k = question.k or min(asked, default=DEFAULT_K)
     found = joint.report(k, attributes)
     holds = [source.release.holds for source in sources]
     return {
         "attacker": question.attacker,
-        "releases": [_stated(source.release) for source in sources],
+        "releases": [stated(source.release) for source in sources],
         **found,
         "holds": found["holds"] and all(holds),
     }
 
 
-def _stated(release: ReleaseBeside) -> dict[str, Any]:
+def stated(release: ReleaseBeside) -> dict[str, Any]:
     return {
         "kind": release.kind,
         "sha256": release.sha256,
@@ -149,6 +148,11 @@ def _stated(release: ReleaseBeside) -> dict[str, Any]:
         "classes": release.count,
         "holds": release.holds,
     }
+
+
+def numbered(sources: Sequence[Source]) -> Numbered:
+    """These releases with people and classes numbered through; raises InputError."""
+    return Numbered(sources, *_numbers(sources))
 
 
 def _numbers(sources: Sequence[Source]) -> tuple[list[np.ndarray], int]:
@@ -192,8 +196,8 @@ def _numbers(sources: Sequence[Source]) -> tuple[list[np.ndarray], int]:
 # Attributes that never change
 
 
-def _attributes(numbered: _Numbered, question: BesideQuestion) -> list[Attribute]:
-    releases = [source.release for source in numbered.sources]
+def _attributes(everybody: Numbered, question: BesideQuestion) -> list[Attribute]:
+    releases = [source.release for source in everybody.sources]
     if question.same:
         groups = [tuple(name.strip() for name in text.split("=")) for text in question.same]
     else:
@@ -203,7 +207,7 @@ def _attributes(numbered: _Numbered, question: BesideQuestion) -> list[Attribute
     for group in groups:
         named = _names(group, releases, is_asked=bool(question.same))
         if len(named) > 1:
-            found.append(_attribute(numbered, named, question.l))
+            found.append(_attribute(everybody, named, question.l))
         elif question.same:
             raise InputError(
                 f"--same {'='.join(group)}: is shown by fewer than two releases; name an attribute"
@@ -225,17 +229,17 @@ def _names(
     return named
 
 
-def _attribute(numbered: _Numbered, named: Mapping[int, str], l: int | None) -> Attribute:
+def _attribute(everybody: Numbered, named: Mapping[int, str], l: int | None) -> Attribute:
     """One attribute of several releases, its values matched by their text."""
     place: dict[str, int] = {}
     items, classes, asked = [], [], []
     for index, name in named.items():
-        release = numbered.sources[index].release
+        release = everybody.sources[index].release
         shown = release.values[name]
         own = [place.setdefault(text, len(place)) for text in shown.texts]
         items.append(np.array(own, dtype=np.int64)[shown.codes])
-        classes.append(shown.classes + numbered.first[index])
+        classes.append(shown.classes + everybody.first[index])
         if name in release.least_values:
             asked.append(release.least_values[name])
-    values = Links.of(np.concatenate(items), np.concatenate(classes), len(place), numbered.classes)
+    values = Links.of(np.concatenate(items), np.concatenate(classes), len(place), everybody.classes)
     return Attribute(named, l if l is not None else min(asked, default=None), values)

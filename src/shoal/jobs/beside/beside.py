@@ -69,11 +69,12 @@ def audit_beside(
     sources = []
     for number, release in enumerate(releases, 1):
         progress(f"auditing release {number}")
-        sources.append(_of_frames(release, f"release {number}", progress))
+        sources.append(source_of_frames(release, f"release {number}", progress))
     return BesideAudit(audit_sources(sources, question, progress))
 
 
-def _of_frames(release: ReleaseLike, what: str, progress: Progress) -> Source:
+def source_of_frames(release: ReleaseLike, what: str, progress: Progress) -> Source:
+    """A release as Python names it, audited alone."""
     if isinstance(release, str | Path):
         return Source(of_ledger(release, what), what)
     if not isinstance(release, tuple) or len(release) not in (3, 4):
@@ -104,6 +105,7 @@ class NamedRelease:
     original: str | None = None
     trace: str | None = None
     record_lines: int | None = None
+    option: str = "--with"
 
     @property
     def files(self) -> list[str]:
@@ -116,8 +118,8 @@ class NamedRelease:
         if is_ledger(self.released):
             if len(self.files) > 1 or self.record_lines is not None:
                 raise InputError(
-                    f"--with '{self.released}': is a ledger, which has its own policy and private"
-                    " part; leave out its -p, --original and --trace"
+                    f"{self.option} '{self.released}': is a ledger, which has its own policy and"
+                    " private part; leave out its -p, --original and --trace"
                 )
             return
         lacking = [
@@ -127,8 +129,8 @@ class NamedRelease:
         ]
         if lacking:
             raise InputError(
-                f"--with '{self.released}': needs {' and '.join(lacking)} behind it; write --with"
-                " RELEASED -p POLICY --original ORIGINAL"
+                f"{self.option} '{self.released}': needs {' and '.join(lacking)} behind it; write"
+                " --with RELEASED -p POLICY --original ORIGINAL"
             )
 
     def source(self, what: str, progress: Progress) -> Source:

@@ -46,7 +46,7 @@ def of_audited(
             " audit it alone, and give the original that it was made of"
         )
     named = result.truth.original.column(policy.subject)
-    names, person = _stripped(named.cells)
+    names, person = stripped(named.cells)
     people = person[result.truth.aligned(named.codes)]
     classes = result.release.classes
     labels = classes.labels.astype(np.int64)
@@ -67,7 +67,7 @@ def of_audited(
     )
 
 
-def _stripped(cells: Iterable[str]) -> tuple[tuple[str, ...], np.ndarray]:
+def stripped(cells: Iterable[str]) -> tuple[tuple[str, ...], np.ndarray]:
     """Distinct names without blanks around them, and which of them each cell holds."""
     place: dict[str, int] = {}
     number = [place.setdefault(cell.strip(), len(place)) for cell in cells]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from shoal.binding.table import BoundTable, bind
+from shoal.data.beside import BesideGuard
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
@@ -19,6 +20,7 @@ from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
+from shoal.jobs.publish.aligned import OldCells, find_aligned
 from shoal.jobs.publish.explain import explain as explanation_of
 from shoal.jobs.publish.plan import Plan, apply_plan
 from shoal.jobs.publish.recode import find_classes, ordered, recode
@@ -30,7 +32,8 @@ class RecodedDraft:
     """What would be published.
 
     plan: to be saved; None for local recoding, and where one was applied.
-    certificate_extras: more keys of the certificate.
+    certificate_extras: more keys of the certificate. old: the records' classes in other releases,
+    where it is published beside some.
     """
 
     frame: pl.DataFrame
@@ -41,6 +44,7 @@ class RecodedDraft:
     seconds: float
     plan: Plan | None = None
     certificate_extras: dict[str, Any] = field(default_factory=dict)
+    old: OldCells | None = None
 
 
 def prepare(
@@ -50,10 +54,11 @@ def prepare(
     plan: Plan | None = None,
     explained: bool = False,
     typed: bool = True,
+    beside: BesideGuard | None = None,
 ) -> RecodedDraft:
     """The release as it would be published.
 
-    plan: to be applied instead of a search. typed: as for `recode`.
+    plan: to be applied instead of a search. typed: as for `recode`. beside: releases that are out.
     """
     policy.build_method("publish")  # an unusable method is rejected before the data is read
     progress("checking the data against the policy")
@@ -61,10 +66,22 @@ def prepare(
     bound, findings = bind(table, policy)
     if bound is None:
         raise InputError.from_findings(findings)
-    decision = _decide_recoding(bound, progress, plan, explained)
+    old = None if beside is None else OldCells.of(beside, table, bound.policy)
+    if old is None:
+        decision = _decide_recoding(bound, progress, plan, explained)
+    else:
+        decision = _aligned(bound, old, progress, explained)
     table = table.without([attribute.name for attribute in bound.schema.quasi])
     progress("recoding")
-    recoded = recode(table, bound, decision.recoding, bound.policy, typed=typed)
+    recoded = recode(
+        table,
+        bound,
+        decision.recoding,
+        bound.policy,
+        merging=old is None,
+        typed=typed,
+        withheld=old is not None,
+    )
     missing = int(bound.encoded.suppressed.sum())
     reasons = ({"missing quasi-identifier": missing} if missing else {}) | decision.reasons
     return RecodedDraft(
@@ -76,6 +93,7 @@ def prepare(
         decision.seconds,
         decision.plan,
         decision.certificate_extras,
+        old,
     )
 
 
@@ -88,6 +106,20 @@ class RecodingDecision(NamedTuple):
     reasons: dict[str, int]
     plan: Plan | None = None
     certificate_extras: dict[str, Any] = {}
+
+
+def _aligned(
+    bound: BoundTable, old: OldCells, progress: Progress, explained: bool
+) -> RecodingDecision:
+    """What the policy's method does inside the classes of releases that are out."""
+    if explained:
+        raise InputError("--explain: is for methods of global recoding, which --beside refuses")
+    policy = bound.policy
+    method = {"name": policy.method_name, "parameters": policy.method_parameters}
+    classes, seconds = find_aligned(bound, old, policy, progress)
+    withheld = int((classes.labels < 0).sum())
+    reasons = {"withheld beside other releases": withheld} if withheld else {}
+    return RecodingDecision(classes, seconds, method, reasons)
 
 
 def _decide_recoding(

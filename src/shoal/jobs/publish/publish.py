@@ -29,6 +29,7 @@ from shoal.connectors.outputs import (
     check_not_read,
     remove_uncommitted_certificate,
 )
+from shoal.data.beside import BesideGuard
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.formulas import formula_sentences
@@ -63,6 +64,7 @@ class Request:
     require_together: bool = False
     attack: tuple[str | Mapping[str, Any], ...] = ()
     progress: Progress = no_progress
+    beside: BesideGuard | None = None
 
 
 def publication(
@@ -76,7 +78,7 @@ def publication(
     progress = request.progress
     table = original_table(table_of(frame), policy)
     plan = _existing(request.plan, policy, request.explain)
-    draft = prepare(table, policy, progress, plan, request.explain)
+    draft = prepare(table, policy, progress, plan, request.explain, beside=request.beside)
     assumed = _people_assumed(table, policy)
     released = written_frame(draft.frame, policy, None)
     published, contradicted = published_frame(released, policy)
@@ -123,12 +125,13 @@ def publish_file(
     explain: bool = False,
     require_together: bool = False,
     attack: AttackRequest = NO_ATTACK,
+    beside: BesideGuard | None = None,
     progress: Progress = no_progress,
 ) -> Outcome:
     """One release from file to file; writes the output and its certificate, both whole or neither.
 
     The release is audited from the bytes that were written before they take their place. plan,
-    explain, require_together, attack: as in `publish`.
+    explain, require_together, attack: as in `publish`. beside: releases that are out.
     """
     started = time.process_time()
     policy.require_answers()
@@ -141,7 +144,7 @@ def publish_file(
     table, digest = Table(source.frame), source.sha256
     dialect = output_dialect(policy, input_path, source.dialect, output_path)
     del source
-    draft = prepare(table, policy, progress, known, explain, files.is_typed(kind))
+    draft = prepare(table, policy, progress, known, explain, files.is_typed(kind), beside)
     assumed = _people_assumed(table, policy)
     del table  # the quasi-identifiers' cells are no longer needed
     with remove_uncommitted_certificate(output_path), files.atomic_write(output_path) as path:
@@ -231,6 +234,9 @@ def _measured(
         **draft.certificate_extras,
     )
     certificate = described(certificate, published, release, draft.schema, policy, draft.truth)
+    if draft.old is not None:
+        found = draft.old.of_release(draft.truth).report(release.classes.labels)
+        certificate = certificate.extended(beside=found)
     return certificate, release
 
 

@@ -98,6 +98,7 @@ def recode(
     judged: bool = True,
     merging: bool = True,
     typed: bool = True,
+    withheld: bool = False,
 ) -> Recoded:
     """The release as it would be published, shuffled where the policy says so.
 
@@ -105,12 +106,12 @@ def recode(
     made them; `Starring` sees to it that they keep every promise. Raises InfeasibleError where no
     record shows more and a promise fails, for then nothing is left to hide among.
     judged: False where rows are still to be added. merging: False where classes have to stay as
-    they are. typed: whether what is hidden is no value in
-    columns that are not text; else they become text, and it is the mark.
+    they are. typed: whether what is hidden is no value in columns that are not text; else they
+    become text, and it is the mark. withheld: such records show no sensitive value in any case.
     """
     frame = cells_of(table, bound, classes)
     if judged:
-        frame = Starring(table, bound, policy, typed).judged(
+        frame = Starring(table, bound, policy, typed, withheld).judged(
             frame, classes if merging and isinstance(classes, Partition) else None
         )
     rows = None

@@ -35,13 +35,14 @@ class Starring:
     """What starred records of one table may show.
 
     typed: whether what is hidden is no value in columns that are not text; else they become text,
-    and it is the mark.
+    and it is the mark. withheld: whether they show no sensitive value in any case.
     """
 
     table: Table
     bound: BoundTable
     policy: Policy
     typed: bool
+    withheld: bool = False
 
     def judged(self, frame: pl.DataFrame, classes: Partition | None) -> pl.DataFrame:
         """The frame, every promise kept as its readers find it.
@@ -66,13 +67,13 @@ class Starring:
 
     def _safely_starred(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The same, without the sensitive values of starred records if a promise fails with
-        them.
+        them, or they are `withheld`.
         """
         starred = self._starred(frame)
         names = self._sensitive
         if not starred.any() or not (names or starred.all()):
             return frame
-        if self._holds(frame):
+        if (not self.withheld or starred.all()) and self._holds(frame):
             return frame
         if starred.all():
             raise InfeasibleError(

@@ -1,0 +1,223 @@
+"""Publish beside releases that are out: classes that follow theirs, so that nobody is singled out.
+
+Algorithm: ours. To merge classes afterwards cascades: where most people are in both releases, few
+classes are left. So the new release is *aligned* with the old classes from the beginning:
+
+1. Withhold people whose old class has fewer than k members in the new table: whoever remains lies
+   among them, so that no class could be safe.
+2. Partition inside each old class of 2k members or more; keep smaller ones whole. Newcomers are
+   partitioned apart. Where an old class can keep what else is promised of each class by itself, its
+   parts do, so that the values which both releases show of a person stay as many as promised.
+3. Unite whole classes where the policy promises more.
+
+Promise: each cell, the people of one old class in one new class, holds nobody or k people. Unions
+of such classes keep it, so it is monotone. Strict: the members of an old class who are not
+published now are none or at least k, too; else more are withheld.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shoal.algorithms.steps.repair import repair
+from shoal.binding.table import BoundTable
+from shoal.data.beside import ABSENT, BesideGuard, Overlap
+from shoal.data.classes import Classes
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.data.progress import Progress, no_progress
+from shoal.data.table import Table
+from shoal.data.truth import Truth
+from shoal.errors import InfeasibleError, InputError
+from shoal.policy import registry
+from shoal.policy.policy import Policy
+from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.promises import BoundPromises, nearest_feasible
+from shoal.protocols import PrivacyModel
+
+
+@dataclass(frozen=True)
+class OldCells:
+    """The old classes of a table's records.
+
+    cells: (n,) int64, equal where people share all classes in the releases that are out; ABSENT for
+    newcomers. elsewhere: (cells,) int64, people of each who are not in the table.
+    """
+
+    guard: BesideGuard
+    k: int
+    cells: np.ndarray
+    elsewhere: np.ndarray
+
+    @classmethod
+    def of(cls, guard: BesideGuard, table: Table, policy: Policy) -> OldCells:
+        """Raises InputError where people can't be found again, or have several records."""
+        if policy.subject is None:
+            raise InputError(
+                "beside: the policy names no 'subject', so nobody can be found in the other"
+                " releases; give the column that names the person this role"
+            )
+        if policy.required_k is None:
+            raise InputError("beside: the policy promises no k-anonymity; add a promise of it")
+        if policy.recodes_globally:
+            raise InputError(
+                f"method '{policy.method_name}': recodes globally, so its classes can't follow"
+                " those of other releases; name one of local recoding"
+            )
+        named = table.column(policy.subject)
+        counts = np.bincount(named.codes, minlength=len(named.cells))
+        if (counts > 1).any():
+            raise InputError(
+                f"beside: {int((counts > 1).sum())} people have several records, whose classes"
+                " could be intersected as well; publish one record of each"
+            )
+        overlap: Overlap = guard.overlap(named.cells)
+        return cls(guard, policy.required_k, overlap.cells[named.codes], overlap.elsewhere)
+
+    def taken(self, kept: np.ndarray) -> OldCells:
+        """The same of some of the records, (n,) bool; the others count as being elsewhere."""
+        gone = self.cells[~kept & (self.cells >= 0)]
+        more = np.bincount(gone, minlength=len(self.elsewhere))
+        return replace(self, cells=self.cells[kept], elsewhere=self.elsewhere + more)
+
+    def unsafe(self, rng: np.random.Generator) -> np.ndarray:
+        """(n,) bool, the records that step 1 withholds."""
+        known = self.cells >= 0
+        sizes = np.bincount(self.cells[known], minlength=len(self.elsewhere))
+        withheld = known & (sizes < self.k)[self.cells]
+        if not self.guard.strict:
+            return withheld
+        for cell in np.flatnonzero(
+            (sizes >= self.k) & (self.elsewhere > 0) & (self.elsewhere < self.k)
+        ).tolist():
+            members = np.flatnonzero(self.cells == cell)
+            more = self.k - int(self.elsewhere[cell])
+            if len(members) - more >= self.k:
+                members = rng.choice(members, more, replace=False)
+            withheld[members] = True
+        newcomers = np.flatnonzero(self.cells == ABSENT)
+        if len(newcomers) < self.k:
+            withheld[newcomers] = True
+        return withheld
+
+    def report(self, labels: np.ndarray) -> dict[str, Any]:
+        """The last check, as a certificate states it: the people of each cell, and who is left.
+
+        labels: (n,) published class of each record, -1 where it is in none.
+        """
+        both = (labels >= 0) & (self.cells >= 0)
+        pairs = labels[both].astype(np.int64) * max(len(self.elsewhere), 1) + self.cells[both]
+        cell = np.unique(pairs, return_inverse=True)[1].reshape(-1)
+        remaining = np.bincount(cell)[cell]
+        below = int((remaining < self.k).sum())
+        return {
+            "k": self.k,
+            "attacker": "presence",
+            "releases": list(self.guard.releases),
+            "people": int(both.sum()),
+            "below_k": below,
+            "alone": int((remaining < 2).sum()),
+            "least": int(remaining.min()) if len(remaining) else None,
+            "strict": self.guard.strict,
+            "withheld": int(((labels < 0) & (self.cells >= 0)).sum()),
+            "newcomers": int((self.cells == ABSENT).sum()),
+            "holds": below == 0 and (not self.guard.strict or self._guards_differences(labels)),
+        }
+
+    def _guards_differences(self, labels: np.ndarray) -> bool:
+        """Whether the members of each old class who are not published are none or k, and newcomers
+        of each class, too.
+        """
+        published = self.cells[(labels >= 0) & (self.cells >= 0)]
+        present = np.bincount(published, minlength=len(self.elsewhere))
+        hidden = self.cells[(labels < 0) & (self.cells >= 0)]
+        absent = self.elsewhere + np.bincount(hidden, minlength=len(self.elsewhere))
+        new = np.bincount(labels[(labels >= 0) & (self.cells == ABSENT)], minlength=1)
+        few_absent = (present > 0) & (absent > 0) & (absent < self.k)
+        return not few_absent.any() and not ((new > 0) & (new < self.k)).any()
+
+    def of_release(self, truth: Truth) -> OldCells:
+        """The same in the order of the published records."""
+        return replace(self, cells=truth.aligned(self.cells))
+
+
+def find_aligned(
+    bound: BoundTable, old: OldCells, policy: Policy, progress: Progress = no_progress
+) -> tuple[Partition, float]:
+    """Classes that keep every promise and follow the old ones, and the CPU seconds it took.
+
+    old: of the whole table. Withheld records are suppressed. Raises InfeasibleError where no
+    classes keep the promises, or nobody is left.
+    """
+    matrix = bound.matrix()
+    old = old.taken(~bound.encoded.suppressed)
+    rng = np.random.default_rng(policy.model.seed)
+    method, promises = policy.build_method("publish"), policy.build_promises()
+    started = time.process_time()
+    kept = ~old.unsafe(rng)
+    if not kept.any():
+        raise InfeasibleError(
+            f"beside: every class of the other releases has fewer than {old.k} people in this"
+            " table, so nobody can be published; lower k, or publish both on one grouping"
+        )
+    whole_table = replace(
+        bound.published(matrix.subjects), labels=np.where(kept, 0, -1).astype(np.int32)
+    )
+    people = {name: len(codes) for name, codes in matrix.populations.items()}
+    findings = nearest_feasible(
+        promises, whole_table.only(kept, matrix.take(kept).subjects), people
+    )
+    if findings:
+        people = f"without the {int((~kept).sum())} people who are withheld beside other releases, "
+        raise InfeasibleError(people + findings[0], findings[1:])
+    labels = np.full(matrix.records, -1, dtype=np.int32)
+    count = 0
+    local = [KAnonymity(old.k), *(model for model in promises if _is_local(model))]
+    with registry.blaming_plug_in(policy.method_name, "publish"):
+        for number, rows in enumerate(_groups(old.cells, kept)):
+            if not number % 100:
+                progress("following the classes of other releases")
+            part = _parted(matrix, rows, whole_table, method, local, rng)
+            labels[rows] = np.where(part.labels >= 0, part.labels + count, -1)
+            count += part.count
+    partition = repair(matrix, Partition(labels, count), BoundPromises(promises, whole_table))
+    return partition, time.process_time() - started
+
+
+def _groups(cells: np.ndarray, kept: np.ndarray) -> list[np.ndarray]:
+    """The records of each old class; newcomers come first."""
+    rows = np.flatnonzero(kept)
+    order = rows[np.argsort(cells[rows], kind="stable")]  # ascending inside each class
+    return np.split(order, np.flatnonzero(np.diff(cells[order])) + 1)
+
+
+def _is_local(model: PrivacyModel) -> bool:
+    """Whether it is about each class alone, and a part of the table can be asked as well."""
+    whole = model.whole_table or model.compares_with_table or bool(model.population)
+    return model.monotone and not whole
+
+
+def _parted(
+    matrix: Matrix,
+    rows: np.ndarray,
+    whole_table: Classes,
+    method: Any,
+    local: Sequence[PrivacyModel],
+    rng: np.random.Generator,
+) -> Partition:
+    """Classes of these records that keep k, which is the first promise, and if they can the rest;
+    one, where they are fewer than 2k.
+    """
+    if len(rows) < 2 * local[0].least_subjects(False):
+        return Partition(np.zeros(len(rows), dtype=np.int32), 1)
+    part = matrix.take(rows)
+    chosen = np.zeros(matrix.records, dtype=bool)
+    chosen[rows] = True
+    table = whole_table.only(chosen, part.subjects)
+    own = BoundPromises(local[:1] if nearest_feasible(local, table, {}) else local, table)
+    return repair(part, method.partition(part, own, rng), own)

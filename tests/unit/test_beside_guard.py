@@ -1,0 +1,198 @@
+"""Tables that are published beside releases which are out."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+
+import naive_beside as naive
+import shoal
+from beside_cases import HOSPITAL, SALES, classes, expected, people
+from republish_cases import grown, policy, wearers
+from shoal.data.beside import ABSENT, BesideGuard
+from shoal.errors import InfeasibleError, InputError
+from shoal.jobs.publish.aligned import OldCells
+
+H_QUASI, S_QUASI = ["age", "town"], ["age", "income"]
+WIDE = HOSPITAL | {"promises": [{"model": "k-anonymity", "k": 8}]}
+
+
+def published(seed, strict=False, asked=SALES, ids=range(90), n=70):
+    """A hospital of wide classes, and a shop beside it."""
+    hospital, shop = people(n, seed, ids)
+    out = (shoal.publish(hospital, WIDE).data, WIDE, hospital)
+    return out, (shoal.publish(shop, asked, beside=[out], strict=strict), asked, shop)
+
+
+def shown(release, data, name, quasi, asked):
+    """The classes of people who are in one: withheld rows show the mark everywhere."""
+    rows = data.with_columns(pl.Series(name, release[2][name]))
+    sensitive = [a for a, b in asked["attributes"].items() if b["role"] == "sensitive"]
+    kept = rows.filter(~pl.all_horizontal(pl.col([*quasi, *sensitive]).cast(pl.String) == "*"))
+    return classes(kept, kept[name], quasi)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_aligned_release_passes_the_joint_audit_and_a_plain_one(seed):
+    hospital, shop = published(seed)
+    release = shop[0]
+    found = shoal.audit_beside(hospital, (release.data, SALES, shop[2])).found
+    assert found["holds"]
+    both = [
+        classes(hospital[0], hospital[2]["person"], H_QUASI),
+        shown(shop, release.data, "customer", S_QUASI, SALES),
+    ]
+    plain = expected(both, 3)
+    stated = release.certificate["beside"]
+    assert plain["below_k"] == 0
+    assert plain["people"] == found["people"] == stated["people"] > 10
+    assert plain["least"] == stated["least"] >= 3
+    withheld = len(naive.several([both[0], {name: {0} for name in shop[2]["customer"]}]))
+    assert stated["withheld"] == withheld - plain["people"]
+    assert release.certificate["records"]["withheld"] == stated["withheld"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_strict_leaves_nobody_missing_among_fewer_than_k(seed):
+    hospital, shop = published(seed, strict=True)
+    old = classes(hospital[0], hospital[2]["person"], H_QUASI)
+    new = shown(shop, shop[0].data, "customer", S_QUASI, SALES)
+    for members in naive.members([old]).values():
+        absent = members - new.keys()
+        assert members <= absent or len(absent) == 0 or len(absent) >= 3
+    for members in naive.members([new]).values():
+        assert not 0 < len(members - old.keys()) < 3
+    assert shop[0].certificate["beside"]["strict"]
+
+
+def test_other_promises_hold_inside_old_classes_so_values_remain_too():
+    asked = copy.deepcopy(SALES)
+    asked["promises"].append({"model": "l-diversity", "attribute": "diagnosis", "l": 2})
+    hospital, shop = published(1, asked=asked)
+    judged = shop[0].data, asked, shop[2]
+    found = shoal.audit_beside(hospital, judged, same="disease=diagnosis").found
+    assert found["holds"]
+    assert found["attributes"][0]["asked"] == 2
+
+
+def test_beside_releases_of_other_people_nothing_changes():
+    hospital, _ = people(60, 1, range(60))
+    _, shop = people(60, 2, range(100, 160))
+    out = (shoal.publish(hospital, WIDE).data, WIDE, hospital)
+    beside = shoal.publish(shop, SALES, beside=[out], strict=True)
+    assert beside.data.equals(shoal.publish(shop, SALES).data)
+    assert beside.certificate["beside"] | {"releases": []} == {
+        "k": 3, "attacker": "presence", "releases": [], "people": 0, "below_k": 0, "alone": 0,
+        "least": None, "strict": True, "withheld": 0, "newcomers": 60, "holds": True,
+    }  # fmt: skip
+
+
+def test_shuffled_rows_are_checked_by_whose_they_are():
+    asked = SALES | {"render": {"order": "shuffled"}}
+    _, (release, *_) = published(3, asked=asked)
+    assert release.certificate["beside"]["holds"]
+    assert release.certificate["beside"]["least"] >= 3
+
+
+def test_a_ledger_may_be_out(tmp_path):
+    folder = grown(tmp_path / "L", 2, 40)
+    again = wearers(40, 1).with_columns(age=pl.col("age") + 1)
+    asked = policy("rounded-partition", k=4)
+    release = shoal.publish(again, asked, beside=[folder])
+    assert release.certificate["beside"]["people"] == 40
+    assert shoal.audit_beside((release.data, asked, again), folder).holds
+
+
+def test_uniting_whole_classes_keeps_what_was_checked():
+    rng = np.random.default_rng(1)
+    cells = np.repeat([0, 1, 2, ABSENT], 12)
+    labels = np.repeat(np.arange(16), 3)
+    guard = BesideGuard((), lambda names: None)
+    old = OldCells(guard, 3, cells, np.array([9, 0, 4]))
+    for _ in range(20):
+        assert old.report(labels)["holds"]
+        one, other = rng.choice(np.unique(labels), 2)
+        labels = np.where(labels == one, other, labels)
+    split = np.where(np.arange(48) == 0, 99, labels)
+    assert old.report(split)["alone"] == 1
+    assert not old.report(split)["holds"]
+
+
+# Files, and what is refused
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    hospital, shop = people(70, 5, range(90))
+    for name, frame, asked in (("h", hospital, WIDE), ("s", shop, SALES)):
+        frame.write_csv(f"{name}.csv")
+        Path(f"{name}.yaml").write_text(yaml.safe_dump(asked))
+    shoal.publish(hospital, WIDE).data.write_csv("h-out.csv")
+    return tmp_path
+
+
+PUBLISH = ["publish", "s.csv", "-p", "s.yaml", "-o", "out.csv"]
+BESIDE = ["--beside", "h-out.csv", "--beside-policy", "h.yaml", "--beside-original", "h.csv"]
+
+
+def test_from_the_command_line_to_a_certificate_that_verifies(folder, shoal):
+    done = shoal(*PUBLISH, *BESIDE)
+    assert done.status == 0
+    assert "0 left among fewer than 3" in done.err
+    stated = json.loads(Path("out.csv.certificate.json").read_text())["beside"]
+    assert stated["holds"]
+    assert [release["kind"] for release in stated["releases"]] == ["table"]
+    assert shoal("verify", "out.csv", "-p", "s.yaml", "--original", "s.csv").status == 0
+    own = ["audit", "out.csv", "-p", "s.yaml", "--original", "s.csv"]
+    other = ["--with", "h-out.csv", "-p", "h.yaml", "--original", "h.csv"]
+    assert shoal(*own, *other).status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([*PUBLISH, *BESIDE[:4]], "--beside-original: 0 for 1 releases"),
+        ([*PUBLISH, "--strict"], "name them with --beside"),
+        ([*PUBLISH, *BESIDE, "--method", "full-domain"], "recodes globally"),
+        ([*PUBLISH, *BESIDE, "--k", "60"], "are withheld beside other releases"),
+        ([*PUBLISH, *BESIDE, "--explain"], "which --beside refuses"),
+    ],
+)
+def test_what_can_not_be_aligned_is_refused(folder, shoal, words, said):
+    done = shoal(*words)
+    assert done.status in (2, 3)
+    assert said in done.err
+    assert not Path("out.csv").exists()
+
+
+def test_a_release_that_breaks_its_own_promises_is_no_ground(folder):
+    hospital, shop = pl.read_csv("h.csv"), pl.read_csv("s.csv")
+    broken = WIDE | {"promises": [{"model": "k-anonymity", "k": 60}]}
+    out = (pl.read_csv("h-out.csv", infer_schema=False), broken, hospital)
+    with pytest.raises(InputError, match="does not keep its own promises"):
+        shoal.publish(shop, SALES, beside=[out])
+
+
+def test_people_of_several_records_and_tables_without_subjects_are_refused():
+    hospital, shop = people(60, 1, range(60))
+    out = (shoal.publish(hospital, WIDE).data, WIDE, hospital)
+    with pytest.raises(InputError, match="2 people have several records"):
+        shoal.publish(pl.concat([shop, shop[:2]]), SALES, beside=[out])
+    unnamed = copy.deepcopy(SALES)
+    unnamed["attributes"]["customer"]["role"] = "drop"
+    with pytest.raises(InputError, match="names no 'subject'"):
+        shoal.publish(shop, unnamed, beside=[out])
+
+
+def test_nothing_is_published_where_no_old_class_has_k_people_left():
+    hospital, shop = people(60, 1, range(60))
+    out = (shoal.publish(hospital, HOSPITAL).data, HOSPITAL, hospital)
+    with pytest.raises(InfeasibleError, match="publish both on one grouping"):
+        shoal.publish(shop, SALES | {"promises": [{"model": "k-anonymity", "k": 20}]}, beside=[out])
