@@ -348,3 +348,16 @@ def test_a_ledger_may_come_first(tmp_path, shoal):
     assert found.status == (0 if report["beside"]["holds"] else 1)
     assert report["beside"]["people"] == 30
     assert report["holds"] == report["beside"]["holds"]
+
+
+def test_a_page_says_what_is_left_beside_other_releases():
+    from shoal.reports.in_short import in_short
+
+    hospital, shop = released(40, 5)
+    certificate = shoal.audit(*hospital)
+    found = shoal.audit_beside(hospital, shop).report()
+    text = str(in_short(certificate.extended(beside=found)))
+    assert f"{found['below_k']} are left among fewer than 3" in text
+    assert "stay hidden by all of them" in str(
+        in_short(certificate.extended(beside=found | {"holds": True}))
+    )

@@ -67,6 +67,17 @@ def _protected(certificate: Certificate) -> Iterator[str]:
             yield _alike(certificate, promise, promise["attributes"] or quasi)
         elif promise["measured"] is not None or certificate.get("measured") == BY_RELEASE:
             yield _of_sensitive(promise)
+    if certificate.get("beside"):
+        yield _beside(certificate["beside"])
+
+
+def _beside(found: Mapping[str, Any]) -> str:
+    """What is left where the other releases that were named are read as well."""
+    people = _count(found["people"], "person who is", "people who are")
+    if found["holds"]:
+        return f"The {people} in other releases that were named stay hidden by all of them, too"
+    few = f"{found['below_k']:,} are left among fewer than {found['k']}"
+    return f"Not kept: of {people} in other releases that were named, {few}, or their value is"
 
 
 def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence[str]) -> str:
