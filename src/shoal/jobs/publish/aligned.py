@@ -173,8 +173,8 @@ def find_aligned(
         promises, whole_table.only(kept, matrix.take(kept).subjects), people
     )
     if findings:
-        people = f"without the {int((~kept).sum())} people who are withheld beside other releases, "
-        raise InfeasibleError(people + findings[0], findings[1:])
+        gone = f"without the {int((~kept).sum())} people who are withheld beside other releases, "
+        raise InfeasibleError(gone + findings[0], findings[1:])
     labels = np.full(matrix.records, -1, dtype=np.int32)
     count = 0
     local = [KAnonymity(old.k), *(model for model in promises if _is_local(model))]
