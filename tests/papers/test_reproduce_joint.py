@@ -62,9 +62,9 @@ def row(asked, t, k, gain, size, gcp=0.5, joint=0.3):
 def test_verdicts_follow_the_control_of_each_release():
     view = View(
         {
-            curve(MARGINAL, 0.1): [
-                row(MARGINAL, 0.1, 5, 0.2, 5.0),
-                row(MARGINAL, 0.1, 20, 0.15, 20),
+            curve(MARGINAL, 0.05): [
+                row(MARGINAL, 0.05, 5, 0.2, 5.0),
+                row(MARGINAL, 0.05, 20, 0.15, 20),
             ],
             curve(JOINT, 0.2): [
                 row(JOINT, 0.2, 5, 0.05, 20.5, gcp=0.52),
@@ -84,7 +84,7 @@ def test_verdicts_follow_the_control_of_each_release():
     }
     dear = View(
         {
-            curve(MARGINAL, 0.1): [row(MARGINAL, 0.1, 5, 0.2, 20)],
+            curve(MARGINAL, 0.05): [row(MARGINAL, 0.05, 5, 0.2, 20)],
             curve(JOINT, 0.2): [row(JOINT, 0.2, 5, 0.05, 20, gcp=0.6)],
         }
     )
@@ -93,5 +93,10 @@ def test_verdicts_follow_the_control_of_each_release():
 
 
 def test_seeds_are_readings_and_those_that_were_not_run_are_left_out():
-    rows = [row(MARGINAL, 0.1, 5, 0.2, 5.0) | {"seed": 0}]
+    rows = [row(MARGINAL, 0.05, 5, 0.2, 5.0) | {"seed": 0}]
     assert [reading.view(rows) is not None for reading in READINGS] == [True, *[False] * 4]
+
+
+def test_a_claim_without_a_release_to_judge_it_by_does_not_hold():
+    verdicts = {claim.judge(View({})).verdict for claim in CLAIMS}
+    assert verdicts == {Verdict.IN_PART}

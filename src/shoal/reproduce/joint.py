@@ -79,6 +79,8 @@ def _name(row: dict[str, Any]) -> str:
 
 def _judged(cells: Iterator[tuple[str, bool]], words: str) -> ClaimFinding:
     listed = list(cells)
+    if not listed:
+        return ClaimFinding(Verdict.IN_PART, "no release to judge it by")
     lost = [name for name, kept in listed if not kept]
     numbers = f"{len(listed) - len(lost)} of {len(listed)} {words}"
     return ClaimFinding(
@@ -112,9 +114,11 @@ def leaves_joint_open(view: View) -> ClaimFinding:
 
 
 def costs_little_at_one_size(view: View) -> ClaimFinding:
-    """Whether a joint release loses at most `COST` more than a marginal one of its size."""
-    marginal = _rows(view, MARGINAL)
-    cells = []
+    """Whether a joint release loses at most `COST` more than the strictest marginal one of its
+    size.
+    """
+    marginal = [row for row in _rows(view, MARGINAL) if row["t"] == min(TS[MARGINAL])]
+    cells, more = [], []
     for row in _rows(view, JOINT):
         peers = [
             other["gcp"]
@@ -122,8 +126,10 @@ def costs_little_at_one_size(view: View) -> ClaimFinding:
             if abs(other["mean_size"] - row["mean_size"]) <= SAME_SIZE * row["mean_size"]
         ]
         if peers:
-            cells.append((_name(row), row["gcp"] - min(peers) <= COST))
-    return _judged(iter(cells), "joint releases that have a marginal one of their size beside them")
+            more.append(row["gcp"] - min(peers))
+            cells.append((_name(row), more[-1] <= COST))
+    span = f"{min(more, default=0):+.3f} to {max(more, default=0):+.3f}"
+    return _judged(iter(cells), f"joint releases beside a marginal one of their size; {span}")
 
 
 def costs_size(view: View) -> ClaimFinding:
@@ -181,7 +187,8 @@ CLAIMS = (
     Claim("joint, sure", "and is sure of fewer people", against_chance(JOINT, "sure", -1)),
     Claim(
         "cost, loss",
-        f"at equal size (within {SAME_SIZE:.0%}), joint closeness costs at most {COST} of gcp",
+        f"at equal size (within {SAME_SIZE:.0%}), joint closeness costs at most {COST} of gcp more"
+        f" than t = {min(TS[MARGINAL])} of each attribute",
         costs_little_at_one_size,
     ),
     Claim("cost, size", "where k is small, it costs size", costs_size),
