@@ -34,7 +34,8 @@ def draw(figure: Figure, view: View, note: str) -> str:
     from matplotlib.figure import Figure as Canvas
 
     with matplotlib.rc_context(RULES):
-        canvas = Canvas(figsize=(5.2, 3.9), layout="constrained")
+        width = 6.8 if figure.has_legend_beside else 5.2
+        canvas = Canvas(figsize=(width, 3.9), layout="constrained")
         axes = canvas.subplots()
         for i, (curve, points) in enumerate(figure.points(view).items()):
             colour, marker, line = STYLES[i % len(STYLES)]
@@ -54,7 +55,10 @@ def draw(figure: Figure, view: View, note: str) -> str:
         axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
         axes.set_yscale("log" if figure.is_log else "linear")
         axes.grid(color="#dddddd", linewidth=0.6)
-        axes.legend(fontsize=8)
+        if figure.has_legend_beside:
+            canvas.legend(fontsize=8, loc="outside right upper")
+        else:
+            axes.legend(fontsize=8)
         canvas.supxlabel(note, fontsize=6.5, color="#555555")
         text = io.StringIO()
         canvas.savefig(text, format="svg", metadata={"Date": None, "Creator": "shoal"})

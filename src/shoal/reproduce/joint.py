@@ -144,11 +144,12 @@ def costs_size(view: View) -> ClaimFinding:
 FIGURES = (
     Figure(
         "gain",
-        "What is gained above chance, at the sizes that come out",
+        "Gain above chance",
         "mean_size",
         "gain_above",
         "mean class size",
         "gain less that of random classes",
+        has_legend_beside=True,
     ),
     Figure(
         "sure",
@@ -157,9 +158,26 @@ FIGURES = (
         "sure_above",
         "mean class size",
         "share of people less that of random classes",
+        has_legend_beside=True,
     ),
-    Figure("loss", "What it costs", "mean_size", "gcp", "mean class size", "gcp"),
-    Figure("joint", "Both attributes together", "k", "joint", "k", "greatest joint distance"),
+    Figure(
+        "loss",
+        "What it costs",
+        "mean_size",
+        "gcp",
+        "mean class size",
+        "gcp",
+        has_legend_beside=True,
+    ),
+    Figure(
+        "joint",
+        "Both attributes together",
+        "k",
+        "joint",
+        "k",
+        "greatest joint distance",
+        has_legend_beside=True,
+    ),
 )
 
 CLAIMS = (

@@ -94,6 +94,7 @@ class Figure:
     """A figure of the paper, drawn on the same axes.
 
     low, high: columns of the spread of y. curves: those it shows; none means all of the reading.
+    has_legend_beside: where curves would lie under it.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Figure:
     high: str | None = None
     is_log: bool = False
     curves: Sequence[str] = ()
+    has_legend_beside: bool = False
 
     def points(self, view: View) -> dict[str, dict[Any, Any]]:
         """What it shows, x -> y by curve."""
