@@ -15,8 +15,8 @@ from shoal.data.beside import ReleaseBeside
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.jobs.audit.audit import AuditResult
-from shoal.jobs.beside.own_presence import KnownPeople, people_who_fit
 from shoal.privacy.beside.judging import Attribute, Joint
+from shoal.privacy.beside.own_presence import KnownPeople, people_who_fit
 from shoal.privacy.beside.sharing import Links
 
 PRESENCE, OWN = "presence", "own"
@@ -102,7 +102,12 @@ class Numbered:
             named = source.audited.truth.original.column(str(_subject(source.audited)))
             place = {name: i for i, name in enumerate(source.release.subjects)}
             own = np.array([place[cell.strip()] for cell in named.cells], dtype=np.int64)
-            known.append(KnownPeople(source.audited, number[own[named.codes]], source.what))
+            persons, audited = number[own[named.codes]], source.audited
+            known.append(
+                KnownPeople(
+                    audited.release, source.audited.truth, audited.schema, persons, source.what
+                )
+            )
         return people_who_fit(known, self.people)
 
 

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.data.numbers import parse_numbers
-from shoal.data.release import spans_cover
+from shoal.data.release import Release, spans_cover
 from shoal.data.schema import Attribute, Kind, Schema, Shown
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
-from shoal.jobs.audit.audit import AuditResult
 from shoal.privacy.beside.sharing import Links
 
 UNKNOWN = np.inf  # NaN is a missing value, which the cell of a missing value covers
@@ -32,14 +31,11 @@ class KnownPeople:
     persons: (records,) int64, in numbers that all releases share.
     """
 
-    result: AuditResult
+    release: Release
+    truth: Truth
+    schema: Schema
     persons: np.ndarray
     what: str
-
-    @property
-    def truth(self) -> Truth:
-        assert self.result.truth is not None
-        return self.result.truth
 
     @property
     def original(self) -> Table:
@@ -47,7 +43,7 @@ class KnownPeople:
 
     def check(self) -> None:
         """Raises InputError where a cell hides what it spans."""
-        hidden = [a.name for a in self.result.schema.quasi if a.shown is Shown.MEAN]
+        hidden = [a.name for a in self.schema.quasi if a.shown is Shown.MEAN]
         if hidden:
             raise InputError(
                 f"{self.what}: shows means of '{hidden[0]}' and no ranges, so nobody can tell who"
@@ -64,7 +60,7 @@ def people_who_fit(known: Sequence[KnownPeople], people: int) -> Links:
         for person, label in _fitting(release, points, persons):
             items.append(person)
             classes.append(label + first)
-        first += release.result.release.classes.count
+        first += release.release.classes.count
     none = np.zeros(0, dtype=np.int64)
     return Links.of(np.concatenate([none, *items]), np.concatenate([none, *classes]), people, first)
 
@@ -89,7 +85,7 @@ def _points(
             if encoded.attribute.name not in other.original.names:
                 continue
             column = other.original.column(encoded.attribute.name)
-            values = _values(encoded.attribute, column.cells, own.result.schema)
+            values = _values(encoded.attribute, column.cells, own.schema)
             fresh = strangers[persons] & ~seen[persons, j]
             found[persons[fresh], j] = values[column.codes[first[fresh]]]
             seen[persons[fresh], j] = True
@@ -119,7 +115,7 @@ def _fitting(
     release: KnownPeople, points: np.ndarray, persons: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """People and the classes whose every cell covers a point of theirs, block by block."""
-    published = release.result.release
+    published = release.release
     labels, count = published.classes.labels, published.classes.count
     row = np.zeros(count, dtype=np.int64)
     kept = np.flatnonzero(labels >= 0)
