@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,9 @@ from shoal.jobs.audit.audit import AuditResult
 from shoal.jobs.republish import terms
 from shoal.jobs.republish.history import audit_ledger
 from shoal.jobs.republish.identities import token_of
-from shoal.jobs.republish.reading import ReleaseReading, read_as_published, rows_of_release
+from shoal.jobs.republish.reading import read_as_published, rows_of_release
 from shoal.policy.policy import Policy
-from shoal.privacy.beside.sharing import Links, fitting_pairs, profiles_of
+from shoal.privacy.beside.ledger_cells import LedgerCells
 from shoal.state.ledger import Ledger
 
 LEAST_VALUES = {"l-diversity": "l", "k-l-diversity": "l", "p-sensitive-k-anonymity": "p"}
@@ -128,10 +128,22 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
     audited = audit_ledger(path)
     if audited.damage:
         raise InputError(f"{what}: {audited.damage[0]}", list(audited.damage[1:]))
-    cells = _Cells()
+    cells = LedgerCells()
     for number in ledger.releases():
         frame, identities = rows_of_release(ledger, number, policy)
-        cells.take(read_as_published(frame, identities, policy), policy)
+        reading = read_as_published(frame, identities, policy)
+        assert reading.identities is not None
+        assert reading.identities.subjects is not None
+        classes = reading.release.classes
+        kept = (classes.labels >= 0) & reading.is_real
+        labels = classes.labels.astype(np.int64)
+        cells.take(
+            reading.identities.records[kept],
+            reading.identities.subjects[kept],
+            labels[kept],
+            classes.count,
+            _values(Table(reading.frame), labels, policy),
+        )
     key = ledger.key
     tokens, people = np.unique(cells.tokens, return_inverse=True)
     return ReleaseBeside(
@@ -147,69 +159,3 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
         audited.holds,
         token=lambda name: token_of(name, key),
     )
-
-
-class _Cells:
-    """The classes of every record of a ledger in all releases so far."""
-
-    def __init__(self) -> None:
-        none = np.zeros(0, dtype=np.int64)
-        self._records, self._classes, self._tokens = [none], [none], [none.astype(np.uint64)]
-        self._shown: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-        self._places: dict[str, dict[str, int]] = {}
-        self._first = 0
-
-    def take(self, reading: ReleaseReading, policy: Policy) -> None:
-        """The next release; rows that its owner invented, or withheld, are left out."""
-        assert reading.identities is not None
-        assert reading.identities.subjects is not None
-        classes = reading.release.classes
-        labels = np.where(reading.is_real, classes.labels, -1).astype(np.int64)
-        kept = labels >= 0
-        self._records.append(reading.identities.records[kept])
-        self._classes.append(labels[kept] + self._first)
-        self._tokens.append(reading.identities.subjects[kept])
-        shown = _values(Table(reading.frame), classes.labels.astype(np.int64), policy)
-        for name, values in shown.items():
-            place = self._places.setdefault(name, {})
-            code = np.array([place.setdefault(t, len(place)) for t in values.texts], dtype=np.int64)
-            pair = (values.classes + self._first, code[values.codes])
-            self._shown.setdefault(name, []).append(pair)
-        self._first += classes.count
-
-    @property
-    def _places_of_records(self) -> tuple[Links, np.ndarray]:
-        """Records and their classes, and the first row of each record."""
-        records = np.concatenate(self._records)
-        distinct, first, number = np.unique(records, return_index=True, return_inverse=True)
-        classes = np.concatenate(self._classes)
-        return Links.of(number.reshape(-1), classes, len(distinct), self._first), first
-
-    @property
-    def tokens(self) -> np.ndarray:
-        """(records,) whose each of them is."""
-        return np.concatenate(self._tokens)[self._places_of_records[1]]
-
-    @property
-    def labels(self) -> np.ndarray:
-        """(records,) the cell of each."""
-        return profiles_of(self._places_of_records[0])[0]
-
-    @property
-    def count(self) -> int:
-        return int(self.labels.max(initial=-1)) + 1
-
-    def values(self) -> Mapping[str, ShownValues]:
-        """The values that all classes of a cell show, if these never change."""
-        records, _ = self._places_of_records
-        labels, first = profiles_of(records)
-        chosen = np.zeros(records.item_count, dtype=bool)
-        chosen[first] = True
-        cells = records.of_items(chosen)
-        found = {}
-        for name, parts in self._shown.items():
-            classes, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
-            texts = tuple(self._places[name])
-            pairs = fitting_pairs(cells, Links.of(codes, classes, len(texts), self._first))
-            found[name] = ShownValues(labels[pairs.classes], pairs.items, texts)
-        return found

@@ -20,11 +20,12 @@ from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
-from shoal.jobs.publish.aligned import OldCells, find_aligned
+from shoal.jobs.publish.aligned import find_aligned, old_cells_of
 from shoal.jobs.publish.explain import explain as explanation_of
 from shoal.jobs.publish.plan import Plan, apply_plan
 from shoal.jobs.publish.recode import find_classes, ordered, recode
 from shoal.policy.policy import Policy
+from shoal.privacy.beside.old_cells import OldCells
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def prepare(
     bound, findings = bind(table, policy)
     if bound is None:
         raise InputError.from_findings(findings)
-    old = None if beside is None else OldCells.of(beside, table, bound.policy)
+    old = None if beside is None else old_cells_of(beside, table, bound.policy)
     if old is None:
         decision = _decide_recoding(bound, progress, plan, explained)
     else:
