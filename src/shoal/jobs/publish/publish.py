@@ -29,8 +29,8 @@ from shoal.connectors.outputs import (
     check_not_read,
     remove_uncommitted_certificate,
 )
-from shoal.data.beside import BesideGuard
 from shoal.data import cores
+from shoal.data.beside import BesideGuard
 from shoal.data.certificate import Certificate
 from shoal.data.formulas import formula_sentences
 from shoal.data.person_numbers import person_numbers
