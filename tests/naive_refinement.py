@@ -6,6 +6,7 @@ order or one of them is wrong.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from shoal.data.matrix import Matrix
@@ -89,8 +90,14 @@ def anneal(
     draws: Draws,
     kinds: list[int] | None = None,
     subjects: list[int] | None = None,
+    keeps: Callable[[Records], bool] = lambda members: True,
+    most_asked: int = 1 << 30,
 ) -> list[tuple[int, ...]]:
-    """Every member is tried once at each temperature; the moves made, in turn."""
+    """Every member is tried once at each temperature; the moves made, in turn.
+
+    keeps: whether a class with these members keeps what it promises; asked of at most `most_asked`
+    exchanges of a member with a class.
+    """
     moves: list[tuple[int, ...]] = []
     loss = setting.loss
     bound = kinds is not None or subjects is not None
@@ -117,14 +124,15 @@ def anneal(
                     and z >> 20 & 1 == 0
                 ):
                     joined = [*other, i]
-                    if len(rest) * loss(rest) + len(joined) * loss(joined) <= limit:
+                    within = len(rest) * loss(rest) + len(joined) * loss(joined) <= limit
+                    if within and keeps(rest) and keeps(joined):
                         moves.append((i, b))
                         _take(own, place)
                         other.append(i)
                     continue
                 if len(own) * loss(rest) + len(other) * loss.at_least(other, i) > limit:
                     continue
-                start = draws.below(draws.next(), len(other))
+                start, asked = draws.below(draws.next(), len(other)), 0
                 for t in range(len(other)):
                     at = (start + t) % len(other)
                     p = other[at]
@@ -134,6 +142,11 @@ def anneal(
                     if len(one) * loss(one) + len(two) * loss(two) > limit:
                         continue
                     if subjects is not None and not _alone(subjects, i, p, own + other):
+                        continue
+                    asked += 1
+                    if not (keeps(one) and keeps(two)):
+                        if asked == most_asked:
+                            break
                         continue
                     own[place], other[at] = p, i
                     moves.append((i, p))

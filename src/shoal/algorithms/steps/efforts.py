@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.algorithms.steps.refinement import (
+    is_asked_of_moves,
     is_k_alone,
+    promised_search,
     quick_search,
     refine,
     steps_within,
@@ -19,15 +21,15 @@ from shoal.data.progress import Progress
 from shoal.protocols import Promises
 
 SMALL_RECORDS = 1_000  # refine=auto: exchange up to here, since compiling more would take longer,
-FULL_RECORDS = 50_000  # full up to here where only k is promised,
+FULL_RECORDS = 50_000  # full up to here where every move can be asked for all promises,
 EXCHANGE_RECORDS = 200_000  # exchange up to here,
 LIGHT_RECORDS = 1_000_000  # light up to here, none above
 REFINE = ("none", "light", "exchange", "full", "thorough", "auto")
 REFINE_HELP = (
     "exchange records between near classes afterwards (ours); full: also by annealing, and over"
     " hierarchies by rebuilding; thorough: as long as `seconds` says; auto: full from 1,001 to"
-    " 50,000 records where only k is promised, else exchange up to 200,000, light up to 1,000,000,"
-    " none above"
+    " 50,000 records where each is its own person and k, t-closeness, distinct l-diversity or"
+    " (alpha, k) is promised, else exchange up to 200,000, light up to 1,000,000, none above"
 )
 SECONDS = {"help": "refine=thorough: about how long on one core; sets `steps`", "low": 1}
 STEPS = {"help": "refine=thorough: how many steps, instead of `seconds`; 0 asks those", "low": 0}
@@ -48,17 +50,22 @@ class Effort(NamedTuple):
     stop: int
     resizes: bool
 
-    def on(self, records: int, k_alone: bool) -> str:
-        """What is done on a table of so many records. k_alone: whether only k is promised, and
-        every record is its own person.
+    def on(self, records: int, anneals: bool) -> str:
+        """What is done on a table of so many records. anneals: whether every record is its own
+        person, and each move can be asked for all that is promised.
         """
         if self.refine != "auto":
             return self.refine
-        if SMALL_RECORDS < records <= FULL_RECORDS and k_alone:
+        if SMALL_RECORDS < records <= FULL_RECORDS and anneals:
             return "full"
         if records <= EXCHANGE_RECORDS:
             return "exchange"
         return "light" if records <= LIGHT_RECORDS else "none"
+
+    def anneals(self, matrix: Matrix, promises: Promises) -> bool:
+        """Whether classes are annealed, each move asked for more than k."""
+        asks = is_asked_of_moves(matrix, promises)
+        return asks and self.on(matrix.records, anneals=True) == "full"
 
     def refined(
         self,
@@ -69,7 +76,11 @@ class Effort(NamedTuple):
         progress: Progress,
     ) -> Partition:
         """The classes refined, where that is asked and is not done by exchanging alone."""
-        chosen, k = self.on(matrix.records, is_k_alone(matrix, promises)), promises.k
+        asks, k = is_asked_of_moves(matrix, promises), promises.k
+        chosen = self.on(matrix.records, asks or is_k_alone(matrix, promises))
+        if chosen == "full" and asks:
+            search = promised_search(k, self.resizes)
+            return refine(matrix, partition, promises, search, rng, tell=progress)
         if chosen == "full":
             search = quick_search(matrix, k, self.resizes)
             return refine(matrix, partition, promises, search, rng)

@@ -13,10 +13,10 @@ a class nor a random number.
 Promise: what comes back loses no more than what was given and keeps every promise that it kept.
 - k: exchanges leave sizes as they are; where sizes may change, a record moves over only from a
   class of more than k, and a rebuilt class has k members or more, or none.
-- Beyond k: only records with equal sensitive values change places, none moves over and no class is
-  rebuilt. Of subjects with several records only those change places who have one record in their
-  own class and none in the other. So every class keeps its size, how many people it has, and how
-  many of them have each value.
+- Beyond k: t-closeness, distinct l-diversity and (alpha, k) are asked of both classes before each
+  move (`steps.promised`). Where anything else is promised, only records with equal sensitive values
+  change places and none moves over. No class is rebuilt. Of subjects with several records only
+  those change places who have one record in their own class and none in the other.
 - `Promises.holds` and `release_holds` have the last word after every step, where they held before.
 """
 
@@ -27,12 +27,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from shoal.algorithms.steps.promised import asked_of, asked_otherwise
 from shoal.algorithms.steps.refinery import Refinery, Search
 from shoal.algorithms.steps.repair import holds_as_read
 from shoal.algorithms.steps.segments import loss_of
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.data.progress import Progress
+from shoal.data.progress import Progress, no_progress
 from shoal.protocols import Promises
 
 ROUNDING = 1e-9
@@ -46,6 +47,12 @@ def quick_search(matrix: Matrix, k: int, resizes: bool) -> Search:
         return Search(5, 4, hot, 0.005, resizes, rebuilds=True, run=64, orders=4)
     hot, cold = 0.09 * (k / 10) ** 0.5, 0.012 * (k / 10) ** 0.4
     return Search(4, 22, hot, cold, resizes, rebuilds=False)
+
+
+def promised_search(k: int, resizes: bool) -> Search:
+    """A search that takes some seconds where each move is put to the promises."""
+    hot, cold = 0.1 * (k / 10) ** 0.4, 0.01 * (k / 10) ** 0.4
+    return Search(5, 18, hot, cold, resizes, rebuilds=False, near=24, orders=12)
 
 
 def thorough_search(matrix: Matrix, k: int, resizes: bool, steps: int, stop: int) -> Search:
@@ -76,19 +83,20 @@ def refine(
     search: Search,
     rng: np.random.Generator,
     progress: Progress | None = None,
+    tell: Progress = no_progress,
 ) -> Partition:
     """Classes that lose no more and keep every promise that these keep.
 
     progress: takes how far the search is. Where it is given, the search may be long: Ctrl-C ends it
     but not the program, and `search_statistics` of the outcome say what it takes to repeat it.
+    tell: takes the same, and changes nothing.
     """
     if partition.count < 2 or (partition.labels < 0).any():
         return partition
     best = _Best(matrix, partition, search)
     try:
-        refinery = Refinery(
-            matrix, partition, promises.k, bound_records(matrix, promises), search, rng
-        )
+        bound, asked = bound_records(matrix, promises), asked_of(matrix, promises)
+        refinery = Refinery(matrix, partition, promises.k, bound, search, rng, asked)
         keeps = keeps_as(matrix, partition, promises)
         for step in range(search.steps if search.stop < 0 else min(search.stop, search.steps)):
             found = refinery.after(step)
@@ -96,8 +104,8 @@ def refine(
             if not kept:
                 refinery.go_back()
             best.take(found if kept else None, step + 1)
-            if progress is not None and best.is_news:
-                progress(best.sentence)
+            if best.is_news:
+                (progress or tell)(best.sentence)
     except (KeyboardInterrupt, SystemError) as stop:
         # compiled code gives an interrupt back in its own words
         by_hand = isinstance(stop, KeyboardInterrupt) or isinstance(
@@ -156,13 +164,22 @@ def is_k_alone(matrix: Matrix, promises: Promises) -> bool:
     return matrix.subjects is None and not promises.needs_more_than_k
 
 
+def is_asked_of_moves(matrix: Matrix, promises: Promises) -> bool:
+    """Whether more than k is promised, and each move can be asked for all of it."""
+    tied = bound_records(matrix, promises).shape[1] > 0
+    return not tied and asked_of(matrix, promises) is not None
+
+
 def bound_records(matrix: Matrix, promises: Promises) -> np.ndarray:
     """What ties records to their classes, (2, n) int32: what is sensitive about each, as one
-    number, and its subject, -1 where every record is its own; (2, 0) where only k is promised.
+    number, and its subject, -1 where every record is its own; (2, 0) where nothing does.
+
+    Values tie a record where some promise about them can't be asked of single moves.
     """
-    if is_k_alone(matrix, promises):
+    others = asked_otherwise(promises)
+    if is_k_alone(matrix, promises) or (matrix.subjects is None and promises.terms and not others):
         return np.zeros((2, 0), dtype=np.int32)
-    asked = {name for term in promises.terms for name in term.sensitive} or promises.sensitive
+    asked = {name for term in others for name in term.sensitive} or promises.sensitive
     values = [
         promises.sensitive[name].codes for name in sorted(asked) if name in promises.sensitive
     ]

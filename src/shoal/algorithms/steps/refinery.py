@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.algorithms.steps.promised import Asked
 from shoal.algorithms.steps.search_space import UNIT, SearchSpace
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.kernels import annealing, rebuilding
-from shoal.kernels.slots import NOISE_BITS
+from shoal.kernels import annealing, promised_annealing, rebuilding
+from shoal.kernels.slots import NOISE_BITS, SlotClasses
 
 BLOCK = 4096  # classes that are searched together at most
 SPARE = 32  # a block has one free number for so many classes, to be filled by rebuilding
@@ -84,8 +85,9 @@ class Refinery:
     """The classes of a matrix on their way.
 
     bound: (2, n) int32, what ties records to their classes as `kernels.annealing` takes it, or
-    (2, 0) where only k is promised. Equal records are interchangeable, so where nothing binds them
-    the outcome does not depend on the order of the input.
+    (2, 0) where nothing does. asked: what every move keeps; then nothing is rebuilt. Equal records
+    are interchangeable, so where nothing binds them the outcome does not depend on the order of the
+    input.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class Refinery:
         bound: np.ndarray,
         search: Search,
         rng: np.random.Generator,
+        asked: Asked | None = None,
     ) -> None:
         self._order = np.lexsort((partition.labels, *matrix.codes.T[::-1]))
         codes = np.ascontiguousarray(matrix.codes[self._order])
@@ -103,8 +106,9 @@ class Refinery:
         self._partition = self._before = Partition(partition.labels[self._order], partition.count)
         self._search, self._rng, self._k = search, rng, k
         self._bound = np.ascontiguousarray(bound[:, self._order[: bound.shape[1]]])
+        self._asked = None if asked is None else asked.take(self._order)
         self._resizes = search.resizes and not bound.shape[1]
-        self._rebuilds = self._resizes and search.rebuilds
+        self._rebuilds = self._resizes and search.rebuilds and asked is None
         rows = self._space.rows
         self._near = self._space.nearest(rows, search.near, search.run, search.orders, rng)
         if self._rebuilds:
@@ -155,7 +159,18 @@ class Refinery:
         def search(block: int) -> None:
             own = np.array([seeds[block], firsts[block], firsts[block + 1]], dtype=np.uint64)
             costs = shape, self._space.table
-            annealing.anneal(*slots, self._near, self._bound, *costs, temperatures, own)
+            if self._asked is None:
+                annealing.anneal(*slots, self._near, self._bound, *costs, temperatures, own)
+            else:
+                promised_annealing.anneal_promised(
+                    SlotClasses(*slots),
+                    self._asked.arrays(capacity),
+                    self._near,
+                    self._bound,
+                    *costs,
+                    temperatures,
+                    own,
+                )
             if near is not None:
                 last = temperatures[self._search.sweeps - 1 :]
                 rebuilding.rebuild(*slots, near, *costs, last, own)

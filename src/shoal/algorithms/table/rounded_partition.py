@@ -242,7 +242,7 @@ class RoundedPartition(Partitioner):
 
     def _exchanged(self, columns: np.ndarray, starts: np.ndarray, matrix: Matrix) -> np.ndarray:
         """Ours: classes exchange records; the records' numbers, class after class."""
-        effort = self._effort.on(matrix.records, k_alone=True)
+        effort = self._effort.on(matrix.records, anneals=True)
         if effort == "none" or len(starts) < 3:
             return columns[-1]
         search, costs = EXCHANGES["light" if effort == "light" else "full"], costs_of(matrix)

@@ -21,7 +21,8 @@ Without t-closeness among the promises, MDAV's classes are improved by exchange.
 Exchanging keeps classes compact around their means, which are not all that a reader sees: with
 `aim="spans"` the table is also cut under the same promises, by lattice peeling where a hierarchy
 has several steps, else by the rounded partition, and what publishes the narrower cells is taken.
-Cutting wins where t is loose, exchanging where it is tight.
+Cutting wins where t is loose, exchanging where it is tight. Where each move can be asked for all
+promises, exchanging is kept short and the narrower classes are annealed (`steps.refinement`).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.algorithms.steps.blocks import BLOCK, blocks_of, in_blocks
+from shoal.algorithms.steps.efforts import Effort
 from shoal.algorithms.steps.points import SCALE, points_of, principal
 from shoal.algorithms.steps.repair import repair
 from shoal.algorithms.steps.segments import loss_of, require_people
@@ -41,6 +43,7 @@ from shoal.algorithms.table.rounded_partition import RoundedPartition
 from shoal.algorithms.table.tcloseness_merge import merged
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
+from shoal.data.progress import Progress, no_progress
 from shoal.kernels import around_extremes, assign_leftovers, exchange
 from shoal.protocols import Partitioner, Promises
 
@@ -48,6 +51,16 @@ TRADE_OFF, MUST = 5e3, 5e7
 """What an excess of 1 weighs, in mean squared errors of a record: at first, and where it has to go.
 """
 
+
+AUTO = Effort("auto", seconds=1, steps=0, stop=-1, resizes=True)
+
+NEAR = 1.1
+"""Of exchanged and cut classes, those that lose more than so many times the least are given up."""
+
+FEW, SAMPLE, SPARE = 4, 2_000, 8
+"""In short: near classes and rounds; records of a sample, and how much larger than there classes
+are on all records, one part in so many.
+"""
 
 SETTLED = 500
 """Exchanging ends where a round moves less than one record in so many."""
@@ -94,28 +107,51 @@ class TClosenessByExchange(Partitioner):
     block: int = field(default=1 << 15, metadata=BLOCK)
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
+        """As `search`, while nobody watches."""
+        return self.search(matrix, promises, rng, no_progress)
+
+    def search(
+        self,
+        matrix: Matrix,
+        promises: Promises,
+        rng: np.random.Generator,
+        progress: Progress,
+    ) -> Partition:
         """Classes of at least `promises.k` people within t; merged where exchanges could not get
         there.
         """
         require_people(matrix, promises)
-        exchanged = self._exchanged(matrix, promises, rng)
+        refines = self.aim == "spans" and AUTO.anneals(matrix, promises)
+        progress("exchanging records between classes")
+        exchanged = self._exchanged(matrix, promises, rng, brief=refines)
         if self.aim == "means":
             return exchanged
-        cutting = LatticePeeling() if has_steps(matrix) else RoundedPartition()
+        progress("cutting the table")
+        effort = "exchange" if refines else "auto"
+        method = LatticePeeling if has_steps(matrix) else RoundedPartition
+        cutting = method(refine=effort)
         cut = cutting.partition(matrix, promises, rng)
-        return min(
-            (repair(matrix, found, promises) for found in (exchanged, cut)),
-            key=lambda p: loss_of(matrix, p),
-        )
+        found = [repair(matrix, partition, promises) for partition in (exchanged, cut)]
+        losses = [loss_of(matrix, partition) for partition in found]
+        if refines:
+            found = [
+                AUTO.refined(matrix, partition, promises, rng, progress)
+                for partition, loss in zip(found, losses, strict=True)
+                if loss <= NEAR * min(losses)
+            ]
+        return min(found, key=lambda p: loss_of(matrix, p))
 
-    def _exchanged(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
+    def _exchanged(
+        self, matrix: Matrix, promises: Promises, rng: np.random.Generator, brief: bool
+    ) -> Partition:
         points, targets = (
             principal(points_of(matrix, self.scale)),
             targets_of(promises, matrix.records),
         )
 
         def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
-            return _ExchangeSearch(self, points, subject_ids, promises.k, targets, rng).classes()
+            search = _ExchangeSearch(self, points, subject_ids, promises.k, targets, rng, brief)
+            return search.classes()
 
         return merged(
             points, in_blocks(matrix, points, targets, self.block, promises.k, cluster), targets
@@ -139,8 +175,13 @@ class _ExchangeSearch:
         k: int,
         targets: Targets,
         rng: np.random.Generator,
+        brief: bool = False,
     ) -> None:
         self.method = method
+        self.neighbours, self.most_rounds = method.neighbours, method.rounds
+        if brief:  # annealing goes on from here, so a start is enough
+            self.neighbours, self.most_rounds = min(FEW, self.neighbours), min(FEW, method.rounds)
+        self.brief = brief
         self.points = points
         self.subject_ids = subject_ids
         self.k = k
@@ -160,7 +201,28 @@ class _ExchangeSearch:
             self._exchange(labels, MUST)
             return labels
         size = least_size(self.targets, self.k, records)
-        # step 1: the smallest size whose classes come near enough; try ever larger ones
+        if self.brief and records > 2 * SAMPLE:
+            size = self._size_on_sample()
+            size += size // SPARE
+        size, labels = self._smallest(size)
+        return self._repaired(labels) if labels is not None else np.zeros(records, dtype=np.int32)
+
+    def _size_on_sample(self) -> int:
+        """The size at which classes of a sample of the records come near enough."""
+        rows = np.sort(self.rng.permutation(self.points.shape[1])[:SAMPLE])
+        people = self.subject_ids[rows] if len(self.subject_ids) else self.subject_ids
+        points = np.ascontiguousarray(self.points[:, rows])
+        sample = _ExchangeSearch(
+            self.method, points, people, self.k, self.targets.take(rows), self.rng, brief=True
+        )
+        return sample._smallest(least_size(self.targets, self.k, SAMPLE))[0]
+
+    def _smallest(self, size: int) -> tuple[int, np.ndarray | None]:
+        """Step 1: the smallest size, from this on, whose classes come near enough, and these; none
+        where all records make one class.
+        """
+        records = self.points.shape[1]
+        # try ever larger sizes
         failed, step, labels = size, max(1, size // 16), None
         while 2 * size <= records:
             labels = self._of_size(size)
@@ -168,7 +230,7 @@ class _ExchangeSearch:
                 break
             failed, size, step = size, min(size + step, max(records // 2, size + 1)), 2 * step
         if labels is None:
-            return np.zeros(records, dtype=np.int32)
+            return records, None
         # the steps grew: look for a smaller size between the last two
         while size - failed > max(1, failed // 16):
             middle = (failed + size) // 2
@@ -177,14 +239,14 @@ class _ExchangeSearch:
                 failed = middle
             else:
                 size, labels = middle, smaller
-        return self._repaired(labels)
+        return size, labels
 
     def _of_size(self, size: int) -> np.ndarray | None:
         """Classes of this size after a few rounds; None where more than a quarter of them is too
         far.
         """
         labels = self._spread(size)
-        excess = self._exchange(labels, TRADE_OFF, patience=4)
+        excess = self._exchange(labels, TRADE_OFF, patience=3 if self.brief else 4)
         return labels if 4 * (excess > 0).sum() <= len(excess) else None
 
     def _spread(self, size: int) -> np.ndarray:
@@ -203,9 +265,10 @@ class _ExchangeSearch:
         """Steps 3 and 4: exchange until nothing is gained, dissolving the worst classes while any
         fails.
         """
-        self._exchange(labels, TRADE_OFF)
+        if not self.brief:
+            self._exchange(labels, TRADE_OFF)
         while True:
-            excess = self._exchange(labels, MUST)
+            excess = self._exchange(labels, MUST, patience=1 if self.brief else 0)
             # the worse half of those that fail, so that their records help the other half
             failing = np.argsort(-excess, kind="stable")[: (int((excess > 0).sum()) + 1) // 2]
             if not len(failing) or len(excess) == 1:
@@ -217,8 +280,8 @@ class _ExchangeSearch:
         excess of each class.
         """
         classes = int(labels.max()) + 1
-        q = min(self.method.neighbours, max(classes - 1, 1))
-        for _ in range(patience or self.method.rounds):
+        q = min(self.neighbours, max(classes - 1, 1))
+        for _ in range(patience or self.most_rounds):
             near = exchange.near_classes(self.rows, labels, classes, q)
             excess, moved = exchange.exchange(
                 self.rows,
@@ -233,6 +296,8 @@ class _ExchangeSearch:
             # few exchanges in a round: the rest would gain little
             if moved * SETTLED <= self.points.shape[1]:
                 break
+            if self.brief and patience and 10 * (excess > 0).sum() > 9 * classes:
+                break  # hopeless at this size
         return excess
 
     def _dissolved(self, labels: np.ndarray, failing: np.ndarray) -> np.ndarray:
