@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.kernels.compile import outer
-from shoal.kernels.slot_exchanges import exchange, first_fit, leaves_too_little
+from shoal.kernels.slot_exchanges import change_places, first_fit, leaves_too_little
 from shoal.kernels.slots import (
     CAPACITY,
     NOISE_BITS,
@@ -80,7 +80,7 @@ def anneal(
                     p, _ = first_fit(s, a, b, start, limit, classes, bound, bounds, shape, table)
                     moved = p >= 0
                     if moved:
-                        exchange(s, a, p, b, classes)
+                        change_places(s, a, p, b, classes)
                 if moved:
                     moves += 1
                     for c in (a, b):  # one call to compile

@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.kernels.class_promises import NOBODY, excess
 from shoal.kernels.compile import inner, outer
-from shoal.kernels.slot_exchanges import exchange, first_fit, leaves_too_little
+from shoal.kernels.slot_exchanges import change_places, first_fit, leaves_too_little
 from shoal.kernels.slots import (
     CAPACITY,
     NOISE_BITS,
@@ -118,7 +118,7 @@ def _exchanged(s, a, b, start, limit, classes, promises, bound, bounds, shape, t
         if after + EXCESS * now <= limit:
             now += excess(b, p, one, classes, promises, shape)
             if after + EXCESS * now <= limit:
-                exchange(s, a, p, b, classes)
+                change_places(s, a, p, b, classes)
                 return True
         place = p - b * shape[CAPACITY] - start
         tried = place + 1 if place >= 0 else place + classes.size[b] + 1

@@ -118,7 +118,7 @@ def alone(s, a, p, b, classes, bound, shape):
 
 
 @inner
-def exchange(s, a, p, b, classes):
+def change_places(s, a, p, b, classes):
     """Slots s and p change places; both classes are to be measured."""
     rows = classes.rows
     record = classes.record
