@@ -120,3 +120,29 @@ def backward(first: list[tuple], second: list[tuple], g2: int) -> int:
     exceed it.
     """
     return min(sum(second[j][0] == g2 for j in mapping) for mapping in mappings(first, second))
+
+
+def in_company(rounds: list[set[int]], k: int) -> set[int]:
+    """The greatest set of people of whom each has k in the set who were in all its rounds: the
+    union of all such sets, by trying every set.
+    """
+    best: set[int] = set()
+    for bits in range(1 << len(rounds)):
+        chosen = {i for i in range(len(rounds)) if bits >> i & 1}
+        if all(sum(rounds[i] <= rounds[j] for j in chosen) >= k for i in chosen):
+            best |= chosen
+    return best
+
+
+def least_atom(releases: list[dict[int, int]]) -> int:
+    """How many people share the rarest history of classes and absences."""
+    return min(map(len, cells(releases).values()), default=0)
+
+
+def least_company(releases: list[dict[int, int]]) -> int:
+    """How few people, the person included, were in all classes that somebody was in."""
+    people = set().union(*releases) if releases else set()
+    company = [
+        sum(all(r.get(q) == r[p] for r in releases if p in r) for q in people) for p in people
+    ]
+    return min(company, default=0)

@@ -257,6 +257,11 @@ class Republisher(NamedMethod, Protocol):
     or `signatures`.
     """
 
+    returns: ClassVar[bool] = False
+    """Whether its increments may hold people of earlier releases. It is given the `panel` of them
+    in the view, and answers with what becomes of it.
+    """
+
     changes: ClassVar[bool]
     """Whether people may leave, or come with a changed record."""
 

@@ -321,6 +321,7 @@ def test_what_if_shows_every_method_and_publishes_nothing(tmp_path, shoal, monke
         "static-1",
         "static-2",
         "k-pprp",
+        "sticky",
     }
     assert first["m-invariance"]["outcome"] == "refused"
     assert any("plain column" in told for told in first["m-invariance"]["told"])

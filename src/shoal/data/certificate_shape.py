@@ -180,6 +180,19 @@ OF_ALL: dict[str, Rule] = {
     "risk": FIGURES,
     "seconds": record({"total": nullable(NUMBER), "method": nullable(NUMBER)}),
 }
+PANEL = dict.fromkeys(
+    (
+        "rounds",
+        "founded",
+        "waiting",
+        "superseded",
+        "withheld",
+        "retired",
+        "closed",
+        "carried",
+    ),
+    WHOLE,
+)
 OPTIONAL: dict[str, Rule] = {
     "faults": FAULTS,
     "attacks": record({}, {"accept": many(ACCEPTED)}),
@@ -189,13 +202,14 @@ OPTIONAL: dict[str, Rule] = {
     "explanation": OBJECT,
     "downstream": OBJECT,
     "counterfeits": record({"records": WHOLE, "classes": WHOLE}),
+    "panel": record({"mode": one_of("lockstep", "together", "carried"), **PANEL}),
 }
 OF_VERB: dict[str, dict[str, Rule]] = {
     "publish": {"faults": record({"uncovered": WHOLE, "changed": WHOLE}, others=WHOLE)},
     "stream": {"stream": OBJECT, "measured": one_of("whole", BY_RELEASE)},
     "republish": {
         "covers": one_of("increment", "table"),
-        "guards": one_of("cells", "signatures"),
+        "guards": one_of("cells", "signatures", "company"),
         "history": record({"holds": FLAG, "allowed": FLAG, "findings": many(OBJECT)}),
         "ledger": record({"release": WHOLE, "previous": SHA256}),
     },

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from shoal.data.matrix import Matrix
+from shoal.data.panel import Panel, PanelChange
 from shoal.data.partition import Partition
 
 
@@ -45,6 +46,11 @@ class LedgerView:
     sensitive: (n,) int32, the sensitive value of each record, `values` in all; given to methods
     that guard signatures. no_value: those of them that are texts for no value, which count as one.
 
+    For methods that publish people again:
+    panel: everybody whom earlier releases hold. person: (n,) int32, the person of each record as a
+    place in it, -1 for newcomers. is_carried: (n,) bool, records of people who are absent: their
+    sensitive values are those published before, their codes those of somebody in their group.
+
     For methods that let a method for tables find the classes:
     partition: calls the method of that name with its default parameters.
     """
@@ -58,6 +64,9 @@ class LedgerView:
     sensitive: np.ndarray = field(default_factory=lambda: _none(0))
     values: int = 0
     no_value: frozenset[int] = frozenset()
+    panel: Panel = field(default_factory=Panel)
+    person: np.ndarray = field(default_factory=lambda: _none(0))
+    is_carried: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     partition: TablePartition = no_table_methods
 
     @property
@@ -73,8 +82,11 @@ class Placement:
     no boxes were given all are new. -1: the record waits for a later release.
     count: classes in all, published ones included.
     counterfeits: (m, 2) int32, class and sensitive value of each invented record.
+    panel: what becomes of the people whom earlier releases hold, for methods that publish them
+    again.
     """
 
     labels: np.ndarray
     count: int
     counterfeits: np.ndarray = field(default_factory=lambda: _none(0, 2))
+    panel: PanelChange | None = None

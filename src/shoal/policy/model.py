@@ -58,6 +58,13 @@ class AttributePolicy(_Strict):
     pseudonym: Literal["keyed"] | None = Field(
         None, description="Replace an identifier by a keyed pseudonym."
     )
+    over_time: Literal["any", "fresh", "steady"] | None = Field(
+        None,
+        description=(
+            "Of people who are published again: whether one release says nothing about the value in"
+            " the next (fresh), the value never changes (steady), or either (any, the default)."
+        ),
+    )
     ask: str | None = Field(
         None, min_length=1, description="An open question; nothing is published while it is there."
     )
@@ -119,6 +126,8 @@ class AttributePolicy(_Strict):
             problems.append(
                 "'round' belongs to a quasi-identifier that publishes ranges, without a hierarchy"
             )
+        if self.over_time is not None and self.role != "sensitive":
+            problems.append("'over_time' belongs to a sensitive attribute")
         if self.pseudonym is not None and self.role != "identifier":
             problems.append("only an identifier gets a pseudonym")
         if problems:

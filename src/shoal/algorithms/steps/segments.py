@@ -57,11 +57,18 @@ def loss_of(matrix: Matrix, partition: Partition) -> float:
     """What the classes lose: the loss of their spans on every attribute, summed over the
     records.
     """
-    lo, hi, sizes = nearest_class.boxes(matrix.codes, partition.labels, partition.count)
-    loss = ((hi - lo.astype(np.int64)) * matrix.scale).sum(axis=1)
+    return float(np.dot(losses_of(matrix, partition), partition.sizes()))
+
+
+def losses_of(matrix: Matrix, partition: Partition) -> np.ndarray:
+    """What a record of each class loses: the loss of its spans on every attribute; (count,)
+    float64.
+    """
+    lo, hi, _ = nearest_class.boxes(matrix.codes, partition.labels, partition.count)
+    loss: np.ndarray = ((hi - lo.astype(np.int64)) * matrix.scale).sum(axis=1)
     for j in np.flatnonzero(matrix.base >= 0).tolist():
         loss += matrix.width[lowest_nodes(matrix, j, lo[:, j], hi[:, j])]
-    return float(np.dot(loss, sizes))
+    return loss
 
 
 def lowest_nodes(matrix: Matrix, j: int, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:

@@ -69,7 +69,8 @@ def write_and_audit(
     certificate = _measured(written.frame, planned, identities, policy, progress)
     progress("auditing the history")
     number = last.releases + 1
-    findings = LedgerHistory(ledger, policy).next(number, method, written.frame, identities)
+    history = LedgerHistory(ledger, policy)
+    findings = history.next(number, method, written.frame, identities)
     certificate = certificate.extended(
         method={"name": policy.method_name, "parameters": policy.parameters_for("republish")},
         seed=policy.model.seed,
@@ -77,7 +78,7 @@ def write_and_audit(
         input={"sha256": digest},
         output=describe_file(folder / DATA, DATA, written.sha256, planned.schema.render),
         covers=method.covers,
-        guards=method.guards,
+        guards=terms.guards_of(policy, method),
         history=stated(findings, allowed=any(finding.is_violation for finding in findings)),
         ledger={
             "release": number,
@@ -87,6 +88,9 @@ def write_and_audit(
         },
         **_count_counterfeits(planned),
     )
+    if planned.panel is not None:
+        risk = {**certificate["risk"], "at_least_once": history.at_least_once(certificate)}
+        certificate = certificate.extended(panel=planned.panel.stated, risk=risk)
     return AuditedDraft(certificate, findings, identities, records)
 
 

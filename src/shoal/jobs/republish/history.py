@@ -15,15 +15,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.binding.release import bind_release
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.schema import Missing, Role, Schema
-from shoal.errors import PromiseError
+from shoal.data.table import Table
+from shoal.errors import InputError, PromiseError
 from shoal.jobs.attack.request import AttackRequest
 from shoal.jobs.audit.columns import column_roles
+from shoal.jobs.audit.reading import read_release
 from shoal.jobs.republish import terms
 from shoal.jobs.republish.attack import attack_ledger
 from shoal.jobs.republish.identities import Identities, count_known
@@ -40,6 +43,7 @@ from shoal.privacy.history.release_view import (
     RecordHistory,
     ReleaseView,
 )
+from shoal.privacy.history.returning import PeopleHistory
 from shoal.privacy.history.signatures import too_frequent, values_shown
 from shoal.privacy.promises import BoundPromises
 from shoal.state.ledger import Ledger
@@ -163,13 +167,15 @@ class LedgerHistory:
     """The releases of a ledger, taken in one after the other.
 
     taken: how many so far. last_table: the last release of the whole table; later rows need not be
-    remembered. values: of the table so far, where a promise compares with it.
+    remembered. returning: of people who come again. values: of the table so far, where a promise
+    compares with it.
     """
 
     ledger: Ledger
     policy: Policy
     past: RecordHistory = field(default_factory=RecordHistory)
     known: KnownPeople = field(default_factory=KnownPeople)
+    returning: PeopleHistory = field(default_factory=PeopleHistory)
     taken: int = 0
     last_table: int = 0
     values: Values = field(default_factory=dict)
@@ -187,13 +193,20 @@ class LedgerHistory:
         reading = read_as_published(frame, identities, replace(self.policy, earlier=earlier))
         own = values_of(frame, identities, self.policy)
         self.values = joined(earlier, own) if earlier else own
-        findings = self._published_twice(number, covers, reading.identities)
+        guards = stated.get("guards", CELLS)
+        if "panel" in stated:
+            findings = self._take_again(number, guards, reading.release, reading.identities)
+        else:
+            findings = self._published_twice(number, covers, reading.identities)
         if number <= self.last_table:
             least = int((stated.get("method") or {}).get("parameters", {}).get("m", 1))
-            guards = stated.get("guards", CELLS)
             findings += self._take(number, covers, guards, least, reading)
         self.taken = number
-        certificate = reading.certificate.extended(
+        certificate = reading.certificate
+        if "panel" in stated:
+            risk = {**certificate["risk"], "at_least_once": self.at_least_once(certificate)}
+            certificate = certificate.extended(panel=stated["panel"], risk=risk)
+        certificate = certificate.extended(
             covers=covers,
             columns=self._columns(frame, reading),
             counterfeits=stated.get("counterfeits"),
@@ -213,6 +226,13 @@ class LedgerHistory:
 
         An increment leaves the rest as it is: of the past, only the people have to be known.
         """
+        if terms.returns_people(method):
+            while self.taken < number - 1:
+                self.taken += 1
+                earlier, people = rows_of_release(self.ledger, self.taken, self.policy)
+                self._remember(_release_of(earlier, self.policy), people)
+            guards = terms.guards_of(self.policy, method)
+            return self._take_again(number, guards, _release_of(frame, self.policy), identities)
         if method.covers == "increment":
             if identities.subjects is None:
                 return []
@@ -224,6 +244,31 @@ class LedgerHistory:
         # read as the earlier ones are, without what only the originals tell
         reading = read_as_published(frame, identities, self.policy)
         return self._take(number, method.covers, method.guards, getattr(method, "m", 1), reading)
+
+    def _take_again(
+        self, number: int, guards: str, release: Release, identities: Identities | None
+    ) -> list[HistoryFinding]:
+        """What a release of people who may come again gives away beside all earlier ones."""
+        several = self._remember(release, identities)
+        if several is None:
+            return []  # nobody knows who is who
+        findings = self.returning.findings(number, self.policy.required_k or 2, guards)
+        if several:
+            findings.append(HistoryFinding("records", (number, number), several, True))
+        return findings
+
+    def _remember(self, release: Release, identities: Identities | None) -> int | None:
+        """Who is in which class of a release; how many have several rows, None if not known."""
+        if identities is None or identities.subjects is None:
+            return None
+        return self.returning.take(identities.subjects, _published_classes(release)[0])
+
+    def at_least_once(self, certificate: Certificate) -> float:
+        """The chance to name somebody's row in one release at least, one guess for each of those
+        that hold the person.
+        """
+        alone: float = certificate["risk"]["prosecutor_max"]
+        return 1 - (1 - alone) ** self.returning.most_releases
 
     def _published_twice(
         self, number: int, covers: str, identities: Identities | None
@@ -259,10 +304,8 @@ def _release_view(number: int, reading: ReleaseReading, following: int) -> Relea
     """following: the number of the first record of a release whose people are not known."""
     release, schema, real = reading.release, reading.schema, reading.is_real
     labels, count = release.classes.labels, release.classes.count
-    if schema.missing is not Missing.SUPPRESS and (labels < 0).any():
-        # nobody is suppressed under such a policy: people who show the mark everywhere are in a
-        # class like everybody else
-        labels, count = np.where(labels < 0, count, labels), count + 1
+    if schema.missing is not Missing.SUPPRESS:
+        labels, count = _published_classes(release)
     lo, hi = _boxes(release, labels, count)
     rest = _hashes(reading.frame, [a.name for a in schema.published if a.role is not Role.QUASI])
     values, is_value = _sensitive_values(reading.frame, schema)
@@ -280,6 +323,25 @@ def _release_view(number: int, reading: ReleaseReading, following: int) -> Relea
         changed=None if reading.identities is None else identities.is_changed[real],
         no_value=frozenset(values[~is_value].tolist()),
     )
+
+
+def _published_classes(release: Release) -> tuple[np.ndarray, int]:
+    """The class of each row, and how many there are, where nobody is suppressed.
+
+    People who show the mark everywhere are in a class like everybody else.
+    """
+    labels, count = release.classes.labels, release.classes.count
+    starred = labels < 0
+    return (np.where(starred, count, labels), count + 1) if starred.any() else (labels, count)
+
+
+def _release_of(frame: pl.DataFrame, policy: Policy) -> Release:
+    """A release as it was published, without its measures."""
+    table = Table(frame)
+    schema, findings = bind_release(table, policy)
+    if schema is None:
+        raise InputError.from_findings(findings)
+    return read_release(table, schema, policy, None)
 
 
 def _boxes(release: Release, labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

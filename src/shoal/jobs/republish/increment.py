@@ -23,6 +23,7 @@ from shoal.jobs.republish.identities import (
     with_tokens,
     write_table,
 )
+from shoal.jobs.republish.panel_files import PanelState
 from shoal.policy.policy import Policy
 from shoal.state.ledger import Ledger
 
@@ -33,12 +34,14 @@ INSERT, UPDATE, DELETE = "insert", "update", "delete"
 class DeferredRecords:
     """Records that wait for a later release, and why.
 
-    returning: people of the increment whose earlier records wait already.
+    returning: people of the increment whose earlier records wait already. panel: of people who come
+    again; None with methods that publish everybody once.
     """
 
     frame: pl.DataFrame | None = None
     reasons: tuple[str, ...] = ()
     returning: int = 0
+    panel: PanelState | None = None
 
     @classmethod
     def of(cls, ledger: Ledger) -> DeferredRecords:
@@ -132,7 +135,7 @@ def collect_candidates(
     people whom it has published before.
     """
     frame = with_tokens(as_text(frame), policy, ledger)
-    operations = _operations(frame, policy, method)
+    operations = operations_of(frame, policy, method)
     arriving = frame.filter(pl.Series(operations == INSERT))
     published = _published(policy, method, ledger)
     _refuse_known(arriving, policy, method, ledger)
@@ -162,8 +165,11 @@ def collect_candidates(
     )
 
 
-def _operations(frame: pl.DataFrame, policy: Policy, method: Any) -> np.ndarray:
-    """insert, update or delete for every record of the increment."""
+def operations_of(frame: pl.DataFrame, policy: Policy, method: Any) -> np.ndarray:
+    """insert, update or delete for every record of the increment.
+
+    Raises InputError for others, and where the method can't do them.
+    """
     if policy.operation is None:
         return np.full(frame.height, INSERT, dtype=object)
     cells = frame[policy.operation].fill_null(INSERT)

@@ -1,7 +1,8 @@
 """The next release as it would be published: which records it holds, and in which classes.
 
 In one of three ways, by what a method needs of published records: nothing or their originals
-(here), or the boxes of their classes (`published_boxes`).
+(here), or the boxes of their classes (`published_boxes`). People who come again are planned
+elsewhere (`returning`).
 """
 
 from __future__ import annotations
@@ -13,16 +14,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.binding.table import BoundTable
-from shoal.data.ledger_view import Placement
-from shoal.data.partition import Partition
 from shoal.data.progress import Progress
-from shoal.jobs.publish.recode import recode
-from shoal.jobs.republish.counterfeits import counterfeits_by_class, with_counterfeits
+from shoal.jobs.republish import terms
 from shoal.jobs.republish.increment import CandidateRecords, DeferredRecords, collect_candidates
 from shoal.jobs.republish.placing import bound_table, place, view_of_records
-from shoal.jobs.republish.planned_release import PlannedRelease, row_order
+from shoal.jobs.republish.planned_release import PlannedRelease
 from shoal.jobs.republish.published_boxes import plan_into_boxes
+from shoal.jobs.republish.recoding import recoded
+from shoal.jobs.republish.returning import plan_again, refuse_panel
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import nearest_feasible
 from shoal.state.ledger import Ledger
@@ -37,7 +36,10 @@ def plan(
 
     Raises InputError, PromiseError or InfeasibleError.
     """
+    if terms.returns_people(method):
+        return plan_again(frame, policy, method, ledger, progress)
     progress("checking the data against the policy")
+    refuse_panel(method, ledger)
     candidates = collect_candidates(frame, policy, method, ledger)
     if not candidates.is_new:
         return candidates.defer("the increment holds nothing new")
@@ -73,56 +75,5 @@ def _plan_new_classes(
         candidates = candidates.only(kept)
         bound = bound_table(candidates.table, policy)
     progress("recoding")
-    planned = _recoded(candidates, bound, placed, values, policy)
+    planned = recoded(candidates, bound, placed, values, policy)
     return replace(planned, waiting=waiting, seconds=seconds)
-
-
-def _recoded(
-    candidates: CandidateRecords,
-    bound: BoundTable,
-    placed: Placement,
-    values: list[str] | None,
-    policy: Policy,
-) -> PlannedRelease:
-    """The rows of all these records and of invented ones, in the order that the policy asks for.
-
-    values: the text of each sensitive value, where the method invents rows.
-    """
-    partition = Partition(placed.labels[placed.labels >= 0], placed.count)
-    # a method that invents rows suppresses none, and classes are whole only with those rows
-    recoded = recode(
-        candidates.table,
-        _in_input_order(bound),
-        partition,
-        policy,
-        judged=values is None,
-        merging=False,  # earlier releases tell which records may be together
-        typed=False,
-    )
-    frame, identities = recoded.frame, candidates.identities()
-    records = frame.height
-    counterfeits = None
-    if values is not None:
-        frame, identities = with_counterfeits(
-            frame, identities, placed, partition, values, bound.schema
-        )
-        counterfeits = counterfeits_by_class(frame, records, bound.schema)
-    order = row_order(frame, bound.schema, policy.model.seed)
-    is_real = order < records
-    real = order[is_real]
-    return PlannedRelease(
-        frame[order],
-        bound.schema,
-        identities.take(order),
-        originals=candidates.table.frame[real],
-        truth=replace(recoded.truth, rows=real),
-        known=None if is_real.all() else np.flatnonzero(is_real),
-        counterfeits=counterfeits,
-        returning=candidates.returning,
-    )
-
-
-def _in_input_order(bound: BoundTable) -> BoundTable:
-    """The same table, to be recoded in its own order."""
-    render = replace(bound.schema.render, order="input")
-    return replace(bound, schema=replace(bound.schema, render=render))

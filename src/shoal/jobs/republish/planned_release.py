@@ -12,6 +12,7 @@ from shoal.data.truth import Truth
 from shoal.jobs.publish.recode import shuffled_order
 from shoal.jobs.republish.identities import Identities
 from shoal.jobs.republish.increment import DeferredRecords
+from shoal.jobs.republish.panel_files import PlannedPanel
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class PlannedRelease:
     counterfeits: how many rows of each published class are invented; None where the method
     invents none.
     returning: people of the increment whose earlier records waited already.
+    panel: what becomes of people who come again; None with methods that publish everybody once.
     """
 
     frame: pl.DataFrame
@@ -36,6 +38,7 @@ class PlannedRelease:
     known: np.ndarray | None = None
     counterfeits: pl.DataFrame | None = None
     returning: int = 0
+    panel: PlannedPanel | None = None
 
 
 def row_order(frame: pl.DataFrame, schema: Schema, seed: int) -> np.ndarray:

@@ -27,12 +27,15 @@ from shoal.jobs.republish.history import refusal
 from shoal.jobs.republish.identities import TRANSIENT_FILES
 from shoal.jobs.republish.increment import DeferredRecords
 from shoal.jobs.republish.next_release import plan
+from shoal.jobs.republish.panel_files import PANEL_FILES
 from shoal.jobs.republish.planned_release import PlannedRelease
 from shoal.jobs.republish.value_counts import compared, with_table
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.state.ledger import CERTIFICATE, DATA, Ledger, ReleaseDraft
 
 DEFAULT_METHOD = "crp"
+REPLACED = (*TRANSIENT_FILES, *PANEL_FILES)
+"""The private files of which each step has its own."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,12 @@ def republish_source(
             if not ledger.exists:
                 ledger.begin(terms.policy_files(policy))
             step, refused = ledger.commit(
-                draft, source.sha256, audited.records, TRANSIENT_FILES, runs, publishes=True
+                draft,
+                source.sha256,
+                audited.records,
+                REPLACED,
+                runs,
+                publishes=True,
             )
     return Republication(
         step.release,
@@ -188,7 +196,8 @@ def check_increment(source: files.SourceFile, policy: Policy) -> None:
 
 def reads_back(policy: Policy, method: Any) -> bool:
     """Whether the next release is made of, or measured against, what all earlier ones hold."""
-    return method.covers == "table" or bool(compared(policy))
+    returns = terms.returns_people(method)
+    return method.covers == "table" or returns or bool(compared(policy))
 
 
 def check_ledger(ledger: Ledger, policy: Policy, looks_back: bool) -> None:
@@ -219,11 +228,13 @@ def _defer(
     """The records wait in the private part; no release."""
     waiting.write_pending(draft.private)
     identities.carry_over(ledger, draft.private)
+    if waiting.panel is not None:
+        waiting.panel.write(draft.private)
     if not ledger.exists:
         ledger.begin(terms.policy_files(policy))
     last = ledger.last_step()
     runs = tuple(number for number, _ in last.runs)
-    _, refused = ledger.commit(draft, digest, last.records, TRANSIENT_FILES, runs, publishes=False)
+    _, refused = ledger.commit(draft, digest, last.records, REPLACED, runs, publishes=False)
     return Republication(
         None,
         None,
@@ -255,4 +266,7 @@ def _write_private_state(
     planned.waiting.write_pending(folder)
     if method.needs == "originals":
         identities.write_originals(planned.originals, audited.identities, folder)
+    if planned.panel is not None:
+        release = ledger.last_step().releases + 1
+        planned.panel.after(release, audited.identities).write(folder)
     return identities.write_known(ledger, audited.identities, folder)

@@ -8,9 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from shoal.data.panel import CARRIED, LOCKSTEP, TOGETHER
 from shoal.data.schema import Kind
 from shoal.errors import InputError
+from shoal.jobs.republish.value_counts import compared
 from shoal.policy.policy import Policy
+from shoal.privacy.history.release_view import COMPANY
 from shoal.state.ledger import HIERARCHIES, POLICY, Ledger, PolicyFiles
 
 FREE = ("method", "seed", "read")
@@ -56,6 +59,8 @@ def check_policy(policy: Policy, method: Any) -> None:
             f"method '{method.name}': a pseudonym would link the rows of two releases; publish"
             " increments, or drop it"
         )
+    if returns_people(method):
+        findings += _unfit_for_returning(policy, method)
     if findings:
         raise InputError.from_findings(findings)
 
@@ -116,3 +121,66 @@ def _bytes(path: Path) -> bytes:
         raise InputError(
             f"hierarchy '{path}': can't be read ({failed.strerror}); check its name and permissions"
         ) from None
+
+
+# People who come again
+
+
+def returns_people(method: Any) -> bool:
+    """Whether a method publishes people again who are in earlier releases."""
+    return bool(getattr(method, "returns", False))
+
+
+def sensitive_names(policy: Policy) -> list[str]:
+    return [name for name, a in policy.model.attributes.items() if a.role == "sensitive"]
+
+
+def mode_of(policy: Policy) -> str:
+    """How groups are published while somebody is absent, by what values do over time."""
+    declared = policy.model.attributes
+    said = {declared[name].over_time or "any" for name in sensitive_names(policy)}
+    if said == {"fresh"}:
+        return TOGETHER
+    return CARRIED if said == {"steady"} else LOCKSTEP
+
+
+def guards_of(policy: Policy, method: Any) -> str:
+    """What keeps a method's releases safe together, as its certificates state it."""
+    is_company = returns_people(method) and mode_of(policy) == TOGETHER
+    return COMPANY if is_company else str(method.guards)
+
+
+def _unfit_for_returning(policy: Policy, method: Any) -> list[str]:
+    """What keeps people from being published again under a policy."""
+    model, mode = policy.model, mode_of(policy)
+    is_plain = model.other == "plain" or any(a.role == "plain" for a in model.attributes.values())
+    findings = []
+    if policy.subject is None:
+        findings.append(
+            f"method '{method.name}': needs a subject, by which people are known again; give one"
+            " column the role 'subject'"
+        )
+    if model.missing == "suppress":
+        findings.append(
+            f"method '{method.name}': can't suppress records; declare 'missing: value' or 'reject'"
+        )
+    if model.render.order == "input":
+        findings.append(
+            f"method '{method.name}': rows in the input's order would show who is who from release"
+            " to release; leave out 'order' of 'render'"
+        )
+    if any(a.pseudonym is not None for a in model.attributes.values()):
+        findings.append(
+            f"method '{method.name}': a pseudonym would link the rows of a person; drop it"
+        )
+    if compared(policy):
+        findings.append(
+            f"method '{method.name}': 'reference: table' would count people once for each release;"
+            " leave it out"
+        )
+    if is_plain and mode != LOCKSTEP:
+        findings.append(
+            f"method '{method.name}': it is not said what plain columns do over time, so no member"
+            " may be absent; give them the role 'sensitive' with 'over_time', or 'drop'"
+        )
+    return findings

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-CELLS, SIGNATURES = "cells", "signatures"
-"""What guards a release against its history: as `Republisher.guards`."""
+CELLS, SIGNATURES, COMPANY = "cells", "signatures", "company"
+"""What guards a release against its history: as `Republisher.guards`. Company: at least k people
+were in every class that a person was in, but may have been in others as well.
+"""
 
 
 _MEANINGS = {
@@ -22,6 +24,9 @@ _MEANINGS = {
     "forward and cross": "two classes of a person have fewer than k records in common",
     "backward": "fewer than k records of a new person's class can be new",
     "frequencies": "their classes show a sensitive value in more than one row in m",
+    "atoms": "fewer people than k share all their classes and absences",
+    "company": "fewer people than k were in every class that they were in",
+    "records": "people have several rows in one release",
     "known people": "people of earlier releases are published again",
     "boxes": "classes of two releases meet and share fewer than k records",
 }

@@ -1,0 +1,300 @@
+"""The next release of people who come again: who of an increment is whom, and what becomes of all.
+
+A person has one record: that of the increment, else the one that waits. Where values are carried,
+people who are absent get a record, too: their own sensitive values, and the quasi-identifiers of
+somebody who is here and in their group, so that it widens no class.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.binding.table import BoundTable
+from shoal.data.ledger_view import LedgerView, Placement
+from shoal.data.panel import CARRIED, CLOSED, LIVE, RETIRED, Panel
+from shoal.data.progress import Progress
+from shoal.data.table import Table
+from shoal.errors import InputError, PromiseError
+from shoal.jobs.republish import terms
+from shoal.jobs.republish.identities import as_numbers, as_text, count_known, with_tokens
+from shoal.jobs.republish.increment import (
+    CandidateRecords,
+    DeferredRecords,
+    operations_of,
+)
+from shoal.jobs.republish.panel_files import PanelState, PlannedPanel, has_panel
+from shoal.jobs.republish.placing import bound_table, partition_table, place
+from shoal.jobs.republish.planned_release import PlannedRelease
+from shoal.jobs.republish.recoding import recoded
+from shoal.policy.policy import Policy
+from shoal.privacy.promises import nearest_feasible
+from shoal.state.ledger import Ledger
+
+NO_GROUP = "no group can be published yet"
+WITHHELD = "records left out, as their people can't be published again"
+NOBODY = "nobody in it is in a group that is still published"
+
+
+@dataclass(frozen=True)
+class ReturningRecords:
+    """One record for each person who has one, and those that are carried for the absent.
+
+    person: (n,) int32 place in the panel, -1 for newcomers. is_carried: (n,) bool.
+    superseded: how many waiting records others replaced. withheld: how many can't be published.
+    """
+
+    frame: pl.DataFrame
+    tokens: np.ndarray
+    person: np.ndarray
+    is_carried: np.ndarray
+    superseded: int
+    withheld: int
+
+
+def plan_again(
+    frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger, progress: Progress
+) -> PlannedRelease | DeferredRecords:
+    """The next release; only the deferred records where there is none.
+
+    Raises InputError, PromiseError or InfeasibleError.
+    """
+    progress("checking the data against the policy")
+    state = _state(policy, method, ledger)
+    people = _people_of(frame, policy, method, ledger, state)
+    if not len(people.person):
+        return DeferredRecords(None, (NOBODY,), panel=state)
+    bound = bound_table(Table(people.frame), policy)
+    matrix = bound.matrix()
+    obstacles = nearest_feasible(policy.build_promises(), bound.whole_table)
+    if obstacles:
+        reasons = tuple(obstacle.partition("; ")[0] for obstacle in obstacles)
+        return DeferredRecords(people.frame.filter(~people.is_carried), reasons, panel=state)
+    progress(f"finding classes by {policy.method_name}")
+    began = time.process_time()
+    view = LedgerView(
+        panel=state.panel,
+        person=people.person,
+        is_carried=people.is_carried,
+        partition=partition_table,
+    )
+    placed = place(matrix, view, bound.whole_table, policy, method)
+    seconds = time.process_time() - began
+    waiting, planned = _outcome(people, placed, state)
+    if not placed.count:
+        waits = people.frame.filter(waiting)
+        after = replace(state, panel=planned.change.after)
+        return DeferredRecords(waits, _reasons(planned.stated), panel=after)
+    progress("recoding")
+    release = _released(people, bound, placed, state, planned, policy)
+    deferred = DeferredRecords(people.frame.filter(waiting), _reasons(planned.stated))
+    return replace(release, waiting=deferred, seconds=seconds)
+
+
+def refuse_panel(method: Any, ledger: Ledger) -> None:
+    """Raises InputError where a ledger of people who come again would lose their groups."""
+    if ledger.exists and has_panel(ledger):
+        raise InputError(
+            f"method '{method.name}': publishes each person once, and the ledger's people come"
+            " again; go on with its method, or begin another ledger"
+        )
+
+
+def _state(policy: Policy, method: Any, ledger: Ledger) -> PanelState:
+    """What the ledger knows of people; InputError where it never knew whose group is whose."""
+    mode = terms.mode_of(policy)
+    state = PanelState.read(ledger, mode) if ledger.exists else None
+    if state is not None:
+        return state
+    if ledger.exists and ledger.releases():
+        raise InputError(
+            f"method '{method.name}': the ledger's earlier releases are of a method that publishes"
+            " each person once, and keeps no groups; begin another ledger"
+        )
+    return PanelState(Panel(mode))
+
+
+# Who is whom
+
+
+def _people_of(
+    frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger, state: PanelState
+) -> ReturningRecords:
+    """The records that can be published or wait; raises where people can't be told apart."""
+    subject = policy.subject
+    assert subject is not None  # checked with the policy
+    # names break ties below; tokens would, otherwise in each ledger, and values must not
+    named = as_text(frame).sort(subject, maintain_order=True, nulls_last=True)
+    arriving = with_tokens(named, policy, ledger)
+    operations_of(arriving, policy, method)  # nothing but new records
+    _check_one_record(arriving, subject)
+    waiting = DeferredRecords.of(ledger).frame if ledger.exists else None
+    superseded = 0
+    if waiting is not None:
+        stays = ~waiting[subject].is_in(arriving[subject].to_list())
+        superseded = int((~stays).sum())
+        arriving = pl.concat([waiting.filter(stays).select(arriving.columns), arriving])
+    everybody = arriving.height
+    tokens = as_numbers(arriving[subject])
+    person = state.places(tokens)
+    _refuse_strangers(tokens[person < 0], method, ledger)
+    may_show = _may_show(arriving, person, state, policy)
+    arriving, person, tokens = arriving.filter(may_show), person[may_show], tokens[may_show]
+    withheld = everybody - arriving.height
+    is_carried = np.zeros(len(person), dtype=bool)
+    if state.panel.mode == CARRIED:
+        rows, absent = _for_the_absent(arriving, person, state, subject)
+        arriving = pl.concat([arriving, rows])
+        person = np.concatenate([person, absent])
+        tokens = np.concatenate([tokens, state.tokens[absent]])
+        is_carried = np.arange(len(person)) >= len(is_carried)
+    order = _by_quasi(arriving, policy)
+    return ReturningRecords(
+        arriving[order], tokens[order], person[order], is_carried[order], superseded, withheld
+    )
+
+
+def _check_one_record(arriving: pl.DataFrame, subject: str) -> None:
+    nobody = arriving[subject].null_count()
+    several = arriving.height - nobody - arriving[subject].drop_nulls().n_unique()
+    findings = []
+    if nobody:
+        findings.append(
+            f"increment: records without a '{subject}': {nobody}; nobody would know them again"
+        )
+    if several:
+        findings.append(
+            f"increment: further records of people who have one already: {several}; people who come"
+            " again have one record a release, so sum theirs up"
+        )
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+def _refuse_strangers(tokens: np.ndarray, method: Any, ledger: Ledger) -> None:
+    """Raises PromiseError where people were published of whom no group is known."""
+    known = count_known(ledger, tokens) if ledger.exists else 0
+    if known:
+        raise PromiseError(
+            f"history: people of the increment who were published without a group: {known};"
+            f" '{method.name}' can't publish them again; leave their records out"
+        )
+
+
+def _may_show(
+    arriving: pl.DataFrame, person: np.ndarray, state: PanelState, policy: Policy
+) -> np.ndarray:
+    """(n,) bool: records of newcomers and live people; where values are carried, the same ones."""
+    may_show = person < 0
+    known = np.flatnonzero(~may_show)
+    may_show[known] = state.panel.status[person[known]] == LIVE
+    if state.values is not None and len(known):
+        names = terms.sensitive_names(policy)
+        now = arriving[known].select(pl.col(names).fill_null(""))
+        before = state.values[person[known]].select(pl.col(names).fill_null(""))
+        for name in names:
+            may_show[known] &= (now[name] == before[name]).to_numpy()
+    return may_show
+
+
+def _for_the_absent(
+    arriving: pl.DataFrame, person: np.ndarray, state: PanelState, subject: str
+) -> tuple[pl.DataFrame, np.ndarray]:
+    """A record for everybody who is absent from a group of which somebody is here."""
+    panel = state.panel
+    if state.values is None or not panel.groups:
+        return arriving.clear(), np.zeros(0, dtype=np.int32)
+    somebody = np.full(panel.groups, -1, dtype=np.int64)
+    here = np.flatnonzero(person >= 0)
+    somebody[panel.group[person[here]]] = here
+    is_absent = panel.is_live & (somebody[panel.group] >= 0)
+    is_absent[person[here]] = False
+    absent = np.flatnonzero(is_absent).astype(np.int32)
+    tokens = [f"{token:016x}" for token in state.tokens[absent].tolist()]
+    rows = arriving[somebody[panel.group[absent]]].with_columns(
+        pl.Series(subject, tokens, dtype=pl.String),
+        *state.values[absent].get_columns(),
+    )
+    return rows, absent
+
+
+def _by_quasi(table: pl.DataFrame, policy: Policy) -> np.ndarray:
+    """The order in which the method sees the records: by quasi-identifiers alone.
+
+    An order by values would make groups depend on them where people are alike.
+    """
+    columns = [name for name in table.columns if name in policy.quasi]
+    return table.select(pl.arg_sort_by(columns, maintain_order=True)).to_series().to_numpy()
+
+
+# What becomes of them
+
+
+def _outcome(
+    people: ReturningRecords, placed: Placement, state: PanelState
+) -> tuple[np.ndarray, PlannedPanel]:
+    """Which records wait, (n,) bool; and the panel after the release."""
+    assert placed.panel is not None
+    after, is_shown = placed.panel.after, placed.labels >= 0
+    is_known = people.person >= 0
+    goes_on = ~is_known
+    goes_on[is_known] = after.status[people.person[is_known]] == LIVE
+    waiting = ~is_shown & ~people.is_carried & goes_on
+    groups = after.group[people.person[is_known & is_shown]]
+    counts = np.bincount(after.status, minlength=3)
+    stated: dict[str, Any] = {
+        "mode": after.mode,
+        "rounds": len(np.unique(groups)),
+        "founded": len(np.unique(placed.panel.founded[placed.panel.founded >= 0])),
+        "waiting": int(waiting.sum()),
+        "superseded": people.superseded,
+        "withheld": people.withheld + int((~is_shown & ~people.is_carried & ~goes_on).sum()),
+        "retired": int(counts[RETIRED]),
+        "closed": int(counts[CLOSED]),
+        "carried": int((is_shown & people.is_carried).sum()),
+    }
+    return waiting, PlannedPanel(state, placed.panel, placed.panel.founded, None, stated)
+
+
+def _reasons(stated: Mapping[str, Any]) -> tuple[str, ...]:
+    """Why records are not published now, or never will be."""
+    waits = (NO_GROUP,) if stated["waiting"] else ()
+    gone = f"{WITHHELD}: {stated['withheld']}"
+    return (*waits, gone) if stated["withheld"] else waits
+
+
+def _released(
+    people: ReturningRecords,
+    bound: BoundTable,
+    placed: Placement,
+    state: PanelState,
+    planned: PlannedPanel,
+    policy: Policy,
+) -> PlannedRelease:
+    """The rows of everybody who is shown, in the order that the policy asks for."""
+    kept = placed.labels >= 0
+    person = people.person[kept]
+    records = np.full(len(person), -1, dtype=np.int64)
+    records[person >= 0] = state.records[person[person >= 0]]
+    shown = CandidateRecords(
+        Table(people.frame.filter(kept)),
+        records,
+        people.tokens[kept],
+        np.zeros(len(person), dtype=bool),
+    )
+    if not kept.all():
+        bound = bound_table(shown.table, policy)
+    release = recoded(shown, bound, placed, None, policy)
+    row_of = np.argsort(people.tokens[kept], kind="stable")
+    tokens = release.identities.subjects
+    assert tokens is not None  # they were given
+    rows = row_of[np.searchsorted(people.tokens[kept], tokens, sorter=row_of)]
+    names = terms.sensitive_names(policy)
+    values = release.originals.select(names) if state.panel.mode == CARRIED else None
+    panel = replace(planned, founded=planned.founded[kept][rows], values=values)
+    return replace(release, panel=panel)
