@@ -15,10 +15,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from republish_cases import POLICY, append, wearers
+from republish_cases import POLICY, append, policy, wearers
 from shoal.jobs.republish.history import audit_ledger
 from shoal.jobs.republish.republish import republish
-from shoal.state.ledger import Ledger
+from shoal.policy.policy import Policy
+from shoal.state.ledger import DATA, Ledger
 
 INCREMENTS, PEOPLE = 3, 200
 
@@ -67,7 +68,17 @@ def test_killed_at_any_instant_the_ledger_is_whole_and_nothing_is_published_twic
     assert_everybody_is_published_once(place)
 
 
-def test_killed_between_any_two_steps_on_disk(place, monkeypatch):
+def first_and_next(method: str) -> tuple[Policy, list[pl.DataFrame]]:
+    """A policy and two increments: of other people, or of the same ones, a year older."""
+    asked = policy(method)
+    if method == "crp":
+        return asked, [wearers(PEOPLE, 0), wearers(PEOPLE, 1)]
+    again = wearers(PEOPLE, 0).with_columns(pl.col("age") + 1).head(PEOPLE - 5)
+    return asked, [wearers(PEOPLE, 0), pl.concat([again, wearers(PEOPLE // 4, 1)])]
+
+
+@pytest.mark.parametrize("method", ["crp", "sticky"])
+def test_killed_between_any_two_steps_on_disk(place, monkeypatch, method):
     """The same without luck: the process dies before and after every rename, sync and removal of an
     append.
     """
@@ -77,7 +88,9 @@ def test_killed_between_any_two_steps_on_disk(place, monkeypatch):
         pass
 
     ledger = place / "L"
-    append(ledger, wearers(PEOPLE, 0))
+    asked, (first, following) = first_and_next(method)
+    append(ledger, first, asked)
+    undisturbed = undisturbed_bytes(place, following, asked)
     for instant in range(200):
         copies = {
             name: shutil.copytree(place / name, place / f"c-{name}") for name in ("L", "L.private")
@@ -100,15 +113,16 @@ def test_killed_between_any_two_steps_on_disk(place, monkeypatch):
             # what a killed process leaves is not tidied up
             patched.setattr(shutil, "rmtree", lambda *a, **o: None)
             try:
-                append(ledger, wearers(PEOPLE, 1))
+                append(ledger, following, asked)
                 survived = True
             except Killed:
                 survived = False
         assert Ledger.at(ledger).verify() == [], instant
-        done = append(ledger, wearers(PEOPLE, 1))
+        done = append(ledger, following, asked)
         assert done.release == 2, instant
         assert Ledger.at(ledger).verify() == [], instant
         assert Ledger.at(ledger).releases() == [1, 2]
+        assert (ledger / "0002" / DATA).read_bytes() == undisturbed
         if survived:
             assert instant > 10, "there were instants to die at"
             return
@@ -116,6 +130,17 @@ def test_killed_between_any_two_steps_on_disk(place, monkeypatch):
             shutil.rmtree(place / name)
             Path(copy).rename(place / name)
     raise AssertionError("an append takes fewer steps than that")
+
+
+def undisturbed_bytes(place: Path, increment: pl.DataFrame, asked: Policy) -> bytes:
+    """The release that an append leads to which nothing stops; the ledger stays as it is."""
+    (place / "copy").mkdir()
+    for name in ("L", "L.private"):
+        shutil.copytree(place / name, place / "copy" / name)
+    append(place / "copy" / "L", increment, asked)
+    published = (place / "copy" / "L" / "0002" / DATA).read_bytes()
+    shutil.rmtree(place / "copy")
+    return published
 
 
 def test_processes_at_once_append_one_after_the_other(place):

@@ -14,7 +14,7 @@ from republish_cases import POLICY, wearers
 from shoal.state.ledger import Ledger
 from soak.processes import Command, flip_a_bit, killed, timed
 
-METHODS = ("crp", "k-pprp", "static-1")
+METHODS = ("crp", "k-pprp", "static-1", "sticky")
 INCREMENTS, PEOPLE = 3, 60
 PARTS = ("L", "L.private")
 

@@ -53,7 +53,7 @@ class PanelState:
         if members is None or groups is None:
             return None
         words = [name for name in members.columns if name.startswith(_WORD.format(""))]
-        rounds = members.select(words).to_numpy().astype(np.uint64).reshape(members.height, -1)
+        rounds = np.stack([members[word].to_numpy() for word in words], axis=1)
         panel = Panel(
             mode,
             members["group"].to_numpy(),

@@ -1,0 +1,325 @@
+"""Ledgers of people who come again: what is published of whom, refused, and remembered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from republish_cases import POLICY, append, wearers
+from shoal.algorithms.republication import sticky
+from shoal.errors import InputError, PromiseError
+from shoal.jobs.republish.history import audit_ledger
+from shoal.jobs.republish.identities import Identities
+from shoal.policy.policy import Policy
+from shoal.state.ledger import DATA, Ledger
+from sticky_cases import policy
+
+COLUMNS = ["who", "age", "height", "sex", "activity"]
+
+
+def people(n: int, seed: int = 1) -> pl.DataFrame:
+    return wearers(n, seed)
+
+
+def later(frame: pl.DataFrame, seed: int, values: str = "new") -> pl.DataFrame:
+    """The same people, a little older; with other values unless these are to stay."""
+    rng = np.random.default_rng(seed)
+    moved = frame.with_columns(age=pl.Series(rng.integers(15, 80, frame.height)))
+    if values == "new":
+        moved = moved.with_columns(activity=pl.Series(rng.choice(["walk", "sit"], frame.height)))
+    return moved
+
+
+def cells(ledger: Path, release: int) -> pl.DataFrame:
+    frame = pl.read_csv(ledger / f"{release:04d}" / DATA, infer_schema=False)
+    own = Identities.read(Ledger.at(ledger).step_of(release))
+    return frame.with_columns(person=pl.Series(own.subjects), record=pl.Series(own.records))
+
+
+def test_everybody_is_published_again_with_the_same_group(tmp_path):
+    ledger, asked = tmp_path / "L", policy(k=3)
+    append(ledger, people(30), asked)
+    done = append(ledger, later(people(30), 5), asked)
+    assert done.certificate["panel"] == {
+        "mode": "lockstep",
+        "rounds": done.certificate["classes"]["count"],
+        "founded": 0,
+        "waiting": 0,
+        "superseded": 0,
+        "withheld": 0,
+        "retired": 0,
+        "closed": 0,
+        "carried": 0,
+    }
+    quasi = ["age", "height", "sex"]
+    first, second = (cells(ledger, release).sort("person") for release in (1, 2))
+    assert first["record"].equals(second["record"]), "the same number in every release"
+    pairs = set(zip(first.select(quasi).rows(), second.select(quasi).rows(), strict=True))
+    assert len(pairs) == first.select(quasi).n_unique() == second.select(quasi).n_unique()
+    least = done.certificate["classes"]["min"]
+    assert done.certificate["risk"]["at_least_once"] == pytest.approx(1 - (1 - 1 / least) ** 2)
+    found = audit_ledger(ledger)
+    assert found.holds
+    assert found.releases[1].certificate["risk"] == done.certificate["risk"]
+    assert done.certificate["history"]["findings"] == [
+        finding.report() for finding in found.releases[1].findings
+    ]
+
+
+def test_the_newer_record_replaces_the_one_that_waits(tmp_path):
+    ledger, asked = tmp_path / "L", policy(k=3)
+    append(ledger, people(12), asked)
+    assert append(ledger, later(people(12), 2).tail(7), asked).release is None
+    done = append(ledger, later(people(12), 3), asked)
+    assert done.certificate["panel"]["superseded"] == 7
+    assert done.certificate["records"]["out"] == 12
+
+
+def test_patience_counts_increments_that_led_to_no_release(tmp_path):
+    """Two are absent for ever: in the third increment one follows them, the rest goes on."""
+    ledger, asked = tmp_path / "L", policy(k=3, size=12)
+    append(ledger, people(12), asked)
+    for seed in (2, 3):
+        assert append(ledger, later(people(12), seed).head(10), asked).release is None
+    done = append(ledger, later(people(12), 4).head(10), asked)
+    assert done.release == 2
+    assert done.certificate["records"]["out"] == 9
+    assert done.certificate["panel"]["retired"] == 3
+    assert done.certificate["panel"]["withheld"] == 1
+    again = append(ledger, later(people(12), 5), asked)
+    assert again.certificate["panel"]["withheld"] == 3
+    assert audit_ledger(ledger).holds
+
+
+def test_members_may_miss_a_release_where_values_are_fresh(tmp_path):
+    ledger, asked = tmp_path / "L", policy("together", k=3, size=12)
+    append(ledger, people(12), asked)
+    done = append(ledger, later(people(12), 2).head(9), asked)
+    assert (done.certificate["guards"], done.certificate["records"]["out"]) == ("company", 9)
+    checks = {f["check"]: f for f in done.certificate["history"]["findings"]}
+    assert checks["atoms"]["least"] == 3
+    assert checks["company"]["least"] == 9
+    assert audit_ledger(ledger).holds
+
+
+def test_values_that_stay_are_carried_for_the_absent(tmp_path):
+    ledger, asked = tmp_path / "L", policy("carried", k=3, size=12)
+    append(ledger, people(12), asked)
+    again = later(people(12), 2, "same").head(8)
+    changed = again.with_columns(
+        activity=pl.when(pl.arange(pl.len()) == 0).then(pl.lit("run")).otherwise("activity")
+    )
+    done = append(ledger, changed, asked)
+    stated = done.certificate["panel"]
+    assert (stated["carried"], stated["withheld"]) == (5, 1), "four are absent, one changed"
+    first, second = (cells(ledger, release).sort("person") for release in (1, 2))
+    assert first["activity"].equals(second["activity"])
+    ages = changed["age"][1:]
+    assert second["age"].unique().to_list() == [f"[{ages.min()}, {ages.max()}]"]
+    assert audit_ledger(ledger).holds
+
+
+@pytest.mark.parametrize("mode", ["lockstep", "together", "carried"])
+def test_groups_that_break_a_promise_are_united(tmp_path, mode):
+    diverse = {"model": "l-diversity", "attribute": "activity", "l": 3}
+    ledger, asked = tmp_path / "L", policy(mode, k=3, promises=[diverse])
+    first = append(ledger, people(40), asked)
+    same = "same" if mode == "carried" else "new"
+    again = later(people(40), 2, same)
+    if mode != "carried":  # few show anything but one value
+        rest = pl.when(pl.arange(pl.len()) % 7 == 0).then("activity").otherwise(pl.lit("lie"))
+        again = again.with_columns(activity=rest)
+    done = append(ledger, again, asked)
+    assert done.certificate.holds
+    if mode != "carried":
+        assert done.certificate["classes"]["count"] < done.certificate["panel"]["rounds"]
+        assert done.certificate["panel"]["rounds"] == first.certificate["panel"]["founded"]
+    assert audit_ledger(ledger).holds
+
+
+# The theorem
+
+
+@pytest.mark.parametrize("mode", ["lockstep", "carried"])
+@pytest.mark.parametrize("seed", range(2))
+def test_permuted_trajectories_give_the_same_bytes(tmp_path, mode, seed):
+    """Whole trajectories change hands among people of one history, also where many are alike."""
+    rng = np.random.default_rng(seed)
+    asked, n, increments = policy(mode, k=3, size=5, patience=1), 24, 5
+    frames = []
+    for t in range(increments):
+        name = [f"w{i}" + ("" if mode == "carried" else f" {t}") for i in range(n)]
+        columns = {
+            "who": [f"p{i:02d}" for i in range(n)],
+            "age": rng.integers(40, 44, n),
+            "height": [170] * n,
+            "sex": ["f"] * n,
+            "activity": name,
+            "beat": [60] * n,
+        }
+        here = rng.random(n) < (0.97 if mode == "lockstep" else 0.8)
+        frames.append(pl.DataFrame(columns).filter(pl.Series(here)))
+    for frame in frames:
+        append(tmp_path / "A", frame, asked)
+    swapped = permuted(tmp_path / "A", frames, rng)
+    assert any(not a.equals(b) for a, b in zip(frames, swapped, strict=True))
+    for frame in swapped:
+        append(tmp_path / "B", frame, asked)
+    releases = Ledger.at(tmp_path / "A").releases()
+    assert len(releases) > 2
+    assert releases == Ledger.at(tmp_path / "B").releases()
+    for release in releases:
+        a, b = ((tmp_path / x / f"{release:04d}" / DATA).read_text() for x in "AB")
+        assert sorted(a.splitlines()) == sorted(b.splitlines())
+
+
+def permuted(ledger: Path, frames: list[pl.DataFrame], rng) -> list[pl.DataFrame]:
+    """The same increments, where everybody shows what somebody of the same history showed."""
+    history: dict[int, list] = {}
+    shown: dict[int, list[str]] = {}
+    token: dict[str, int] = {}  # by the number in the values that only this person shows
+    for release in Ledger.at(ledger).releases():
+        rows = cells(ledger, release).select("person", "age", "activity").iter_rows()
+        for person, age, value in rows:
+            history.setdefault(person, []).append((release, age))
+            shown.setdefault(person, []).append(value)
+            token[value.split()[0]] = person
+    atoms: dict[tuple, list[int]] = {}
+    for person, classes in history.items():
+        atoms.setdefault(tuple(classes), []).append(person)
+    becomes: dict[tuple[int | None, str], str] = {}
+    for members in atoms.values():
+        for person, i in zip(members, rng.permutation(len(members)).tolist(), strict=True):
+            for own, other in zip(shown[person], shown[members[i]], strict=True):
+                becomes[person, own] = other
+    return [
+        frame.with_columns(
+            activity=pl.Series(
+                [
+                    becomes.get((token.get(f"w{int(who[1:])}"), value), value)
+                    for who, value in frame.select("who", "activity").iter_rows()
+                ]
+            )
+        )
+        for frame in frames
+    ]
+
+
+# What is refused
+
+
+def test_everybody_has_one_record_and_a_name(tmp_path):
+    twice = pl.concat([people(12), people(2)]).with_columns(pl.col("who").cast(pl.String))
+    nameless = people(1, 5).with_columns(who=pl.lit(None, dtype=pl.String))
+    with pytest.raises(InputError) as refused:
+        append(tmp_path / "L", pl.concat([twice, nameless]), policy(k=3))
+    told = " ".join([str(refused.value), *refused.value.findings])
+    assert "further records of people who have one already: 2" in told
+    assert "records without a 'who': 1" in told
+    assert not list(tmp_path.glob("L*"))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"missing": "suppress"}, "can't suppress records"),
+        ({"render": {"order": "input"}}, "rows in the input's order would show who is who"),
+        ({"other": "plain", "over": "fresh"}, "it is not said what plain columns do over time"),
+        ({"plain": "steady"}, "it is not said what plain columns do over time"),
+        ({"subject": None}, "needs a subject"),
+    ],
+)
+def test_policies_under_which_people_can_not_return_are_refused(tmp_path, change, told):
+    content = json.loads(json.dumps(POLICY))
+    over = change.pop("over", change.get("plain"))
+    if over:
+        content["attributes"]["activity"]["over_time"] = over
+    if over and change.pop("plain", None) is None:
+        content["attributes"]["beat"] = {"role": "drop"}
+    if change.pop("subject", 1) is None:
+        content["attributes"]["who"] = {"role": "drop"}
+    asked = Policy.from_dict(content | change).with_method("sticky", {})
+    with pytest.raises(InputError) as refused:
+        append(tmp_path / "L", people(30), asked)
+    assert told in " ".join([str(refused.value), *refused.value.findings])
+
+
+def test_over_time_belongs_to_sensitive_attributes():
+    content = json.loads(json.dumps(POLICY))
+    content["attributes"]["age"]["over_time"] = "steady"
+    with pytest.raises(InputError, match="'over_time' belongs to a sensitive attribute"):
+        Policy.from_dict(content)
+
+
+def test_a_ledger_is_of_people_who_come_again_or_of_people_who_do_not(tmp_path):
+    append(tmp_path / "A", people(30), policy(k=3))
+    once = policy(k=3).with_method("crp", {})
+    with pytest.raises(InputError, match="the ledger's people come again"):
+        append(tmp_path / "A", people(30, 2), once)
+    append(tmp_path / "B", people(30), once)
+    with pytest.raises(InputError, match="keeps no groups; begin another ledger"):
+        append(tmp_path / "B", people(30, 2), policy(k=3))
+
+
+def test_a_release_that_breaks_the_history_is_withheld(tmp_path, monkeypatch):
+    """Whatever the method does, nothing is published before the audit."""
+    ledger, asked = tmp_path / "L", policy("together", k=3, size=12)
+    append(ledger, people(12), asked)
+    append(ledger, later(people(12), 2).head(9), asked)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    monkeypatch.setattr(sticky, "in_company", lambda rounds, k: np.ones(len(rounds), dtype=bool))
+    with pytest.raises(PromiseError, match="company: 2 people"):
+        # two who were always there, and one who was not
+        append(ledger, pl.concat([people(12).head(2), people(12).tail(1)]), asked)
+    now = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    now.pop(tmp_path / "increment.csv"), before.pop(tmp_path / "increment.csv")
+    assert now == before
+
+
+# What is remembered
+
+
+def test_the_same_increment_is_not_published_twice(tmp_path):
+    ledger, asked = tmp_path / "L", policy(k=3)
+    append(ledger, people(30), asked)
+    append(ledger, later(people(30), 2), asked)
+    again = append(ledger, later(people(30), 2), asked)
+    assert (again.repeated, again.release) == (True, 2)
+    assert Ledger.at(ledger).releases() == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["members.parquet", "groups.parquet", "carried.parquet"])
+def test_a_changed_panel_is_found_and_nothing_is_appended(tmp_path, name):
+    ledger, asked = tmp_path / "L", policy("carried", k=3)
+    append(ledger, people(30), asked)
+    path = tmp_path / "L.private" / "000001" / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    assert any(name in finding for finding in Ledger.at(ledger).verify())
+    with pytest.raises(Exception, match=name):
+        append(ledger, later(people(30), 2, "same"), asked)
+
+
+def test_only_the_last_panel_is_kept_and_names_nobody(tmp_path):
+    ledger, asked = tmp_path / "L", policy("carried", k=3)
+    append(ledger, wearers(30, 1, "PERSON"), asked)
+    append(ledger, later(wearers(30, 1, "PERSON"), 2, "same"), asked)
+    assert len(list((tmp_path / "L.private").rglob("members.parquet"))) == 1
+    for path in [*tmp_path.glob("L/**/*"), *tmp_path.glob("L.private/**/*")]:
+        assert not path.is_file() or b"PERSON" not in path.read_bytes(), path
+
+
+def test_the_same_increments_give_the_same_bytes_in_any_row_order(tmp_path):
+    """In ledgers with other keys: nothing follows the tokens."""
+    for name, order in (("A", lambda f: f), ("B", lambda f: f.reverse())):
+        alike = people(30).with_columns(age=pl.lit(40), height=pl.lit(170), sex=pl.lit("f"))
+        for frame in (alike, later(alike, 2)):
+            append(tmp_path / name, order(frame), policy(k=3))
+    for release in ("0001", "0002"):
+        a, b = (tmp_path / name / release / DATA for name in "AB")
+        assert a.read_bytes() == b.read_bytes()
