@@ -36,6 +36,7 @@ _PUBLIC = {
     "shoal.jobs.publish.attack": ("attack",),
     "shoal.jobs.republish.export": ("ledger_table", "verify_ledger"),
     "shoal.jobs.republish.history": ("LedgerAudit", "audit_ledger"),
+    "shoal.jobs.republish.rehearsal": ("Rehearsal", "rehearse"),
     "shoal.jobs.republish.republish": ("Republication", "republish"),
     "shoal.jobs.republish.what_if": ("Prospect", "what_if"),
     "shoal.jobs.stream.attack": ("attack_stream",),
@@ -83,6 +84,8 @@ if TYPE_CHECKING:
     from shoal.jobs.republish.export import verify_ledger as verify_ledger
     from shoal.jobs.republish.history import LedgerAudit as LedgerAudit
     from shoal.jobs.republish.history import audit_ledger as audit_ledger
+    from shoal.jobs.republish.rehearsal import Rehearsal as Rehearsal
+    from shoal.jobs.republish.rehearsal import rehearse as rehearse
     from shoal.jobs.republish.republish import Republication as Republication
     from shoal.jobs.republish.republish import republish as republish
     from shoal.jobs.republish.what_if import Prospect as Prospect

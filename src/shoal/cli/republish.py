@@ -15,8 +15,8 @@ from shoal.cli import options
 from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
 from shoal.cli.warnings import show_warnings
-from shoal.errors import ShoalError
-from shoal.reports.text import prospect_text, summary
+from shoal.errors import InputError, ShoalError
+from shoal.reports.text import prospect_text, rehearsal_text, summary
 
 if TYPE_CHECKING:
     from shoal.connectors.frames import Frame
@@ -46,6 +46,17 @@ def republish(
         bool,
         typer.Option("--what-if", help="Show what each method would do with it; publish nothing."),
     ] = False,
+    earlier: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--earlier",
+            metavar="FILE",
+            help=(
+                "With --what-if: an increment before this one, in order; repeatable. Shows how much"
+                " of all of them 'sticky' publishes of people who come again."
+            ),
+        ),
+    ] = None,
     overrides: options.Overrides = options.NO_OVERRIDES,
     sign: Sign = None,
     as_json: options.Json = False,
@@ -68,6 +79,11 @@ def republish(
     signer = opened(sign)
     asked = overrides.policy(policy, default_method="crp")
     options.check_outputs(report=report, inputs=[increment, str(policy), *asked.files])
+    if earlier and not what_if:
+        raise InputError("--earlier: belongs to --what-if; add that, or leave this out")
+    if earlier:
+        _show_rehearsals([*earlier, increment], asked, as_json, quiet)
+        return
     if what_if:
         _show_prospects(increment, asked, ledger, as_json, quiet)
         return
@@ -148,3 +164,11 @@ def _show_prospects(
         prospects = what_if.what_if_file(increment, asked, ledger, progress=progress)
     text = what_if.as_json(prospects) if as_json else prospect_text(prospects)
     typer.echo(text, nl=False)
+
+
+def _show_rehearsals(increments: list[str], asked: Policy, as_json: bool, quiet: bool) -> None:
+    from shoal.jobs.republish import rehearsal
+
+    with shown(quiet) as progress:
+        found = rehearsal.rehearse_files(increments, asked, progress=progress)
+    typer.echo(rehearsal.as_json(found) if as_json else rehearsal_text(found), nl=False)

@@ -11,6 +11,7 @@ from shoal.data.people import unit
 
 if TYPE_CHECKING:
     from shoal.jobs.republish.history import LedgerAudit, ReleaseAudit
+    from shoal.jobs.republish.rehearsal import Rehearsal
     from shoal.jobs.republish.what_if import Prospect
 
 
@@ -165,6 +166,32 @@ def _prospect_line(
     method: str, outcome: str, records: str, classes: str, loss: str, seconds: str, waiting: str
 ) -> str:
     return f"{method:14}{outcome:11}{records:>9}{classes:>9}{loss:>9}{seconds:>8}{waiting:>9}"
+
+
+def rehearsal_text(rehearsals: Sequence[Rehearsal]) -> str:
+    """A line for each setting of `sticky`."""
+    lines = [_rehearsal_line("over time", "mode", "size", "patience", "published", "served", "gcp")]
+    for found in rehearsals:
+        told = found.report()
+        lines.append(
+            _rehearsal_line(
+                told["over_time"],
+                found.mode,
+                f"{found.size}",
+                "" if found.patience is None else f"{found.patience}",
+                f"{100 * found.share:.0f} %",
+                f"{100 * found.served:.0f} %",
+                "" if found.gcp is None else f"{100 * found.gcp:.2f} %",
+            )
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _rehearsal_line(
+    over_time: str, mode: str, size: str, patience: str, published: str, served: str, gcp: str
+) -> str:
+    figures = f"{size:>6}{patience:>10}{published:>11}{served:>8}{gcp:>9}"
+    return f"{over_time:11}{mode:10}{figures}".rstrip()
 
 
 def fusion_summary(certificate: Certificate, written: str) -> str:

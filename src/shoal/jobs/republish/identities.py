@@ -174,9 +174,14 @@ def with_tokens(frame: pl.DataFrame, policy: Policy, ledger: Ledger) -> pl.DataF
     """The subject column, which is text, as tokens under the ledger's key."""
     if policy.subject is None or not frame.height:
         return frame
+    return tokens_of(frame, policy, ledger.key)
+
+
+def tokens_of(frame: pl.DataFrame, policy: Policy, key: bytes) -> pl.DataFrame:
+    """The same under any key; the policy has a subject."""
+    assert policy.subject is not None
     names = frame[policy.subject]
     absent = {"", *policy.model.missing_values}
-    key = ledger.key
     distinct = names.unique()
     stripped = [name and name.strip() for name in distinct.to_list()]
     tokens = [None if name is None or name in absent else token_of(name, key) for name in stripped]

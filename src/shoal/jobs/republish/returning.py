@@ -57,6 +57,23 @@ class ReturningRecords:
     withheld: int
 
 
+@dataclass(frozen=True)
+class Again:
+    """What becomes of the records of one increment.
+
+    placed: None where promises fail with everybody in one class; `obstacles` are why.
+    waiting: (n,) bool, records that wait. panel: of the people afterwards.
+    """
+
+    people: ReturningRecords
+    bound: BoundTable
+    waiting: np.ndarray
+    placed: Placement | None = None
+    panel: PlannedPanel | None = None
+    obstacles: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
 def plan_again(
     frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger, progress: Progress
 ) -> PlannedRelease | DeferredRecords:
@@ -66,16 +83,34 @@ def plan_again(
     """
     progress("checking the data against the policy")
     state = _state(policy, method, ledger)
-    people = _people_of(frame, policy, method, ledger, state)
+    arriving = with_tokens(in_order_of_names(frame, policy), policy, ledger)
+    operations_of(arriving, policy, method)  # nothing but new records
+    waiting = DeferredRecords.of(ledger).frame if ledger.exists else None
+    people = records_of(arriving, waiting, state, policy)
+    _refuse_strangers(people.tokens[people.person < 0], method, ledger)
     if not len(people.person):
         return DeferredRecords(None, (NOBODY,), panel=state)
+    progress(f"finding classes by {policy.method_name}")
+    again = placed_again(people, state, policy, method)
+    waits = people.frame.filter(again.waiting)
+    if again.placed is None or again.panel is None:
+        return DeferredRecords(waits, again.obstacles, panel=state)
+    if not again.placed.count:
+        after = replace(state, panel=again.panel.change.after)
+        return DeferredRecords(waits, _reasons(again.panel.stated), panel=after)
+    progress("recoding")
+    release = _released(again, again.placed, again.panel, policy)
+    deferred = DeferredRecords(waits, _reasons(again.panel.stated))
+    return replace(release, waiting=deferred, seconds=again.seconds)
+
+
+def placed_again(people: ReturningRecords, state: PanelState, policy: Policy, method: Any) -> Again:
+    """Which of these records are published, in which classes; raises InputError for bad ones."""
     bound = bound_table(Table(people.frame), policy)
-    matrix = bound.matrix()
     obstacles = nearest_feasible(policy.build_promises(), bound.whole_table)
     if obstacles:
         reasons = tuple(obstacle.partition("; ")[0] for obstacle in obstacles)
-        return DeferredRecords(people.frame.filter(~people.is_carried), reasons, panel=state)
-    progress(f"finding classes by {policy.method_name}")
+        return Again(people, bound, ~people.is_carried, obstacles=reasons)
     began = time.process_time()
     view = LedgerView(
         panel=state.panel,
@@ -83,17 +118,10 @@ def plan_again(
         is_carried=people.is_carried,
         partition=partition_table,
     )
-    placed = place(matrix, view, bound.whole_table, policy, method)
+    placed = place(bound.matrix(), view, bound.whole_table, policy, method)
     seconds = time.process_time() - began
-    waiting, planned = _outcome(people, placed, state)
-    if not placed.count:
-        waits = people.frame.filter(waiting)
-        after = replace(state, panel=planned.change.after)
-        return DeferredRecords(waits, _reasons(planned.stated), panel=after)
-    progress("recoding")
-    release = _released(people, bound, placed, state, planned, policy)
-    deferred = DeferredRecords(people.frame.filter(waiting), _reasons(planned.stated))
-    return replace(release, waiting=deferred, seconds=seconds)
+    waiting, panel = _outcome(people, placed, state)
+    return Again(people, bound, waiting, placed, panel, seconds=seconds)
 
 
 def refuse_panel(method: Any, ledger: Ledger) -> None:
@@ -122,18 +150,26 @@ def _state(policy: Policy, method: Any, ledger: Ledger) -> PanelState:
 # Who is whom
 
 
-def _people_of(
-    frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger, state: PanelState
+def in_order_of_names(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """The records as text, by the names of their people.
+
+    Names break ties between people who are alike: tokens would, otherwise in each ledger, and
+    values must not.
+    """
+    assert policy.subject is not None  # checked with the policy
+    return as_text(frame).sort(policy.subject, maintain_order=True, nulls_last=True)
+
+
+def records_of(
+    arriving: pl.DataFrame, waiting: pl.DataFrame | None, state: PanelState, policy: Policy
 ) -> ReturningRecords:
-    """The records that can be published or wait; raises where people can't be told apart."""
+    """The records that can be published or wait, one a person. arriving: people as tokens.
+
+    Raises InputError where people have no name, or several records.
+    """
     subject = policy.subject
-    assert subject is not None  # checked with the policy
-    # names break ties below; tokens would, otherwise in each ledger, and values must not
-    named = as_text(frame).sort(subject, maintain_order=True, nulls_last=True)
-    arriving = with_tokens(named, policy, ledger)
-    operations_of(arriving, policy, method)  # nothing but new records
+    assert subject is not None
     _check_one_record(arriving, subject)
-    waiting = DeferredRecords.of(ledger).frame if ledger.exists else None
     superseded = 0
     if waiting is not None:
         stays = ~waiting[subject].is_in(arriving[subject].to_list())
@@ -142,7 +178,6 @@ def _people_of(
     everybody = arriving.height
     tokens = as_numbers(arriving[subject])
     person = state.places(tokens)
-    _refuse_strangers(tokens[person < 0], method, ledger)
     may_show = _may_show(arriving, person, state, policy)
     arriving, person, tokens = arriving.filter(may_show), person[may_show], tokens[may_show]
     withheld = everybody - arriving.height
@@ -269,14 +304,10 @@ def _reasons(stated: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _released(
-    people: ReturningRecords,
-    bound: BoundTable,
-    placed: Placement,
-    state: PanelState,
-    planned: PlannedPanel,
-    policy: Policy,
+    again: Again, placed: Placement, planned: PlannedPanel, policy: Policy
 ) -> PlannedRelease:
     """The rows of everybody who is shown, in the order that the policy asks for."""
+    people, state = again.people, planned.before
     kept = placed.labels >= 0
     person = people.person[kept]
     records = np.full(len(person), -1, dtype=np.int64)
@@ -287,8 +318,7 @@ def _released(
         people.tokens[kept],
         np.zeros(len(person), dtype=bool),
     )
-    if not kept.all():
-        bound = bound_table(shown.table, policy)
+    bound = again.bound if kept.all() else bound_table(shown.table, policy)
     release = recoded(shown, bound, placed, None, policy)
     row_of = np.argsort(people.tokens[kept], kind="stable")
     tokens = release.identities.subjects

@@ -1,0 +1,76 @@
+"""What `sticky` would have published of a series of increments, by its settings."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from republish_cases import append, wearers
+from sticky_cases import policy
+
+
+def months(count: int = 4, n: int = 40, share: float = 0.85) -> list[pl.DataFrame]:
+    rng = np.random.default_rng(3)
+    return [
+        wearers(n, 1)
+        .with_columns(age=pl.Series(rng.integers(15, 80, n)))
+        .filter(pl.Series(rng.random(n) < share))
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize("mode", ["lockstep", "together", "carried"])
+def test_a_ledger_publishes_what_was_rehearsed(tmp_path, mode):
+    asked, size = policy(mode, k=3, size=6, patience=1), 6
+    found = {(r.mode, r.size, r.patience): r for r in shoal.rehearse(months(), asked)}[
+        mode, size, 1 if mode == "lockstep" else None
+    ]
+    published = 0
+    for frame in months():
+        done = append(tmp_path / "L", frame, asked)
+        if done.certificate is not None:
+            own = done.certificate["panel"]["carried"]
+            published += done.certificate["records"]["out"] - own
+            loss = done.certificate["utility"]["gcp"]
+    assert found.arrived == sum(frame.height for frame in months())
+    assert (found.published, found.gcp) == (published, pytest.approx(loss))
+    assert found.share == published / found.arrived
+
+
+def test_the_command_shows_every_setting_and_begins_nothing(tmp_path, shoal, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    policy("together", k=3).save("p.yaml")
+    for number, frame in enumerate(months()):
+        frame.write_csv(f"{number}.csv")
+    order = ["republish", "3.csv", "-p", "p.yaml", "--ledger", "L", "--what-if", "-q"]
+    for number in range(3):
+        order += ["--earlier", f"{number}.csv"]
+    shown = shoal(*order).out.splitlines()
+    assert shown[0].split() == ["over", "time", "mode", "size", "patience", *shown[0].split()[-3:]]
+    assert [line.split()[:3] for line in shown if line.startswith("fresh")] == [
+        ["fresh", "together", "3"],
+        ["fresh", "together", "5"],
+        ["fresh", "together", "6"],
+    ]
+    rows = json.loads(shoal(*order, "--json").out)
+    assert len(rows) == len(shown) - 1
+    assert {row["mode"]: row["over_time"] for row in rows} == {
+        "lockstep": "any",
+        "together": "fresh",
+        "carried": "steady",
+    }
+    assert not list(tmp_path.glob("L*"))
+
+
+def test_earlier_increments_are_for_asking_what_if(tmp_path, shoal, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    policy(k=3).save("p.yaml")
+    wearers(30, 1).write_csv("a.csv")
+    told = shoal("republish", "a.csv", "-p", "p.yaml", "--ledger", "L", "--earlier", "a.csv")
+    assert told.status == 2
+    assert "--earlier: belongs to --what-if" in told.err
+    assert not list(tmp_path.glob("L*"))
