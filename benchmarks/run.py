@@ -34,6 +34,7 @@ NAMES = (
     "full_domain",
     "distinct_rows",
     "republish",
+    "returning",
     "streams",
     "stream_trees",
     "fusion",

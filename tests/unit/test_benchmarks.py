@@ -44,7 +44,16 @@ def module(monkeypatch):
 
 @pytest.mark.parametrize(
     "name",
-    ["quality", "kernel", "whole_process", "audit", "tcloseness", "full_domain", "attack_cost"],
+    [
+        "quality",
+        "kernel",
+        "whole_process",
+        "audit",
+        "tcloseness",
+        "full_domain",
+        "attack_cost",
+        "returning",
+    ],
 )
 def test_a_benchmark_runs_on_a_tiny_table_and_says_how(name, module, data_folder, tmp_path):
     page = tmp_path / "page.md"

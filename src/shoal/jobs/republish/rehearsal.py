@@ -141,7 +141,7 @@ def _rehearsal(
     frames: Sequence[pl.DataFrame], mode: str, method: Sticky, policy: Policy
 ) -> Rehearsal:
     """One setting, from the first increment to the last."""
-    run = _Run(policy, method, PanelState(Panel(mode)))
+    run = Run(policy, method, PanelState(Panel(mode)))
     for frame in frames:
         run.step(frame)
     patience = method.patience if mode == LOCKSTEP else None
@@ -150,7 +150,7 @@ def _rehearsal(
 
 
 @dataclass
-class _Run:
+class Run:
     """What a ledger would hold after some increments, and what was published until then."""
 
     policy: Policy
