@@ -23,6 +23,9 @@ from shoal.reports.text import history_sentences
 from shoal.version import VERSION
 
 CHECKS = {
+    "atoms": "People who share all their classes and absences: k people.",
+    "company": "People who were in every class that a person was in: k people.",
+    "records": "Nobody has several rows in one release.",
     "known people": "Nobody of an increment is in an earlier release.",
     "cells": "People who share both classes of two releases: k people who keep every promise.",
     "all cells": "People who share all classes so far: k people who keep every promise.",

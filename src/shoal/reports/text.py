@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.data.certificate import Certificate
@@ -45,6 +45,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
             f" '{name}': {gap['records']} records suppressed"
         )
     lines.append(f"information loss (gcp) {_loss_text(certificate)}")
+    lines += _panel_lines(certificate.get("panel"))
     lines += [f"{sentence}: DOES NOT HOLD" for sentence in fault_sentences(certificate)]
     if any(2 * count > records["out"] for count in certificate.get("faults", {}).values()):
         lines.append(
@@ -52,6 +53,19 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
             " its --trace"
         )
     return "\n".join(lines)
+
+
+def _panel_lines(panel: Mapping[str, Any] | None) -> list[str]:
+    """What became of people who come again; the records that wait are told elsewhere."""
+    if panel is None:
+        return []
+    told = (
+        ("rounds", "groups are published again"),
+        ("founded", "groups of newcomers"),
+        ("carried", "records are carried for people who are absent"),
+        ("withheld", "records are left out: nothing can show them safely"),
+    )
+    return [f"{panel[key]} {words}" for key, words in told if panel[key]]
 
 
 MOST_NAMED = 3

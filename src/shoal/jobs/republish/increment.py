@@ -214,7 +214,7 @@ def _refuse_known(arriving: pl.DataFrame, policy: Policy, method: Any, ledger: L
             f"history: people of the increment who are in earlier releases: {known}; somebody in"
             " two releases can be found where they overlap, so the release is withheld."
             f" '{method.name}' publishes each person once: leave their records out, or begin a"
-            " ledger by m-invariance, which publishes changed records"
+            " ledger by sticky, which publishes people again, or by m-invariance"
         )
 
 
