@@ -35,6 +35,7 @@ NAMES = (
     "distinct_rows",
     "republish",
     "returning",
+    "waiting",
     "streams",
     "stream_trees",
     "fusion",

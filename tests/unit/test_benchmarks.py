@@ -53,6 +53,7 @@ def module(monkeypatch):
         "full_domain",
         "attack_cost",
         "returning",
+        "waiting",
     ],
 )
 def test_a_benchmark_runs_on_a_tiny_table_and_says_how(name, module, data_folder, tmp_path):

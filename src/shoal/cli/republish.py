@@ -124,6 +124,12 @@ def republish(
                 )
         if done.waiting:
             print(_waiting(done.waiting), file=sys.stderr)
+    if done.left_out:
+        what = "1 record" if done.left_out == 1 else f"{done.left_out} records"
+        print(
+            f"shoal: {what} waited to the deadline and can't be published: left out",
+            file=sys.stderr,
+        )
     if done.head:
         print(
             "note in another place: shoal ledger verify"

@@ -51,6 +51,10 @@ class LedgerView:
     place in it, -1 for newcomers. is_carried: (n,) bool, records of people who are absent: their
     sensitive values are those published before, their codes those of somebody in their group.
 
+    For methods that let small increments wait:
+    waited: (n,) int32, how many increments each record has waited through. arrivals: records of an
+    increment, a mean of the last four.
+
     For methods that let a method for tables find the classes:
     partition: calls the method of that name with its default parameters.
     """
@@ -67,6 +71,8 @@ class LedgerView:
     panel: Panel = field(default_factory=Panel)
     person: np.ndarray = field(default_factory=lambda: _none(0))
     is_carried: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    waited: np.ndarray = field(default_factory=lambda: _none(0))
+    arrivals: float = 0.0
     partition: TablePartition = no_table_methods
 
     @property

@@ -18,7 +18,7 @@ Reading: attributes that are not numbers become coordinates in which the squared
 leaves is the squared width of the lowest node over both; the paper only says that they must be
 converted.
 Ours, not the paper's: `cluster` chooses another way to find the classes, `block` clusters large
-increments in parts.
+increments in parts, `waiting` lets small ones wait.
 """
 
 from __future__ import annotations
@@ -35,6 +35,15 @@ from shoal.algorithms.steps.points import points_of
 from shoal.algorithms.steps.repair import repair
 from shoal.algorithms.steps.segments import require_people
 from shoal.algorithms.steps.targets import targets_for
+from shoal.algorithms.steps.waiting import (
+    AT_ONCE,
+    DEADLINE,
+    PRICE,
+    PRICED,
+    WAITING,
+    is_due,
+    without_waiting,
+)
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -91,17 +100,26 @@ class Crp(Republisher):
         },
     )
     block: int = field(default=1 << 17, metadata=BLOCK)
+    waiting: str = field(default=AT_ONCE, metadata=WAITING)
+    price: float = field(default=0.005, metadata=PRICE)
+    deadline: int = field(default=6, metadata=DEADLINE)
 
     def publish(
         self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
     ) -> Placement:
-        """Classes of at least `promises.k` people, every promise kept; all of them new."""
+        """Classes of at least `promises.k` people, every promise kept; all of them new.
+
+        With `waiting=priced` some of them wait.
+        """
         require_people(increment, promises)
         if self.cluster == PAPER:
             partition = self._partition(increment, promises.k, rng)
         else:
             partition = view.partition(self.cluster, increment, promises, rng)
         partition = repair(increment, partition, promises)
+        if self.waiting == PRICED:
+            due = is_due(increment, partition, view, self.price, self.deadline)
+            partition = without_waiting(increment, partition, due, promises)
         return Placement(partition.labels, partition.count)
 
     def _partition(self, increment: Matrix, k: int, rng: np.random.Generator) -> Partition:

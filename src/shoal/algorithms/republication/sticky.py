@@ -31,6 +31,14 @@ from shoal.algorithms.steps.part_promises import PartPromises
 from shoal.algorithms.steps.points import points_of
 from shoal.algorithms.steps.repair import repair
 from shoal.algorithms.steps.segments import losses_of, lowest_nodes
+from shoal.algorithms.steps.waiting import (
+    AT_ONCE,
+    DEADLINE,
+    PRICE,
+    PRICED,
+    WAITING,
+    is_due,
+)
 from shoal.data.classes import Population
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
@@ -95,6 +103,9 @@ class Sticky(Republisher):
             "choices": TABLE_METHODS,
         },
     )
+    waiting: str = field(default=AT_ONCE, metadata=WAITING)
+    price: float = field(default=0.005, metadata=PRICE)
+    deadline: int = field(default=6, metadata=DEADLINE)
 
     def publish(
         self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
@@ -104,7 +115,11 @@ class Sticky(Republisher):
         size = self.size_for(view.panel.mode, k)
         groups, panel = self._rounds(increment, view, k)
         groups, panel = self._parted(increment, view, promises, k, (groups, panel))
-        new = self._new_groups(increment, view, promises, size, rng)
+        new = self._new_groups(increment, view, promises, (k, size), rng)
+        if self.waiting == PRICED:
+            due = is_due(increment, new, view, self.price, self.deadline)
+            is_out = (new.labels >= 0) & due[new.labels] if new.count else new.labels >= 0
+            new = Partition.of(np.where(is_out, new.labels, -1))
         founded = np.where(new.labels >= 0, new.labels + panel.groups, -1).astype(np.int32)
         # all of it; else what can be published alone, as promises that compare with all may fail
         for shown in (np.where(founded >= 0, founded, groups), groups, founded):
@@ -171,12 +186,18 @@ class Sticky(Republisher):
         increment: Matrix,
         view: LedgerView,
         promises: Promises,
-        size: int,
+        sizes: tuple[int, int],
         rng: np.random.Generator,
     ) -> Partition:
-        """Groups of newcomers, each keeping every promise; none where there are too few."""
+        """Groups of newcomers, each keeping every promise; none where there are too few.
+
+        sizes: least people of any group, and of a new one unless somebody waited too long.
+        """
         labels = np.full(increment.records, -1, dtype=np.int32)
         rows = np.flatnonzero(view.person < 0)
+        k, size = sizes
+        if self.waiting == PRICED and (view.waited[rows] >= self.deadline).any():
+            size = min(size, max(k, len(rows)))
         if len(rows) < size:
             return Partition(labels, 0)
         newcomers = increment.take(rows)

@@ -22,7 +22,8 @@ from shoal.privacy.history.people import KnownPeople
 from shoal.state.ledger import RUN, Ledger
 
 ROWS, PENDING, ORIGINALS = "rows.parquet", "pending.parquet", "originals.parquet"
-TRANSIENT_FILES = (PENDING, ORIGINALS)
+WAITED, ARRIVALS = "waited.parquet", "arrivals.parquet"
+TRANSIENT_FILES = (PENDING, ORIGINALS, WAITED, ARRIVALS)
 """The files that each step replaces; those of the step before are removed."""
 
 _NUMBER = ""  # the column of record numbers: no data column has an empty name

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.algorithms.steps.waiting import PRICED
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError, PromiseError
 from shoal.jobs.republish.identities import (
+    ARRIVALS,
     PENDING,
+    WAITED,
     Identities,
     as_numbers,
     as_text,
@@ -27,6 +30,8 @@ from shoal.jobs.republish.panel_files import PanelState
 from shoal.policy.policy import Policy
 from shoal.state.ledger import Ledger
 
+LAST_INCREMENTS = 4
+"""Increments by which it is judged how many records the next one has."""
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 
@@ -36,25 +41,56 @@ class DeferredRecords:
 
     returning: people of the increment whose earlier records wait already. panel: of people who come
     again; None with methods that publish everybody once.
+    waited: (n,) int32, how many increments each has waited through. arrivals: records of the last
+    increments, where that matters. left_out: records that waited too long, and are gone.
     """
 
     frame: pl.DataFrame | None = None
     reasons: tuple[str, ...] = ()
     returning: int = 0
     panel: PanelState | None = None
+    waited: np.ndarray | None = None
+    arrivals: tuple[int, ...] = ()
+    left_out: int = 0
 
     @classmethod
     def of(cls, ledger: Ledger) -> DeferredRecords:
         """Those of the last step."""
-        return cls(read_table(ledger.step_folder(ledger.last_step().number) / PENDING))
+        folder = ledger.step_folder(ledger.last_step().number)
+        waited, arrivals = read_table(folder / WAITED), read_table(folder / ARRIVALS)
+        return cls(
+            read_table(folder / PENDING),
+            waited=None if waited is None else waited["waited"].to_numpy(),
+            arrivals=() if arrivals is None else tuple(arrivals["records"].to_list()),
+        )
 
     @property
     def records(self) -> int:
         return 0 if self.frame is None else self.frame.height
 
+    @property
+    def increments_waited(self) -> np.ndarray:
+        """(n,) int32; 0 where it was not counted."""
+        return np.zeros(self.records, dtype=np.int32) if self.waited is None else self.waited
+
+    def after(self, deadline: int, arrivals: tuple[int, ...]) -> DeferredRecords:
+        """The same once this increment is over: who waited so long before leaves."""
+        stays = self.increments_waited < deadline
+        return replace(
+            self,
+            frame=None if self.frame is None else self.frame.filter(stays),
+            waited=self.increments_waited[stays] + np.int32(1),
+            arrivals=arrivals,
+            left_out=int((~stays).sum()),
+        )
+
     def write_pending(self, folder: Path) -> None:
         if self.frame is not None and self.frame.height:
             write_table(self.frame, folder / PENDING)
+        if self.arrivals:
+            waited = pl.DataFrame({"waited": self.increments_waited})
+            write_table(waited, folder / WAITED)
+            write_table(pl.DataFrame({"records": self.arrivals}), folder / ARRIVALS)
 
 
 @dataclass(frozen=True)
@@ -65,7 +101,8 @@ class CandidateRecords:
     subjects: (n,) uint64 tokens, None where every record is its own person.
     changed: (n,) bool, updates of published records. deleted: how many published records are.
     returning: people of the increment whose earlier records wait already: they have the records of
-    both, and count once.
+    both, and count once. waited: (n,) int32, how many increments each has waited through; None with
+    methods that don't ask.
     """
 
     table: Table
@@ -74,6 +111,7 @@ class CandidateRecords:
     changed: np.ndarray
     deleted: int = 0
     returning: int = 0
+    waited: np.ndarray | None = None
 
     @property
     def is_new(self) -> bool:
@@ -94,7 +132,8 @@ class CandidateRecords:
         new = self.table.frame.filter(pl.Series(self.records < 0))
         # they need no other promise, only more people
         reasons = tuple(reason.partition("; ")[0] for reason in reasons)
-        return DeferredRecords(new, reasons, self.returning)
+        waited = None if self.waited is None else self.waited[self.records < 0]
+        return DeferredRecords(new, reasons, self.returning, waited=waited)
 
     def only(self, kept: np.ndarray) -> CandidateRecords:
         """The same for some of the records."""
@@ -105,6 +144,7 @@ class CandidateRecords:
             subjects=None if self.subjects is None else self.subjects[kept],
             changed=self.changed[kept],
             deleted=0,
+            waited=None if self.waited is None else self.waited[kept],
         )
 
     def identities(self) -> Identities:
@@ -139,7 +179,8 @@ def collect_candidates(
     arriving = frame.filter(pl.Series(operations == INSERT))
     published = _published(policy, method, ledger)
     _refuse_known(arriving, policy, method, ledger)
-    waiting = DeferredRecords.of(ledger).frame if ledger.exists else None
+    deferred = DeferredRecords.of(ledger) if ledger.exists else DeferredRecords()
+    waiting = deferred.frame
     deleted = 0
     if (operations != INSERT).any():
         _check_changes(frame, operations, policy, published, waiting)
@@ -162,7 +203,31 @@ def collect_candidates(
         changed[order],
         deleted,
         _count_returning(arriving, waiting, policy),
+        _waited(deferred, table.height, method)[order],
     )
+
+
+def _waited(deferred: DeferredRecords, records: int, method: Any) -> np.ndarray:
+    """(n,) int32, how many increments each of these records waited through; none by other methods.
+
+    Methods under which records wait for a price know no published ones, so those that wait are in
+    front.
+    """
+    waited = np.zeros(records, dtype=np.int32)
+    if waits_for_a_price(method):
+        waited[: deferred.records] = deferred.increments_waited
+    return waited
+
+
+def last_arrivals(ledger: Ledger, now: int) -> tuple[int, ...]:
+    """The records of this increment and of the last three before it."""
+    before = DeferredRecords.of(ledger).arrivals if ledger.exists else ()
+    return (*before, now)[-LAST_INCREMENTS:]
+
+
+def waits_for_a_price(method: Any) -> bool:
+    """Whether new records may wait although a class could be made of them."""
+    return getattr(method, "waiting", None) == PRICED
 
 
 def operations_of(frame: pl.DataFrame, policy: Policy, method: Any) -> np.ndarray:

@@ -16,7 +16,13 @@ import polars as pl
 
 from shoal.data.progress import Progress
 from shoal.jobs.republish import terms
-from shoal.jobs.republish.increment import CandidateRecords, DeferredRecords, collect_candidates
+from shoal.jobs.republish.increment import (
+    CandidateRecords,
+    DeferredRecords,
+    collect_candidates,
+    last_arrivals,
+    waits_for_a_price,
+)
 from shoal.jobs.republish.placing import bound_table, place, view_of_records
 from shoal.jobs.republish.planned_release import PlannedRelease
 from shoal.jobs.republish.published_boxes import plan_into_boxes
@@ -36,6 +42,18 @@ def plan(
 
     Raises InputError, PromiseError or InfeasibleError.
     """
+    planned = _plan(frame, policy, method, ledger, progress)
+    if not waits_for_a_price(method):
+        return planned
+    arrivals = last_arrivals(ledger, frame.height)
+    if isinstance(planned, DeferredRecords):
+        return planned.after(method.deadline, arrivals)
+    return replace(planned, waiting=planned.waiting.after(method.deadline, arrivals))
+
+
+def _plan(
+    frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger, progress: Progress
+) -> PlannedRelease | DeferredRecords:
     if terms.returns_people(method):
         return plan_again(frame, policy, method, ledger, progress)
     progress("checking the data against the policy")
@@ -45,13 +63,21 @@ def plan(
         return candidates.defer("the increment holds nothing new")
     if method.needs == "boxes" and ledger.exists and ledger.releases():
         return plan_into_boxes(candidates, policy, method, ledger, progress)
-    return _plan_new_classes(candidates, policy, method, ledger, progress)
+    return _plan_new_classes(candidates, frame.height, policy, method, ledger, progress)
 
 
 def _plan_new_classes(
-    candidates: CandidateRecords, policy: Policy, method: Any, ledger: Ledger, progress: Progress
+    candidates: CandidateRecords,
+    arrived: int,
+    policy: Policy,
+    method: Any,
+    ledger: Ledger,
+    progress: Progress,
 ) -> PlannedRelease | DeferredRecords:
-    """All candidates in new classes; those for which the method finds none wait."""
+    """All candidates in new classes; those for which the method finds none wait.
+
+    arrived: records of the increment.
+    """
     bound = bound_table(candidates.table, policy)
     matrix = bound.matrix()
     whole_table = bound.published(matrix.subjects)
@@ -61,6 +87,10 @@ def _plan_new_classes(
     progress(f"finding classes by {policy.method_name}")
     began = time.process_time()
     view, values = view_of_records(candidates, bound, policy, method, ledger)
+    if waits_for_a_price(method) and candidates.waited is not None:
+        waited = candidates.waited[~bound.encoded.suppressed]
+        recent = last_arrivals(ledger, arrived)
+        view = replace(view, waited=waited, arrivals=sum(recent) / len(recent))
     placed = place(matrix, view, whole_table, policy, method)
     seconds = time.process_time() - began
     kept = np.ones(candidates.table.records, dtype=bool)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.jobs.republish import terms
 from shoal.jobs.republish.identities import Identities, tokens_of
+from shoal.jobs.republish.increment import LAST_INCREMENTS, DeferredRecords, waits_for_a_price
 from shoal.jobs.republish.panel_files import PanelState, PlannedPanel
 from shoal.jobs.republish.republish import (
     check_increment,
@@ -156,7 +157,7 @@ class Run:
     policy: Policy
     method: Sticky
     state: PanelState
-    waiting: pl.DataFrame | None = None
+    waiting: DeferredRecords = field(default_factory=DeferredRecords)
     releases: int = 0
     published: int = 0
     served: float = 0.0
@@ -166,11 +167,14 @@ class Run:
         """One increment, people as tokens."""
         people = records_of(frame, self.waiting, self.state, self.policy)
         self.served = 0.0
+        arrivals = (*self.waiting.arrivals, frame.height)[-LAST_INCREMENTS:]
         if not len(people.person):
-            self.waiting = None
+            self.waiting = DeferredRecords(arrivals=arrivals)
             return
-        again = placed_again(people, self.state, self.policy, self.method)
-        self.waiting = people.frame.filter(again.waiting)
+        again = placed_again(people, self.state, self.policy, self.method, arrivals)
+        self.waiting = replace(again.deferred, arrivals=arrivals)
+        if waits_for_a_price(self.method):
+            self.waiting = self.waiting.after(self.method.deadline, arrivals)
         if again.placed is None or again.panel is None:
             return
         self.state = replace(self.state, panel=again.panel.change.after)

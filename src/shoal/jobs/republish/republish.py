@@ -51,6 +51,7 @@ class Republication(Generic[FrameT]):
     ledger is an older copy, or one that was continued twice. Empty where nothing was appended.
     unfinished: what could not be written behind the release, in a line; empty where all was.
     data: the release as it was published, where a frame was given; None where nothing was.
+    left_out: records that waited to the deadline among fewer than k people, and are gone.
     """
 
     release: int | None
@@ -62,6 +63,7 @@ class Republication(Generic[FrameT]):
     returning: int = 0
     head: str = ""
     unfinished: str = ""
+    left_out: int = 0
 
     @property
     def again(self) -> int:
@@ -165,6 +167,7 @@ def republish_source(
         returning=planned.returning,
         head=step.head,
         unfinished=_unfinished(f"release {step.release:04d} is published", refused),
+        left_out=planned.waiting.left_out,
     )
 
 
@@ -242,6 +245,7 @@ def _defer(
         reasons=waiting.reasons,
         returning=waiting.returning,
         unfinished=_unfinished("the increment was accepted", refused),
+        left_out=waiting.left_out,
     )
 
 

@@ -26,6 +26,7 @@ from shoal.jobs.republish.identities import as_numbers, as_text, count_known, wi
 from shoal.jobs.republish.increment import (
     CandidateRecords,
     DeferredRecords,
+    last_arrivals,
     operations_of,
 )
 from shoal.jobs.republish.panel_files import PanelState, PlannedPanel, has_panel
@@ -47,6 +48,7 @@ class ReturningRecords:
 
     person: (n,) int32 place in the panel, -1 for newcomers. is_carried: (n,) bool.
     superseded: how many waiting records others replaced. withheld: how many can't be published.
+    waited: (n,) int32, how many increments the records of newcomers have waited through.
     """
 
     frame: pl.DataFrame
@@ -55,6 +57,7 @@ class ReturningRecords:
     is_carried: np.ndarray
     superseded: int
     withheld: int
+    waited: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,12 @@ class Again:
     obstacles: tuple[str, ...] = ()
     seconds: float = 0.0
 
+    @property
+    def deferred(self) -> DeferredRecords:
+        """Those that wait."""
+        people, waiting = self.people, self.waiting
+        return DeferredRecords(people.frame.filter(waiting), waited=people.waited[waiting])
+
 
 def plan_again(
     frame: pl.DataFrame, policy: Policy, method: Any, ledger: Ledger, progress: Progress
@@ -85,27 +94,35 @@ def plan_again(
     state = _state(policy, method, ledger)
     arriving = with_tokens(in_order_of_names(frame, policy), policy, ledger)
     operations_of(arriving, policy, method)  # nothing but new records
-    waiting = DeferredRecords.of(ledger).frame if ledger.exists else None
-    people = records_of(arriving, waiting, state, policy)
+    deferred = DeferredRecords.of(ledger) if ledger.exists else DeferredRecords()
+    people = records_of(arriving, deferred, state, policy)
     _refuse_strangers(people.tokens[people.person < 0], method, ledger)
     if not len(people.person):
         return DeferredRecords(None, (NOBODY,), panel=state)
     progress(f"finding classes by {policy.method_name}")
-    again = placed_again(people, state, policy, method)
-    waits = people.frame.filter(again.waiting)
+    again = placed_again(people, state, policy, method, last_arrivals(ledger, frame.height))
+    waits = again.deferred
     if again.placed is None or again.panel is None:
-        return DeferredRecords(waits, again.obstacles, panel=state)
+        return replace(waits, reasons=again.obstacles, panel=state)
+    waits = replace(waits, reasons=_reasons(again.panel.stated))
     if not again.placed.count:
-        after = replace(state, panel=again.panel.change.after)
-        return DeferredRecords(waits, _reasons(again.panel.stated), panel=after)
+        return replace(waits, panel=replace(state, panel=again.panel.change.after))
     progress("recoding")
     release = _released(again, again.placed, again.panel, policy)
-    deferred = DeferredRecords(waits, _reasons(again.panel.stated))
-    return replace(release, waiting=deferred, seconds=again.seconds)
+    return replace(release, waiting=waits, seconds=again.seconds)
 
 
-def placed_again(people: ReturningRecords, state: PanelState, policy: Policy, method: Any) -> Again:
-    """Which of these records are published, in which classes; raises InputError for bad ones."""
+def placed_again(
+    people: ReturningRecords,
+    state: PanelState,
+    policy: Policy,
+    method: Any,
+    arrivals: tuple[int, ...],
+) -> Again:
+    """Which of these records are published, in which classes; raises InputError for bad ones.
+
+    arrivals: records of the last increments.
+    """
     bound = bound_table(Table(people.frame), policy)
     obstacles = nearest_feasible(policy.build_promises(), bound.whole_table)
     if obstacles:
@@ -116,6 +133,8 @@ def placed_again(people: ReturningRecords, state: PanelState, policy: Policy, me
         panel=state.panel,
         person=people.person,
         is_carried=people.is_carried,
+        waited=people.waited,
+        arrivals=sum(arrivals) / len(arrivals),
         partition=partition_table,
     )
     placed = place(bound.matrix(), view, bound.whole_table, policy, method)
@@ -161,7 +180,7 @@ def in_order_of_names(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def records_of(
-    arriving: pl.DataFrame, waiting: pl.DataFrame | None, state: PanelState, policy: Policy
+    arriving: pl.DataFrame, deferred: DeferredRecords, state: PanelState, policy: Policy
 ) -> ReturningRecords:
     """The records that can be published or wait, one a person. arriving: people as tokens.
 
@@ -170,15 +189,20 @@ def records_of(
     subject = policy.subject
     assert subject is not None
     _check_one_record(arriving, subject)
-    superseded = 0
+    superseded, waiting = 0, deferred.frame
+    waited = np.zeros(arriving.height, dtype=np.int32)
     if waiting is not None:
         stays = ~waiting[subject].is_in(arriving[subject].to_list())
         superseded = int((~stays).sum())
+        # a newer record is as old as the one that it replaces: it is people who wait
+        since = dict(zip(waiting[subject].to_list(), deferred.increments_waited, strict=True))
         arriving = pl.concat([waiting.filter(stays).select(arriving.columns), arriving])
+        waited = np.array([since.get(p, 0) for p in arriving[subject].to_list()], dtype=np.int32)
     everybody = arriving.height
     tokens = as_numbers(arriving[subject])
     person = state.places(tokens)
     may_show = _may_show(arriving, person, state, policy)
+    waited = np.where(person < 0, waited, 0).astype(np.int32)[may_show]
     arriving, person, tokens = arriving.filter(may_show), person[may_show], tokens[may_show]
     withheld = everybody - arriving.height
     is_carried = np.zeros(len(person), dtype=bool)
@@ -188,9 +212,16 @@ def records_of(
         person = np.concatenate([person, absent])
         tokens = np.concatenate([tokens, state.tokens[absent]])
         is_carried = np.arange(len(person)) >= len(is_carried)
+        waited = np.concatenate([waited, np.zeros(len(absent), dtype=np.int32)])
     order = _by_quasi(arriving, policy)
     return ReturningRecords(
-        arriving[order], tokens[order], person[order], is_carried[order], superseded, withheld
+        arriving[order],
+        tokens[order],
+        person[order],
+        is_carried[order],
+        superseded,
+        withheld,
+        waited[order],
     )
 
 

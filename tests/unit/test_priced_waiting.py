@@ -1,0 +1,133 @@
+"""Priced waiting: small increments wait while more records would make their classes narrower."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from republish_cases import append, policy, wearers
+from shoal.algorithms.steps.waiting import is_due
+from shoal.data.ledger_view import LedgerView
+from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
+from shoal.jobs.republish.history import audit_ledger
+from sticky_cases import policy as again
+
+QUICK = {"waiting": "priced", "price": 0.0001, "deadline": 2}
+
+
+def due(codes, labels, waited=None, arrivals=10.0, price=0.005, deadline=6, subjects=None):
+    """Of records of one quasi-identifier between 0 and 100."""
+    matrix = Matrix.from_columns(np.array(codes)[:, None], [100.0], subjects)
+    view = LedgerView(
+        waited=np.array([0] * len(codes) if waited is None else waited), arrivals=arrivals
+    )
+    partition = Partition.of(np.array(labels, dtype=np.int32))
+    return is_due(matrix, partition, view, price, deadline).tolist()
+
+
+# Ten wait and ten come: on one quasi-identifier a class loses half as much then
+
+
+def test_a_class_is_published_if_waiting_saves_no_more_than_the_price():
+    codes, labels = [0, 0, 0, 0, 8, 50, 50, 50, 50, 60], [0] * 5 + [1] * 5
+    assert due(codes, labels, price=0.0399) == [False, False]
+    assert due(codes, labels, price=0.0401) == [True, False]
+    assert due(codes, labels, price=0.0501) == [True, True]
+
+
+def test_a_class_is_published_if_somebody_in_it_waited_to_the_deadline():
+    codes, labels = [0, 90] * 2 + [0, 90] * 2, [0] * 4 + [1] * 4
+    assert due(codes, labels, waited=[0] * 6 + [5, 0], deadline=5) == [False, True]
+
+
+def test_classes_that_share_people_go_together():
+    """Else one of them would be published later as somebody who was published before."""
+    codes, labels = [1, 1, 0, 90, 0, 90], [0, 0, 1, 1, 2, 2]
+    alone = due(codes, labels, subjects=[0, 1, 2, 3, 4, 5])
+    assert alone == [True, False, False]
+    assert due(codes, labels, subjects=[0, 1, 1, 2, 3, 4]) == [False, False, False]
+    assert due(codes, labels, waited=[9] + [0] * 5, subjects=[0, 1, 1, 2, 2, 3]) == [True] * 3
+
+
+@given(st.integers(0, 1 << 30))
+def test_the_rule_is_the_one_in_words(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 20)), int(rng.integers(1, 4))
+    codes, labels = rng.integers(0, 100, (n, d)), rng.integers(0, 3, n)
+    waited, e = rng.integers(0, 9, n), float(rng.integers(1, 30))
+    partition = Partition.of(labels.astype(np.int32))
+    matrix = Matrix.from_columns(codes, [100.0] * d)
+    found = is_due(matrix, partition, LedgerView(waited=waited, arrivals=e), 0.1, 6)
+    for c in range(partition.count):
+        own = [i for i in range(n) if partition.labels[i] == c]
+        spans = [max(codes[own, j]) - min(codes[own, j]) for j in range(d)]
+        loss = sum(spans) / 100 / d
+        later = loss * ((n + e) / n) ** (-1 / d)
+        assert found[c] == (loss - later <= 0.1 or max(waited[own]) >= 6)
+
+
+# In a ledger
+
+
+@pytest.mark.parametrize("asked", [policy(**QUICK), again(k=4, size=8, **QUICK)])
+def test_records_wait_to_the_deadline_and_are_then_published(tmp_path, asked):
+    ledger = tmp_path / "L"
+    waiting = [append(ledger, wearers(9, seed), asked) for seed in (1, 2)]
+    assert [(w.release, w.waiting) for w in waiting] == [(None, 9), (None, 18)]
+    done = append(ledger, wearers(9, 3), asked)
+    assert done.release == 1, "somebody waited through two"
+    assert done.certificate["records"]["out"] + done.waiting == 27
+    assert audit_ledger(ledger).holds
+
+
+def test_fewer_than_k_at_the_deadline_are_left_out_and_counted(tmp_path, shoal, monkeypatch):
+    ledger = tmp_path / "L"
+    asked = policy(**QUICK)
+    append(ledger, wearers(2, 1), asked)
+    append(ledger, wearers(1, 2), asked)
+    done = append(ledger, wearers(0, 3).cast(pl.String), asked)
+    assert done.waiting == 3, "an empty increment is none"
+    monkeypatch.chdir(tmp_path)
+    asked.save("p.yaml")
+    again_alone = wearers(1, 2).with_columns(who=pl.lit("2-0"), age=pl.lit(30))
+    again_alone.write_csv("c.csv")
+    told = shoal("republish", "c.csv", "-p", "p.yaml", "--ledger", "L")
+    assert told.status == 0
+    assert "2 records waited to the deadline and can't be published: left out" in told.err
+    assert "2 records wait for the next increment" in told.err
+    assert append(ledger, wearers(4, 5), asked).certificate["records"]["out"] == 6
+
+
+def test_fewer_newcomers_than_a_group_are_one_at_the_deadline(tmp_path):
+    ledger, asked = tmp_path / "L", again(k=4, size=8, **QUICK)
+    for seed in (1, 2):
+        assert append(ledger, wearers(2, seed), asked).release is None
+    done = append(ledger, wearers(1, 3), asked)
+    assert (done.certificate["records"]["out"], done.certificate["classes"]["count"]) == (5, 1)
+
+
+@pytest.mark.parametrize("method", ["crp", "sticky"])
+def test_a_price_of_one_is_as_at_once(tmp_path, method):
+    free = {"waiting": "priced", "price": 1.0}
+    for name, parameters in (("A", {}), ("B", free)):
+        asked = policy(method, **parameters)
+        for seed in (1, 2):
+            append(tmp_path / name, wearers(30, seed), asked)
+    for release in ("0001", "0002"):
+        a, b = (tmp_path / name / release / "data.csv" for name in "AB")
+        assert a.read_bytes() == b.read_bytes()
+
+
+def test_promises_that_compare_with_all_hold_without_those_who_wait(tmp_path):
+    close = {"model": "t-closeness", "attributes": ["activity"], "t": 0.5}
+    asked = policy(**(QUICK | {"price": 0.02}))
+    asked = asked.with_promises([*asked.model.promises, close])
+    for seed in range(1, 6):
+        append(tmp_path / "L", wearers(25, seed), asked)
+    found = audit_ledger(tmp_path / "L")
+    assert found.holds
+    assert len(found.releases) > 1
