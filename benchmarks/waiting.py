@@ -46,7 +46,7 @@ def measure(asked: Asked) -> Result:
 
 def _published(records: int, increments: int, method: Crp) -> tuple[float, float]:
     """Mean loss and mean wait of what is published of a series."""
-    pool = wearables.generate(records * increments, SEED).select(DOMAINS).to_numpy()
+    pool = wearables.generate(records * increments, SEED).select(list(DOMAINS)).to_numpy()
     pool = pool - np.array([low for low, _ in DOMAINS.values()])
     widths = [float(high - low) for low, high in DOMAINS.values()]
     codes, waited = pool[:0], np.zeros(0, dtype=np.int32)

@@ -118,3 +118,35 @@ def test_it_follows_increments_of_another_method(tmp_path):
     assert done.certificate["records"]["out"] == 90
     append(ledger, wearers(30, 4))
     assert audit_ledger(ledger).holds
+
+
+def test_newcomers_wait_beside_a_class_and_published_rows_never_change(tmp_path):
+    ledger, asked = tmp_path / "L", policy("k-pprp", arrivals="subclass")
+    append(ledger, wearers(40, 1), asked)
+    waited = published = 0
+    for seed in range(2, 8):
+        done = append(ledger, wearers(7, seed), asked)
+        waited = max(waited, done.waiting)
+        if done.release is not None:
+            published += 1
+            before, now = (
+                pl.read_csv(ledger / f"{release:04d}" / "data.csv", infer_schema=False)
+                for release in (done.release - 1, done.release)
+            )
+            assert before.join(now, on=before.columns, how="anti", nulls_equal=True).is_empty()
+            assert done.certificate["faults"] == {"uncovered": 0, "changed": 0}
+            assert now.height + done.waiting == 40 + 7 * (seed - 1)
+    assert waited
+    assert published > 1
+    assert audit_ledger(ledger).holds
+
+
+def test_at_least_k_at_one_class_become_a_class_of_their_own():
+    lo, hi = np.array([[0], [50]], dtype=np.int32), np.array([[9], [59]], dtype=np.int32)
+    view = LedgerView(lo=lo, hi=hi, people=np.full(2, 4))
+    matrix = Matrix.from_columns(np.array([[1], [12], [70], [3], [45]]), [100.0])
+    placed = KPprp(arrivals="subclass").publish(
+        matrix, view, OnlyK(matrix, 3), np.random.default_rng(0)
+    )
+    assert placed.labels.tolist() == [2, 2, -1, 2, -1], "two wait at the second"
+    assert placed.count == 3

@@ -16,6 +16,10 @@ is exposed as soon as two releases are compared: it is the one that was not ther
 least k new people who keep every promise among themselves join a class together, or none do.
 `arrivals=any` is the reconstruction as it stands; the audit of the history then withholds the
 release.
+Ours, too: `arrivals=subclass`. New people wait at the published class that would grow least; once
+those at one keep every promise, they become a class of their own with its own box. Published rows
+never change, and boxes don't grow. The paper cuts classes in some way that is not known; this is
+not it.
 """
 
 from __future__ import annotations
@@ -58,10 +62,10 @@ class KPprp(Republisher):
         default="together",
         metadata={
             "help": (
-                "how new people join a published class: at least k together, or any number (which"
-                " exposes them)"
+                "how new people join a published class: at least k together; any number (which"
+                " exposes them); or at least k as a class of their own beside it, others waiting"
             ),
-            "choices": ("together", "any"),
+            "choices": ("together", "any", "subclass"),
         },
     )
     by: str = field(default="rounded-partition", metadata=BY)
@@ -69,7 +73,10 @@ class KPprp(Republisher):
     def publish(
         self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
     ) -> Placement:
-        """A published class for every record; new classes where nothing is published yet."""
+        """A published class for every record; new classes where nothing is published yet.
+
+        With `arrivals=subclass` new classes, beside the published ones; some records wait.
+        """
         require_people(increment, promises)
         if not view.classes:
             return rebuilt(self.by, increment, view, promises, rng)
@@ -80,10 +87,19 @@ class KPprp(Republisher):
         if self.arrivals == "any":
             labels = box_growth.join_boxes(codes, codes, ones, *boxes, True, costs)
             return Placement(labels, view.classes)
-        # groups of new records that are near the same box, merged until each keeps every promise
+        # groups of new records that are near the same box
         near = box_growth.join_boxes(codes, codes, ones, *boxes, False, costs)
+        if self.arrivals == "subclass":
+            return _beside(view, Partition.of(near), promises)
         groups = merge_failing(increment, Partition.of(near), promises.holds)
         # each group joins one box as a whole, and the box grows before the next group chooses
         lo, hi, sizes = nearest_class.boxes(codes, groups.labels, groups.count)
         chosen = box_growth.join_boxes(lo, hi, sizes, *boxes, True, costs)
         return Placement(chosen[groups.labels], view.classes)
+
+
+def _beside(view: LedgerView, groups: Partition, promises: Promises) -> Placement:
+    """A new class for each of these groups that keeps every promise; the others wait."""
+    holds = promises.holds(groups.labels, groups.count)
+    number = np.where(holds, view.classes + np.cumsum(holds) - 1, -1).astype(np.int32)
+    return Placement(number[groups.labels], view.classes + int(holds.sum()))

@@ -24,15 +24,13 @@ from shoal.jobs.republish.increment import (
     waits_for_a_price,
 )
 from shoal.jobs.republish.placing import bound_table, place, view_of_records
-from shoal.jobs.republish.planned_release import PlannedRelease
+from shoal.jobs.republish.planned_release import NO_ROOM, PlannedRelease
 from shoal.jobs.republish.published_boxes import plan_into_boxes
 from shoal.jobs.republish.recoding import recoded
 from shoal.jobs.republish.returning import plan_again, refuse_panel
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import nearest_feasible
 from shoal.state.ledger import Ledger
-
-NO_ROOM = "no class has room for them yet"
 
 
 def plan(

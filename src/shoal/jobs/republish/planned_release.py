@@ -14,6 +14,8 @@ from shoal.jobs.republish.identities import Identities
 from shoal.jobs.republish.increment import DeferredRecords
 from shoal.jobs.republish.panel_files import PlannedPanel
 
+NO_ROOM = "no class has room for them yet"
+
 
 @dataclass(frozen=True)
 class PlannedRelease:

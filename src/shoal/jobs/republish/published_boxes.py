@@ -22,7 +22,7 @@ from shoal.jobs.republish.current_release import CurrentRelease
 from shoal.jobs.republish.identities import Identities
 from shoal.jobs.republish.increment import CandidateRecords, DeferredRecords
 from shoal.jobs.republish.placing import bound_table, partition_table, place
-from shoal.jobs.republish.planned_release import PlannedRelease, row_order
+from shoal.jobs.republish.planned_release import NO_ROOM, PlannedRelease, row_order
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import nearest_feasible
 from shoal.state.ledger import Ledger
@@ -53,22 +53,30 @@ def plan_into_boxes(
     view = _view_of_boxes(matrix, current)
     placed = place(increment, view, whole_table, policy, method)
     seconds = time.process_time() - began
+    kept = placed.labels >= 0
+    if not kept.any():
+        return candidates.defer(NO_ROOM)
+    shown, waiting = candidates, DeferredRecords()
+    if not kept.all():
+        shown, waiting = candidates.only(kept), candidates.only(~kept).defer(NO_ROOM)
     progress("recoding")
     corners = np.repeat(np.arange(count, dtype=np.int32), 2)
     recoding = Recoding.of(
         np.concatenate([corners, placed.labels]), placed.count, bound.encoded.attributes
     )
     of_rows = replace(recoding, labels=np.concatenate([current.labels, placed.labels]))
-    frame = _recoded_table(current, new, of_rows, bound)
+    old = current.frame.height
+    stays = np.concatenate([np.ones(old, dtype=bool), kept])
+    frame = _recoded_table(current, new, of_rows, bound).filter(stays)
     order = row_order(frame, bound.schema, policy.model.seed)
-    old = frame.height - new.records
     known = np.flatnonzero(order >= old)
     return PlannedRelease(
         frame[order],
         bound.schema,
-        Identities.joined([current.identities, candidates.identities()]).take(order),
+        Identities.joined([current.identities, shown.identities()]).take(order),
         originals=new.frame.clear(),
-        truth=Truth(table, bound.encoded, order[known] - old + 2 * count),
+        truth=Truth(table, bound.encoded, np.flatnonzero(kept)[order[known] - old] + 2 * count),
+        waiting=waiting,
         seconds=seconds,
         known=known,
         returning=candidates.returning,
