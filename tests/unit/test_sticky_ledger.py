@@ -323,3 +323,14 @@ def test_the_same_increments_give_the_same_bytes_in_any_row_order(tmp_path):
     for release in ("0001", "0002"):
         a, b = (tmp_path / name / release / DATA for name in "AB")
         assert a.read_bytes() == b.read_bytes()
+
+
+@pytest.mark.parametrize("mode", ["lockstep", "carried"])
+def test_intersecting_all_releases_leaves_nobody_among_fewer_than_k(tmp_path, mode):
+    ledger, asked = tmp_path / "L", policy(mode, k=3)
+    for seed in range(1, 4):
+        same = "same" if mode == "carried" else "new"
+        here = later(people(30), seed, same).filter(pl.Series(np.arange(30) % 9 != seed))
+        append(ledger, here, asked)
+    found = audit_ledger(ledger, attack=["intersection"]).attacks["intersection"]
+    assert found["linked"]["below_k"]["share"] == 0

@@ -15,22 +15,25 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.binding.release import bind_release
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.schema import Missing, Role, Schema
-from shoal.data.table import Table
-from shoal.errors import InputError, PromiseError
+from shoal.errors import PromiseError
 from shoal.jobs.attack.request import AttackRequest
 from shoal.jobs.audit.columns import column_roles
-from shoal.jobs.audit.reading import read_release
 from shoal.jobs.republish import terms
 from shoal.jobs.republish.attack import attack_ledger
 from shoal.jobs.republish.identities import Identities, count_known
-from shoal.jobs.republish.reading import ReleaseReading, read_as_published, rows_of_release
+from shoal.jobs.republish.reading import (
+    ReleaseReading,
+    classes_shown,
+    read_as_published,
+    release_as_shown,
+    rows_of_release,
+)
 from shoal.jobs.republish.value_counts import Values, joined, values_of
 from shoal.policy.policy import Policy
 from shoal.privacy.history.comparison import compare
@@ -230,9 +233,11 @@ class LedgerHistory:
             while self.taken < number - 1:
                 self.taken += 1
                 earlier, people = rows_of_release(self.ledger, self.taken, self.policy)
-                self._remember(_release_of(earlier, self.policy), people)
+                self._remember(release_as_shown(earlier, self.policy), people)
             guards = terms.guards_of(self.policy, method)
-            return self._take_again(number, guards, _release_of(frame, self.policy), identities)
+            return self._take_again(
+                number, guards, release_as_shown(frame, self.policy), identities
+            )
         if method.covers == "increment":
             if identities.subjects is None:
                 return []
@@ -261,7 +266,7 @@ class LedgerHistory:
         """Who is in which class of a release; how many have several rows, None if not known."""
         if identities is None or identities.subjects is None:
             return None
-        return self.returning.take(identities.subjects, _published_classes(release)[0])
+        return self.returning.take(identities.subjects, classes_shown(release)[0])
 
     def at_least_once(self, certificate: Certificate) -> float:
         """The chance to name somebody's row in one release at least, one guess for each of those
@@ -305,7 +310,7 @@ def _release_view(number: int, reading: ReleaseReading, following: int) -> Relea
     release, schema, real = reading.release, reading.schema, reading.is_real
     labels, count = release.classes.labels, release.classes.count
     if schema.missing is not Missing.SUPPRESS:
-        labels, count = _published_classes(release)
+        labels, count = classes_shown(release)
     lo, hi = _boxes(release, labels, count)
     rest = _hashes(reading.frame, [a.name for a in schema.published if a.role is not Role.QUASI])
     values, is_value = _sensitive_values(reading.frame, schema)
@@ -323,25 +328,6 @@ def _release_view(number: int, reading: ReleaseReading, following: int) -> Relea
         changed=None if reading.identities is None else identities.is_changed[real],
         no_value=frozenset(values[~is_value].tolist()),
     )
-
-
-def _published_classes(release: Release) -> tuple[np.ndarray, int]:
-    """The class of each row, and how many there are, where nobody is suppressed.
-
-    People who show the mark everywhere are in a class like everybody else.
-    """
-    labels, count = release.classes.labels, release.classes.count
-    starred = labels < 0
-    return (np.where(starred, count, labels), count + 1) if starred.any() else (labels, count)
-
-
-def _release_of(frame: pl.DataFrame, policy: Policy) -> Release:
-    """A release as it was published, without its measures."""
-    table = Table(frame)
-    schema, findings = bind_release(table, policy)
-    if schema is None:
-        raise InputError.from_findings(findings)
-    return read_release(table, schema, policy, None)
 
 
 def _boxes(release: Release, labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import InputError, LedgerError
 from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.reading import read_release
 from shoal.jobs.republish.identities import Identities
 from shoal.policy.policy import Policy
 from shoal.state.ledger import DATA, Ledger
@@ -69,3 +70,22 @@ def read_as_published(
         raise InputError.from_findings(findings)
     certificate, release = measure(table, schema, policy, None)
     return ReleaseReading(frame, identities, certificate, release, schema)
+
+
+def classes_shown(release: Release) -> tuple[np.ndarray, int]:
+    """The class of each row, and how many there are, where nobody is suppressed.
+
+    People who show the mark everywhere are in a class like everybody else.
+    """
+    labels, count = release.classes.labels, release.classes.count
+    starred = labels < 0
+    return (np.where(starred, count, labels), count + 1) if starred.any() else (labels, count)
+
+
+def release_as_shown(frame: pl.DataFrame, policy: Policy) -> Release:
+    """A release as it was published, without its measures."""
+    table = Table(frame)
+    schema, findings = bind_release(table, policy)
+    if schema is None:
+        raise InputError.from_findings(findings)
+    return read_release(table, schema, policy, None)
