@@ -15,6 +15,8 @@ from shoal.errors import InputError, PromiseError
 from shoal.jobs.republish.history import audit_ledger
 from shoal.jobs.republish.identities import Identities
 from shoal.policy.policy import Policy
+from shoal.reports.history import write_history_report
+from shoal.reports.ledger_in_short import ledger_in_short
 from shoal.state.ledger import DATA, Ledger
 from sticky_cases import policy
 
@@ -46,6 +48,7 @@ def test_everybody_is_published_again_with_the_same_group(tmp_path):
     done = append(ledger, later(people(30), 5), asked)
     assert done.certificate["panel"] == {
         "mode": "lockstep",
+        "people": 30,
         "rounds": done.certificate["classes"]["count"],
         "founded": 0,
         "waiting": 0,
@@ -334,3 +337,14 @@ def test_intersecting_all_releases_leaves_nobody_among_fewer_than_k(tmp_path, mo
         append(ledger, here, asked)
     found = audit_ledger(ledger, attack=["intersection"]).attacks["intersection"]
     assert found["linked"]["below_k"]["share"] == 0
+
+
+def test_a_report_counts_people_who_come_again_once(tmp_path):
+    ledger, asked = tmp_path / "L", policy(k=3)
+    append(ledger, people(30), asked)
+    append(ledger, later(people(30), 2), asked)
+    found = audit_ledger(ledger)
+    told = " ".join(line.says for line in ledger_in_short(found))
+    assert "60 records of 30 people" in told
+    write_history_report(found, tmp_path / "r.html")
+    assert "People who share all their classes and absences" in (tmp_path / "r.html").read_text()

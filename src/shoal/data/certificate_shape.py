@@ -182,6 +182,7 @@ OF_ALL: dict[str, Rule] = {
 }
 PANEL = dict.fromkeys(
     (
+        "people",
         "rounds",
         "founded",
         "waiting",

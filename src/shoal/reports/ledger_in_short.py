@@ -11,7 +11,11 @@ from shoal.jobs.republish.history import LedgerAudit, ReleaseAudit
 from shoal.reports.in_short import CLOSENESS, Line, in_short
 from shoal.reports.measured import number_text
 
-SHARED_CELLS = ("cells", "all cells")  # checks of how many share the classes of several releases
+SHARED_CELLS = (
+    "cells",
+    "all cells",
+    "atoms",
+)  # checks of how many share the classes of several releases
 
 
 def ledger_in_short(found: LedgerAudit) -> list[Line]:
@@ -45,7 +49,7 @@ def published_table(releases: Sequence[ReleaseAudit]) -> Certificate:
     warnings = {w.text: w.report() for r in releases for w in r.certificate.warnings}
     return last.extended(
         records=records | {"in": None},
-        subjects=sum(part["subjects"] for part in parts),
+        subjects=_people(parts),
         promises=[
             _worst([release.certificate["promises"][i] for release in releases])
             for i in range(len(last["promises"]))
@@ -55,6 +59,12 @@ def published_table(releases: Sequence[ReleaseAudit]) -> Certificate:
         columns=_columns(parts),
         warnings=list(warnings.values()),
     )
+
+
+def _people(parts: Sequence[Certificate]) -> int:
+    """How many people are published; those who come again count once."""
+    panel = parts[-1].get("panel")
+    return sum(part["subjects"] for part in parts) if panel is None else int(panel["people"])
 
 
 def _worst(promises: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

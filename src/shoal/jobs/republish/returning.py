@@ -315,6 +315,7 @@ def _outcome(
     counts = np.bincount(after.status, minlength=3)
     stated: dict[str, Any] = {
         "mode": after.mode,
+        "people": state.panel.people + int((placed.panel.founded >= 0).sum()),
         "rounds": len(np.unique(groups)),
         "founded": len(np.unique(placed.panel.founded[placed.panel.founded >= 0])),
         "waiting": int(waiting.sum()),
