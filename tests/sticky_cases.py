@@ -14,10 +14,10 @@ from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.data.panel import CARRIED, LIVE, Panel
 from shoal.jobs.republish.identities import Identities
-from shoal.jobs.republish.panel_files import PanelState
 from shoal.jobs.republish.placing import partition_table
 from shoal.policy.policy import Policy
 from shoal.state.ledger import DATA, Ledger
+from shoal.state.panel import PanelState
 from shoal.testing import OnlyK
 
 OVER_TIME = {"lockstep": "any", "together": "fresh", "carried": "steady"}
@@ -78,8 +78,9 @@ def simulated(
         kept = placed.labels >= 0
         waiting = {p: c for p, c, is_out in zip(people, values, kept, strict=False) if not is_out}
         if kept.any():
-            identities = Identities(tokens[kept].astype(np.int64), tokens[kept])
-            after = after.published(len(releases) + 1, identities, placed.panel.founded[kept], None)
+            people = tokens[kept], tokens[kept].astype(np.int64)
+            founded = placed.panel.founded[kept]
+            after = after.published(len(releases) + 1, *people, founded, None)
             shown = dict(zip(tokens[kept].tolist(), placed.labels[kept].tolist(), strict=True))
             releases.append(shown)
         state = after

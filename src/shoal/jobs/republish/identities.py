@@ -7,7 +7,6 @@ wait, and by methods that publish the whole table anew.
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from shoal.errors import LedgerError
 from shoal.policy.policy import Policy
 from shoal.privacy.history.people import KnownPeople
 from shoal.state.ledger import RUN, Ledger
+from shoal.state.private_tables import read_table, write_table
 
 ROWS, PENDING, ORIGINALS = "rows.parquet", "pending.parquet", "originals.parquet"
 WAITED, ARRIVALS = "waited.parquet", "arrivals.parquet"
@@ -155,17 +155,6 @@ def carry_over(ledger: Ledger, folder: Path) -> None:
     before = ledger.step_folder(ledger.last_step().number)
     if (before / ORIGINALS).exists():
         os.link(before / ORIGINALS, folder / ORIGINALS)
-
-
-def write_table(frame: pl.DataFrame, path: Path) -> None:
-    content = io.BytesIO()
-    frame.write_parquet(content)
-    # a full disk is an OSError here, which it is not where Polars writes
-    path.write_bytes(content.getbuffer())
-
-
-def read_table(path: Path) -> pl.DataFrame | None:
-    return pl.read_parquet(path) if path.exists() else None
 
 
 # Tokens

@@ -22,13 +22,12 @@ from shoal.jobs.republish.identities import (
     as_text,
     count_known,
     read_originals,
-    read_table,
     with_tokens,
-    write_table,
 )
-from shoal.jobs.republish.panel_files import PanelState
 from shoal.policy.policy import Policy
 from shoal.state.ledger import Ledger
+from shoal.state.panel import PanelState
+from shoal.state.private_tables import read_table, write_table
 
 LAST_INCREMENTS = 4
 """Increments by which it is judged how many records the next one has."""

@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from shoal.data.panel import PanelChange
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
 from shoal.jobs.publish.recode import shuffled_order
 from shoal.jobs.republish.identities import Identities
 from shoal.jobs.republish.increment import DeferredRecords
-from shoal.jobs.republish.panel_files import PlannedPanel
+from shoal.state.panel import PanelState
 
 NO_ROOM = "no class has room for them yet"
+
+
+@dataclass(frozen=True)
+class PlannedPanel:
+    """What a planned release makes of the panel.
+
+    founded: (n,) the new group of the person of each planned row, -1 for people who have one.
+    values: the sensitive cells of each row, where they are carried.
+    stated: what the certificate says of it.
+    """
+
+    before: PanelState
+    change: PanelChange
+    founded: np.ndarray
+    values: pl.DataFrame | None
+    stated: Mapping[str, Any]
+
+    def after(self, release: int, identities: Identities) -> PanelState:
+        """identities: of the planned rows, in their order, numbered."""
+        assert identities.subjects is not None  # checked with the policy
+        state = replace(self.before, panel=self.change.after)
+        people = identities.subjects, identities.records
+        return state.published(release, *people, self.founded, self.values)
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.jobs.republish import terms
-from shoal.jobs.republish.identities import Identities, tokens_of
+from shoal.jobs.republish.identities import tokens_of
 from shoal.jobs.republish.increment import LAST_INCREMENTS, DeferredRecords, waits_for_a_price
-from shoal.jobs.republish.panel_files import PanelState, PlannedPanel
+from shoal.jobs.republish.planned_release import PlannedPanel
 from shoal.jobs.republish.republish import (
     check_increment,
     increment_of,
@@ -35,6 +35,7 @@ from shoal.jobs.republish.republish import (
 )
 from shoal.jobs.republish.returning import Again, in_order_of_names, placed_again, records_of
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.state.panel import PanelState
 
 METHOD = "sticky"
 PATIENCE = (1, 2, 4)
@@ -197,5 +198,5 @@ class Run:
         values = None
         if self.state.panel.mode == CARRIED:
             values = people.frame.filter(shown).select(terms.sensitive_names(self.policy))
-        numbers = Identities(np.zeros(len(tokens), dtype=np.int64), tokens)
-        self.state = self.state.published(self.releases, numbers, planned.founded[shown], values)
+        founded, numbers = planned.founded[shown], np.zeros(len(tokens), dtype=np.int64)
+        self.state = self.state.published(self.releases, tokens, numbers, founded, values)

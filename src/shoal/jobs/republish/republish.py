@@ -27,11 +27,11 @@ from shoal.jobs.republish.history import refusal
 from shoal.jobs.republish.identities import TRANSIENT_FILES
 from shoal.jobs.republish.increment import DeferredRecords
 from shoal.jobs.republish.next_release import plan
-from shoal.jobs.republish.panel_files import PANEL_FILES
 from shoal.jobs.republish.planned_release import PlannedRelease
 from shoal.jobs.republish.value_counts import compared, with_table
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.state.ledger import CERTIFICATE, DATA, Ledger, ReleaseDraft
+from shoal.state.panel import PANEL_FILES
 
 DEFAULT_METHOD = "crp"
 REPLACED = (*TRANSIENT_FILES, *PANEL_FILES)

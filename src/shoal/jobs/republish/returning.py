@@ -29,13 +29,13 @@ from shoal.jobs.republish.increment import (
     last_arrivals,
     operations_of,
 )
-from shoal.jobs.republish.panel_files import PanelState, PlannedPanel, has_panel
 from shoal.jobs.republish.placing import bound_table, partition_table, place
-from shoal.jobs.republish.planned_release import PlannedRelease
+from shoal.jobs.republish.planned_release import PlannedPanel, PlannedRelease
 from shoal.jobs.republish.recoding import recoded
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import nearest_feasible
 from shoal.state.ledger import Ledger
+from shoal.state.panel import PanelState, has_panel
 
 NO_GROUP = "no group can be published yet"
 WITHHELD = "records left out, as their people can't be published again"
@@ -145,7 +145,7 @@ def placed_again(
 
 def refuse_panel(method: Any, ledger: Ledger) -> None:
     """Raises InputError where a ledger of people who come again would lose their groups."""
-    if ledger.exists and has_panel(ledger):
+    if ledger.exists and has_panel(ledger.step_folder(ledger.last_step().number)):
         raise InputError(
             f"method '{method.name}': publishes each person once, and the ledger's people come"
             " again; go on with its method, or begin another ledger"
@@ -155,7 +155,8 @@ def refuse_panel(method: Any, ledger: Ledger) -> None:
 def _state(policy: Policy, method: Any, ledger: Ledger) -> PanelState:
     """What the ledger knows of people; InputError where it never knew whose group is whose."""
     mode = terms.mode_of(policy)
-    state = PanelState.read(ledger, mode) if ledger.exists else None
+    step = ledger.step_folder(ledger.last_step().number)
+    state = PanelState.read(step, mode) if ledger.exists else None
     if state is not None:
         return state
     if ledger.exists and ledger.releases():

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shoal.data.panel import LIVE, Panel, PanelChange
-from shoal.jobs.republish.identities import Identities, read_table, write_table
-from shoal.state.ledger import Ledger
+from shoal.data.panel import LIVE, Panel
+from shoal.state.private_tables import read_table, write_table
 
 MEMBERS, GROUPS, CARRIED_VALUES = "members.parquet", "groups.parquet", "carried.parquet"
 PANEL_FILES = (MEMBERS, GROUPS, CARRIED_VALUES)
@@ -27,9 +24,9 @@ def _no_tokens() -> np.ndarray:
     return np.zeros(0, dtype=np.uint64)
 
 
-def has_panel(ledger: Ledger) -> bool:
-    """Whether the last step of a ledger remembers groups of people."""
-    return (ledger.step_folder(ledger.last_step().number) / MEMBERS).exists()
+def has_panel(step: Path) -> bool:
+    """Whether a private step remembers groups of people."""
+    return (step / MEMBERS).exists()
 
 
 @dataclass(frozen=True)
@@ -46,10 +43,9 @@ class PanelState:
     values: pl.DataFrame | None = None
 
     @classmethod
-    def read(cls, ledger: Ledger, mode: str) -> PanelState | None:
-        """That of the last step; None where it has none."""
-        folder = ledger.step_folder(ledger.last_step().number)
-        members, groups = read_table(folder / MEMBERS), read_table(folder / GROUPS)
+    def read(cls, step: Path, mode: str) -> PanelState | None:
+        """That of a private step; None where it has none."""
+        members, groups = read_table(step / MEMBERS), read_table(step / GROUPS)
         if members is None or groups is None:
             return None
         words = [name for name in members.columns if name.startswith(_WORD.format(""))]
@@ -62,7 +58,7 @@ class PanelState:
             groups["silent"].to_numpy(),
             groups["loss"].to_numpy(),
         )
-        values = read_table(folder / CARRIED_VALUES)
+        values = read_table(step / CARRIED_VALUES)
         tokens, records = members["token"].to_numpy(), members["record"].to_numpy()
         return cls(panel, tokens, records, None if values is None else values.drop(_TOKEN))
 
@@ -74,32 +70,37 @@ class PanelState:
         return np.where(self.tokens[at] == tokens, at, -1).astype(np.int32)
 
     def published(
-        self, release: int, identities: Identities, founded: np.ndarray, values: pl.DataFrame | None
+        self,
+        release: int,
+        tokens: np.ndarray,
+        records: np.ndarray,
+        founded: np.ndarray,
+        values: pl.DataFrame | None,
     ) -> PanelState:
-        """The state after a release. identities: of its rows; founded: the new group of each row,
-        -1 for people who have one; values: the sensitive cells of each row, where they are carried.
+        """The state after a release. tokens, records: the person and number of each of its rows;
+        founded: the new group of each, -1 for people who have one; values: the sensitive cells of
+        each, where they are carried.
         """
-        assert identities.subjects is not None  # checked with the policy
         rounds = _with_room(self.panel.rounds, release)
-        place = self.places(identities.subjects)
+        place = self.places(tokens)
         word, bit = divmod(release - 1, _BITS)
         rounds[place[place >= 0], word] |= np.uint64(1 << bit)
         new = np.flatnonzero(founded >= 0)
         fresh = np.zeros((len(new), rounds.shape[1]), dtype=np.uint64)
         fresh[:, word] = np.uint64(1 << bit)
-        tokens = np.concatenate([self.tokens, identities.subjects[new]])
-        order = np.argsort(tokens, kind="stable")
+        people = np.concatenate([self.tokens, tokens[new]])
+        order = np.argsort(people, kind="stable")
         panel = replace(
             self.panel,
             group=np.concatenate([self.panel.group, founded[new]])[order],
             status=np.concatenate([self.panel.status, np.full(len(new), LIVE, np.int8)])[order],
             rounds=np.concatenate([rounds, fresh])[order],
         )
-        records = np.concatenate([self.records, identities.records[new]])[order]
+        numbers = np.concatenate([self.records, records[new]])[order]
         if values is not None:
             shown = values[new]
             values = (shown if self.values is None else pl.concat([self.values, shown]))[order]
-        return PanelState(panel, tokens[order], records, values)
+        return PanelState(panel, people[order], numbers, values)
 
     def write(self, folder: Path) -> None:
         panel = self.panel
@@ -116,27 +117,6 @@ class PanelState:
         if self.values is not None:
             tokens = pl.Series(_TOKEN, self.tokens)
             write_table(self.values.with_columns(tokens), folder / CARRIED_VALUES)
-
-
-@dataclass(frozen=True)
-class PlannedPanel:
-    """What a planned release makes of the panel.
-
-    founded: (n,) the new group of the person of each planned row, -1 for people who have one.
-    values: the sensitive cells of each row, where they are carried.
-    stated: what the certificate says of it.
-    """
-
-    before: PanelState
-    change: PanelChange
-    founded: np.ndarray
-    values: pl.DataFrame | None
-    stated: Mapping[str, Any]
-
-    def after(self, release: int, identities: Identities) -> PanelState:
-        """identities: of the planned rows, in their order, numbered."""
-        state = replace(self.before, panel=self.change.after)
-        return state.published(release, identities, self.founded, self.values)
 
 
 def _with_room(rounds: np.ndarray, release: int) -> np.ndarray:
