@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -63,6 +64,14 @@ def test_each_verb_runs_its_own_methods_and_all_means_every_one():
     assert runs("stream", False) == {("stream", "")}
     assert runs("republish", True) >= {("republish", ""), ("republish", "crp")}
     assert {method for _, method in runs("publish", True)} >= {"mondrian", "tcloseness", "mdav"}
+
+
+def test_every_republishing_method_can_be_warmed_up(tmp_path):
+    """Also one that refuses several sensitive attributes, as m-invariance does."""
+    for number, run in enumerate(warmup._runs("republish", every_method=True)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        replace(run, records=300).into(folder)
 
 
 def test_the_command_says_when_there_is_nothing_to_compile(shoal):
