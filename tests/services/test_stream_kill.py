@@ -129,8 +129,8 @@ def test_every_method_goes_on_from_a_crash_in_every_format(
     shop, monkeypatch, method, settings, source, sink
 ):
     """Crashes before and behind each commit and each growth of an output, in turn."""
-    monkeypatch.setattr("shoal.connectors.feeds.SLICE", 700)
-    frame = files.read("p.csv").frame.head(3000)
+    monkeypatch.setattr("shoal.connectors.feeds.SLICE", 350)
+    frame = files.read("p.csv").frame.head(1500)
     writers = {
         "p.csv": frame.write_csv,
         "p.tsv": lambda path: frame.write_csv(path, separator="\t"),
@@ -140,7 +140,7 @@ def test_every_method_goes_on_from_a_crash_in_every_format(
         "p.arrow": frame.write_ipc,
     }
     writers[source](source)
-    policy = Policy.load("policy.yaml").with_method(method, {"delta": 200} | settings)
+    policy = Policy.load("policy.yaml").with_method(method, {"delta": 150} | settings)
 
     def finish(folder):
         folder.mkdir(exist_ok=True)

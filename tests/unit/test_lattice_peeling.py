@@ -112,7 +112,7 @@ def test_the_levels_with_the_nearest_losses_are_dropped_first_and_never_the_coar
 
 @pytest.mark.parametrize("many", [40, 70])  # NumPy's arrays have at most 64 axes
 def test_many_attributes_are_no_trap(many):
-    codes = np.random.default_rng(3).integers(0, 9, (200, many))
+    codes = np.random.default_rng(3).integers(0, 9, (80, many))
     matrix = Matrix.from_columns(codes, [8.0] * many)
     result = partition(matrix, 5)
     assert result.sizes().min() >= 5
