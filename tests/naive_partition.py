@@ -36,23 +36,32 @@ def same_sizes(m: int, k: int) -> tuple[int, int]:
     return -(-a // 2) * k + -(-b // 2), (a // 2) * k + b // 2
 
 
-def paper_classes(matrix: Matrix, k: int) -> list[list[int]]:
-    """The paper's recursion: the widest attribute, sizes of step 4, tied records in row order."""
+def paper_classes(
+    matrix: Matrix, k: int, in_turn: bool = False, stable: bool = False
+) -> list[list[int]]:
+    """The paper's recursion with the sizes of step 4.
+
+    in_turn: cuts the attribute of the depth, or the next that is not constant; else the widest.
+    stable: tied records stay in the order that earlier cuts left; else they are in row order.
+    """
     done: list[list[int]] = []
-    waiting = [list(range(matrix.records))]
+    waiting = [(list(range(matrix.records)), 0)]
+    d = matrix.attributes
     while waiting:
-        members = waiting.pop()
+        members, depth = waiting.pop()
         if len(members) < 2 * k:
             done.append(sorted(members))
             continue
-        losses = [
-            span_loss(matrix, j, matrix.codes[members, j].tolist())
-            for j in range(matrix.attributes)
-        ]
-        widest = losses.index(max(losses))
-        ordered = sorted(members, key=lambda r: (int(matrix.codes[r, widest]), r))
+        losses = [span_loss(matrix, j, matrix.codes[members, j].tolist()) for j in range(d)]
+        cut = losses.index(max(losses))
+        if in_turn:
+            turns = [(depth + turn) % d for turn in range(d)]
+            cut = next((j for j in turns if len(set(matrix.codes[members, j])) > 1), cut)
+        if not stable:
+            members = sorted(members)
+        ordered = sorted(members, key=lambda r: int(matrix.codes[r, cut]))
         low = same_sizes(len(members), k)[0]
-        waiting += [ordered[:low], ordered[low:]]
+        waiting += [(ordered[:low], depth + 1), (ordered[low:], depth + 1)]
     return sorted(done)
 
 

@@ -60,6 +60,8 @@ VARIANTS = [
     {"sizes": "proportional", "cut": "paper"},
     {"dimension": "widest"},
     {"ties": "rows"},
+    {"dimension": "in-turn"},
+    {"ties": "stable"},
 ]
 
 
@@ -97,9 +99,31 @@ def test_the_low_side_is_five_of_seven_as_in_figure_4():
 
 
 @pytest.mark.parametrize(("n", "k"), [(31, 3), (257, 4), (2000, 9)])
-def test_the_paper_preset_is_the_papers_recursion(n, k):
+@pytest.mark.parametrize("in_turn", [False, True])
+@pytest.mark.parametrize("stable", [False, True])
+def test_the_paper_preset_is_the_papers_recursion(n, k, in_turn, stable):
     matrix = table(n)
-    assert members_of(partition(matrix, k, preset="paper").labels) == paper_classes(matrix, k)
+    asked = {
+        "dimension": "in-turn" if in_turn else "widest",
+        "ties": "stable" if stable else "rows",
+    }
+    found = partition(matrix, k, preset="paper", **asked)
+    assert members_of(found.labels) == paper_classes(matrix, k, in_turn, stable)
+
+
+def test_constant_attributes_lose_their_turn():
+    """At depth 0 the first attribute, which is constant, so the second; at depth 1 that one."""
+    values = np.array([[0, 1, 0], [0, 2, 9], [0, 3, 0], [0, 4, 9]] * 2)
+    found = partition(linear(values), 2, dimension="in-turn", ties="stable")
+    assert members_of(found.labels) == [[0, 4], [1, 5], [2, 6], [3, 7]]
+
+
+def test_in_turn_and_stable_keep_to_the_papers_cuts():
+    assert RoundedPartition(ties="stable").cut == "paper"
+    with pytest.raises(InputError, match="go with cut=paper only; leave 'cut' out"):
+        RoundedPartition(dimension="in-turn", cut="admissible")
+    with pytest.raises(InputError, match="go with ties=rows or stable only"):
+        RoundedPartition(dimension="in-turn", ties="lexicographic")
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -124,7 +148,7 @@ def test_explicit_parameters_override_the_preset():
 
 
 def test_an_unknown_choice_is_an_input_error_that_lists_the_choices():
-    with pytest.raises(InputError, match="'dimension' must be one of widest, best"):
+    with pytest.raises(InputError, match="'dimension' must be one of widest, in-turn, best"):
         RoundedPartition(dimension="longest")
 
 

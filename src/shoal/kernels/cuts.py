@@ -33,6 +33,8 @@ HALVES = 4
 """Left are the floor(m / 2) lowest records, equal codes shared."""
 ROUNDED = 5
 """Left are ceil(a / 2) * least + ceil(b / 2) of m = a * least + b records, equal codes shared."""
+IN_TURN = 6
+"""As ROUNDED, but not the widest attribute is cut first: that of the segment's depth, in turn."""
 
 
 class CutRule(NamedTuple):
@@ -62,7 +64,8 @@ class Scratch(NamedTuple):
 def split_to_end(rows, d, rule, least, k, costs, seen, history, ends):
     """Cuts the whole of `rows` until no cut is left; returns how many segments there are.
 
-    history: as in `propose`. ends: (n // least + 1,) int64, filled with the end of every segment.
+    history: as in `propose`; for IN_TURN never without rows. ends: (n // least + 1,) int64, filled
+        with the end of every segment.
     """
     asked = CutRule(rule, least, k, d)
     scratch = _scratch(rows, d, costs)
@@ -97,9 +100,11 @@ def propose(rows, starts, ends, attempts, d, rule, least, k, costs, seen, histor
 
     starts, ends: (s,) int64 segments. attempts: (s,) int64, the first attempt to make; set to the
         one after the attempt that was made.
-    history: (n // least + 1, d) int32, -1 at first; at row start // least the attributes by which a
-        segment was ordered, the latest first: equal codes keep that order. Empty: they are ordered
-        by the other attributes, the widest first. Then by record number. Only for shared codes.
+    history: (n // least + 1, 0 to d + 1) int32, -1 at first; at row start // least what is known of
+        the cuts that led to a segment: by which attributes it was ordered, the latest first, and,
+        last, one less than its depth. Equal codes keep that order, at first that of the record
+        numbers. Depth alone: equal codes go by record number. No rows: by the other attributes, the
+        widest first, then by record number. Only for shared codes.
     cuts: (n,) int64; a segment's parts end at cuts[start], cuts[start + 1], ...
     Returns (s,) int64, 0 where no attempt is left.
     """
@@ -149,6 +154,8 @@ def _cut(rows, start, end, attempt, asked, costs, seen, history, cuts, scratch):
     rule = asked.rule
     bounds = scratch.bounds
     _widest_first(rows, start, end, costs, scratch)
+    if rule == IN_TURN:
+        _take_turns(history[start // asked.least, -1] + 1, scratch)
     # attempts go through the attributes, with the rules that know a second cut twice on each
     choices = 2 if rule in (NEAREST, NEAREST_CHILDREN) else 1
     while attempt < choices * asked.d:
@@ -160,7 +167,7 @@ def _cut(rows, start, end, attempt, asked, costs, seen, history, cuts, scratch):
         if rule >= HALVES:
             rank = m // 2 if rule == HALVES else lower_size(m, asked.least, SAME)
             kept = start // asked.least
-            settled_by = history[kept] if len(history) > 0 else scratch.order
+            settled_by = history[kept, :-1] if len(history) > 0 else scratch.order
             parts = _part_by_rank(rows, start, end, j, rank, settled_by, scratch, cuts)
             if len(history) > 0:
                 _remember(history, kept, cuts[start] // asked.least, j)
@@ -200,6 +207,22 @@ def _widest_first(rows, start, end, costs, scratch):
             order[place] = order[place - 1]
             place -= 1
         order[place] = j
+
+
+@inner
+def _take_turns(depth, scratch):
+    """Into `order`: the attributes from that of this depth on, in turn; those that tell nothing
+    apart come last.
+    """
+    bounds = scratch.bounds
+    d = len(scratch.order)
+    place = 0
+    for is_constant in (False, True):
+        for turn in range(d):
+            j = (depth + turn) % d
+            if (bounds[0, j] == bounds[1, j]) == is_constant:
+                scratch.order[place] = j
+                place += 1
 
 
 @inner
@@ -264,23 +287,23 @@ def _columns_in_turn(j, settled_by, scratch):
     are.
     """
     key = scratch.key
-    d = len(scratch.order)
     key[0, 0] = j
     columns = 1
-    for place in range(d):
+    for place in range(len(settled_by)):
         if settled_by[place] < 0:
             break
         if settled_by[place] != j:
             key[0, columns] = settled_by[place]
             columns += 1
-    key[0, columns] = d
+    key[0, columns] = len(scratch.order)
     return columns + 1
 
 
 @inner
 def _remember(history, left, right, j):
-    """A segment was ordered by j: both its halves know."""
-    d = history.shape[1]
+    """A segment was ordered by j: both its halves know, and that they lie one deeper."""
+    d = history.shape[1] - 1
+    history[left, d] += 1
     # j moves to the front: those up to its old place, or the first free one, go one back
     place = 0
     while place < d - 1 and history[left, place] != j and history[left, place] >= 0:
@@ -288,8 +311,9 @@ def _remember(history, left, right, j):
     while place > 0:
         history[left, place] = history[left, place - 1]
         place -= 1
-    history[left, 0] = j
-    for place in range(d):
+    if d > 0:
+        history[left, 0] = j
+    for place in range(d + 1):
         history[right, place] = history[left, place]
 
 

@@ -18,6 +18,10 @@ from shoal.errors import InfeasibleError
 from shoal.kernels import cuts, nearest_class
 from shoal.protocols import Promises
 
+CODES, ROWS, STABLE = "codes", "rows", "stable"
+"""How records with equal codes at a cut are ordered: by their other attributes, the widest first;
+as the table has them; or as earlier cuts left them, each of which sorted its segment stably."""
+
 Cutter = Callable[[np.ndarray, np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 """`cutter(starts, ends, attempts, depth) -> (parts, flat ends of the parts)`; see `split_by_level`.
 """
@@ -79,30 +83,22 @@ def lowest_nodes(matrix: Matrix, j: int, lo: np.ndarray, hi: np.ndarray) -> np.n
     return node
 
 
-def history_of(matrix: Matrix, least: int, kept: bool) -> np.ndarray:
-    """Room to remember by which attributes segments of `least` rows were ordered; see
-    `kernels.cuts`.
-    """
-    return np.full(
-        (matrix.records // least + 1 if kept else 0, matrix.attributes), -1, dtype=np.int32
-    )
+def history_of(matrix: Matrix, least: int, ties: str) -> np.ndarray:
+    """Room for what `kernels.cuts` has to know of the cuts that led to segments of `least` rows."""
+    rows = 0 if ties == CODES else matrix.records // least + 1
+    return np.full((rows, matrix.attributes + 1 if ties == STABLE else 1), -1, dtype=np.int32)
 
 
-def cut_by_rule(
-    matrix: Matrix, promises: Promises, rule: int, in_table_order: bool = False
-) -> Partition:
-    """Cuts the widest attribute that allows it, again and again, by one rule of `kernels.cuts`.
+def cut_by_rule(matrix: Matrix, promises: Promises, rule: int, ties: str = CODES) -> Partition:
+    """Cuts an attribute that allows it, again and again, by one rule of `kernels.cuts`.
 
-    in_table_order: records that share a code keep the order that earlier cuts left them in, at
-        first the table's; else they are ordered by the other attributes, the widest first.
+    ties: CODES, ROWS or STABLE, for rules that share equal codes.
     """
     rows = rows_of(matrix)
     k = promises.k
     if promises.needs_more_than_k:
-        return split_by_level(
-            matrix, rows, promises, rule_cutter(matrix, rows, rule, k, k, in_table_order)
-        )
-    return partition_of(matrix, rows, *cut_to_end(matrix, rows, rule, k, k, in_table_order))
+        return split_by_level(matrix, rows, promises, rule_cutter(matrix, rows, rule, k, k, ties))
+    return partition_of(matrix, rows, *cut_to_end(matrix, rows, rule, k, k, ties))
 
 
 def cut_to_end(
@@ -111,7 +107,7 @@ def cut_to_end(
     rule: int,
     least: int,
     people: int,
-    in_table_order: bool = False,
+    ties: str = CODES,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cuts segments of 2 * least rows and more while every side keeps its people; starts and
     ends.
@@ -125,7 +121,7 @@ def cut_to_end(
         people,
         costs_of(matrix),
         marks_of(matrix),
-        history_of(matrix, least, in_table_order),
+        history_of(matrix, least, ties),
         ends,
     )
     return np.concatenate([[0], ends[: count - 1]]), ends[:count]
@@ -137,14 +133,14 @@ def rule_cutter(
     rule: int,
     least: int,
     people: int,
-    in_table_order: bool = False,
+    ties: str = CODES,
 ) -> Cutter:
     """The next cut by a rule of `kernels.cuts` for each of many segments: the step of
     `split_by_level`.
     """
     costs = costs_of(matrix)
     seen = marks_of(matrix)
-    history = history_of(matrix, least, in_table_order)
+    history = history_of(matrix, least, ties)
     cut_at = np.empty(len(rows), dtype=np.int64)
 
     def cutter(

@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.segments import cut_by_rule, require_people
+from shoal.algorithms.steps.segments import CODES, STABLE, cut_by_rule, require_people
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.kernels import cuts
@@ -51,4 +51,4 @@ class MondrianRelaxed(Partitioner):
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """Classes of at least `promises.k` people."""
         require_people(matrix, promises)
-        return cut_by_rule(matrix, promises, cuts.HALVES, in_table_order=self.ties == "rows")
+        return cut_by_rule(matrix, promises, cuts.HALVES, STABLE if self.ties == "rows" else CODES)

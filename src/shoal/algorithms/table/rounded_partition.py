@@ -15,7 +15,8 @@ k = 2: 5 and 2) agrees with step 4, so sizes `same` follow step 4, the larger pa
 Theorems 1 and 2 hold for `cross`, the formula, too. Theorem 2 prints ceil(log2 alpha); its proof
 needs floor.
 Reading: step 2 leaves the attribute, and step 4 the records tied at the cut, to us: see
-`dimension`, `ties`.
+`dimension`, `ties`. The plainest loop takes the attributes `in-turn`, that of the depth modulo
+their number, over what is constant, and sorts stably: ties keep the order that earlier cuts left.
 
 Ours, not the paper's:
 - `cut=admissible`. A cut of m records into c and m - c keeps floor(m/k) classes if and only if
@@ -41,12 +42,13 @@ import numpy as np
 from shoal.algorithms.steps import subtrees
 from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
+from shoal.algorithms.steps.segments import ROWS, STABLE, cut_by_rule
 from shoal.data import cores
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InfeasibleError, InputError
-from shoal.kernels import class_refinement, rounded_cut
+from shoal.kernels import class_refinement, cuts, rounded_cut
 from shoal.protocols import Partitioner, Promises
 
 PAPER = {
@@ -57,6 +59,10 @@ PAPER = {
     "rare": "mixed",
     "refine": "none",
 }
+PLAIN_CUTS = {"dimension": ("widest", "in-turn"), "ties": ("rows", "stable")} | {
+    option: (PAPER[option],) for option in ("sizes", "cut", "rare")
+}
+"""What goes with dimension in-turn or ties stable."""
 OURS = {
     "dimension": "best",
     "ties": "lexicographic",
@@ -112,19 +118,20 @@ class RoundedPartition(Partitioner):
         default="",
         metadata={
             "help": (
-                "attribute to cut: the widest, or the best (least loss after the cut); default best"
+                "attribute to cut: the widest, each in turn, or the best (least loss after the"
+                " cut); default best"
             ),
-            "choices": ("", "widest", "best"),
+            "choices": ("", "widest", "in-turn", "best"),
         },
     )
     ties: str = field(
         default="",
         metadata={
             "help": (
-                "records tied at a cut: input order, or by the other attributes; default"
-                " lexicographic"
+                "records tied at a cut: input order, the order that earlier cuts left, or by the"
+                " other attributes; default lexicographic"
             ),
-            "choices": ("", "rows", "lexicographic"),
+            "choices": ("", "rows", "stable", "lexicographic"),
         },
     )
     sizes: str = field(
@@ -171,9 +178,24 @@ class RoundedPartition(Partitioner):
                 raise InputError(
                     f"method '{self.name}': parameter '{option.name}' must be one of {known}"
                 )
-        for option_name, value in (PAPER if self.preset == "paper" else OURS).items():
+        usual = PAPER if self.preset == "paper" or self._cuts_plainly else OURS
+        for option_name, value in usual.items():
             if not getattr(self, option_name):
                 object.__setattr__(self, option_name, value)
+        if self._cuts_plainly:
+            self._require_plain()
+
+    @property
+    def _cuts_plainly(self) -> bool:
+        return self.dimension == "in-turn" or self.ties == "stable"
+
+    def _require_plain(self) -> None:
+        for option, allowed in PLAIN_CUTS.items():
+            if getattr(self, option) not in allowed:
+                raise InputError(
+                    f"method '{self.name}': dimension=in-turn and ties=stable go with"
+                    f" {option}={' or '.join(allowed)} only; leave '{option}' out"
+                )
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """As `search`, while nobody watches."""
@@ -200,6 +222,9 @@ class RoundedPartition(Partitioner):
             raise InputError(
                 f"method '{self.name}': the policy has no quasi-identifier to partition on"
             )
+        if self._cuts_plainly:
+            partition = self._cut_plainly(matrix, promises)
+            return self._effort.refined(matrix, partition, promises, rng, progress)
         columns, costs = self._columns(matrix), costs_of(matrix)
         if self.rare == "apart" and (matrix.base >= 0).any():
             columns, costs = _with_oddity(columns, matrix)
@@ -233,6 +258,11 @@ class RoundedPartition(Partitioner):
 
         cores.side_by_side(turn, range(0, matrix.records, BLOCK), matrix.records)
         return columns
+
+    def _cut_plainly(self, matrix: Matrix, promises: Promises) -> Partition:
+        """Steps 1 to 6 as a loop that sorts; in turn, or the widest attribute first."""
+        rule = cuts.IN_TURN if self.dimension == "in-turn" else cuts.ROUNDED
+        return cut_by_rule(matrix, promises, rule, STABLE if self.ties == "stable" else ROWS)
 
     def _cut_all(self, columns: np.ndarray, k: int, costs: np.ndarray) -> np.ndarray:
         """Steps 1 to 6 for k alone, depth first: where each class starts, and n."""

@@ -29,6 +29,7 @@ import numpy as np
 
 from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.segments import (
+    CODES,
     Cutter,
     flat_ends,
     history_of,
@@ -87,7 +88,7 @@ class TopDownGreedy(Partitioner):
         """Attempt 0 splits around a far pair; the others are cuts into halves, widest attribute
         first.
         """
-        d, seen, no_history = matrix.attributes, marks_of(matrix), history_of(matrix, k, False)
+        d, seen, no_history = matrix.attributes, marks_of(matrix), history_of(matrix, k, CODES)
         cut_at = np.empty(len(rows), dtype=np.int64)
         deep = DEPTH + 2 * math.log2(max(len(rows) / k, 1))
 

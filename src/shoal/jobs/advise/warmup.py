@@ -123,7 +123,8 @@ def _tables() -> Iterator[dict[str, Any]]:
 def _wearers(method: str) -> dict[str, Any]:
     """The bundled policy; for a method that guards signatures, with one sensitive attribute."""
     policy = _bundled("wearables")
-    if method and registry.method(method, "republish").implementation.guards == SIGNATURES:
+    known = registry.methods().get(method)
+    if getattr(known and known.implementation, "guards", "") == SIGNATURES:
         for name, attribute in policy["attributes"].items():
             if attribute["role"] in ("sensitive", "plain") and name != "activity":
                 policy["attributes"][name] = {"role": "drop"}
@@ -145,7 +146,7 @@ def _stream(tables: Sequence[str], policy: Policy, folder: Path) -> None:
 
 def _republish(tables: Sequence[str], policy: Policy, folder: Path) -> None:
     for table in tables:
-        republish_file(table, policy, folder / "ledger", allow_leaks=True)  
+        republish_file(table, policy, folder / "ledger", allow_leaks=True)
 
 
 PUBLISHERS = {"publish": _publish, "stream": _stream, "republish": _republish}
