@@ -150,7 +150,8 @@ class Paper:
     """The experiments of one paper.
 
     grid: the settings of a quick or a full run. bench: what measures them, from the folder of data
-    sets (None: wherever it is found). left_open: what the paper does not say, and our answer.
+    sets (None: wherever it is found). why_main: why the first reading is the main one, and whether
+    results were seen before it was chosen. left_open: what the paper does not say, and our answer.
     code: packages and modules that a measurement depends on; a change in them makes rows stale.
     """
 
@@ -163,6 +164,7 @@ class Paper:
     readings: Sequence[Reading]
     figures: Sequence[Figure]
     claims: Sequence[Claim]
+    why_main: str = ""
     left_open: Sequence[str] = ()
     code: Sequence[str] = ()
 

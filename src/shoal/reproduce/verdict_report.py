@@ -7,7 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from shoal.reproduce.paper import Claim, ClaimFinding, DataSet, Figure, Paper, Reading, Row, View
+from shoal.reproduce.paper import (
+    Claim,
+    ClaimFinding,
+    DataSet,
+    Figure,
+    Paper,
+    Reading,
+    Row,
+    Verdict,
+    View,
+)
 
 
 @dataclass(frozen=True)
@@ -82,13 +92,20 @@ def as_markdown(paper: Paper, provenance: Provenance, judged: Sequence[Judged]) 
     """verdicts.md: the claims, the verdicts under every reading, the settings and the numbers
     behind each figure.
     """
-    main = judged[0]
     parts = [
         f"# {paper.title}: what reproduces",
         f"{paper.citation}",
         _origin(provenance),
         f"The full setting: {paper.setting}",
-        f"## Verdicts under the main reading\n\n{_verdicts(paper.claims, main.findings)}",
+        "\n\n".join(
+            part
+            for part in (
+                "## Verdicts under the main reading",
+                paper.why_main,
+                _verdicts(paper.claims, judged),
+            )
+            if part
+        ),
         f"## The same claims under every reading\n\n{_by_reading(paper.claims, judged)}",
         "\n".join(f"* **{j.reading.name}**: {j.reading.words}" for j in judged),
     ]
@@ -97,7 +114,7 @@ def as_markdown(paper: Paper, provenance: Provenance, judged: Sequence[Judged]) 
             "## What the paper leaves open, and our answer\n\n"
             + "\n".join(f"* {o}" for o in paper.left_open)
         )
-    parts += [_numbers(figure, main.view) for figure in paper.figures]
+    parts += [_numbers(figure, judged[0].view) for figure in paper.figures]
     return "\n\n".join(parts) + "\n"
 
 
@@ -116,12 +133,22 @@ def _origin(provenance: Provenance) -> str:
     return "\n\n".join(lines)
 
 
-def _verdicts(claims: Sequence[Claim], findings: Sequence[ClaimFinding]) -> str:
+def _verdicts(claims: Sequence[Claim], judged: Sequence[Judged]) -> str:
     rows = [
-        (claim.about, claim.words, f"**{finding.verdict}**", finding.numbers)
-        for claim, finding in zip(claims, findings, strict=True)
+        (
+            claim.about,
+            claim.words,
+            f"**{judged[0].findings[place].verdict}**",
+            _in_readings([j.findings[place].verdict for j in judged]),
+            judged[0].findings[place].numbers,
+        )
+        for place, claim in enumerate(claims)
     ]
-    return _table(("about", "the paper says", "verdict", "measured"), rows)
+    return _table(("about", "the paper says", "verdict", "in all readings", "measured"), rows)
+
+
+def _in_readings(verdicts: Sequence[Verdict]) -> str:
+    return f"holds in {verdicts.count(Verdict.HOLDS)} of {len(verdicts)} readings"
 
 
 def _by_reading(claims: Sequence[Claim], judged: Sequence[Judged]) -> str:
