@@ -34,7 +34,7 @@ from shoal.samples import purchases
 
 NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 TREES = ("education", "marital-status", "occupation", "native-country")
-REPEATS = 3
+REPEATS = 5
 PIECE = 10_000
 QUICK_RECORDS = 3000
 
