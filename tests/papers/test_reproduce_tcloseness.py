@@ -29,6 +29,7 @@ from shoal.reproduce.tcloseness import (
     grid,
     keeps_promises,
     rises_with_k,
+    takes_less_time,
 )
 from shoal.reproduce.verdict_report import judge
 
@@ -86,7 +87,8 @@ def test_figures_that_name_their_curves_draw_no_other(quick):
 
 def test_every_reading_has_every_curve_and_is_in_the_grid():
     asked = grid(quick=False)
-    assert len(asked) == len(METHODS) * len(KS) * len(TS)
+    drawn = sum(seeds == "many" for _, _, seeds in METHODS.values())  # on two scales
+    assert len(asked) == (len(METHODS) + drawn) * len(KS) * len(TS)
     for reading in READINGS:
         assert set(reading.curves) == {curve(label, k) for label in METHODS for k in KS}
         assert all(
@@ -124,16 +126,36 @@ def test_a_curve_falls_with_t_where_no_step_raises_it(heights, verdict):
 
 
 @pytest.mark.parametrize(
-    ("heights", "sign", "verdict"),
+    ("heights", "verdict"),
     [
-        (lambda k, t: k, 1, Verdict.HOLDS),
-        (lambda k, t: -k, 1, Verdict.FAILS),
-        (lambda k, t: -k, -1, Verdict.HOLDS),
-        (lambda k, t: k if t < 0.2 else -k, 1, Verdict.IN_PART),
+        (lambda k, t: k, Verdict.HOLDS),
+        (lambda k, t: -k, Verdict.FAILS),
+        (lambda k, t: k if t < 0.2 else -k, Verdict.IN_PART),
     ],
 )
-def test_curves_rise_with_k_where_no_step_of_k_lowers_them(heights, sign, verdict):
-    assert rises_with_k("y", sign=sign)(view(heights)).verdict is verdict
+def test_curves_rise_with_k_where_no_step_of_k_lowers_them(heights, verdict):
+    assert rises_with_k("y")(view(heights)).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("seconds", "spread", "along", "verdict"),
+    [
+        (lambda k, t: -t, 0.0, "t", Verdict.HOLDS),
+        (lambda k, t: t, 0.0, "t", Verdict.FAILS),
+        (lambda k, t: t, 0.1, "t", Verdict.HOLDS),  # every step lies within the spread
+        (lambda k, t: -k, 0.0, "k", Verdict.HOLDS),
+        (lambda k, t: k if t < 0.2 else -k, 0.0, "k", Verdict.IN_PART),
+    ],
+)
+def test_only_steps_of_time_beyond_the_spread_count(seconds, spread, along, verdict):
+    rows = {
+        curve(PAPERS, k): [
+            {"t": t, "seconds_least": seconds(k, t) - spread, "seconds_most": seconds(k, t)}
+            for t in TS
+        ]
+        for k in KS
+    }
+    assert takes_less_time(along)(View(rows)).verdict is verdict
 
 
 @pytest.mark.parametrize(
