@@ -37,7 +37,11 @@ demo: $(READY) ## publish the bundled sample, prove it, and draw the report
 	$(BIN)/shoal audit --ledger demo/wearers --report demo/history.html
 	@echo; echo "reports: demo/report.html demo/stream.html demo/history.html"
 
-test: $(READY) check ## all tests, then lint and types
+test: $(READY) ## lint and types, then all tests
+	@# compiles every loop once, beside the checks: else each of the tests' processes would
+	@$(BIN)/shoal warmup --all --verb publish -q & publishing=$$!; \
+	$(MAKE) --no-print-directory check && \
+	$(BIN)/shoal warmup --all --verb stream --verb republish --verb fuse -q && wait $$publishing
 	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 20
 
 check: $(READY) ## lint, format, types

@@ -22,9 +22,9 @@ def cheapest(rows: list[dict], many: int) -> list[dict]:
     chosen: list[dict] = []
     methods: set[str] = set()
     for row in sorted(rows, key=lambda row: row.get("seconds", 0) * row.get("repeats", 1)):
-        if row["method"] not in methods:
+        if row.get("method", "") not in methods:
             chosen.append(row)
-            methods.add(row["method"])
+            methods.add(row.get("method", ""))
     return chosen[:many]
 
 
@@ -35,7 +35,7 @@ def test_a_slice_of_each_paper_is_measured_as_committed(name, data_folder):
     assert bench.data.sha256 == committed["data"]["sha256"]
     if hasattr(bench, "repeats"):
         bench = replace(bench, repeats=1)
-    for row in cheapest(committed["rows"], SLICE.get(name, 4)):
+    for row in cheapest(committed["rows"], SLICE.get(name, 3)):
         found = bench.measure(row)
         for column in row.keys() & found.keys() - {"repeats"} - OLDER.get(name, set()):
             if not column.startswith(CLOCK):

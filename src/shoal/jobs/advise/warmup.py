@@ -31,8 +31,9 @@ from shoal.privacy.history.release_view import SIGNATURES
 
 VERBS = ("publish", "stream", "republish", "fuse")
 CENTRAL_TWIN = "tds"  # of `fuse`: the same kernels in one process
-SMALL, LARGE = 600, 60_000
-"""Records of a table; above 50,000 the first cuts have kernels of their own."""
+SMALL, LARGE = 1_100, 60_000
+"""Records of a table; above 1,000 classes are annealed, above 50,000 the first cuts have kernels of
+their own."""
 DIVERSITY = {"model": "l-diversity", "attribute": "disease", "l": 2, "kind": "distinct"}
 CLOSENESS = {"model": "t-closeness", "attributes": ["disease"], "t": 0.5}
 
