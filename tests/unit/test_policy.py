@@ -513,13 +513,13 @@ def test_check_looks_past_a_faulty_attribute(workplace, shoal):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "hint"),
     [
         ({"role": "sensitve"}, "or 'drop'; did you mean 'sensitive'?"),
         ({"role": "quasi", "type": "numbr"}, "did you mean 'number'?"),
     ],
 )
-def test_a_misspelt_word_is_told_the_nearest(change, told):
+def test_a_misspelt_word_gets_the_nearest_as_a_hint(change, hint):
     content = {
         "version": 1,
         "attributes": {"age": {"role": "quasi"}, "ill": change},
@@ -527,7 +527,7 @@ def test_a_misspelt_word_is_told_the_nearest(change, told):
     }
     with pytest.raises(InputError) as refused:
         Policy.from_dict(content)
-    assert told in str(refused.value)
+    assert hint in str(refused.value)
 
 
 def test_a_refused_policy_is_never_left_with_less_than_its_names():

@@ -72,7 +72,7 @@ class Guard:
             is_optional = option == "--beside-trace" and not values
             if len(values) != len(files) and not is_optional:
                 raise InputError(
-                    f"{option}: {len(values)} for {len(files)} releases of --beside that are no"
+                    f"{option}: {len(values)} for {len(files)} releases of --beside that are not"
                     " ledgers; give one for each, in the same order"
                 )
         policies, originals, traces = (iter(values) for values in given.values())

@@ -59,7 +59,7 @@ def is_many(path: str | Path) -> bool:
 
 def parts_of(path: str | Path) -> list[Part]:
     """The files of such a table, by name; raises InputError where there is none, or with every one
-    that is no part of it.
+    that is not part of it.
     """
     path = Path(path)
     if not path.is_dir():

@@ -1,7 +1,7 @@
 """How many cores a run may use. Nothing that it publishes depends on them.
 
 The number is known to the whole run, not passed from hand to hand: a method's result is the same
-for any number, so it is no parameter of a method.
+for any number, so it is not a parameter of a method.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def _steadiness(number: np.ndarray, codes: np.ndarray, pairs: np.ndarray) -> flo
     pairs: (pairs,) the place of each pair's first record.
     """
     agree = float((codes[pairs] == codes[pairs + 1]).mean())
-    if agree < STEADY:  # the way from chance to certainty is no longer than that from 0
+    if agree < STEADY:  # the way from chance to certainty is no longer than from 0
         return -1.0
     shares = np.bincount(codes) / len(codes)
     chance = float((shares**2).sum())

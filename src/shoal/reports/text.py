@@ -56,7 +56,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
 
 
 def _panel_lines(panel: Mapping[str, Any] | None) -> list[str]:
-    """What became of people who come again; the records that wait are told elsewhere."""
+    """What became of people who come again; the records that wait are reported elsewhere."""
     if panel is None:
         return []
     told = (

@@ -254,7 +254,7 @@ class MondrianParty:
     # What is published
 
     def hulls(self) -> bytes | None:
-        """What narrows every group, as the others are told; None where nothing does."""
+        """What narrows every group, as sent to the others; None where nothing does."""
         if not self._rule.hulls:
             return None
         spans = []

@@ -13,8 +13,8 @@ Reading: the programs let the oldest go when the buffer holds `delta` records. W
     record's own delay counts.
 Reading: a new cluster that breaks a promise beyond k takes in its nearest, doubling its people
 until it keeps it.
-Trap: a record that leaves alone leaves exactly `delta` - 1 records after it came, which tells when
-it came.
+Trap: a record that leaves alone leaves exactly `delta` - 1 records after it came, which reveals
+when it came.
 """
 
 from __future__ import annotations

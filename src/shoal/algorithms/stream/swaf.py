@@ -15,8 +15,8 @@ Reading: letting the records of a leaf leave one by one, each under the leaf's b
     breaks k. Here all of a leaf leave together, and later records only under what was published.
 Reading: KIDS takes the density of the data into account. We cut in the widest gap of the middle
     half of a node's records, at the median where they are equal.
-Trap: a record that leaves alone leaves exactly `delta` - 1 records after it came, which tells when
-it came.
+Trap: a record that leaves alone leaves exactly `delta` - 1 records after it came, which reveals
+when it came.
 """
 
 from __future__ import annotations

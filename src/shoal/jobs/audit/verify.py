@@ -114,7 +114,7 @@ def _checks(
 
 
 def require_there(path: str) -> None:
-    """Raises InputError where there is no such file."""
+    """Raises InputError if the file does not exist."""
     if path != files.STANDARD and not Path(path).exists():
         raise InputError(f"file '{path}': is not there; check its name")
 

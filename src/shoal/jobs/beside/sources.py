@@ -85,7 +85,7 @@ def least_values_of(policy: Policy) -> dict[str, int]:
 
 
 def _values(released: Table, labels: np.ndarray, policy: Policy) -> dict[str, ShownValues]:
-    """What classes show of every column that is no quasi-identifier, and names nobody."""
+    """What classes show of every column but the quasi-identifiers, and names nobody."""
     roles = {name: a.role for name, a in policy.model.attributes.items()}
     hidden = ("quasi", "subject", "identifier", "drop", "time", "operation")
     kept = labels >= 0

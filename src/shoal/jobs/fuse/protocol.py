@@ -267,7 +267,7 @@ class PartyProtocol:
         return self._agreement.rule().party(ground, own)
 
     def _specialize(self, party: FusionParty, rounds: Rounds | None) -> None:
-        """Rounds until no step is valid; then the helper is told."""
+        """Rounds until no step is valid; then the helper gets a message."""
         if self._agreement.rule().takes_turns:
             self._take_turns(cast(TurnParty, party))
         else:

@@ -106,7 +106,7 @@ def recode(
     made them; `Starring` sees to it that they keep every promise. Raises InfeasibleError where no
     record shows more and a promise fails, for then nothing is left to hide among.
     judged: False where rows are still to be added. merging: False where classes have to stay as
-    they are. typed: whether what is hidden is no value in columns that are not text; else they
+    they are. typed: whether what is hidden is missing in columns that are not text; else they
     become text, and it is the mark. withheld: such records show no sensitive value in any case.
     """
     frame = cells_of(table, bound, classes)

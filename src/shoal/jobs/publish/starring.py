@@ -34,7 +34,7 @@ def cells_of(
 class Starring:
     """What starred records of one table may show.
 
-    typed: whether what is hidden is no value in columns that are not text; else they become text,
+    typed: whether what is hidden is missing in columns that are not text; else they become text,
     and it is the mark. withheld: whether they show no sensitive value in any case.
     """
 

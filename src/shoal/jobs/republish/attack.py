@@ -149,7 +149,7 @@ def _aligned(
     found = by_row(release, rows, row_of, order, "ledger", absence_is_known=True)
     if "panel" not in ledger.certificate(number):
         return found
-    # people come again with other values: nobody is told apart by a value that changed
+    # people come again with other values: a value that changed distinguishes nobody
     return replace(found, unchanged=np.ones(len(row_of), dtype=bool))
 
 

@@ -21,7 +21,8 @@ def verify_ledger(path: str | Path, *, noted: str | None = None) -> tuple[int, s
     """
     if noted is not None and not re.fullmatch("[0-9a-f]{64}", noted):
         raise InputError(
-            "--noted: is no hash of a release; give the 64 digits that 'shoal republish' printed"
+            "--noted: is not the hash of a release; give the 64 digits that 'shoal republish'"
+            " printed"
         )
     ledger = Ledger.at(path)
     findings = ledger.verify()

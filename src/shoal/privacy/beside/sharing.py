@@ -88,7 +88,7 @@ class Links:
 def profiles_of(places: Links) -> tuple[np.ndarray, np.ndarray]:
     """(items,) int64, equal where items have the same classes, -1 without any; and one item each.
 
-    The class sets are told apart exactly, as the nodes of a tree that is followed class by class.
+    Class sets are distinguished exactly, as the nodes of a tree that is followed class by class.
     """
     node = np.full(places.item_count, -1, dtype=np.int64)
     nodes, left = 0, np.flatnonzero(places.degrees > 0)
