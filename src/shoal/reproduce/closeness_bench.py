@@ -148,20 +148,20 @@ def bench(data: Path | None, quick: bool) -> ClosenessBench:
     quick run.
     """
     if quick:
-        return _invented()
+        return ClosenessBench(*invented(QUICK_RECORDS), QUICK_RUNS)
     frame, source = census(data)
     return ClosenessBench(source, Table(frame.select(*QUASI, *SENSITIVE)), RUNS)
 
 
-def _invented() -> ClosenessBench:
+def invented(records: int) -> tuple[DataSet, Table]:
     """Numbers that share a hidden cause, as taxes and incomes do."""
     rng = np.random.default_rng(7)
-    cause = rng.normal(size=(QUICK_RECORDS, 1))
+    cause = rng.normal(size=(records, 1))
     numbers = np.rint(
-        1e4 * np.exp(cause * [1.0, 0.2, 1.0, 0.6] + 0.3 * rng.normal(size=(QUICK_RECORDS, 4)))
+        1e4 * np.exp(cause * [1.0, 0.2, 1.0, 0.6] + 0.3 * rng.normal(size=(records, 4)))
     )
     frame = pl.DataFrame(numbers.astype(np.int64), schema=[*QUASI, *SENSITIVE]).cast(pl.String)
     text = io.BytesIO()
     frame.write_csv(text)
     source = DataSet("invented numbers", frame.height, hashlib.sha256(text.getvalue()).hexdigest())
-    return ClosenessBench(source, Table(frame), QUICK_RUNS)
+    return source, Table(frame)

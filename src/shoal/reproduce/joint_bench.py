@@ -9,8 +9,6 @@ the same sizes at random: what small classes alone give away.
 
 from __future__ import annotations
 
-import hashlib
-import io
 import time
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +27,7 @@ from shoal.jobs.publish.recode import recode
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness
-from shoal.reproduce.closeness_bench import QUASI, SENSITIVE
+from shoal.reproduce.closeness_bench import QUASI, SENSITIVE, invented
 from shoal.reproduce.data_sets import census
 from shoal.reproduce.paper import DataSet, Setting
 
@@ -135,20 +133,6 @@ def bench(data: Path | None, quick: bool) -> JointBench:
     run.
     """
     if quick:
-        return _invented()
+        return JointBench(*invented(QUICK_RECORDS))
     frame, source = census(data)
     return JointBench(source, Table(frame.select(*QUASI, *SENSITIVE)))
-
-
-def _invented() -> JointBench:
-    """Numbers that share a hidden cause, as taxes and incomes do."""
-    rng = np.random.default_rng(7)
-    cause = rng.normal(size=(QUICK_RECORDS, 1))
-    numbers = np.rint(
-        1e4 * np.exp(cause * [1.0, 0.2, 1.0, 0.6] + 0.3 * rng.normal(size=(QUICK_RECORDS, 4)))
-    )
-    frame = pl.DataFrame(numbers.astype(np.int64), schema=[*QUASI, *SENSITIVE]).cast(pl.String)
-    text = io.BytesIO()
-    frame.write_csv(text)
-    source = DataSet("invented numbers", frame.height, hashlib.sha256(text.getvalue()).hexdigest())
-    return JointBench(source, Table(frame))
