@@ -19,8 +19,8 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.algorithms.stream import castle
-from shoal.algorithms.stream.castle import BETA, DELTA, KEEP, LEFTOVERS, MU
-from shoal.algorithms.stream.emission import SNAP, TICK, with_effective_delay
+from shoal.algorithms.stream.castle import BETA, DELTA, KEEP, MU
+from shoal.algorithms.stream.emission import SNAP, STAR_OR_DROP, TICK, with_effective_delay
 from shoal.data.space import Space
 from shoal.protocols import StreamMethod, StreamPromises
 
@@ -46,7 +46,7 @@ class BCastle(StreamMethod):
         },
     )
     keep: int = field(default=1000, metadata=KEEP)
-    leftovers: str = field(default="star", metadata=LEFTOVERS)
+    leftovers: str = field(default="star", metadata=STAR_OR_DROP)
     snap: int = field(default=0, metadata=SNAP)
     tick: int = field(default=1, metadata=TICK)
 

@@ -30,6 +30,7 @@ from shoal.algorithms.stream.buffer import ReusableClusters
 from shoal.algorithms.stream.emission import (
     KIND_OF_LEFTOVER,
     SNAP,
+    STAR_OR_DROP,
     TICK,
     boxes,
     codes_of,
@@ -49,10 +50,6 @@ DELTA = {"help": "further records that may arrive before one leaves", "low": 2}
 BETA = {"help": "candidate clusters at most", "low": 1}
 MU = {"help": "published clusters whose mean loss decides what is good", "low": 1}
 KEEP = {"help": "good clusters kept for use again, 0 for all as in the paper", "low": 0}
-LEFTOVERS = {
-    "help": "records that fit no cluster: suppressed (star) or dropped",
-    "choices": ("star", "drop"),
-}
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,7 @@ class Castle(StreamMethod):
     beta: int = field(default=50, metadata=BETA)
     mu: int = field(default=100, metadata=MU)
     keep: int = field(default=1000, metadata=KEEP)
-    leftovers: str = field(default="star", metadata=LEFTOVERS)
+    leftovers: str = field(default="star", metadata=STAR_OR_DROP)
     snap: int = field(default=0, metadata=SNAP)
     tick: int = field(default=1, metadata=TICK)
 

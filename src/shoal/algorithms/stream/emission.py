@@ -19,6 +19,10 @@ from shoal.protocols import StreamPromises
 LEFTOVERS = ("hold", "drop", "star")
 
 
+STAR_OR_DROP = {
+    "help": "records that fit no cluster: suppressed (star) or dropped",
+    "choices": ("star", "drop"),
+}
 SNAP = {
     "help": (
         "publish numbers in steps of this many to a domain, so that no true end shows; 0 for none"

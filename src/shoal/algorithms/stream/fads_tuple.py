@@ -29,6 +29,7 @@ from shoal.algorithms.stream.buffer import Buffer, ReusableClusters
 from shoal.algorithms.stream.emission import (
     KIND_OF_LEFTOVER,
     SNAP,
+    STAR_OR_DROP,
     TICK,
     boxes,
     emissions,
@@ -57,10 +58,7 @@ class FadsTuple(StreamMethod):
     )
     leftovers: str = field(
         default="star",
-        metadata={
-            "help": "records that fit no cluster: suppressed (star) or dropped",
-            "choices": ("star", "drop"),
-        },
+        metadata=STAR_OR_DROP,
     )
     snap: int = field(default=0, metadata=SNAP)
     tick: int = field(default=1, metadata=TICK)

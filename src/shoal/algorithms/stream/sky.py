@@ -27,9 +27,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.stream.emission import SNAP, TICK, with_effective_delay
+from shoal.algorithms.stream.emission import SNAP, STAR_OR_DROP, TICK, with_effective_delay
 from shoal.algorithms.stream.region_tree import RegionTree
-from shoal.algorithms.stream.swaf import DELTA, LEFTOVERS
+from shoal.algorithms.stream.swaf import DELTA
 from shoal.algorithms.stream.waiting import OneByOne
 from shoal.data.space import Space
 from shoal.data.stream import NEW, REUSE, State
@@ -62,7 +62,7 @@ class Sky(StreamMethod):
             "choices": ("middle", "median"),
         },
     )
-    leftovers: str = field(default="star", metadata=LEFTOVERS)
+    leftovers: str = field(default="star", metadata=STAR_OR_DROP)
     snap: int = field(default=0, metadata=SNAP)
     tick: int = field(default=1, metadata=TICK)
 

@@ -29,7 +29,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from shoal.algorithms.stream.buffer import ReusableClusters
-from shoal.algorithms.stream.emission import SNAP, TICK, with_effective_delay
+from shoal.algorithms.stream.emission import SNAP, STAR_OR_DROP, TICK, with_effective_delay
 from shoal.algorithms.stream.waiting import OneByOne, Waits
 from shoal.algorithms.stream.window_tree import WindowTree
 from shoal.data.space import Space
@@ -38,10 +38,6 @@ from shoal.protocols import StreamMethod, StreamPromises
 
 DELTA = {"help": "records that wait at most", "low": 2}
 C0 = {"help": "clusters kept for use again, in units of delta / k", "low": 1.0}
-LEFTOVERS = {
-    "help": "records that fit no cluster: suppressed (star) or dropped",
-    "choices": ("star", "drop"),
-}
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,7 @@ class Swaf(StreamMethod):
             "choices": ("median", "density"),
         },
     )
-    leftovers: str = field(default="star", metadata=LEFTOVERS)
+    leftovers: str = field(default="star", metadata=STAR_OR_DROP)
     snap: int = field(default=0, metadata=SNAP)
     tick: int = field(default=1, metadata=TICK)
 

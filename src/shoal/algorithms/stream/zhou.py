@@ -23,8 +23,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.stream.emission import SNAP, TICK, with_effective_delay
-from shoal.algorithms.stream.swaf import C0, DELTA, LEFTOVERS, SwafPublisher
+from shoal.algorithms.stream.emission import SNAP, STAR_OR_DROP, TICK, with_effective_delay
+from shoal.algorithms.stream.swaf import C0, DELTA, SwafPublisher
 from shoal.data.space import UNIT, Space
 from shoal.data.stream import State
 from shoal.protocols import StreamMethod, StreamPromises
@@ -49,7 +49,7 @@ class Zhou(StreamMethod):
         default=100,
         metadata={"help": "published clusters whose mean loss decides what is good", "low": 1},
     )
-    leftovers: str = field(default="star", metadata=LEFTOVERS)
+    leftovers: str = field(default="star", metadata=STAR_OR_DROP)
     snap: int = field(default=0, metadata=SNAP)
     tick: int = field(default=1, metadata=TICK)
 
