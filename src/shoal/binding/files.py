@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import polars as pl
 
@@ -14,6 +13,8 @@ from shoal.binding.derived import derived_columns, with_derived, without_derived
 from shoal.binding.types import typed
 from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED, Dialect, Reading, codec_of, default_dialect
+from shoal.connectors.folder_manifest import check_released
+from shoal.connectors.release_drafts import ReleaseDraft
 from shoal.data.formulas import escaped, formula_sentences, unescaped
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -99,6 +100,7 @@ def read_as_written(
 
     stated: how its certificate says that it is written; by default, the certificate beside it.
     """
+    check_released(path)
     reading = reading_of(policy.model.read, policy.model.write)
     if policy.is_made_of_columns:
         asked = policy.model.read  # of a release of any maker
@@ -113,14 +115,14 @@ def read_as_written(
     return _unescaped(source, policy, files.format_of(path))
 
 
-def read_written(path: Path, kind: str, policy: Policy, dialect: Dialect) -> ReleasedFile:
-    """A release that was just written in a dialect."""
+def read_draft(draft: ReleaseDraft, kind: str, policy: Policy, dialect: Dialect) -> ReleasedFile:
+    """A release that was just written in a dialect and is not published yet."""
     reading = replace(
         reading_of(policy.model.read, policy.model.write),
         encoding=dialect.encoding,
         delimiter=dialect.delimiter,
     )
-    source = files.read_as(path, kind, _categorical(policy), reading)
+    source = draft.read(_categorical(policy), reading)
     return _released(_unescaped(source, policy, kind), policy)
 
 

@@ -28,7 +28,12 @@ def publish(
     ],
     policy: options.PolicyFile,
     output: Annotated[
-        str, typer.Option("-o", "--output", help="The release; '-' writes CSV to standard output.")
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            help="The release; '-' writes CSV to standard output, 'out/' a folder of Parquet.",
+        ),
     ],
     overrides: options.Overrides = options.NO_OVERRIDES,
     plan: Annotated[
@@ -47,6 +52,10 @@ def publish(
         ),
     ] = False,
     require_together: options.RequireTogether = False,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Puts it in place of a release in the same folder."),
+    ] = False,
     metadata: Annotated[
         str | None,
         typer.Option(
@@ -92,6 +101,7 @@ def publish(
             input_path,
             asked,
             output,
+            replace=replace,
             plan=plan,
             explain=explain,
             require_together=require_together,

@@ -22,7 +22,7 @@ from typing import BinaryIO
 
 import polars as pl
 
-from shoal.connectors import delimited, parquet_parts, workbooks
+from shoal.connectors import delimited, folder_manifest, parquet_parts, workbooks
 from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, default_dialect
 from shoal.data import cores
 from shoal.data.regular_files import is_pipe, require_regular
@@ -67,7 +67,7 @@ def format_of(path: str) -> str:
     for suffix in FORMATS:
         if name.endswith(suffix):
             return suffix.removesuffix(PACKED)
-    if parquet_parts.is_many(path):
+    if parquet_parts.is_many(path) or folder_manifest.is_folder(path):
         return ".parquet"
     if name.endswith((".xls", ".xlsb", ".xlsm", ".ods")):
         raise InputError(
@@ -144,8 +144,12 @@ def _read_regular(
 def _read_parts(path: str | Path) -> SourceFile:
     parts = parquet_parts.parts_of(path)
     try:
+        hashes = parquet_parts.hashes(parts)
+        if Path(path).is_dir():
+            folder_manifest.check_named(path, [part.name for part in parts], hashes)
         frames = [_typed(str(part.path), ".parquet") for part in parts]
-        return SourceFile(parquet_parts.joined(frames, parts), parquet_parts.digest(parts))
+        digest = parquet_parts.digest(parts, hashes)
+        return SourceFile(parquet_parts.joined(frames, parts), digest)
     except OSError as failed:
         raise _unreadable(path, failed) from None
 
@@ -176,7 +180,12 @@ def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
     What a killed run left behind of the same target is removed first.
     """
     target = Path(tempfile.gettempdir()) / "standard-output" if path == STANDARD else Path(path)
-    if target.is_dir() or not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+    if (
+        path.endswith("/")
+        or target.is_dir()
+        or not target.parent.is_dir()
+        or not os.access(target.parent, os.W_OK)
+    ):
         raise InputError(
             f"output '{path}': can't be written; name a file in a folder that exists and is"
             " writable"
@@ -239,17 +248,18 @@ def _take_place(draft: Path, target: Path, path: str, is_private: bool) -> None:
             _copy_to_standard_output(draft)
         else:
             if not is_private:
-                draft.chmod(0o666 & ~_umask())
-            _sync(draft)
+                draft.chmod(0o666 & ~umask())
+            sync(draft)
             os.replace(draft, target)
-            _sync(target.parent)
+            sync(target.parent)
     except OSError as failed:
         raise InputError(
             f"output '{path}': writing failed ({failed.strerror or 'no space or no permission'})"
         ) from None
 
 
-def _umask() -> int:
+def umask() -> int:
+    """The rights that this process's new files lack."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
@@ -327,7 +337,8 @@ def _write(
         delimited.write(frame, file, dialect or default_dialect(kind))
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Returns once a file or folder is on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

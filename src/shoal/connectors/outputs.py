@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from shoal.connectors import folder_manifest
 from shoal.connectors.files import STANDARD
 from shoal.connectors.signatures import signature_path
 from shoal.errors import InputError
 
 
 def certificate_path(output_path: str) -> str:
-    return f"{output_path}.certificate.json"
+    """Where the certificate of a release lies: beside its file, or in its folder."""
+    return folder_manifest.certificate_path(output_path)
 
 
 def check_not_read(output_path: str, input_path: str, read_by_policy: Iterable[str]) -> None:
@@ -27,6 +29,8 @@ def check_not_read(output_path: str, input_path: str, read_by_policy: Iterable[s
             what = "the input"
         if any(_is_same(folder, input_path) for folder in _folders_read_with(output)):
             what = "in the folder that is read"
+        if any(_is_same(output, str(folder)) for folder in Path(input_path).absolute().parents):
+            what = "the folder of the input"
         if what is not None:
             raise InputError(
                 f"output '{output}': is {what}; name another file, nothing that is read is"

@@ -106,14 +106,23 @@ def _within(folder: Path, above: Part) -> Iterator[Part]:
             yield from _within(path, Part(path, name, (*above.values, (key, value))))
 
 
-def digest(parts: list[Part]) -> str:
-    """One SHA-256 of all: that of the lines that sha256sum prints about them in their folder."""
-    whole = hashlib.sha256()
+def hashes(parts: list[Part]) -> list[str]:
+    """The SHA-256 of each file."""
+    found = []
     for part in parts:
         with open(part.path, "rb") as file:
-            one = hashlib.file_digest(file, "sha256").hexdigest()
-        whole.update(f"{one}  {part.name}\n".encode())
-    return whole.hexdigest()
+            found.append(hashlib.file_digest(file, "sha256").hexdigest())
+    return found
+
+
+def digest(parts: list[Part], known: list[str] | None = None) -> str:
+    """One SHA-256 of all: that of the lines that sha256sum prints about them in their folder.
+
+    known: the hash of each, where they were hashed already.
+    """
+    each = zip(hashes(parts) if known is None else known, parts, strict=True)
+    lines = "".join(f"{one}  {part.name}\n" for one, part in each)
+    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def joined(frames: list[pl.DataFrame], parts: list[Part]) -> pl.DataFrame:

@@ -13,6 +13,7 @@ import polars as pl
 from shoal.connectors import files, workbooks
 from shoal.connectors.dialect import DELIMITED, UTF8, is_written_in
 from shoal.connectors.file_description import UNDELIMITED
+from shoal.connectors.folder_draft import listed_files
 from shoal.data.regular_files import is_pipe
 from shoal.errors import InputError
 from shoal.jobs.audit.checks import Check, Stated, listed
@@ -52,8 +53,11 @@ def as_written(stated: Stated, path: str, policy: Policy | None) -> Check:
 def _wrong(stated: Stated, path: Path) -> Iterator[str]:
     """The keys of `output` that the file denies."""
     size, format_stated = stated.at("output", "bytes"), stated.at("output", "format")
-    for key in ("bytes", "format"):
+    for key in ("bytes", "format", "files"):
         stated.note("output", key)
+    named = stated.at("output", "files")
+    if named is not None and (not path.is_dir() or named != listed_files(path)):
+        yield "files"
     if size is not None and path.is_file() and size != path.stat().st_size:
         yield "bytes"
     kind = files.format_of(str(path))

@@ -13,6 +13,7 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.dialect import reading_as_stated
+from shoal.connectors.folder_manifest import check_released
 from shoal.connectors.frames import FrameT, table_of
 from shoal.connectors.outputs import certificate_path
 from shoal.connectors.parquet_parts import is_many
@@ -105,6 +106,7 @@ def read_release(
         raise InputError(f"release '{path}': is not there; check its name")
     proof = _certificate(path, certificate)
     if check:
+        check_released(path)
         _check_hash(path, proof)
     said = _said(path, proof)
     dialect = said.get("dialect") or {}

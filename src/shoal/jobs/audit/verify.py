@@ -14,6 +14,7 @@ from typing import Any
 from shoal.binding.files import read_as_written
 from shoal.connectors import files
 from shoal.connectors.dialect import AS_FOUND, reading_as_stated
+from shoal.connectors.folder_manifest import check_released
 from shoal.connectors.signatures import SIGNATURE_BYTES, read_trusted, signature_path
 from shoal.data.fault_words import fault_sentence
 from shoal.data.progress import Progress, no_progress
@@ -143,6 +144,7 @@ def _read(path: str, policy: Policy | None, stated: Stated) -> tuple[Table | Non
     dialect = stated.at("output", "dialect")
     reading = None if dialect is None else reading_as_stated(dialect)
     try:
+        check_released(path)
         if policy is None:
             names = stated.grouped
             source = files.read(path, names, allow_empty=True, reading=reading or AS_FOUND)

@@ -16,19 +16,15 @@ from shoal.binding.files import (
     original_table,
     output_dialect,
     published_frame,
+    read_draft,
     read_original,
-    read_written,
     written_frame,
 )
 from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED
-from shoal.connectors.file_description import describe_file
 from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, table_of
-from shoal.connectors.outputs import (
-    certificate_path,
-    check_not_read,
-    remove_uncommitted_certificate,
-)
+from shoal.connectors.outputs import check_not_read
+from shoal.connectors.release_drafts import release_draft
 from shoal.data import cores
 from shoal.data.beside import BesideGuard
 from shoal.data.certificate import Certificate
@@ -121,6 +117,7 @@ def publish_file(
     policy: Policy,
     output_path: str,
     *,
+    replace: bool = False,
     plan: str | None = None,
     explain: bool = False,
     require_together: bool = False,
@@ -130,8 +127,9 @@ def publish_file(
 ) -> Outcome:
     """One release from file to file; writes the output and its certificate, both whole or neither.
 
-    The release is audited from the bytes that were written before they take their place. plan,
-    explain, require_together, attack: as in `publish`. beside: releases that are out.
+    The release is audited from the bytes that were written before they take their place. replace:
+    an earlier release in a folder or a database gives way. plan, explain, require_together, attack:
+    as in `publish`. beside: releases that are out.
     """
     started = time.process_time()
     policy.require_answers()
@@ -147,30 +145,23 @@ def publish_file(
     draft = prepare(table, policy, progress, known, explain, files.is_typed(kind), beside)
     assumed = _people_assumed(table, policy)
     del table  # the quasi-identifiers' cells are no longer needed
-    with remove_uncommitted_certificate(output_path), files.atomic_write(output_path) as path:
+    with release_draft(output_path, replace) as place:
         progress("writing the release")
         released = written_frame(draft.frame, policy, kind)
-        described_columns = file_metadata(draft.frame.columns, draft.schema, policy)
-        files.write(released, path, kind, output_path.endswith(".gz"), dialect, described_columns)
+        place.write(released, dialect, file_metadata(draft.frame.columns, draft.schema, policy))
         progress("reading the release back")
-        written = read_written(path, kind, policy, dialect)
+        written = read_draft(place, kind, policy, dialect)
         published = Table(written.frame)
         certificate, release = _measured(published, draft, policy, progress, started)
         certificate = attack_draft(
             certificate, published, release, draft, policy, request, progress
         )
+        notation, render = policy.notation.written, draft.schema.render
         certificate = (
             with_contradicted(certificate, written.contradicted)
             .extended(
                 input={"sha256": digest},
-                output=describe_file(
-                    path,
-                    output_path,
-                    written.sha256,
-                    draft.schema.render,
-                    dialect,
-                    policy.notation.written,
-                ),
+                output=place.described(written.sha256, render, dialect, notation),
             )
             .warned(*assumed, *_formulas(draft, policy, kind))
         )
@@ -178,9 +169,7 @@ def publish_file(
         if require_together:
             require_together_kept(certificate, WITHHELD)
         _save_plan(draft, plan)
-        if output_path != files.STANDARD:
-            with files.atomic_write(certificate_path(output_path)) as proof:
-                proof.write_text(certificate.to_json())
+        place.certify(certificate.to_json())
     return Outcome(certificate, release, draft)
 
 

@@ -1,0 +1,172 @@
+"""A release in a folder of Parquet files: all of it appears under its name at once, or nothing.
+
+It is made in a hidden folder beside the target (`.out.<id>.part`, its owner's alone), audited
+there, synced, and given its name by one rename: nobody ever sees a part without the others, nor
+files without the manifest. In place of an earlier release it takes its name by an exchange of the
+two folders, where the system has one; after that the earlier release is deleted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import polars as pl
+
+from shoal.connectors import files, folder_manifest, parquet_parts
+from shoal.connectors.folder_manifest import MANIFEST
+from shoal.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where drafts of killed runs stay
+    fcntl = None  # type: ignore[assignment]
+
+RECORDS = 1 << 20
+"""Of one part: so that parts follow from the release alone, not from the machine."""
+ID_BYTES = 8
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux: fcntl.h, linux/fs.h
+
+
+def write_parts(
+    frame: pl.DataFrame, draft: Path, metadata: dict[str, str] | None, records: int = RECORDS
+) -> None:
+    """The release as the files of a folder, at least one."""
+    for number, first in enumerate(range(0, max(frame.height, 1), records)):
+        part = draft / f"part-{number:05d}{parquet_parts.SUFFIX}"
+        files.write(frame.slice(first, records), part, ".parquet", metadata=metadata)
+
+
+def listed_files(draft: Path) -> list[dict[str, object]]:
+    """What the manifest says of every file: name, records, bytes and hash."""
+    parts = parquet_parts.parts_of(draft)
+    return [
+        {
+            "name": part.name,
+            "records": pl.scan_parquet(part.path).select(pl.len()).collect().item(),
+            "bytes": part.path.stat().st_size,
+            "sha256": sha256,
+        }
+        for part, sha256 in zip(parts, parquet_parts.hashes(parts), strict=True)
+    ]
+
+
+@contextmanager
+def folder_draft(output_path: str, replace: bool) -> Iterator[Path]:
+    """A folder to write to, which takes the name of the output if the block succeeds.
+
+    replace: whether a release that stands there already gives way; nothing else ever does. Raises
+    InputError.
+    """
+    target = Path(output_path)
+    _check_target(target, output_path, replace)
+    _sweep(target)
+    draft, lock = _locked_draft(target, output_path)
+    try:
+        yield draft
+        _take_place(draft, target, output_path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)  # or what stood there before
+        os.close(lock)
+
+
+def _check_target(target: Path, output_path: str, replace: bool) -> None:
+    where = f"output '{output_path}'"
+    if target.exists() and not target.is_dir():
+        raise InputError(f"{where}: is a file; name a new folder")
+    if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+        raise InputError(
+            f"{where}: can't be made; name a folder in one that exists and is writable"
+        )
+    if not target.is_dir() or not any(target.iterdir()):
+        return
+    if not (target / MANIFEST).is_file():
+        raise InputError(
+            f"{where}: is a folder with something else than a release in it; name a new one"
+        )
+    if not replace:
+        raise InputError(f"{where}: holds a release already; name a new folder, or say --replace")
+    # reads it as anybody would: what its manifest doesn't name would be deleted with it
+    parts = parquet_parts.parts_of(target)
+    names = [part.name for part in parts]
+    folder_manifest.check_named(target, names, parquet_parts.hashes(parts))
+
+
+def _locked_draft(target: Path, output_path: str) -> tuple[Path, int]:
+    """A new folder, and the descriptor whose lock says that its writer lives."""
+    while True:
+        draft = target.parent / f".{target.name}.{secrets.token_hex(ID_BYTES)}.part"
+        try:
+            draft.mkdir(mode=0o700)
+            lock = os.open(draft, os.O_RDONLY)
+        except OSError as failed:
+            raise InputError(
+                f"output '{output_path}': writing failed"
+                f" ({failed.strerror or 'no room or no right'}); name another place"
+            ) from None
+        if fcntl is None:
+            return draft, lock
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if draft.is_dir():
+            return draft, lock
+        os.close(lock)  # swept away by another run between its making and its lock
+
+
+def _sweep(target: Path) -> None:
+    """Deletes the drafts of this folder whose writers died: the system has freed their locks."""
+    form = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{{2 * ID_BYTES}}}\.part")
+    with suppress(OSError):  # a folder that may be written to, but not listed
+        for name in os.listdir(target.parent) if fcntl is not None else ():
+            left = target.parent / name
+            if not form.fullmatch(name) or not left.is_dir() or left.is_symlink():
+                continue
+            with suppress(OSError):  # another's, or one that is locked
+                handle = os.open(left, os.O_RDONLY | os.O_NOFOLLOW)
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(left)
+                finally:
+                    os.close(handle)
+
+
+def _take_place(draft: Path, target: Path, output_path: str) -> None:
+    try:
+        mask = files.umask()
+        for path in sorted(draft.iterdir()):
+            path.chmod(0o666 & ~mask)
+            files.sync(path)
+        files.sync(draft)
+        if target.is_dir() and any(target.iterdir()):
+            draft.chmod(0o777 & ~mask)
+            _exchange(draft, target)
+        else:
+            draft.chmod(0o777 & ~mask)
+            os.rename(draft, target)
+        files.sync(target.parent)
+    except OSError as failed:
+        raise InputError(
+            f"output '{output_path}': writing failed"
+            f" ({failed.strerror or 'no space or no permission'}); name a new folder"
+        ) from None
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Each gets the other's name, in one step; raises OSError where the system has no such step."""
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
+        raise OSError(errno.ENOSYS, "this system can't exchange folders in one step")
+    names = (os.fsencode(path) for path in (one, other))
+    first, second = names
+    if call(_AT_FDCWD, first, _AT_FDCWD, second, _RENAME_EXCHANGE) != 0:
+        code = ctypes.get_errno()
+        if code in (errno.EINVAL, errno.ENOSYS):
+            raise OSError(code, "this file system can't exchange folders in one step")
+        raise OSError(code, os.strerror(code))

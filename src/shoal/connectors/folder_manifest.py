@@ -1,0 +1,101 @@
+"""The manifest of a released folder: which of its files were audited, and the proof.
+
+    out/part-00000.parquet ...   the records, one file after the other
+    out/_shoal.json              the certificate; its `output.files` names every file with its hash
+
+A folder with a manifest is read by it or not at all: a file that it doesn't name was never audited,
+whoever put it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from shoal.data.certificate import Certificate
+from shoal.errors import InputError
+
+MANIFEST = "_shoal.json"
+STEPS = ".parquet"
+"""Ends the name of a stream's folder, whose files are committed by its checkpoint."""
+
+
+def is_folder(output_path: str) -> bool:
+    """Whether an output is a folder of Parquet files: its name ends with `/`, or it is one."""
+    return output_path.endswith("/") or Path(output_path).is_dir()
+
+
+def certificate_path(output_path: str) -> str:
+    """Where the certificate of a release in files lies: in the folder, else beside the file."""
+    within = Path(output_path) / MANIFEST
+    if within.is_file() or (is_folder(output_path) and Path(output_path).suffix != STEPS):
+        beside = Path(f"{output_path.rstrip('/')}.certificate.json")
+        if within.is_file() or not beside.is_file():
+            return str(within)
+    return f"{output_path.rstrip('/') or output_path}.certificate.json"
+
+
+def check_released(path: str | Path) -> None:
+    """Raises InputError where it is not known which files of a folder were released.
+
+    A stream's folder has its certificate beside it, and so may one that another maker released and
+    an audit has certified. A pattern names its files itself.
+    """
+    folder = Path(path)
+    if not folder.is_dir() or folder.suffix == STEPS:
+        return
+    if not Path(certificate_path(str(path))).is_file():
+        raise InputError(
+            f"folder '{path}': has no {MANIFEST}, so nothing says which of its files were released;"
+            f" fetch the whole folder, or name the files: '{folder}/*.parquet'"
+        )
+
+
+def check_named(folder: str | Path, names: Sequence[str], hashes: Sequence[str]) -> None:
+    """Raises InputError where a folder with a manifest does not hold just the files that it names.
+
+    names, hashes: of the folder's Parquet files, as they are.
+    """
+    manifest = Path(folder) / MANIFEST
+    if not manifest.is_file():
+        return
+    stated = stated_files(manifest)
+    found = dict(zip(names, hashes, strict=True))
+    strange = sorted({*found, *_other_names(Path(folder))} - set(stated))
+    missing = sorted(set(stated) - set(found))
+    changed = sorted(name for name in set(stated) & set(found) if stated[name] != found[name])
+    findings = [
+        f"folder '{folder}': {_counted(len(which))} {what}"
+        for which, what in (
+            (strange, f"not in its {MANIFEST}: never audited, so take away what doesn't belong"),
+            (missing, f"of its {MANIFEST} not there; fetch the whole folder again"),
+            (changed, f"not as its {MANIFEST} says; fetch the whole folder again"),
+        )
+        if which
+    ]
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+def _counted(files: int) -> str:
+    return "1 file is" if files == 1 else f"{files} files are"
+
+
+def _other_names(folder: Path) -> set[str]:
+    """What lies in the folder beside hidden names, those of engines, and Parquet files."""
+    return {path.name for path in folder.iterdir() if path.name[0] not in "._"}
+
+
+def stated_files(manifest: Path) -> dict[str, str]:
+    """The hash of every file, by name; raises InputError where a manifest says nothing of that."""
+    output = Certificate.load(manifest).get("output") or {}
+    entries = output.get("files") or ()
+    try:
+        stated = {str(entry["name"]): str(entry["sha256"]) for entry in entries}
+    except (TypeError, KeyError):
+        stated = {}
+    if not stated:
+        raise InputError(
+            f"folder '{manifest.parent}': its {MANIFEST} names no files; fetch the folder again"
+        )
+    return stated

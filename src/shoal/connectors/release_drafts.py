@@ -1,0 +1,114 @@
+"""A release between its making and its publication: written, read back, certified, then committed.
+
+Wherever it goes - a file, a folder - the steps are the same, and nobody sees anything before the
+block ends well: a file and a folder take their names by a rename.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import polars as pl
+
+from shoal.connectors import files
+from shoal.connectors.dialect import Dialect, Reading
+from shoal.connectors.file_description import describe_file
+from shoal.connectors.files import SourceFile
+from shoal.connectors.folder_draft import folder_draft, listed_files, write_parts
+from shoal.connectors.folder_manifest import MANIFEST, is_folder
+from shoal.connectors.outputs import certificate_path, remove_uncommitted_certificate
+from shoal.data.notation import PLAIN, Notation
+from shoal.data.schema import Render
+
+
+class ReleaseDraft(Protocol):
+    """What is about to be published."""
+
+    def write(
+        self, frame: pl.DataFrame, dialect: Dialect, metadata: dict[str, str] | None = None
+    ) -> None:
+        """Puts all records. dialect: of delimited text. metadata: what Parquet keeps beside."""
+
+    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
+        """What stands there now, as its readers would get it."""
+
+    def described(
+        self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
+    ) -> dict[str, Any]:
+        """What a certificate says of it under `output`."""
+
+    def certify(self, certificate: str) -> None:
+        """Puts the certificate where its readers look for it, to be committed with the release."""
+
+
+@contextmanager
+def release_draft(output_path: str, replace: bool = False) -> Iterator[ReleaseDraft]:
+    """A draft that is committed if the block succeeds, else removed with all that it held.
+
+    replace: whether an earlier release in a folder gives way; a file always does.
+    """
+    if is_folder(output_path):
+        with folder_draft(output_path, replace) as folder:
+            yield FolderDraft(folder, output_path)
+    else:
+        with (
+            remove_uncommitted_certificate(output_path),
+            files.atomic_write(output_path) as path,
+        ):
+            yield FileDraft(path, output_path)
+
+
+@dataclass(frozen=True)
+class FileDraft:
+    """A file under another name. name: the one that it will have."""
+
+    path: Path
+    name: str
+
+    def write(
+        self, frame: pl.DataFrame, dialect: Dialect, metadata: dict[str, str] | None = None
+    ) -> None:
+        packed = self.name.endswith(files.PACKED)
+        files.write(frame, self.path, files.format_of(self.name), packed, dialect, metadata)
+
+    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
+        return files.read_as(self.path, files.format_of(self.name), categorical, reading)
+
+    def described(
+        self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
+    ) -> dict[str, Any]:
+        return describe_file(self.path, self.name, sha256, render, dialect, notation)
+
+    def certify(self, certificate: str) -> None:
+        if self.name != files.STANDARD:
+            with files.atomic_write(certificate_path(self.name)) as proof:
+                proof.write_text(certificate)
+
+
+@dataclass(frozen=True)
+class FolderDraft:
+    """A folder of Parquet files under another name. name: the one that it will have."""
+
+    path: Path
+    name: str
+
+    def write(
+        self, frame: pl.DataFrame, dialect: Dialect, metadata: dict[str, str] | None = None
+    ) -> None:
+        write_parts(frame, self.path, metadata)
+
+    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
+        return files.read_as(self.path, ".parquet", categorical, reading)
+
+    def described(
+        self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
+    ) -> dict[str, Any]:
+        said = describe_file(self.path, self.name, sha256, render, None, notation)
+        return said | {"files": listed_files(self.path)}
+
+    def certify(self, certificate: str) -> None:
+        (self.path / MANIFEST).write_text(certificate)
