@@ -26,7 +26,9 @@ _PUBLIC = {
     "shoal.jobs.advise.methods": ("methods",),
     "shoal.policy.proposal.proposal": ("Proposal",),
     "shoal.jobs.advise.propose": ("propose", "propose_policy"),
+    "shoal.jobs.advise.profile": ("profile",),
     "shoal.jobs.advise.recommendation": ("Recommendation",),
+    "shoal.jobs.advise.risk": ("risk",),
     "shoal.jobs.advise.sample": ("sample",),
     "shoal.jobs.audit.audit": ("audit",),
     "shoal.jobs.audit.checks": ("Check",),
@@ -42,6 +44,8 @@ _PUBLIC = {
     "shoal.jobs.stream.attack": ("attack_stream",),
     "shoal.jobs.stream.stream": ("Stream", "stream"),
     "shoal.policy.policy": ("Policy",),
+    "shoal.policy.proposal.profile": ("Profile",),
+    "shoal.privacy.table_risk": ("Risk",),
     "shoal.reports.dossier": ("dossier",),
     "shoal.reports.publication": ("Publication", "fuse", "publish"),
 }
@@ -68,9 +72,11 @@ if TYPE_CHECKING:
     from shoal.jobs.advise.compare import compare as compare
     from shoal.jobs.advise.comparison import Comparison as Comparison
     from shoal.jobs.advise.methods import methods as methods
+    from shoal.jobs.advise.profile import profile as profile
     from shoal.jobs.advise.propose import propose as propose
     from shoal.jobs.advise.propose import propose_policy as propose_policy
     from shoal.jobs.advise.recommendation import Recommendation as Recommendation
+    from shoal.jobs.advise.risk import risk as risk
     from shoal.jobs.advise.sample import sample as sample
     from shoal.jobs.audit.audit import audit as audit
     from shoal.jobs.audit.checks import Check as Check
@@ -94,7 +100,9 @@ if TYPE_CHECKING:
     from shoal.jobs.stream.stream import Stream as Stream
     from shoal.jobs.stream.stream import stream as stream
     from shoal.policy.policy import Policy as Policy
+    from shoal.policy.proposal.profile import Profile as Profile
     from shoal.policy.proposal.proposal import Proposal as Proposal
+    from shoal.privacy.table_risk import Risk as Risk
     from shoal.reports.dossier import dossier as dossier
     from shoal.reports.publication import Publication as Publication
     from shoal.reports.publication import fuse as fuse

@@ -24,9 +24,11 @@ from shoal.cli import (
     methods,
     party,
     policy,
+    profile,
     publish,
     reproduce,
     republish,
+    risk,
     sample,
     stream,
     verify,
@@ -61,6 +63,8 @@ app.command("audit", cls=OfSeveralReleases)(audit.audit)
 app.command("verify")(verify.verify)
 app.command("sign")(key.sign)
 app.command("dossier")(dossier.dossier)
+app.command("profile")(profile.profile)
+app.command("risk")(risk.risk)
 app.command("compare")(compare.compare)
 app.command("fuse")(fuse.fuse)
 app.command("methods")(methods.methods)

@@ -177,10 +177,10 @@ class ReleasedColumns:
         if changes.k is None:
             raise InputError("audit --qi: needs --k; say how many people must look alike")
         policy = policy_of_columns(
-            _names(self.qi),
+            names(self.qi),
             changes.k,
             subject=self.subject,
-            sensitive=_names(self.sensitive),
+            sensitive=names(self.sensitive),
             l=self.l,
             t=self.t,
         )
@@ -214,7 +214,7 @@ _OF_TEXT = {
 NO_COLUMNS = ReleasedColumns()
 
 
-def _names(texts: list[str] | None) -> list[str]:
+def names(texts: list[str] | None) -> list[str]:
     """Names that commas part, over all times that the option is given."""
     return [name.strip() for text in texts or [] for name in text.split(",") if name.strip()]
 

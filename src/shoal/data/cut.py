@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
 
 
 @dataclass(frozen=True)
@@ -63,3 +64,15 @@ class Cut:
             later = self.next_round.round_of_record()
             number[self.suppressed] = np.where(later < 0, -1, later + 1)
         return number
+
+    def partition(self, matrix: Matrix) -> Partition:
+        """The classes that it makes of the records: those of one round that show the same spans."""
+        shown = self.round_of_record()
+        labels = shown.astype(np.int64)
+        for j in range(matrix.attributes):
+            spans = np.zeros(matrix.records, dtype=np.int64)
+            for number, cut in enumerate(self.rounds):
+                of_round = shown == number
+                spans[of_round] = cut.spans(j, matrix.codes[of_round, j])
+            labels = np.unique(labels << 32 | spans, return_inverse=True)[1]
+        return Partition.of(np.where(shown < 0, -1, labels))

@@ -57,8 +57,8 @@ def person_numbers(table: Table) -> list[Evidence]:
     """Every column that seems to number people; the clearest first. Reads cells, not roles."""
     found = []
     for name in table.names:
-        if _may_number(table, name):
-            evidence = _evidence(table.column(name), table)
+        if may_number(table, name):
+            evidence = evidence_of(table.column(name), table)
             if evidence is not None:
                 found.append(evidence)
     return sorted(found, key=lambda e: (not e.is_named, -len(e.agreeing)))
@@ -74,7 +74,7 @@ def _has_value(column: Column) -> np.ndarray:
     return np.array([cell.strip() not in NO_VALUE for cell in column.cells], dtype=bool)
 
 
-def _may_number(table: Table, name: str) -> bool:
+def may_number(table: Table, name: str, fewest_repeats: int = FEWEST_REPEATS) -> bool:
     """Whether values repeat as numbers of people do, and are neither dates nor fractions."""
     kind = table.frame.schema[name]
     if kind.is_float() or kind.is_temporal() or kind == pl.Boolean:
@@ -85,12 +85,12 @@ def _may_number(table: Table, name: str) -> bool:
     records, distinct = int(repeats.sum()), len(cells)
     if not records / FEWEST_DISTINCT < distinct < records:
         return False
-    if records - distinct < FEWEST_REPEATS:
+    if records - distinct < fewest_repeats:
         return False
     return not cells.str.contains(_DATE).all() and not cells.str.contains(_FRACTION).any()
 
 
-def _evidence(column: Column, table: Table) -> Evidence | None:
+def evidence_of(column: Column, table: Table) -> Evidence | None:
     """What pairs agree on; None where no two steady columns cross."""
     is_value = _has_value(column)
     chosen = np.flatnonzero(is_value[column.codes])

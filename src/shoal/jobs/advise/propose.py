@@ -98,7 +98,7 @@ class _Asked(NamedTuple):
 
 
 def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
-    _check_header(table)
+    check_header(table)
     progress("looking how numbers and dates are written")
     said = asked.read.model_dump(exclude_unset=True)
     found = notation_in(table, said)
@@ -106,7 +106,7 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
     notation = read_options(said).notation
     frame = as_read(table.frame, notation)
     table = table if frame is table.frame else Table(frame)
-    columns = _cells_of(table, progress)
+    columns = cells_of(table, progress)
     guesses = {name: guess_of(column) for name, column in columns.items()}
     progress("looking for columns that number people")
     guesses = with_one_subject(guesses, columns, person_numbers(table))
@@ -126,7 +126,7 @@ def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
     )
 
 
-def _check_header(table: Table) -> None:
+def check_header(table: Table) -> None:
     odd = looks_like_data(table, table.names)
     if odd:
         raise InputError(
@@ -135,7 +135,7 @@ def _check_header(table: Table) -> None:
         )
 
 
-def _cells_of(table: Table, progress: Progress) -> dict[str, ColumnCells]:
+def cells_of(table: Table, progress: Progress) -> dict[str, ColumnCells]:
     columns = {}
     for number, name in enumerate(table.names, 1):
         progress(f"looking at column {number} of {len(table.names)}")

@@ -48,6 +48,11 @@ class ColumnCells:
         kept = cells.filter(is_value), values.filter(is_value)
         return cls(column.name, *kept, absent, filled, len(column.codes))
 
+    def is_value(self, column: Column) -> np.ndarray:
+        """(column's cells,) bool, which of them hold a value. column: the one these are of."""
+        cells = pl.Series(column.cells, dtype=pl.String)
+        return cells.is_in(self.cells.implode()).to_numpy()
+
     @cached_property
     def words(self) -> list[str]:
         return words_of(self.name)

@@ -3,10 +3,6 @@
 A person is singled out by some columns if one of their records holds values there that no other
 person's record holds. More columns single out the same people and maybe more, so that what a
 column adds to all others is a difference of two counts.
-
-Each value of each column has a random number of 64 bits; the exclusive or over some columns stands
-for a record's values there. Of people who have several records, the last bits are kept for their
-number. So few records are taken to be alike by chance that no share shows it.
 """
 
 from __future__ import annotations
@@ -18,6 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from shoal.data.progress import Progress, no_progress
+from shoal.privacy.lone_people import singled_out, value_keys
 
 WORST_PAIRS = 3
 LONGEST_ORDER = 8
@@ -56,7 +53,7 @@ class SinglingOut:
         self, names: Sequence[str], codes: Sequence[np.ndarray], people: np.ndarray | None = None
     ) -> None:
         self._names = list(names)
-        self._keys = [_keys(number, column) for number, column in enumerate(codes)]
+        self._keys = [value_keys(number, column) for number, column in enumerate(codes)]
         self._distinct = [int(column.max(initial=0)) + 1 for column in codes]
         self._people = people
         records = len(codes[0]) if len(codes) else 0
@@ -114,35 +111,8 @@ class SinglingOut:
         return singled_out(keys, self._people) / self._count
 
 
-def singled_out(keys: np.ndarray, people: np.ndarray | None = None) -> int:
-    """How many people have a key that nobody else has. keys: (n,) uint64. people: as above."""
-    if people is None:
-        ordered = np.sort(keys)
-        begins = np.append(np.append(True, ordered[1:] != ordered[:-1]), True)
-        return int((begins[1:] & begins[:-1]).sum())
-    # the person in the last bits of the key: sorted once, each key's first and last person show
-    # whether there is but one
-    bits = np.uint64(int(people.max(initial=0)).bit_length())
-    whose = (np.uint64(1) << bits) - np.uint64(1)
-    ordered = np.sort((keys & ~whose) | people.astype(np.uint64))
-    key, person = ordered & ~whose, ordered & whose
-    begins = np.append(True, key[1:] != key[:-1])
-    first, last = person[begins], person[np.append(begins[1:], True)]
-    return int((np.bincount(first[first == last].astype(np.int64)) > 0).sum())
-
-
 def share_text(share: float) -> str:
     """A share in percent."""
     if share in (0, 1):
         return f"{100 * share:.0f} %"
     return "below 0.1 %" if share < 0.001 else f"{min(100 * share, 99.9):.1f} %"
-
-
-def _keys(number: int, codes: np.ndarray) -> np.ndarray:
-    """(n,) uint64, a random number for each value of a column (Steele and others, SplitMix64)."""
-    values = np.arange(int(codes.max(initial=0)) + 1, dtype=np.uint64)
-    z = (values + np.uint64(number << 40)) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: np.ndarray = (z ^ (z >> np.uint64(31)))[codes]
-    return mixed

@@ -1,0 +1,52 @@
+"""shoal profile"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.progress import shown
+from shoal.data.printable import printable
+
+
+def profile(
+    input_path: Annotated[
+        str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
+    ],
+    policy: Annotated[
+        Path | None,
+        typer.Option("-p", "--policy", help="A policy: what follows if rows are taken for people."),
+    ] = None,
+    qi: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--qi", metavar="A,B", help="Instead of a policy: columns that others could know."
+        ),
+    ] = None,
+    k: Annotated[int, typer.Option("--k", help="With --qi: the k to try.", min=2)] = 10,
+    read: options.Read = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Count what every column of a table holds, and who may be one person in it. Shows no cell."""
+    from shoal.jobs.advise.profile import profile as profiled
+    from shoal.reports.table_in_words import profile_lines
+
+    with shown(quiet) as progress:
+        found = profiled(
+            input_path,
+            read=options.files_options(read)[0],
+            policy=policy,
+            quasi=options.names(qi),
+            k=k,
+            progress=progress,
+        )
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2))
+        return
+    for line in profile_lines(found):
+        typer.echo(printable(line))
