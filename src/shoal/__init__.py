@@ -20,9 +20,11 @@ _PUBLIC = {
         "PromiseError",
         "ShoalError",
     ),
+    "shoal.jobs.advise.attacker_view": ("attacker_view", "attacker_views"),
     "shoal.jobs.advise.check": ("check",),
     "shoal.jobs.advise.compare": ("compare",),
     "shoal.jobs.advise.comparison": ("Comparison",),
+    "shoal.jobs.advise.marginal": ("marginal",),
     "shoal.jobs.advise.methods": ("methods",),
     "shoal.policy.proposal.proposal": ("Proposal",),
     "shoal.jobs.advise.propose": ("propose", "propose_policy"),
@@ -45,9 +47,11 @@ _PUBLIC = {
     "shoal.jobs.stream.stream": ("Stream", "stream"),
     "shoal.policy.policy": ("Policy",),
     "shoal.policy.proposal.profile": ("Profile",),
+    "shoal.privacy.attacker_view": ("AttackerView",),
     "shoal.privacy.table_risk": ("Risk",),
     "shoal.reports.dossier": ("dossier",),
     "shoal.reports.publication": ("Publication", "fuse", "publish"),
+    "shoal.utility.marginal": ("Marginal",),
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
 
@@ -68,9 +72,12 @@ if TYPE_CHECKING:
     from shoal.errors import PartyError as PartyError
     from shoal.errors import PromiseError as PromiseError
     from shoal.errors import ShoalError as ShoalError
+    from shoal.jobs.advise.attacker_view import attacker_view as attacker_view
+    from shoal.jobs.advise.attacker_view import attacker_views as attacker_views
     from shoal.jobs.advise.check import check as check
     from shoal.jobs.advise.compare import compare as compare
     from shoal.jobs.advise.comparison import Comparison as Comparison
+    from shoal.jobs.advise.marginal import marginal as marginal
     from shoal.jobs.advise.methods import methods as methods
     from shoal.jobs.advise.profile import profile as profile
     from shoal.jobs.advise.propose import propose as propose
@@ -102,11 +109,13 @@ if TYPE_CHECKING:
     from shoal.policy.policy import Policy as Policy
     from shoal.policy.proposal.profile import Profile as Profile
     from shoal.policy.proposal.proposal import Proposal as Proposal
+    from shoal.privacy.attacker_view import AttackerView as AttackerView
     from shoal.privacy.table_risk import Risk as Risk
     from shoal.reports.dossier import dossier as dossier
     from shoal.reports.publication import Publication as Publication
     from shoal.reports.publication import fuse as fuse
     from shoal.reports.publication import publish as publish
+    from shoal.utility.marginal import Marginal as Marginal
 
 if not TYPE_CHECKING:  # else a type checker accepts every misspelt name
 

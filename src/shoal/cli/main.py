@@ -15,12 +15,14 @@ from typing import Any, NoReturn
 import typer
 
 from shoal.cli import (
+    attacker_view,
     audit,
     compare,
     dossier,
     fuse,
     key,
     ledger,
+    marginal,
     methods,
     party,
     policy,
@@ -66,6 +68,8 @@ app.command("dossier")(dossier.dossier)
 app.command("profile")(profile.profile)
 app.command("risk")(risk.risk)
 app.command("compare")(compare.compare)
+app.command("marginal")(marginal.marginal)
+app.command("attacker-view")(attacker_view.attacker_view)
 app.command("fuse")(fuse.fuse)
 app.command("methods")(methods.methods)
 app.command("reproduce")(reproduce.reproduce)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from shoal.policy.proposal.candidates import Candidate
 from shoal.policy.proposal.profile import Profile, TakenForPeople
 from shoal.privacy.table_risk import Risk
+from shoal.reports.text_table import table_lines
 
 USUAL_KS = (2, 3, 5, 10, 20, 50)
 
@@ -16,7 +15,7 @@ def profile_lines(profile: Profile) -> list[str]:
     lines = [f"{_rows(profile.rows)}, {_count(len(profile.columns), 'column')}{_written(profile)}"]
     rows = [("column", "kind", "values", "missing")]
     rows += [(c.name, c.kind, f"{c.values:,}", f"{c.missing:,}") for c in profile.columns]
-    lines += _table(rows, left=2)
+    lines += table_lines(rows, left=2)
     lines += [f"{c.name}: {c.question}" for c in profile.columns if c.question is not None]
     lines += ["", "who is one person?"]
     for number, candidate in enumerate(profile.candidates):
@@ -39,7 +38,7 @@ def risk_lines(risk: Risk) -> list[str]:
     ]
     rows = [("column", "alone", "without it")]
     rows += [(name, f"{risk.alone[name]:,}", f"{risk.without[name]:,}") for name in risk.quasi]
-    lines += _table(rows, left=1)
+    lines += table_lines(rows, left=1)
     lines += [
         f"{name}: harmless by its role; {lone:,} would be alone if others knew it"
         for name, lone in risk.if_known.items()
@@ -47,7 +46,7 @@ def risk_lines(risk: Risk) -> list[str]:
     ks = sorted({*USUAL_KS, *([] if risk.k is None else [risk.k])})
     rows = [("k", f"{risk.unit} who hide already", "most classes")]
     rows += [(str(k), f"{risk.hidden(k):,}", f"{risk.most_classes(k):,}") for k in ks]
-    return [*lines, "", *_table(rows, left=0)]
+    return [*lines, "", *table_lines(rows, left=0)]
 
 
 def _written(profile: Profile) -> str:
@@ -90,15 +89,3 @@ def _count(number: int, one: str, many: str = "") -> str:
 
 def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "0 %"
-
-
-def _table(rows: Sequence[tuple[str, ...]], left: int) -> list[str]:
-    """Lines of even columns. left: how many of them are texts, the others numbers."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if i < left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

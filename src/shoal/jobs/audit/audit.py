@@ -132,7 +132,7 @@ def audit_table(
     if original is None:
         schema, findings = bind_release(released, policy)
     else:
-        schema, truth, findings = _bind_with_original(released, policy, original)
+        schema, truth, findings = bind_with_original(released, policy, original)
     if schema is None or findings:
         raise InputError.from_findings(findings)
     certificate, release = measure(released, schema, policy, truth, progress)
@@ -149,7 +149,7 @@ def audit_table(
     return AuditResult(certificate, release, schema, truth)
 
 
-def _bind_with_original(
+def bind_with_original(
     released: Table, policy: Policy, original: Table
 ) -> tuple[Schema | None, Truth | None, list[Any]]:
     """The schema of the original, and what it tells about the release; or every finding."""

@@ -133,7 +133,7 @@ def _changed(
         if easier is not None:
             yield _outcome(easier) | {"setting": setting, "now": _outcome(cut)}
     for j, name in enumerate(matrix.names):
-        fewer = _without(policy, name) if len(matrix.names) > 1 else None
+        fewer = without_quasi(policy, name) if len(matrix.names) > 1 else None
         if fewer is None:
             continue
         narrowed = _narrowed(matrix, j)
@@ -193,7 +193,7 @@ def _eased(policy: Policy) -> Iterator[tuple[str, Policy]]:
                 )
 
 
-def _without(policy: Policy, name: str) -> Policy | None:
+def without_quasi(policy: Policy, name: str) -> Policy | None:
     """The policy without one quasi-identifier; None where a promise is about it alone."""
     promises = []
     for promise in policy.model.promises:

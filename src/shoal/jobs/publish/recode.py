@@ -31,7 +31,7 @@ def ordered(table: Table, policy: Policy) -> Table:
     if policy.model.render.order == "input":
         return table
     # ties are broken by what records hold, so that nothing of the input's order is left
-    return Table(table.frame[_by_content(table.frame)])
+    return Table(table.frame[by_content(table.frame)])
 
 
 def find_classes(
@@ -124,10 +124,10 @@ def recode(
 
 def shuffled_order(frame: pl.DataFrame, seed: int) -> np.ndarray:
     """An order of the rows that follows from what they show: the published seed can't undo it."""
-    return _by_content(frame)[np.random.default_rng([seed, 1]).permutation(frame.height)]
+    return by_content(frame)[np.random.default_rng([seed, 1]).permutation(frame.height)]
 
 
-def _by_content(frame: pl.DataFrame) -> np.ndarray:
+def by_content(frame: pl.DataFrame) -> np.ndarray:
     """Rows in the order of what they show as text; equal rows are in any order."""
     text = frame.select(pl.all().cast(pl.String))
     return text.select(pl.arg_sort_by(text.columns)).to_series().to_numpy()

@@ -1,0 +1,38 @@
+"""shoal marginal"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.progress import shown
+from shoal.data.printable import printable
+
+
+@options.with_overrides
+def marginal(
+    input_path: Annotated[
+        str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
+    ],
+    policy: options.PolicyFile,
+    overrides: options.Overrides = options.NO_OVERRIDES,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Measure what each quasi-identifier costs: its own loss, and what the other columns would lose
+    in a release without it. Publishes in memory, once for each; writes nothing.
+    """
+    from shoal.jobs.advise.marginal import marginal as measured
+    from shoal.reports.draft_in_words import marginal_lines
+
+    asked = overrides.policy(policy)
+    with shown(quiet) as progress:
+        found = measured(input_path, asked, progress=progress)
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2))
+        return
+    for line in marginal_lines(found):
+        typer.echo(printable(line))

@@ -1,0 +1,81 @@
+"""What each column costs: the same as publishing without it by hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import shoal
+from shoal.cli.main import status_of
+
+POLICY = {
+    "version": 1,
+    "attributes": {
+        "patient": {"role": "subject"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
+        "sex": {"role": "quasi"},
+        "zip": {"role": "quasi", "hierarchy": {"prefix": 5}},
+    },
+    "other": "drop",
+    "promises": [{"model": "k-anonymity", "k": 4}],
+    "method": {"name": "mondrian"},
+}
+FRAME = shoal.sample("patients", 300, 3)
+
+
+def losses(policy: dict) -> dict[str, float]:
+    columns = shoal.publish(FRAME, policy).certificate["columns"]
+    return {c["name"]: c["loss"] for c in columns if c["role"] == "quasi"}
+
+
+def test_the_others_without_a_column_are_those_of_a_release_without_it():
+    now = losses(POLICY)
+    seen = []
+    found = shoal.marginal(FRAME, POLICY, on_column=seen.append)
+    assert {price.name for price in seen} == {*now}
+    assert [price.loss for price in found.columns] == sorted(now.values(), reverse=True)
+    assert found.loss == pytest.approx(sum(now.values()) / 3)
+    for price in found.columns:
+        assert price.loss == pytest.approx(now[price.name])
+        assert price.others == pytest.approx((sum(now.values()) - now[price.name]) / 2)
+        fewer = {**POLICY["attributes"], price.name: {"role": "drop"}}
+        then = losses(POLICY | {"attributes": fewer})
+        assert price.others_without == pytest.approx(sum(then.values()) / 2)
+    less = losses(POLICY | {"promises": [{"model": "k-anonymity", "k": 3}]})
+    assert found.smaller_k.k == 3
+    assert found.smaller_k.loss == pytest.approx(sum(less.values()) / 3)
+
+
+def test_a_publication_spares_one_release_and_changes_nothing():
+    policy = {key: POLICY[key] for key in POLICY if key != "method"}
+    release = shoal.publish(FRAME, policy)
+    assert shoal.marginal(FRAME, policy, release=release) == shoal.marginal(FRAME, policy)
+
+
+def test_what_cannot_be_left_out_says_why():
+    alone = {"model": "k-anonymity", "k": 2, "attributes": ["sex"]}
+    found = shoal.marginal(FRAME, POLICY | {"promises": [*POLICY["promises"], alone]})
+    price = next(price for price in found.columns if price.name == "sex")
+    assert price.others_without is None
+    assert "about it alone" in price.why_not
+
+
+def test_the_share_of_exact_cells():
+    attributes = {name: POLICY["attributes"][name] for name in ("patient", "sex")}
+    found = shoal.marginal(FRAME, POLICY | {"attributes": attributes})
+    (price,) = found.columns
+    assert (price.exact, price.loss, price.others) == (1.0, 0.0, None)
+    assert price.why_not is not None
+
+
+def test_the_command(tmp_path, capsys):
+    table, policy = tmp_path / "t.csv", tmp_path / "p.json"
+    FRAME.write_csv(table)
+    policy.write_text(json.dumps(POLICY))
+    assert status_of(["marginal", str(table), "-p", str(policy), "--k", "6", "-q"]) == 0
+    assert capsys.readouterr().out.startswith("mondrian, k = 6: ")
+    assert status_of(["marginal", str(table), "-p", str(policy), "--json", "-q"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["schema"] == "shoal.marginal/1"
+    assert len(figures["columns"]) == 3
