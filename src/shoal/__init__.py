@@ -25,6 +25,7 @@ _PUBLIC = {
     "shoal.jobs.advise.compare": ("compare",),
     "shoal.jobs.advise.comparison": ("Comparison",),
     "shoal.jobs.advise.marginal": ("marginal",),
+    "shoal.jobs.advise.match_hierarchies": ("match_hierarchies",),
     "shoal.jobs.advise.methods": ("methods",),
     "shoal.policy.proposal.proposal": ("Proposal",),
     "shoal.jobs.advise.propose": ("propose", "propose_policy"),
@@ -46,6 +47,7 @@ _PUBLIC = {
     "shoal.jobs.stream.attack": ("attack_stream",),
     "shoal.jobs.stream.stream": ("Stream", "stream"),
     "shoal.policy.policy": ("Policy",),
+    "shoal.policy.proposal.matching": ("HierarchyMatch",),
     "shoal.policy.proposal.profile": ("Profile",),
     "shoal.privacy.attacker_view": ("AttackerView",),
     "shoal.privacy.table_risk": ("Risk",),
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
     from shoal.jobs.advise.compare import compare as compare
     from shoal.jobs.advise.comparison import Comparison as Comparison
     from shoal.jobs.advise.marginal import marginal as marginal
+    from shoal.jobs.advise.match_hierarchies import match_hierarchies as match_hierarchies
     from shoal.jobs.advise.methods import methods as methods
     from shoal.jobs.advise.profile import profile as profile
     from shoal.jobs.advise.propose import propose as propose
@@ -107,6 +110,7 @@ if TYPE_CHECKING:
     from shoal.jobs.stream.stream import Stream as Stream
     from shoal.jobs.stream.stream import stream as stream
     from shoal.policy.policy import Policy as Policy
+    from shoal.policy.proposal.matching import HierarchyMatch as HierarchyMatch
     from shoal.policy.proposal.profile import Profile as Profile
     from shoal.policy.proposal.proposal import Proposal as Proposal
     from shoal.privacy.attacker_view import AttackerView as AttackerView

@@ -20,6 +20,7 @@ from shoal.cli import (
     compare,
     dossier,
     fuse,
+    hierarchies,
     key,
     ledger,
     marginal,
@@ -77,6 +78,7 @@ app.command("sample")(sample.sample)
 app.command("warmup")(warmup.warmup)
 app.add_typer(party.app, name="party")
 app.add_typer(policy.app, name="policy")
+app.add_typer(hierarchies.app, name="hierarchies")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(key.app, name="key")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -12,6 +12,7 @@ import polars as pl
 
 from shoal.data.findings import Fault
 from shoal.data.hierarchies.diagnostics import diagnose
+from shoal.data.hierarchies.edits import Edit, edited_rows
 from shoal.data.hierarchies.paths import Paths, Trie
 from shoal.errors import InputError
 
@@ -172,6 +173,19 @@ class Hierarchy:
             if alias.level <= level:
                 of_node[alias.node] = alias.label
         return of_node[self.ancestors_at(level)]
+
+    def rows(self) -> np.ndarray:
+        """(leaves, height + 1) objects, the table as ARX writes it: value first, root last."""
+        return np.stack([self.labels_at(level) for level in range(self.height + 1)], axis=1)
+
+    def edited(self, edits: Edit | Sequence[Edit]) -> Hierarchy:
+        """Another hierarchy, after these edits in their order; this one stays as it is.
+
+        Edits are mappings such as `{"put": "Malta", "under": "Europe"}`; `shoal.data.hierarchies`
+        `.edits` lists all. Raises InputError where an edit can't be made or leaves no hierarchy.
+        """
+        asked = [edits] if isinstance(edits, Mapping) else edits
+        return Hierarchy.from_paths(map(tuple, edited_rows(self.rows(), asked)))
 
     def with_leaf(self, label: str) -> Hierarchy:
         """One more leaf, after all others and right under the root; the others keep their codes.

@@ -66,16 +66,7 @@ def write_hierarchy(hierarchy: Hierarchy, path: str | Path, separator: str = ";"
     around them, or empty ones, do not survive.
     """
     path = Path(path)
-    out = io.StringIO(newline="")
-    columns = [hierarchy.labels_at(level) for level in range(hierarchy.height + 1)]
-    writer = csv.writer(
-        out,
-        delimiter=separator,
-        lineterminator="\n",
-        quoting=csv.QUOTE_ALL if _is_ambiguous(hierarchy, separator) else csv.QUOTE_MINIMAL,
-    )
-    writer.writerows(zip(*columns, strict=True))
-    content = out.getvalue().encode()
+    content = table_text(hierarchy, separator).encode()
     if path.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
     beside = path.with_name(f".{path.name}.part")
@@ -84,6 +75,19 @@ def write_hierarchy(hierarchy: Hierarchy, path: str | Path, separator: str = ";"
         file.flush()
         os.fsync(file.fileno())
     os.replace(beside, path)
+
+
+def table_text(hierarchy: Hierarchy, separator: str = ";") -> str:
+    """The table that reads back as the same hierarchy."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(
+        out,
+        delimiter=separator,
+        lineterminator="\n",
+        quoting=csv.QUOTE_ALL if _is_ambiguous(hierarchy, separator) else csv.QUOTE_MINIMAL,
+    )
+    writer.writerows(hierarchy.rows())
+    return out.getvalue()
 
 
 def _quoted_cells(text: str) -> tuple[pl.Series, np.ndarray]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
+from shoal.data.hierarchies.paths import Paths
 from shoal.data.hierarchies.table import read_paths
 from shoal.errors import InputError
 from shoal.policy.proposal.cells import ColumnCells
@@ -43,6 +44,11 @@ class HierarchyFile:
 
 def hierarchy_files(folder: str | Path) -> list[HierarchyFile]:
     """The tables of a folder by name; raises InputError where there is no such folder."""
+    return [HierarchyFile(path, stem, _leaves(path)) for path, stem in tables_in(folder)]
+
+
+def tables_in(folder: str | Path) -> list[tuple[Path, str]]:
+    """The tables of a folder with the stems of their names; raises InputError for none."""
     folder = Path(folder)
     try:
         paths = sorted(path for path in folder.iterdir() if path.is_file())
@@ -52,9 +58,7 @@ def hierarchy_files(folder: str | Path) -> list[HierarchyFile]:
             " hierarchy tables"
         ) from None
     named = [(path, _TABLES.fullmatch(path.name)) for path in paths]
-    files = [
-        HierarchyFile(path, match[1], _leaves(path)) for path, match in named if match is not None
-    ]
+    files = [(path, match[1]) for path, match in named if match is not None]
     if not files:
         raise InputError(f"hierarchies '{folder}': has no tables (.csv, .tsv, .txt); name another")
     return files
@@ -62,9 +66,13 @@ def hierarchy_files(folder: str | Path) -> list[HierarchyFile]:
 
 def _leaves(path: Path) -> pl.Series | None:
     try:
-        paths = read_paths(path)
+        return leaves_of(read_paths(path))
     except InputError:
         return None
+
+
+def leaves_of(paths: Paths) -> pl.Series | None:
+    """The values that a table lists, each once; None where it lists none."""
     if not len(paths):
         return None
     return pl.Series(paths.labels, dtype=pl.String).gather(paths.leaf_codes).unique()

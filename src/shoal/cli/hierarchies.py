@@ -1,0 +1,118 @@
+"""shoal hierarchies match, edit"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.progress import shown
+from shoal.data.printable import printable
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+app = typer.Typer(help="Match hierarchy tables to columns, and edit them.", no_args_is_help=True)
+
+
+@app.command("match")
+def match(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="The table.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of hierarchy tables.")],
+    policy: Annotated[
+        Path | None, typer.Option("-p", "--policy", help="Match the columns of its roles alone.")
+    ] = None,
+    read: options.Read = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Say which table of a folder fits which column, by the values that both have, how many rows
+    it covers, and what is wrong with it. Shows no value.
+    """
+    from shoal.jobs.advise.match_hierarchies import match_hierarchies
+    from shoal.policy.proposal.matching import SCHEMA
+    from shoal.reports.hierarchies_in_words import match_lines
+
+    with shown(quiet) as progress:
+        found = match_hierarchies(
+            data, folder, policy, read=options.files_options(read)[0], progress=progress
+        )
+    if as_json:
+        content = {"schema": SCHEMA, "files": [one.to_dict() for one in found]}
+        typer.echo(json.dumps(content, indent=2))
+        return
+    for line in match_lines(found):
+        typer.echo(printable(line))
+
+
+@app.command("edit")
+def edit(
+    table: Annotated[Path, typer.Argument(metavar="FILE", help="The hierarchy table.")],
+    edits: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="EDIT...", help="Edits in their order, such as '{put: Malta, under: Europe}'."
+        ),
+    ],
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="The edited table; '-' prints it.")
+    ] = "-",
+    data: Annotated[
+        str | None, typer.Option("--data", help="For 'rare': the table whose rows are counted.")
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option("--column", help="For 'rare': the column of --data.")
+    ] = None,
+    read: options.Read = None,
+) -> None:
+    """Edit a hierarchy: put a value under a node, make a new group or step, rename, move, take a
+    value out, group what is rare. FILE stays as it is.
+    """
+    from shoal.data.hierarchies.table import read_hierarchy, table_text, write_hierarchy
+
+    asked = [_edit(text) for text in edits]
+    inputs = [str(table), data]
+    options.check_outputs(None if output == "-" else output, inputs=inputs)
+    hierarchy = read_hierarchy(table)
+    if any("rare" in one for one in asked):
+        counts = _counts(data, column, options.files_options(read)[0])
+        asked = [{**one, "counts": counts} if "rare" in one else one for one in asked]
+    hierarchy = hierarchy.edited(asked)
+    if output == "-":
+        typer.echo(table_text(hierarchy), nl=False)
+    else:
+        write_hierarchy(hierarchy, output)
+    if any("no_value" in one for one in asked):
+        typer.echo("shoal: name what is no value under 'missing_values' in the policy", err=True)
+
+
+def _edit(text: str) -> dict[str, Any]:
+    """One edit; raises InputError where it is no mapping, without its labels."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError:
+        content = None
+    if not isinstance(content, dict):
+        raise InputError("edit: is no mapping; write for instance '{put: Malta, under: Europe}'")
+    return content
+
+
+def _counts(data: str | None, column: str | None, read: Mapping[str, Any]) -> dict[str, int]:
+    from shoal.connectors import files
+    from shoal.data.table import Table
+    from shoal.policy.interchange import reading_of
+    from shoal.policy.loading import read_options
+
+    if data is None or column is None:
+        raise InputError("edit 'rare': needs the rows of each value; give --data and --column")
+    table = Table(files.read(data, reading=reading_of(read_options(read))).frame)
+    if column not in table.names:
+        raise InputError(f"--column '{column}': is not in the data; name one of its columns")
+    found = table.column(column)
+    return dict(zip(found.cells, found.counts().tolist(), strict=True))
