@@ -19,6 +19,7 @@ from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
 from shoal.cli.threads import with_threads
 from shoal.cli.warnings import show_warnings
+from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
 
@@ -215,7 +216,7 @@ def audit(
     certificate = result.certificate
     show_warnings(certificate)
     for caveat in _caveats(result, original, trace):
-        print(f"shoal: {caveat}", file=sys.stderr)
+        print(f"shoal: {printable(caveat)}", file=sys.stderr)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not quiet:
@@ -226,7 +227,7 @@ def audit(
         if downstream:
             from shoal.reports.text import downstream_sentences
 
-            print("\n".join(downstream_sentences(certificate["downstream"])), file=sys.stderr)
+            print(printable_lines(downstream_sentences(certificate["downstream"])), file=sys.stderr)
     if signer is not None and not certificate.holds:
         print("shoal: the certificate is not signed: not everything holds", file=sys.stderr)
     fails = not certificate.holds or (require_together and is_below(certificate))
@@ -344,14 +345,14 @@ def _audit_ledger(
 def _print_attacks(certificate: Certificate) -> None:
     from shoal.reports.attacks import attack_lines
 
-    print("\n".join(attack_lines(certificate)), file=sys.stderr)
+    print(printable_lines(attack_lines(certificate)), file=sys.stderr)
 
 
 def _print_beside(found: Mapping[str, Any] | None) -> None:
     from shoal.reports.beside import beside_lines
 
     if found:
-        print("\n".join(beside_lines(found)), file=sys.stderr)
+        print(printable_lines(beside_lines(found)), file=sys.stderr)
 
 
 def _audit_transcript(folder: Path, as_json: bool, quiet: bool) -> int:

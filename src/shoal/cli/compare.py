@@ -9,6 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import shown
+from shoal.data.printable import printable
 from shoal.errors import InfeasibleError, InputError
 
 METHODS = (
@@ -89,7 +90,7 @@ def compare(
             progress("drawing the report")
             write_comparison(comparison, report)
     for question in asked.open_questions():
-        typer.echo(f"shoal: {question}", err=True)
+        typer.echo(f"shoal: {printable(str(question))}", err=True)
     typer.echo(comparison.to_json() if as_json else as_text(comparison), nl=False)
     if not comparison.releases:
         # the table has its reasons below it

@@ -10,6 +10,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import shown
+from shoal.data.printable import printable
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def check(
 
     findings = check_files(policy, data, options.files_options(read)[0])
     for finding in findings:
-        typer.echo(f"shoal: {finding.message}", err=True)
+        typer.echo(f"shoal: {printable(finding.message)}", err=True)
         if show_values:
             for value in finding.values:
                 typer.echo(f"    {value!r}")
@@ -111,7 +112,7 @@ def check(
 
     # standard input was read already
     for evidence in [] if data in (None, "-") else unnumbered_people(known(), str(data)):
-        typer.echo(f"shoal: {evidence}", err=True)
+        typer.echo(f"shoal: {printable(str(evidence))}", err=True)
     typer.echo("the policy is sound" + ("" if data is None else " and fits the data"), err=True)
 
 

@@ -14,6 +14,7 @@ from shoal.cli.key import Sign, opened
 from shoal.cli.progress import shown
 from shoal.cli.threads import with_threads
 from shoal.cli.warnings import show_warnings
+from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import summary
 
@@ -118,7 +119,7 @@ def publish(
             write_report(outcome, asked, report)
     show_warnings(outcome.certificate)
     for sentence in asked.unpromised():
-        print(f"shoal: {sentence}", file=sys.stderr)
+        print(f"shoal: {printable(sentence)}", file=sys.stderr)
     if as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)
     elif not quiet:
@@ -130,16 +131,16 @@ def publish(
     if not as_json and not quiet and "attacks" in outcome.certificate:
         from shoal.reports.attacks import attack_lines
 
-        print("\n".join(attack_lines(outcome.certificate)), file=sys.stderr)
+        print(printable_lines(attack_lines(outcome.certificate)), file=sys.stderr)
     if not as_json and not quiet and "beside" in outcome.certificate:
         from shoal.reports.beside import guard_lines
 
-        print("\n".join(guard_lines(outcome.certificate["beside"])), file=sys.stderr)
+        print(printable_lines(guard_lines(outcome.certificate["beside"])), file=sys.stderr)
     if explain and not as_json:
         from shoal.reports.text import explanation_sentences
 
         for line in explanation_sentences(outcome.certificate["explanation"]):
-            print(line, file=sys.stderr)
+            print(printable(line), file=sys.stderr)
 
 
 def _listed(names: list[str]) -> str | None:

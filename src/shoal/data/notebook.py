@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from shoal.data.printable import readable
+
 if TYPE_CHECKING:  # certificates are read by commands that need no table
     import polars as pl
 
@@ -24,13 +26,13 @@ def section(*parts: str) -> str:
 
 def sentence(text: str, *, strong: bool = False) -> str:
     """A line of text."""
-    shown = escape(text)
+    shown = escape(readable(text))
     return f"<p><strong>{shown}</strong></p>" if strong else f"<p>{shown}</p>"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Rows of cells below their heads."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+    head = "".join(f"<th>{escape(readable(name))}</th>" for name in heads)
     body = "".join(
         f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in cells)}</tr>" for cells in rows
     )
@@ -47,4 +49,5 @@ def first_rows(frame: pl.DataFrame) -> str:
 
 def _cell(value: object) -> str:
     text = "" if value is None else str(value)
+    text = readable(text)
     return escape(text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…")

@@ -1,6 +1,17 @@
-"""Text from files, as it may stand in a line for people."""
+"""Text from files, as it may stand in a line or on a page for people.
+
+Names of columns, and answers in a context file, may be a forger's: a line end in one passes for the
+next line of a summary, an escape hides what follows on a terminal, and a mark of direction turns
+the rest of a sentence round.
+"""
 
 from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+
+JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # Persian, Hindi and others need them
+LINE_ENDS = "\r\n\t"
 
 
 def printable(text: str) -> str:
@@ -12,3 +23,24 @@ def printable(text: str) -> str:
     return "".join(
         letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
     )
+
+
+def printable_lines(lines: Iterable[str]) -> str:
+    """The lines one below the other: as many as were given, whatever stands in them."""
+    return "\n".join(map(printable, lines))
+
+
+def readable(text: str) -> str:
+    """The text as a page may show it: it keeps its lines, spaces and letters of any script, without
+    what reorders or hides the text around it.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() or _is_harmless(letter) else "\N{REPLACEMENT CHARACTER}"
+        for letter in text
+    )
+
+
+def _is_harmless(letter: str) -> bool:
+    return letter in LINE_ENDS or letter in JOINERS or unicodedata.category(letter) == "Zs"

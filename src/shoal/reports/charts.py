@@ -24,7 +24,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from shoal.data.printable import printable
+from shoal.data.printable import printable, readable
 
 WIDTH = 4.7
 MOST_LETTERS = 24
@@ -374,7 +374,7 @@ def _inlined(svg: str, key: str, title: str, description: str) -> Markup:
         f' id="{key}-title">{escape(title)}</title><desc'
         f' id="{key}-text">{escape(description)}</desc>'
     )
-    return Markup(head + body.strip())
+    return Markup(readable(head + body.strip()))
 
 
 def _adapted(tag: str, key: str) -> str:

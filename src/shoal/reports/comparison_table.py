@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.data.fault_words import fault_sentences
+from shoal.data.printable import printable_lines
 from shoal.jobs.advise.comparison import Comparison, Row, promise_titles
 
 NONE = "-"
@@ -114,7 +115,7 @@ def as_text(comparison: Comparison) -> str:
     notes += [str(advice)] if advice is not None else []
     notes += [f"BROKEN {fault}" for fault in faults(comparison)]
     notes += [f"no release at {reason}" for reason in reasons(comparison)]
-    return "\n".join([*table, "", *notes]) + "\n"
+    return printable_lines([*table, "", *notes]) + "\n"
 
 
 # Figures in words

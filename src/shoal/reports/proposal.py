@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shoal.data.printable import printable
 from shoal.policy.proposal.proposal import Proposal, ProposedColumn
 from shoal.policy.proposal.singled_out import Order, share_text
 
@@ -49,7 +50,7 @@ def _row(column: ProposedColumn) -> tuple[str, ...]:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return printable(" ".join(text.split()))
 
 
 def _order_lines(order: Order, unit: str) -> list[str]:

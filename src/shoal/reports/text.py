@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.data.certificate import Certificate
 from shoal.data.fault_words import fault_sentences
 from shoal.data.people import unit
+from shoal.data.printable import printable_lines
 
 if TYPE_CHECKING:
     from shoal.jobs.republish.history import LedgerAudit, ReleaseAudit
@@ -52,7 +53,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
             "most records differ: was the release made of that table, in that order? a stream needs"
             " its --trace"
         )
-    return "\n".join(lines)
+    return printable_lines(lines)
 
 
 def _panel_lines(panel: Mapping[str, Any] | None) -> list[str]:
@@ -140,7 +141,7 @@ def history_summary(found: LedgerAudit) -> str:
         )
     if not found.damage:
         lines.append("history: holds" if found.holds else "history: DOES NOT HOLD")
-    return "\n".join(lines)
+    return printable_lines(lines)
 
 
 def history_sentences(release: ReleaseAudit) -> list[str]:
@@ -159,7 +160,7 @@ def prospect_text(prospects: Sequence[Prospect]) -> str:
             )
         )
         lines += [f"    {obstacle}" for obstacle in prospect.told]
-    return "\n".join(lines) + "\n"
+    return printable_lines(lines) + "\n"
 
 
 def _figures(prospect: Prospect) -> tuple[str, str, str, str]:
@@ -198,7 +199,7 @@ def rehearsal_text(rehearsals: Sequence[Rehearsal]) -> str:
                 "" if found.gcp is None else f"{100 * found.gcp:.2f} %",
             )
         )
-    return "\n".join(lines) + "\n"
+    return printable_lines(lines) + "\n"
 
 
 def _rehearsal_line(
@@ -214,7 +215,6 @@ def fusion_summary(certificate: Certificate, written: str) -> str:
     sent = ", ".join(f"{kind} {size:,}" for kind, size in measured["bytes"].items())
     spent = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in measured["seconds"].items())
     lines = [
-        summary(certificate, written),
         *(
             f"over {', '.join(qid['attributes'])}: {qid['groups']['count']} groups of"
             f" {qid['groups']['min']} to {qid['groups']['max']} people"
@@ -237,7 +237,7 @@ def fusion_summary(certificate: Certificate, written: str) -> str:
         )
     for party, facts in measured["learned"].items():
         lines += [f"{party} learned:", *(f"  {fact}" for fact in facts)]
-    return "\n".join(lines)
+    return f"{summary(certificate, written)}\n{printable_lines(lines)}"
 
 
 def _of_ledger(ledger: dict[str, Any] | None) -> list[str]:
