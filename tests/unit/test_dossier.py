@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from datetime import date
 from pathlib import Path
 
@@ -216,6 +217,27 @@ def test_sign_signs_the_json(released, tmp_path, shoal, monkeypatch):
     assert shoal(*command, "-o", "d.html", "--sign", "k.pem").status == 0
     (key,) = read_trusted(["k.pub.pem"])
     assert key.accepts(Path("d.json.sig").read_bytes(), Path("d.json").read_bytes())
+    assert shoal(*command, "-o", "d.html").status == 0
+    assert not Path("d.json.sig").exists()  # it was about the dossier before
+
+
+def test_trust_gives_no_dossier_of_a_release_that_none_of_the_keys_signed(
+    released, tmp_path, shoal, monkeypatch
+):
+    pytest.importorskip("cryptography")
+    monkeypatch.chdir(tmp_path)
+    assert [shoal("key", "new", name, "--unprotected").status for name in "ab"] == [0, 0]
+    for name in ("out.csv", "out.csv.certificate.json"):
+        shutil.copy(released / name, tmp_path / name)
+    command = ["dossier", "out.csv", "--context", released / "release.yaml", "-o", "d.html"]
+    unsigned = shoal(*command, "--trust", "a.pub.pem")
+    assert unsigned.status == 1
+    assert "signature: --trust asks for one, there is none" in unsigned.err
+    assert shoal("sign", "out.csv", "--key", "a.pem").status == 0
+    assert shoal(*command, "--trust", "b.pub.pem").status == 1
+    assert not Path("d.html").exists()
+    assert shoal(*command, "--trust", "a.pub.pem", "--trust", "b.pub.pem").status == 0
+    assert "by the key in a.pub.pem" in Path("d.html").read_text()
 
 
 def test_the_original_needs_to_be_the_certified_one(released, tmp_path):

@@ -11,7 +11,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.certified_policy import policy_of_release
 from shoal.cli.grouped import grouped
-from shoal.cli.key import Sign, opened
+from shoal.cli.key import opened
 from shoal.cli.progress import shown
 from shoal.errors import InputError
 
@@ -29,10 +29,33 @@ class ContextForms:
     ] = False
 
 
+@dataclass(frozen=True)
+class Signatures:
+    """Who must have signed the release, and who signs its dossier."""
+
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trust",
+            metavar="PUB.pem",
+            help="A public key, or a folder of *.pub.pem: one of them must have signed the"
+            " release; repeatable. Extra: sign.",
+        ),
+    ] = None
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            "--sign", metavar="KEY", help="Sign D.json with this private key. Extra: sign."
+        ),
+    ] = None
+
+
 NO_FORMS = ContextForms()
+NO_SIGNATURES = Signatures()
 
 
 @options.with_overrides
+@grouped("signatures", Signatures)
 @grouped("forms", ContextForms)
 def dossier(
     released: Annotated[
@@ -78,7 +101,7 @@ def dossier(
         bool, typer.Option("--complete", help="Exit status 1 while something is open.")
     ] = False,
     forms: ContextForms = NO_FORMS,
-    sign: Sign = None,
+    signatures: Signatures = NO_SIGNATURES,
     quiet: options.Quiet = False,
 ) -> None:
     """Write the dossier of a release: what was measured, what its owner answers, what is open."""
@@ -93,9 +116,9 @@ def dossier(
         raise InputError(
             f"dossier: {lacking} is missing; 'shoal dossier --template' prints a context file"
         )
-    if sign is not None and output is None:
+    if signatures.sign is not None and output is None:
         raise InputError("--sign: signs what -o writes; name a page with -o")
-    signer = opened(sign)
+    signer = opened(signatures.sign)
     asked = policy_of_release(released, certificate, policy, overrides)
     _check_outputs(output, [released, str(context), original])
     from shoal.jobs.dossier.dossier import build_dossier
@@ -109,6 +132,7 @@ def dossier(
             policy=asked,
             original=original,
             profiles=profile or (),
+            trust=signatures.trust or (),
             progress=progress,
         )
     if output is not None:

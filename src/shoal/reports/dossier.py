@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.connectors import files
+from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
+from shoal.data.printable import printable
 from shoal.data.progress import Progress, no_progress
 from shoal.jobs.dossier.dossier import OPEN, Dossier, build_dossier
 from shoal.policy.policy import PolicyLike
@@ -84,6 +86,7 @@ def write_dossier(found: Dossier, path: Path) -> None:
     page = pages.render_template("dossier.html.j2", _content(found))
     with files.atomic_write(str(json_path(path))) as draft:
         draft.write_text(found.to_json(), encoding="utf-8")
+    remove_stale_signature(json_path(path))
     pages.write_page(page, path)
 
 
@@ -102,7 +105,7 @@ def summary(found: Dossier) -> Iterator[str]:
     answered = len(clauses) - len(found.open)
     yield f"{answered} of {len(clauses)} fields of clauses answered, {len(still)} things open"
     for name, field in still.items():
-        yield f"open  {name}: {field['lacks']} ({'; '.join(field['clauses'])})"
+        yield f"open  {name}: {printable(field['lacks'])} ({'; '.join(field['clauses'])})"
 
 
 def _content(found: Dossier) -> dict[str, Any]:
