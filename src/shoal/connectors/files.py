@@ -24,6 +24,7 @@ import polars as pl
 
 from shoal.connectors import delimited, folder_manifest, parquet_parts, workbooks
 from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, default_dialect
+from shoal.connectors.json_keys import check_keys
 from shoal.data import cores
 from shoal.data.regular_files import is_pipe, require_regular
 from shoal.errors import InputError
@@ -394,6 +395,7 @@ def _json_lines(content: bytes, path: str) -> pl.DataFrame:
             f"file '{path}': a line is not a JSON object like the others; write one object a line"
         ) from None
     check_plain(frame, f"file '{path}'")
+    check_keys(content, frame, f"file '{path}'")
     return frame
 
 

@@ -94,7 +94,10 @@ def _checked_parts(path: str | Path) -> list[str]:
         raise InputError(
             f"file '{path}': unpacks to more than {MOST_BYTES >> 30} GiB; export it as .csv"
         )
-    return [part.filename for part in parts]
+    names = [part.filename for part in parts]
+    if len({*names}) < len(names):  # programs differ in which of two they read
+        raise InputError(f"file '{path}': holds a part of its archive twice; save it again")
+    return names
 
 
 def foreign_parts(path: str | Path) -> int:

@@ -5,26 +5,23 @@ from __future__ import annotations
 import codecs
 import gzip
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-import polars as pl
-
-from shoal.connectors import files, workbooks
+from shoal.connectors import files
+from shoal.connectors.carried import carried
 from shoal.connectors.dialect import DELIMITED, UTF8, is_written_in
 from shoal.connectors.file_description import UNDELIMITED
 from shoal.connectors.folder_draft import listed_files
 from shoal.data.regular_files import is_pipe
-from shoal.errors import InputError
 from shoal.jobs.audit.checks import Check, Stated, listed
+from shoal.jobs.audit.columns import REMOVED
 from shoal.policy.policy import Policy
 
 NAME = "output"
 HEAD = 1 << 16  # bytes, more than any header
-OWN_METADATA = frozenset({"shoal", "ARROW:schema"})
-"""The entries that Shoal's own Parquet files have."""
-PARTS, ENTRIES = ("part", "parts"), ("entry of metadata", "entries of metadata")
 OF_POLICY = ("decimal", "dates", "intervals", "mark")
+OF_COLUMN = ("name", "role", "type", "technique", "round", "derived_from")
 
 
 def as_written(stated: Stated, path: str, policy: Policy | None) -> Check:
@@ -40,7 +37,8 @@ def as_written(stated: Stated, path: str, policy: Policy | None) -> Check:
         return Check(NAME, None, "a pipe is read once; name a file to compare how it is written")
     more = _beside_the_table(stated, Path(path))
     if more:
-        text = f"{more}, which Shoal never writes; look at it before you pass it on"
+        text = f"holds {listed(more)} beside the table, which Shoal never writes; look at it before"
+        text += " you pass it on"
         return Check(NAME, False, text)
     wrong = [f"'{key}'" for key in _wrong(stated, Path(path))]
     if policy is not None:
@@ -76,23 +74,27 @@ def _wrong(stated: Stated, path: Path) -> Iterator[str]:
         yield from (f"dialect.{key}" for key in UNDELIMITED if dialect[key] is not None)
 
 
-def _beside_the_table(stated: Stated, path: Path) -> str:
-    """What a file of Shoal's own holds beside its table, where a reader may not look; else empty.
+def _beside_the_table(stated: Stated, path: Path) -> list[str]:
+    """What a file of Shoal's own holds beside its table, where a reader may not look.
 
     An audit may be of any maker's file.
     """
     if stated.verb == "audit" or not path.is_file():
-        return ""
-    kind, more = files.format_of(str(path)), 0
-    with suppress(InputError, OSError, pl.exceptions.PolarsError):  # then it can't be read at all
-        if kind == files.XLSX:
-            more = workbooks.foreign_parts(path)
-        elif kind == ".parquet":
-            more = len(pl.read_parquet_metadata(path).keys() - OWN_METADATA)
-    if not more:
-        return ""
-    one, many = PARTS if kind == files.XLSX else ENTRIES
-    return f"holds {more} {one if more == 1 else many} beside the table"
+        return []
+    return carried(path, stated.published, _described(stated))
+
+
+def _described(stated: Stated) -> dict[str, Any]:
+    """What a Parquet file says about itself, by its certificate."""
+    columns = [
+        {key: column[key] for key in OF_COLUMN if column.get(key) is not None}
+        for column in stated.at("columns") or []
+        if column["technique"] != REMOVED
+    ]
+    return {
+        "columns": columns,
+        "dialect": {key: stated.at("output", "dialect", key) for key in OF_POLICY},
+    }
 
 
 def _alike(kind: str) -> tuple[str, ...]:

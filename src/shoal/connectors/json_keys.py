@@ -1,0 +1,51 @@
+"""Keys of JSON lines: each once in a line, or programs differ in which of two values they read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+
+from shoal.errors import InputError
+
+# a key with its colon, then its value; a line of plain values is read from left to right by it
+PAIR = r'("(?:[^"\\]|\\.)*"\s*:)\s*(?:"(?:[^"\\]|\\.)*"|[^",}\]\s]+)'
+MOST_SHOWN = 5
+
+
+def check_keys(content: bytes, frame: pl.DataFrame, where: str) -> None:
+    """Raises InputError where a line names a key twice, however the key is spelled.
+
+    frame: the same lines as they were read, of plain values.
+    """
+    texts = content.decode(errors="replace").split("\n")
+    lines = pl.DataFrame({"text": texts}).with_row_index("line", offset=1)
+    lines = lines.filter(pl.col("text").str.strip_chars() != "")
+    if lines.height == frame.height:  # with as many colons as values, no key is named twice
+        values = frame.select(pl.sum_horizontal(pl.all().is_not_null())).to_series()
+        lines = lines.filter(pl.col("text").str.count_matches(r'"\s*:') > values)
+    shapes = lines["text"].str.replace_all(PAIR, "${1}0")
+    twice = [shape for shape in shapes.unique().to_list() if _names_twice(shape)]
+    found = lines.filter(shapes.is_in(twice))["line"].to_list()
+    if found:
+        shown = ", ".join(map(str, found[:MOST_SHOWN]))
+        more = ", ..." if len(found) > MOST_SHOWN else ""
+        are = "1 line names" if len(found) == 1 else f"{len(found)} lines name"
+        raise InputError(
+            f"{where}: {are} a key twice (line {shown}{more}), and programs differ in which value"
+            " they read; write each key once, and one object a line"
+        )
+
+
+def _names_twice(shape: str) -> bool:
+    """Whether a line, its values replaced, is anything but one object with each key once."""
+    try:
+        keys = json.loads(shape, object_pairs_hook=_keys)
+    except ValueError:
+        return True
+    return len({*keys}) < len(keys)
+
+
+def _keys(pairs: list[tuple[str, Any]]) -> list[str]:
+    return [key for key, _ in pairs]
