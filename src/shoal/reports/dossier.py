@@ -121,8 +121,21 @@ def _content(found: Dossier) -> dict[str, Any]:
         "sign_off": content["context"]["sign_off"],
         "profiles": list(_profiles(found)),
         "open": open_fields(found),
+        "verdict": _verdict(found),
         **attack_section(Certificate(content["certificate"]), always=True),
     }
+
+
+def _verdict(found: Dossier) -> str:
+    """The colour of the box: red for a risk above what is accepted or a rejection, amber while
+    something is open.
+    """
+    limits = found.content["threshold"]
+    is_above = any(limits[name]["within"] is False for name in ("max", "mean"))
+    is_rejected = any(one["decision"] == "reject" for one in found.content["context"]["sign_off"])
+    if is_above or is_rejected:
+        return "broken"
+    return "partly" if found.open else "holds"
 
 
 def _sentences(found: Dossier) -> Iterator[str]:
