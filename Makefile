@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench/bin
 MUTANTS := .venv-mutants/bin
 READY := $(VENV)/.ready
+# examples of a property: fewer than Hypothesis's hundred, for everybody's ten minutes
+export SHOAL_EXAMPLES ?= 30
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help

@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import os
 import sys
 from pathlib import Path
 
@@ -42,20 +43,12 @@ def module(monkeypatch):
             del sys.modules[name]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "quality",
-        "kernel",
-        "whole_process",
-        "audit",
-        "tcloseness",
-        "full_domain",
-        "attack_cost",
-        "returning",
-        "waiting",
-    ],
-)
+# a benchmark of each kind: in this process, of kernels, of whole commands, beside a published time
+QUICK = ("quality", "kernel", "whole_process", "waiting")
+LONGER = ("audit", "tcloseness", "full_domain", "attack_cost", "returning")
+
+
+@pytest.mark.parametrize("name", [*QUICK, *(LONGER if os.environ.get("SHOAL_LONG") else ())])
 def test_a_benchmark_runs_on_a_tiny_table_and_says_how(name, module, data_folder, tmp_path):
     page = tmp_path / "page.md"
     where = ["--results", str(tmp_path), "--page", str(page)]
