@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 export SHOAL_EXAMPLES ?= 30
 # a file system in memory with 4 GB of room that runs programs, if there is one
 IN_MEMORY = $(shell grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*noexec' /proc/mounts 2>/dev/null || \
-	df -k --output=avail /dev/shm 2>/dev/null | awk '$$1 > 4000000 { print "/dev/shm" }')
+	df -k --output=avail /dev/shm 2>/dev/null | awk 'NR > 1 && $$1 > 4000000 { print "/dev/shm" }')
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
