@@ -21,11 +21,15 @@ from contextlib import contextmanager
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
+_PASSWORD = re.compile(r"(?i)(postgres(?:ql)?:/+[^:@/\s]*):[^@\s]*@")
+_PASSWORD_OPTION = re.compile(r"(?i)([?&](?:ssl)?password=)[^&\s'\"]*")
+
 
 class ShoalError(Exception):
     """The root of the tree: one line, and all further findings of the same kind in `findings`.
 
-    A name that holds a line end or an escape of the terminal is shown with `\\n` or `\\x1b` in it.
+    A name that holds a line end or an escape of the terminal is shown with `\\n` or `\\x1b` in it,
+    and the address of a database without its password.
     """
 
     exit_status = 70
@@ -39,7 +43,8 @@ class ShoalError(Exception):
 
 
 def _one_line(text: str) -> str:
-    return _CONTROL.sub(lambda sign: repr(sign[0])[1:-1], str(text))
+    shown = _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1@", str(text)))
+    return _CONTROL.sub(lambda sign: repr(sign[0])[1:-1], shown)
 
 
 class InputError(ShoalError):

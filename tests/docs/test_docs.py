@@ -352,7 +352,8 @@ def test_pages_name_no_place_that_a_stranger_lacks():
 
 def test_pages_use_no_directive_but_those_we_know():
     """A name of ours that Sphinx has, too, would be drawn as something else without a warning."""
-    known = {"{toctree}", "{include}", "{method-table}", "{promise-table}", "{benchmarks}"}
+    known = {"{toctree}", "{include}", "{literalinclude}"}
+    known |= {"{method-table}", "{promise-table}", "{benchmarks}"}
     used = {
         block.language for page in SITE for block in blocks(page) if block.language.startswith("{")
     }

@@ -38,6 +38,7 @@ from shoal.cli import (
     warmup,
 )
 from shoal.cli.beside import OfSeveralReleases
+from shoal.connectors.database.address import without_password
 from shoal.data.printable import printable
 from shoal.errors import InputError, ShoalError
 from shoal.version import VERSION
@@ -139,6 +140,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def status_of(arguments: list[str]) -> int:
     """Run one command; errors become one line on standard error and an exit status."""
     try:
+        arguments = [without_password(argument) for argument in arguments]
         status = int(app(arguments, standalone_mode=False) or 0)
         if status == INTERRUPTED:
             _say("interrupted; nothing was written", ())

@@ -25,7 +25,11 @@ from shoal.reports.text import summary
 @options.with_overrides
 def publish(
     input_path: Annotated[
-        str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
+        str,
+        typer.Argument(
+            metavar="INPUT",
+            help="The table: a file, a folder, one in a database; '-' reads CSV.",
+        ),
     ],
     policy: options.PolicyFile,
     output: Annotated[
@@ -33,7 +37,7 @@ def publish(
         typer.Option(
             "-o",
             "--output",
-            help="The release; '-' writes CSV to standard output, 'out/' a folder of Parquet.",
+            help="The release: a file, 'out/' for a folder of Parquet, a table in a database, '-'.",
         ),
     ],
     overrides: options.Overrides = options.NO_OVERRIDES,
@@ -55,7 +59,9 @@ def publish(
     require_together: options.RequireTogether = False,
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Puts it in place of a release in the same folder."),
+        typer.Option(
+            "--replace", help="Puts it in place of an earlier release of that folder or table."
+        ),
     ] = False,
     metadata: Annotated[
         str | None,
@@ -75,6 +81,7 @@ def publish(
     """Publish one table, once: writes OUTPUT and OUTPUT.certificate.json, or nothing if a promise
     fails.
     """
+    from shoal.connectors.database.address import is_address
     from shoal.connectors.outputs import certificate_path
     from shoal.jobs.publish.publish import publish_file
     from shoal.reports.metadata.write import (
@@ -88,6 +95,11 @@ def publish(
         raise InputError("--json and -o -: both want standard output; write the release to a file")
     if output == "-" and sign is not None:
         raise InputError("--sign and -o -: there is no certificate file; write the release to one")
+    if sign is not None and is_address(output):
+        raise InputError(
+            "--sign: signs a certificate in a file; write one with 'shoal audit ... -o FILE --sign"
+            " KEY'"
+        )
     kinds = kinds_of(metadata)
     check_kinds(kinds, output)
     signer = opened(sign)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.connectors import files
+from shoal.connectors.database.address import is_address
 from shoal.connectors.delimited import delimiter_of
 from shoal.connectors.dialect import DELIMITED, Dialect
 from shoal.data.notation import PLAIN, Notation
@@ -32,7 +33,7 @@ def describe_file(
     in the file if it is not given.
     """
     kind = files.format_of(name)
-    packed = name.lower().endswith(".gz")
+    packed = name.lower().endswith(".gz") and not is_address(name)
     is_text = kind in DELIMITED
     is_there = str(path) != files.STANDARD and Path(path).is_file() and not is_pipe(path)
     return {

@@ -23,6 +23,7 @@ from typing import BinaryIO
 import polars as pl
 
 from shoal.connectors import delimited, folder_manifest, parquet_parts, workbooks
+from shoal.connectors.database import address as database
 from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, default_dialect
 from shoal.connectors.json_keys import check_keys
 from shoal.data import cores
@@ -64,6 +65,8 @@ def format_of(path: str) -> str:
     """The format by suffix, without compression; standard input and output are CSV."""
     if path == STANDARD:
         return ".csv"
+    if database.is_address(path):
+        return f".{database.parse(path).kind}"
     name = Path(path).name.lower()
     for suffix in FORMATS:
         if name.endswith(suffix):
@@ -113,6 +116,10 @@ def read_as(
     path: str | Path, kind: str, categorical: Collection[str] = (), reading: Reading = AS_FOUND
 ) -> SourceFile:
     """A table in a file of the given format, whatever its name."""
+    if database.is_address(path):
+        from shoal.connectors.database.tables import read_table
+
+        return SourceFile(*read_table(database.parse(str(path))))
     if parquet_parts.is_many(path):
         return _read_parts(path)
     require_regular(path, "file", or_pipe=kind not in (*TYPED, XLSX))
@@ -162,7 +169,9 @@ def _unreadable(path: str | Path, failed: OSError) -> InputError:
 
 
 def table_sha256(path: str | Path) -> str:
-    """The hash that `read` gives a table in a file, or in several."""
+    """The hash that `read` gives a table in a file, in several or in a database."""
+    if database.is_address(path):
+        return read_as(path, "").sha256
     if parquet_parts.is_many(path):
         return parquet_parts.digest(parquet_parts.parts_of(path))
     return file_sha256(path)
@@ -180,6 +189,11 @@ def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
     For `-` the content goes to standard output at the end. is_private: it stays its owner's alone.
     What a killed run left behind of the same target is removed first.
     """
+    if database.is_address(path):
+        raise InputError(
+            f"output '{database.parse(path).shown}': only 'shoal publish' writes into a database;"
+            " name a file"
+        )
     target = Path(tempfile.gettempdir()) / "standard-output" if path == STANDARD else Path(path)
     if (
         path.endswith("/")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from shoal.connectors.database.address import is_address
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 
@@ -22,6 +23,8 @@ STEPS = ".parquet"
 
 def is_folder(output_path: str) -> bool:
     """Whether an output is a folder of Parquet files: its name ends with `/`, or it is one."""
+    if is_address(output_path):
+        return False
     return output_path.endswith("/") or Path(output_path).is_dir()
 
 

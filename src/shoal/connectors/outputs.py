@@ -7,19 +7,26 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shoal.connectors import folder_manifest
+from shoal.connectors.database.address import certificates_of, is_address, parse
 from shoal.connectors.files import STANDARD
 from shoal.connectors.signatures import signature_path
 from shoal.errors import InputError
 
 
 def certificate_path(output_path: str) -> str:
-    """Where the certificate of a release lies: beside its file, or in its folder."""
+    """Where the certificate of a release lies: beside its file, in its folder or its database."""
+    if is_address(output_path):
+        return certificates_of(output_path)
     return folder_manifest.certificate_path(output_path)
 
 
 def check_not_read(output_path: str, input_path: str, read_by_policy: Iterable[str]) -> None:
     """Raises InputError where a release or its certificate would overwrite a file that is read."""
     if output_path == STANDARD:
+        return
+    if is_address(output_path):
+        if is_address(input_path) and _table(output_path) == _table(input_path):
+            raise InputError(f"output '{output_path}': is the input; name another table")
         return
     for output in (Path(output_path), Path(certificate_path(output_path))):
         what = None
@@ -38,6 +45,21 @@ def check_not_read(output_path: str, input_path: str, read_by_policy: Iterable[s
             )
 
 
+def refuse_tables(source: str, sink: str) -> None:
+    """Raises InputError where a stream would read or write a table in a database."""
+    for what, path in (("source", source), ("output", sink)):
+        if is_address(path):
+            raise InputError(
+                f"{what} '{parse(path).shown}': a stream goes from files or topics to files or"
+                " topics; publish a table with 'shoal publish'"
+            )
+
+
+def _table(address: str) -> tuple[str, str, str | None]:
+    known = parse(address)
+    return known.location, known.table, known.schema
+
+
 def _folders_read_with(output: Path) -> Iterator[Path]:
     """The folder of an output, and those that are read together with it."""
     folder = output.absolute().parent
@@ -50,6 +72,16 @@ def _folders_read_with(output: Path) -> Iterator[Path]:
 
 def _is_same(output: Path, read: str) -> bool:
     return read != STANDARD and output.exists() and Path(read).exists() and output.samefile(read)
+
+
+def certificate_beside(output_path: str) -> bytes | None:
+    """The certificate of a release where it lies; None where there is none."""
+    if is_address(output_path):
+        from shoal.connectors.database.tables import certificate_of
+
+        return certificate_of(parse(output_path))
+    path = Path(certificate_path(output_path))
+    return path.read_bytes() if path.is_file() else None
 
 
 @contextmanager

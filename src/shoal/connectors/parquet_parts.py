@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 import polars as pl
 
+from shoal.connectors.database.address import is_address
 from shoal.errors import InputError
 
 SUFFIX = ".parquet"
@@ -54,6 +55,8 @@ class Part:
 def is_many(path: str | Path) -> bool:
     """Whether a path names a folder, or is a pattern and no file of that very name."""
     path = str(path)
+    if is_address(path):
+        return False
     return Path(path).is_dir() or (glob.has_magic(path) and not Path(path).exists())
 
 

@@ -1,7 +1,7 @@
 """A release between its making and its publication: written, read back, certified, then committed.
 
-Wherever it goes - a file, a folder - the steps are the same, and nobody sees anything before the
-block ends well: a file and a folder take their names by a rename.
+Wherever it goes - a file, a folder, a database - the steps are the same, and nobody sees anything
+before the block ends well: a file and a folder take their names by a rename, a table by a commit.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any, Protocol
 import polars as pl
 
 from shoal.connectors import files
+from shoal.connectors.database.address import is_address, parse
+from shoal.connectors.database.tables import TableDraft, table_draft
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.file_description import describe_file
 from shoal.connectors.files import SourceFile
@@ -49,9 +51,12 @@ class ReleaseDraft(Protocol):
 def release_draft(output_path: str, replace: bool = False) -> Iterator[ReleaseDraft]:
     """A draft that is committed if the block succeeds, else removed with all that it held.
 
-    replace: whether an earlier release in a folder gives way; a file always does.
+    replace: whether an earlier release in a folder or a database gives way; a file always does.
     """
-    if is_folder(output_path):
+    if is_address(output_path):
+        with table_draft(parse(output_path), replace) as table:
+            yield DatabaseDraft(table, output_path)
+    elif is_folder(output_path):
         with folder_draft(output_path, replace) as folder:
             yield FolderDraft(folder, output_path)
     else:
@@ -112,3 +117,27 @@ class FolderDraft:
 
     def certify(self, certificate: str) -> None:
         (self.path / MANIFEST).write_text(certificate)
+
+
+@dataclass(frozen=True)
+class DatabaseDraft:
+    """A table in a transaction that is still open. name: its address."""
+
+    table: TableDraft
+    name: str
+
+    def write(
+        self, frame: pl.DataFrame, dialect: Dialect, metadata: dict[str, str] | None = None
+    ) -> None:
+        self.table.write(frame)
+
+    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
+        return SourceFile(*self.table.read())
+
+    def described(
+        self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
+    ) -> dict[str, Any]:
+        return describe_file(self.name, self.name, sha256, render, None, notation)
+
+    def certify(self, certificate: str) -> None:
+        self.table.certify(certificate)

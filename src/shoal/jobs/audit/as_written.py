@@ -40,7 +40,7 @@ def as_written(stated: Stated, path: str, policy: Policy | None) -> Check:
         text = f"holds {listed(more)} beside the table, which Shoal never writes; look at it before"
         text += " you pass it on"
         return Check(NAME, False, text)
-    wrong = [f"'{key}'" for key in _wrong(stated, Path(path))]
+    wrong = [f"'{key}'" for key in _wrong(stated, path)]
     if policy is not None:
         wrong += [f"'dialect.{key}'" for key in _unlike_policy(stated, policy)]
     if wrong:
@@ -48,8 +48,9 @@ def as_written(stated: Stated, path: str, policy: Policy | None) -> Check:
     return Check(NAME, True, f"{stated.at('output', 'format')}, written as the certificate says")
 
 
-def _wrong(stated: Stated, path: Path) -> Iterator[str]:
+def _wrong(stated: Stated, name: str) -> Iterator[str]:
     """The keys of `output` that the file denies."""
+    path = Path(name)
     size, format_stated = stated.at("output", "bytes"), stated.at("output", "format")
     for key in ("bytes", "format", "files"):
         stated.note("output", key)
@@ -58,7 +59,7 @@ def _wrong(stated: Stated, path: Path) -> Iterator[str]:
         yield "files"
     if size is not None and path.is_file() and size != path.stat().st_size:
         yield "bytes"
-    kind = files.format_of(str(path))
+    kind = files.format_of(name)
     packed = _is_packed(path) and kind not in files.TYPED
     if f".{format_stated}".removesuffix(files.PACKED) not in _alike(kind) or (
         format_stated.endswith(files.PACKED) != packed

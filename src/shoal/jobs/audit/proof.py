@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from shoal.connectors.outputs import certificate_path
+from shoal.connectors.outputs import certificate_beside, certificate_path
 from shoal.data.certificate import Certificate
 
 
@@ -22,7 +22,8 @@ class Proof:
     def of(cls, released: str, certificate: str | Path | None = None) -> Proof:
         """The one that is named, else the one beside the release; raises InputError."""
         path = Path(certificate_path(released) if certificate is None else certificate)
-        return cls(path, Certificate.read(path))
+        content = certificate_beside(released) if certificate is None else None
+        return cls(path, Certificate.read(path) if content is None else content)
 
     @cached_property
     def certificate(self) -> Certificate:

@@ -12,10 +12,11 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import files
+from shoal.connectors.database.address import is_address
 from shoal.connectors.dialect import reading_as_stated
 from shoal.connectors.folder_manifest import check_released
 from shoal.connectors.frames import FrameT, table_of
-from shoal.connectors.outputs import certificate_path
+from shoal.connectors.outputs import certificate_beside, certificate_path
 from shoal.connectors.parquet_parts import is_many
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
@@ -102,7 +103,7 @@ def read_release(
     _check_choice("numbers", numbers, ("published", "interval", "mid"))
     _check_choice("to", to, ("polars", "pandas", "pyarrow"))
     path = str(path)
-    if not (Path(path).exists() or is_many(path)):
+    if not (is_address(path) or Path(path).exists() or is_many(path)):
         raise InputError(f"release '{path}': is not there; check its name")
     proof = _certificate(path, certificate)
     if check:
@@ -126,8 +127,8 @@ def _certificate(path: str, given: str | Path | Certificate | None) -> Certifica
     if isinstance(given, Certificate):
         return given
     if given is None:
-        beside = certificate_path(path)
-        return Certificate.load(beside) if Path(beside).exists() else None
+        beside = certificate_beside(path)
+        return None if beside is None else Certificate.parsed(beside, certificate_path(path))
     return Certificate.load(given)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from shoal.connectors.database.address import is_address
 from shoal.connectors.outputs import certificate_path
 from shoal.connectors.signatures import Signer
 from shoal.data.certificate import Certificate
@@ -34,6 +35,11 @@ def sign_file(path: str, signer: Signer) -> str:
     Returns the path of the signature. Raises InputError, or PromiseError where a promise does not
     hold or `verify` of the two files fails.
     """
+    if is_address(path):
+        raise InputError(
+            f"table '{path}': its certificate is in the database; write one to a file and sign"
+            " that: 'shoal audit ... -o FILE --sign KEY'"
+        )
     if not Path(path).exists():
         raise InputError(f"file '{path}': is not there; check its name")
     beside = Path(certificate_path(path))

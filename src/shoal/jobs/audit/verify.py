@@ -13,6 +13,7 @@ from typing import Any
 
 from shoal.binding.files import read_as_written
 from shoal.connectors import files
+from shoal.connectors.database.address import is_address
 from shoal.connectors.dialect import AS_FOUND, reading_as_stated
 from shoal.connectors.folder_manifest import check_released
 from shoal.connectors.signatures import SIGNATURE_BYTES, read_trusted, signature_path
@@ -116,7 +117,7 @@ def _checks(
 
 def require_there(path: str) -> None:
     """Raises InputError if the file does not exist."""
-    if path != files.STANDARD and not Path(path).exists():
+    if path != files.STANDARD and not is_address(path) and not Path(path).exists():
         raise InputError(f"file '{path}': is not there; check its name")
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from shoal.connectors import files
-from shoal.connectors.outputs import certificate_path
+from shoal.connectors.outputs import certificate_beside, certificate_path
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
@@ -19,11 +18,11 @@ def with_stated_method(policy: Policy, released_path: str) -> Policy:
     That is what the certificate beside the file says, if it is about this very file. Where it is
     not, or where a plan was applied, the policy stays as it is.
     """
-    beside = Path(certificate_path(released_path))
-    if policy.model.method is not None or not beside.is_file():
+    beside = None if policy.model.method is not None else certificate_beside(released_path)
+    if beside is None:
         return policy
     try:
-        certificate = Certificate.load(beside)
+        certificate = Certificate.parsed(beside, certificate_path(released_path))
         method = _method_of(certificate, files.table_sha256(released_path))
         if method is None:
             return policy

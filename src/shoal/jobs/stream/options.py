@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shoal.connectors import files, kafka
 from shoal.connectors.feeds import RECORD_LINES
-from shoal.connectors.outputs import certificate_path
+from shoal.connectors.outputs import certificate_path, refuse_tables
 from shoal.errors import InputError
 
 ON_BAD = ("dead-letter", "stop")
@@ -76,6 +76,7 @@ class StreamOptions:
 
     def check(self) -> None:
         """Raises InputError with everything that can't be done."""
+        refuse_tables(self.source, self.sink)
         written = self.outputs
         findings = [
             *self._contradictions(written),

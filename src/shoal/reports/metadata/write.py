@@ -6,7 +6,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from shoal.connectors.database.address import is_address
 from shoal.connectors.files import atomic_write
+from shoal.connectors.folder_manifest import is_folder
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 from shoal.reports.metadata import croissant, csvw, datapackage, openlineage, spdx
@@ -38,6 +40,10 @@ def check_kinds(kinds: Sequence[str], output_path: str) -> None:
     """Raises InputError, before any work is done, where a release can't be described so."""
     if kinds and output_path == "-":
         raise InputError("--metadata and -o -: there is no file to describe; write to one")
+    if kinds and (is_address(output_path) or is_folder(output_path)):
+        raise InputError(
+            "--metadata: describes files, no folder or table; leave it out, or write to a file"
+        )
     if "csvw" in kinds:
         csvw.check_format(output_path)
 

@@ -1,0 +1,1 @@
+"""Tables in databases: SQLite by the standard library, PostgreSQL by ADBC (extra `postgres`)."""

@@ -1,0 +1,217 @@
+"""PostgreSQL by ADBC: rows go in and out as Arrow, by COPY; needs the extra `postgres`.
+
+The client library is libpq: it reads PGPASSWORD, ~/.pgpass, PGSERVICE and certificates by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import polars as pl
+
+from shoal.connectors.database.address import TableAddress
+from shoal.connectors.database.session import (
+    BATCH,
+    DatabaseRefusal,
+    SqlColumn,
+    TableName,
+    quoted,
+)
+from shoal.errors import MissingExtraError
+
+LONGEST = 63
+"""Bytes of a name; the server would cut a longer one without a word."""
+_OF_THE_SERVER = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")
+_PLAIN = "BDEINS"  # categories of types: truth, time, enum, network, number, text
+_ODD = ("money",)  # its text depends on the server's place
+_SAME_TEXT = (
+    "SET LOCAL client_encoding = 'UTF8'",
+    "SET LOCAL datestyle = 'ISO, YMD'",
+    "SET LOCAL timezone = 'UTC'",
+    "SET LOCAL extra_float_digits = 1",
+    # rather an error than a part of the table, where a policy of the server hides rows
+    "SET LOCAL row_security = off",
+)
+_STATE = re.compile(r"SQLSTATE:? (\w{5})")
+_CONNECTING = {
+    "password authentication failed": "the password is not accepted; set PGPASSWORD or ~/.pgpass",
+    "no password supplied": "asks for a password; set PGPASSWORD or ~/.pgpass",
+    "authentication failed": "does not know this user; check the name",
+    "role": "does not know this user; check the name",
+    "database": "has no such database, or it takes no connections; check the name",
+    "definition of service": "the service is not defined; check PGSERVICEFILE",
+    "URI query parameter": "its address has an option that the client library does not know",
+    "could not translate host name": "its host is not known; check the name",
+    "SSL": "no secure connection came about; check sslmode and the certificates",
+}
+_UNREACHED = "no server answers; check the host and port, and that it is running"
+_STATES = {
+    "22021": "a text does not fit the encoding of the database; make one in UTF-8",
+    "22P05": "a text does not fit the encoding of the database; make one in UTF-8",
+    "25006": "is read-only; name a server that takes writes",
+    "2BP01": "other objects, such as views, depend on the table that is replaced; drop them first",
+    "3F000": "there is no such schema; make it first",
+    "40001": "somebody else published into it meanwhile; run again",
+    "42501": "this user lacks a right on it, or may see a part of its rows only; ask its owner",
+    "42P06": "somebody else published into it meanwhile; run again",
+    "42P07": "somebody else published into it meanwhile; run again",
+    "23505": "somebody else published into it meanwhile; run again",
+    "53100": "the server has no room left; free some space",
+    "55P03": "somebody else holds the table; try again when they are done",
+    "57014": "the server stopped it, such as by statement_timeout; ask its owner for more time",
+}
+_LOST = ("08", "57P")
+
+_COLUMNS = """
+SELECT a.attname::text, t.typcategory::text, t.typname::text, pg_catalog.format_type(t.oid, NULL)
+FROM pg_catalog.pg_attribute a
+JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+_KEY = """
+SELECT a.attname::text
+FROM pg_catalog.pg_index i
+JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY(i.indkey)
+WHERE n.nspname = $1 AND c.relname = $2 AND i.indisprimary
+ORDER BY pg_catalog.array_position(i.indkey::int2[], a.attnum)
+"""
+
+
+@dataclass
+class PostgresSession:
+    """A connection to a server."""
+
+    connection: Any
+    cursor: Any
+    numbers: ClassVar[str] = "bigint NOT NULL"
+
+    @classmethod
+    def connect(cls, address: TableAddress, writing: bool) -> PostgresSession:
+        """A session in a transaction that sees the database as it is now, whoever changes it."""
+        driver = _driver()
+        try:
+            connection = driver.connect(address.location)
+        except driver.Error as failed:
+            raise DatabaseRefusal(_why_unreached(str(failed)), is_lost=True) from None
+        session = cls(connection, connection.cursor())
+        try:
+            access = "" if writing else ", READ ONLY"
+            session.execute(f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ{access}")
+            for setting in _SAME_TEXT:
+                session.execute(setting)
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def named(self, address: TableAddress) -> TableName:
+        schema = address.schema
+        if schema is None:
+            schema = self.query("SELECT pg_catalog.current_schema()::text").item()
+        if schema is None:
+            raise DatabaseRefusal("the user has no usual schema; name one with &schema=NAME")
+        return TableName(schema, address.table)
+
+    def columns(self, table: TableName) -> list[SqlColumn]:
+        rows = self.query(_COLUMNS, (table.schema, table.name)).rows()
+        return [_column(name, category, base, kind) for name, category, base, kind in rows]
+
+    def key(self, table: TableName) -> list[str]:
+        return self.query(_KEY, (table.schema, table.name)).to_series().to_list()
+
+    def name_findings(self, names: Sequence[str]) -> list[str]:
+        return [
+            f"name '{name}': PostgreSQL takes names of 1 to {LONGEST} bytes, and keeps some for"
+            " itself; rename it"
+            for name in names
+            if not 0 < len(name.encode()) <= LONGEST or "\0" in name or name in _OF_THE_SERVER
+        ]
+
+    def execute(self, sql: str, parameters: Sequence[str] = ()) -> None:
+        with _in_our_words():
+            self.cursor.execute(sql, tuple(parameters) or None)
+
+    def query(self, sql: str, parameters: Sequence[str] = ()) -> pl.DataFrame:
+        with _in_our_words():
+            self.cursor.execute(sql, tuple(parameters) or None)
+            return pl.DataFrame(self.cursor.fetch_polars())
+
+    def insert(self, table: TableName, frame: pl.DataFrame) -> None:
+        if any(frame[name].str.contains("\0", literal=True).any() for name in _texts(frame)):
+            raise DatabaseRefusal("a cell holds the sign NUL, which PostgreSQL does not take")
+        with _in_our_words():
+            for first in range(0, frame.height, BATCH):
+                self.cursor.adbc_ingest(
+                    table.name,
+                    frame.slice(first, BATCH),
+                    mode="append",
+                    db_schema_name=table.schema,
+                )
+
+    def commit(self) -> None:
+        with _in_our_words():
+            self.connection.commit()
+
+    def rollback(self) -> None:
+        with _in_our_words():
+            self.connection.rollback()
+
+    def close(self) -> None:
+        with suppress(_driver().Error):
+            self.cursor.close()
+        with suppress(_driver().Error):
+            self.connection.close()
+
+
+def _column(name: str, category: str, base: str, kind: str) -> SqlColumn:
+    fits = (category in _PLAIN and base not in _ODD) or base == "uuid"
+    column = quoted(name)
+    # by bytes, not by the language of the server
+    in_order = f'{column} COLLATE "C"' if category == "S" else column
+    return SqlColumn(name, f"{column}::text", in_order, "" if fits else kind)
+
+
+def _texts(frame: pl.DataFrame) -> list[str]:
+    return [name for name, dtype in frame.schema.items() if dtype == pl.String]
+
+
+def _driver() -> Any:
+    try:
+        import adbc_driver_postgresql.dbapi as driver
+    except ImportError:
+        raise MissingExtraError.of("PostgreSQL needs adbc-driver-postgresql", "postgres") from None
+    return driver
+
+
+def _why_unreached(told: str) -> str:
+    return next((why for sign, why in _CONNECTING.items() if sign in told), _UNREACHED)
+
+
+@contextmanager
+def _in_our_words() -> Iterator[None]:
+    """The server's errors quote statements and cells, so only their kind is told."""
+    driver = _driver()
+    try:
+        yield
+    except driver.Error as failed:
+        state = failed.sqlstate or next(iter(_STATE.findall(str(failed))), "")
+        lost = state.startswith(_LOST) or (
+            not state and isinstance(failed, driver.OperationalError)
+        )
+        if lost:
+            raise DatabaseRefusal(
+                "the connection was lost; run again once the server is there", is_lost=True
+            ) from None
+        kind = f" (SQLSTATE {state})" if state else ""
+        raise DatabaseRefusal(
+            _STATES.get(state, "the server refused; its log says why") + kind
+        ) from None

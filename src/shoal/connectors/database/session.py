@@ -1,0 +1,95 @@
+"""One connection to a database and its one transaction: what SQLite and PostgreSQL both give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import polars as pl
+
+from shoal.connectors.database.address import TableAddress
+
+BATCH = 1 << 16
+"""Rows that are handed over at once."""
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table and its schema, as they stand in the catalogue."""
+
+    schema: str
+    name: str
+
+    @property
+    def quoted(self) -> str:
+        return f"{quoted(self.schema)}.{quoted(self.name)}"
+
+    def beside(self, name: str) -> TableName:
+        """Another table of the same schema."""
+        return TableName(self.schema, name)
+
+
+@dataclass(frozen=True)
+class SqlColumn:
+    """A column of a table. as_text, in_order: SQL for its cells as text, and to sort by it.
+
+    unfit: its type, where its values have no one text; else empty.
+    """
+
+    name: str
+    as_text: str
+    in_order: str
+    unfit: str = ""
+
+
+def quoted(name: str) -> str:
+    """An identifier in SQL, whatever signs are in it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+class DatabaseRefusal(Exception):
+    """What a database or its driver said no to, in our words: theirs may hold values.
+
+    is_lost: whether the connection is gone, so that nobody knows what became of a commit.
+    """
+
+    def __init__(self, why: str, is_lost: bool = False) -> None:
+        super().__init__(why)
+        self.is_lost = is_lost
+
+
+class Session(Protocol):
+    """A connection in a transaction. Every method raises DatabaseRefusal.
+
+    numbers: the type of a column that numbers rows.
+    """
+
+    numbers: ClassVar[str]
+
+    def named(self, address: TableAddress) -> TableName:
+        """The table of an address, with the usual schema where it names none."""
+
+    def columns(self, table: TableName) -> list[SqlColumn]:
+        """Its columns in their order; none where there is no such table."""
+
+    def key(self, table: TableName) -> list[str]:
+        """The columns of its primary key."""
+
+    def name_findings(self, names: Sequence[str]) -> list[str]:
+        """What is wrong with names of tables or columns."""
+
+    def execute(self, sql: str, parameters: Sequence[str] = ()) -> None:
+        """Runs a statement; parameters stand in it as $1, $2."""
+
+    def query(self, sql: str, parameters: Sequence[str] = ()) -> pl.DataFrame:
+        """All rows of a SELECT of text; its columns have any names."""
+
+    def insert(self, table: TableName, frame: pl.DataFrame) -> None:
+        """Puts rows into a table, by the names of its columns."""
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,188 @@
+"""SQLite by the standard library."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import polars as pl
+
+from shoal.connectors.database.address import TableAddress
+from shoal.connectors.database.session import (
+    BATCH,
+    DatabaseRefusal,
+    SqlColumn,
+    TableName,
+    quoted,
+)
+
+PATIENCE = 10.0
+"""Seconds to wait for another writer."""
+_WHY = {
+    "SQLITE_BUSY": "somebody else is writing to it; try again when they are done",
+    "SQLITE_LOCKED": "somebody else is writing to it; try again when they are done",
+    "SQLITE_READONLY": "may not be written to; check the permissions of its file and folder",
+    "SQLITE_CANTOPEN": "can't be opened; check the name and the permissions",
+    "SQLITE_NOTADB": "is no SQLite file; check the name",
+    "SQLITE_CORRUPT": "is a damaged SQLite file; restore it",
+    "SQLITE_FULL": "has no room left; free some space",
+    "SQLITE_IOERR": "reading or writing failed; check the disk",
+    "SQLITE_TOOBIG": "has a cell, or so many columns, that SQLite does not take",
+}
+
+
+@dataclass
+class SqliteSession:
+    """A connection to an SQLite file. made: the file, where this session has made it."""
+
+    connection: sqlite3.Connection
+    made: Path | None = None
+    numbers: ClassVar[str] = "INTEGER PRIMARY KEY"
+
+    @classmethod
+    def connect(cls, address: TableAddress, writing: bool) -> SqliteSession:
+        """A session in a transaction; for writing, one that nobody else writes beside."""
+        path = Path(address.location)
+        made = _made(path) if writing else None
+        if not path.is_file():
+            raise DatabaseRefusal("there is no such file; check its name")
+        with _in_our_words():
+            # rw, also to read: what a killed writer left is rolled back by the next who opens it
+            connection = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode=rw",
+                uri=True,
+                isolation_level=None,
+                timeout=PATIENCE,
+            )
+            session = cls(connection, made)
+            try:
+                # no unaudited cell reaches the file before the commit, and readers go on reading
+                connection.execute("PRAGMA cache_spill = OFF")
+                # else a view of the table that gives way keeps the new one from its name
+                connection.execute("PRAGMA legacy_alter_table = ON")
+                connection.execute("PRAGMA trusted_schema = OFF")
+                connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+            except BaseException:
+                session.close()
+                raise
+        return session
+
+    def named(self, address: TableAddress) -> TableName:
+        return TableName("main", address.table)
+
+    def columns(self, table: TableName) -> list[SqlColumn]:
+        with _in_our_words():
+            rows = self.connection.execute(
+                "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 1", (table.name,)
+            ).fetchall()
+        return [SqlColumn(name, quoted(name), quoted(name)) for (name,) in rows]
+
+    def key(self, table: TableName) -> list[str]:
+        with _in_our_words():
+            rows = self.connection.execute(
+                "SELECT name FROM pragma_table_info(?, 'main') WHERE pk > 0 ORDER BY pk",
+                (table.name,),
+            ).fetchall()
+        return [name for (name,) in rows]
+
+    def name_findings(self, names: Sequence[str]) -> list[str]:
+        findings = [
+            f"name '{name}': SQLite keeps such names for itself, and takes no empty ones"
+            for name in names
+            if not name or "\0" in name or name.lower().startswith("sqlite_")
+        ]
+        folded = [name.lower() for name in names]
+        return findings + [
+            f"name '{name}': SQLite takes it for the same as another; rename one"
+            for name, low in zip(names, folded, strict=True)
+            if folded.index(low) != names.index(name)
+        ]
+
+    def execute(self, sql: str, parameters: Sequence[str] = ()) -> None:
+        with _in_our_words():
+            self.connection.execute(sql, _numbered(parameters))
+
+    def query(self, sql: str, parameters: Sequence[str] = ()) -> pl.DataFrame:
+        with _in_our_words():
+            cursor = self.connection.execute(sql, _numbered(parameters))
+            names = [f"{number}" for number, _ in enumerate(cursor.description)]
+            frames = [_texts(names, [])]
+            while rows := cursor.fetchmany(BATCH):
+                frames.append(_texts(names, rows))
+        return pl.concat(frames)
+
+    def insert(self, table: TableName, frame: pl.DataFrame) -> None:
+        names = ", ".join(map(quoted, frame.columns))
+        places = ", ".join("?" * frame.width)
+        sql = f"INSERT INTO {table.quoted} ({names}) VALUES ({places})"
+        with _in_our_words():
+            for first in range(0, frame.height, BATCH):
+                self.connection.executemany(sql, frame.slice(first, BATCH).rows())
+
+    def commit(self) -> None:
+        with _in_our_words():
+            self.connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        with _in_our_words():
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Leaves no file behind in which nothing was committed."""
+        self.connection.close()
+        with suppress(OSError):
+            if self.made is not None and not self.made.stat().st_size:
+                self.made.unlink()
+
+
+def _made(path: Path) -> Path | None:
+    """The file of a new database, made here; None where it was there."""
+    try:
+        path.open("xb").close()
+    except FileExistsError:
+        return None
+    except OSError:
+        raise DatabaseRefusal(
+            "its file can't be made; name one in a folder that exists and is writable"
+        ) from None
+    return path
+
+
+def _numbered(parameters: Sequence[str]) -> dict[str, str]:
+    return {f"{number}": text for number, text in enumerate(parameters, start=1)}
+
+
+def _texts(names: list[str], rows: list[tuple[object, ...]]) -> pl.DataFrame:
+    """Cells as text; a column may hold several types, as SQLite's do."""
+    cells = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    return pl.DataFrame([_column(name, list(c)) for name, c in zip(names, cells, strict=True)])
+
+
+def _column(name: str, cells: list[object]) -> pl.Series:
+    kinds = set(map(type, cells))
+    if bytes in kinds:
+        raise DatabaseRefusal("a column holds bytes (BLOB); give plain values")
+    if not kinds <= {str, type(None)}:
+        cells = [cell if cell is None else str(cell) for cell in cells]
+    return pl.Series(name, cells, dtype=pl.String)
+
+
+@contextmanager
+def _in_our_words() -> Iterator[None]:
+    """SQLite's errors name the rule that was broken, but their text may hold a cell."""
+    try:
+        yield
+    except sqlite3.Error as failed:
+        name = getattr(failed, "sqlite_errorname", None) or ""
+        known = next((why for start, why in _WHY.items() if name.startswith(start)), None)
+        kind = f" ({name})" if name else ""
+        raise DatabaseRefusal(
+            known or f"SQLite refused{kind}; check that its tables are sound and its text UTF-8"
+        ) from None
+    except UnicodeEncodeError:
+        raise DatabaseRefusal("a cell holds what is no text in Unicode; mend it") from None

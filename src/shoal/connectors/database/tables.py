@@ -1,0 +1,224 @@
+"""Tables in databases, read whole in an order, and releases made in one transaction.
+
+    BEGIN; a new table of text is filled, read back and audited; it takes the name of the release;
+    its certificate goes into shoal_certificates(name, sha256, certificate, created); COMMIT
+
+A release has a column more, `shoal_row`, which numbers its rows from 1: a table has no order.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import polars as pl
+
+from shoal.connectors.database.address import CERTIFICATES, TableAddress
+from shoal.connectors.database.canonical import rows_sha256
+from shoal.connectors.database.connections import opened
+from shoal.connectors.database.session import (
+    DatabaseRefusal,
+    Session,
+    SqlColumn,
+    TableName,
+    quoted,
+)
+from shoal.errors import InputError
+
+ROW = "shoal_row"
+_ABOUT = ("name", "sha256", "certificate", "created")
+
+
+def read_table(address: TableAddress) -> tuple[pl.DataFrame, str]:
+    """The cells of a table as text, and the hash of its rows; raises InputError."""
+    with opened(address) as session:
+        return _rows(session, address, session.named(address))
+
+
+def certificate_of(address: TableAddress) -> bytes | None:
+    """The certificate that stands in the database beside a release; None where there is none."""
+    with opened(address) as session:
+        told = _certificate(session, session.named(address))
+    return None if told is None else told.encode()
+
+
+def _certificate(session: Session, table: TableName) -> str | None:
+    kept = table.beside(CERTIFICATES)
+    if not {*_ABOUT} <= {column.name for column in session.columns(kept)}:
+        return None
+    rows = session.query(f"SELECT certificate FROM {kept.quoted} WHERE name = $1", (table.name,))
+    return rows.item() if rows.height == 1 else None
+
+
+def _rows(session: Session, address: TableAddress, table: TableName) -> tuple[pl.DataFrame, str]:
+    columns = session.columns(table)
+    if not columns:
+        hint = "; a schema is named by &schema=NAME" if "." in table.name else "; check its name"
+        raise InputError(f"{address.where}: there is no such table{hint}")
+    odd = [
+        f"column '{column.name}' is of type {column.unfit}" for column in columns if column.unfit
+    ]
+    if odd:
+        raise InputError(f"{address.where}: {', '.join(odd)}; give plain values, such as in a view")
+    numbered = any(column.name == ROW for column in columns)
+    order = _order(session, address, table, columns)
+    cells = ", ".join(f'{column.as_text} AS "{place}"' for place, column in enumerate(columns))
+    by = ", ".join(column.in_order for column in order)
+    found = session.query(f"SELECT {cells} FROM {table.quoted} ORDER BY {by}")
+    frame = found.rename(dict(zip(found.columns, [c.name for c in columns], strict=True)))
+    if address.order:
+        _check_order(frame.select([column.name for column in order]), address)
+    if numbered:
+        _check_numbers(frame[ROW], address)
+        frame = frame.drop(ROW)
+    return frame, rows_sha256(frame)
+
+
+def _order(
+    session: Session, address: TableAddress, table: TableName, columns: list[SqlColumn]
+) -> list[SqlColumn]:
+    """The columns that a table is sorted by; raises InputError where none are declared."""
+    by_name = {column.name: column for column in columns}
+    if ROW in by_name:
+        return [by_name[ROW]]
+    names = list(address.order) or session.key(table)
+    unknown = [name for name in names if name not in by_name]
+    if unknown:
+        raise InputError(
+            f"{address.where}: 'order' names column '{unknown[0]}', which is not there"
+        )
+    if not names:
+        raise InputError(
+            f"{address.where}: has no primary key, so its rows have no order; name columns that"
+            " tell all of them apart with &order=A,B"
+        )
+    return [by_name[name] for name in names]
+
+
+def _check_order(key: pl.DataFrame, address: TableAddress) -> None:
+    alike = int(key.is_duplicated().sum())
+    if alike:
+        raise InputError(
+            f"{address.where}: {alike} rows agree in the columns of 'order', so their order is"
+            " open; name more columns"
+        )
+
+
+def _check_numbers(numbers: pl.Series, address: TableAddress) -> None:
+    if numbers.to_list() != [str(number) for number in range(1, len(numbers) + 1)]:
+        raise InputError(
+            f"{address.where}: its column '{ROW}' does not count from 1 without a gap, so rows were"
+            " added or taken away; publish it again"
+        )
+
+
+@dataclass
+class TableDraft:
+    """A release in a transaction that is open: nobody else sees it.
+
+    table: what it will be called. unnamed: what it is called until then.
+    """
+
+    session: Session
+    address: TableAddress
+    table: TableName
+    unnamed: TableName
+    sha256: str = ""
+    certificate: str = ""
+
+    def write(self, frame: pl.DataFrame) -> None:
+        """Puts all records, as text."""
+        findings = self.session.name_findings(frame.columns)
+        if any(name.lower() == ROW for name in frame.columns):
+            findings.append(f"name '{ROW}': is Shoal's own; rename the column")
+        if findings:
+            raise InputError.from_findings([f"column {finding}" for finding in findings])
+        texts = ", ".join(f"{quoted(name)} text" for name in frame.columns)
+        self.session.execute(
+            f"CREATE TABLE {self.unnamed.quoted} ({ROW} {self.session.numbers}, {texts})"
+        )
+        numbers = pl.int_range(1, frame.height + 1, dtype=pl.Int64, eager=True).alias(ROW)
+        text = frame.select(pl.all().cast(pl.String))
+        self.session.insert(self.unnamed, text.insert_column(0, numbers))
+
+    def read(self) -> tuple[pl.DataFrame, str]:
+        """What the database holds now."""
+        frame, self.sha256 = _rows(self.session, self.address, self.unnamed)
+        return frame, self.sha256
+
+    def certify(self, certificate: str) -> None:
+        """Gives the table its name, and puts the certificate beside it."""
+        self.certificate = certificate
+        kept = self.table.beside(CERTIFICATES)
+        run = self.session.execute
+        if self.session.columns(self.table):
+            run(f"DROP TABLE {self.table.quoted}")
+        run(f"ALTER TABLE {self.unnamed.quoted} RENAME TO {quoted(self.table.name)}")
+        if not self.session.columns(kept):
+            texts = ", ".join(f"{name} text NOT NULL" for name in _ABOUT)
+            run(f"CREATE TABLE {kept.quoted} ({texts}, PRIMARY KEY (name))")
+        run(f"DELETE FROM {kept.quoted} WHERE name = $1", (self.table.name,))
+        date = str(json.loads(certificate).get("date"))
+        run(
+            f"INSERT INTO {kept.quoted} ({', '.join(_ABOUT)}) VALUES ($1, $2, $3, $4)",
+            (self.table.name, self.sha256, certificate, date),
+        )
+
+
+@contextmanager
+def table_draft(address: TableAddress, replace: bool) -> Iterator[TableDraft]:
+    """A release that is committed if the block succeeds, and else rolled back.
+
+    replace: whether an earlier release of that name gives way; no other table ever does.
+    """
+    with opened(address, writing=True) as session:
+        table = session.named(address)
+        _check_target(session, address, table, replace)
+        unnamed = table.beside(f"shoal_tmp_{secrets.token_hex(8)}")
+        draft = TableDraft(session, address, table, unnamed)
+        yield draft
+        _commit(draft)
+
+
+def _check_target(session: Session, address: TableAddress, table: TableName, replace: bool) -> None:
+    where = f"output '{address.shown}'"
+    wrong = session.name_findings([table.name])
+    if wrong or table.name == CERTIFICATES:
+        raise InputError(f"{where}: {[*wrong, 'is where certificates are kept'][0]}")
+    columns = session.columns(table)
+    if not columns:
+        return
+    is_release = any(column.name == ROW for column in columns)
+    if not is_release or _certificate(session, table) is None:
+        raise InputError(f"{where}: is a table that Shoal has not published; name a new one")
+    if not replace:
+        raise InputError(f"{where}: is a release already; name a new table, or say --replace")
+
+
+def _commit(draft: TableDraft) -> None:
+    try:
+        draft.session.commit()
+    except DatabaseRefusal as refused:
+        if not refused.is_lost:
+            raise
+        if _is_there(draft):
+            return
+        raise InputError(
+            f"output '{draft.address.shown}': the connection was lost at the commit, and the"
+            " release is not there; run again"
+        ) from None
+
+
+def _is_there(draft: TableDraft) -> bool:
+    """Whether the certificate was committed though nobody said so; by it, the release was, too."""
+    try:
+        told = certificate_of(draft.address)
+    except InputError:
+        raise InputError(
+            f"output '{draft.address.shown}': the connection was lost at the commit, and the server"
+            " does not answer; look with 'shoal verify' whether the release is there"
+        ) from None
+    return told == draft.certificate.encode()

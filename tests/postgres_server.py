@@ -1,0 +1,138 @@
+"""A PostgreSQL server of the tests' own: in a temporary folder, on a socket that lies in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+USER, PASSWORD = "asked", "ge heim/@:%"
+HBA = f"""local all {USER} scram-sha-256
+local all all trust
+"""
+QUICK = ("fsync=off", "full_page_writes=off", "shared_buffers=16MB", "max_connections=20")
+
+
+def binaries() -> Path | None:
+    """The folder of initdb and postgres; Debian keeps it off the PATH."""
+    found = shutil.which("initdb")
+    if found and (Path(found).resolve().parent / "postgres").is_file():
+        return Path(found).resolve().parent
+    kept = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=_version)
+    return kept[-1].parent if kept else None
+
+
+def _version(path: Path) -> float:
+    return float(path.parts[-3])
+
+
+def why_not() -> str | None:
+    """Why no server can be started here; None where one can."""
+    try:
+        import adbc_driver_postgresql.dbapi  # noqa: F401
+    except ImportError:
+        return "PostgreSQL's driver is not installed: pip install '.[postgres]'"
+    if binaries() is None:
+        return "no PostgreSQL server: 'make services' installs one on Debian, as root"
+    if os.name == "posix" and os.geteuid() == 0 and not _as_postgres():
+        return "PostgreSQL does not run as root, and there is no user 'postgres' to run it as"
+    return None
+
+
+def _as_postgres() -> list[str]:
+    """How root runs a command as the user that Debian's package makes."""
+    if os.geteuid() != 0:
+        return []
+    known = shutil.which("runuser") and subprocess.run(["id", "postgres"], capture_output=True)
+    return ["runuser", "-u", "postgres", "--"] if known and known.returncode == 0 else []
+
+
+class Server:
+    """A running server. folder: of its socket."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def url(self, table: str, *, user: str = "postgres", more: str = "", base: str = "") -> str:
+        """The address of a table."""
+        where = f"postgresql://{user}@/{base or 'postgres'}?host={self.folder}"
+        return f"{where}&table={quote(table)}{more}"
+
+    def run(self, *statements: str, base: str = "postgres") -> list[tuple]:
+        """Runs SQL as the superuser, each statement committed; the rows of the last."""
+        import adbc_driver_postgresql.dbapi as driver
+
+        uri = f"postgresql://postgres@/{base}?host={self.folder}"
+        with driver.connect(uri, autocommit=True) as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+            return cursor.fetch_polars().rows()
+
+    def tables(self) -> set[str]:
+        """The names of the tables in the usual schema."""
+        found = self.run(
+            "SELECT relname::text FROM pg_class"
+            " WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
+        )
+        return {name for (name,) in found}
+
+
+@contextmanager
+def server() -> Iterator[Server]:
+    """A server that lives as long as the block; skips the test where there can be none."""
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    # not in pytest's own folder: a socket's name has to be short, and the server's user to reach it
+    folder = Path(tempfile.mkdtemp(prefix="shoal-pg-"))
+    user, bin_ = _as_postgres(), binaries()
+    assert bin_ is not None
+    if user:
+        shutil.chown(folder, "postgres")
+    data = folder / "data"
+    made = [*user, bin_ / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync"]
+    made += ["-E", "UTF8", "--locale=C", "--no-instructions"]
+    process = None
+    try:
+        subprocess.run(made, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        (data / "pg_hba.conf").write_text(HBA)
+        settings = [word for one in QUICK for word in ("-c", one)]
+        start = [*user, bin_ / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses="]
+        with open(folder / "log", "wb") as log:
+            process = subprocess.Popen([*start, *settings], cwd=folder, stdout=log, stderr=log)
+        _until_ready(folder, process)
+        yield Server(folder)
+    finally:
+        if process is not None:
+            _stop(data, process)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _until_ready(folder: Path, process: subprocess.Popen) -> None:
+    import adbc_driver_postgresql.dbapi as driver
+
+    until = time.monotonic() + 60
+    while True:
+        assert process.poll() is None, (folder / "log").read_text()
+        try:
+            driver.connect(f"postgresql://postgres@/postgres?host={folder}").close()
+            return
+        except driver.Error:
+            assert time.monotonic() < until, (folder / "log").read_text()
+            time.sleep(0.05)
+
+
+def _stop(data: Path, process: subprocess.Popen) -> None:
+    """Stops the server at once; runuser may stand between it and us."""
+    pid = data / "postmaster.pid"
+    if pid.is_file():
+        os.kill(int(pid.read_text().splitlines()[0]), 3)  # SIGQUIT: an immediate shutdown
+    process.wait(timeout=30)

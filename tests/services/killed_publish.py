@@ -1,0 +1,43 @@
+"""Publishes, and is killed after some calls from when the release is begun to be written.
+
+killed_publish.py OUTPUT CALLS SECONDS [--replace]
+
+SECONDS after that call, so that it may happen inside a library. Where CALLS is 0, it prints how
+many there are.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from types import FrameType
+
+from shoal.jobs.publish.publish import publish_file
+from shoal.policy.policy import Policy
+
+made = 0
+
+
+def main(output: str, calls: int, seconds: float, replace: bool) -> None:
+    def counted(frame: FrameType, event: str, argument: object) -> None:
+        global made
+        made += 1
+        if made == calls and seconds == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if made == calls:
+            sys.setprofile(None)
+            threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
+
+    def progress(stage: str) -> None:
+        if stage == "writing the release":
+            sys.setprofile(counted)
+
+    policy = Policy.load("policy.yaml").with_k(20 if replace else 10)
+    publish_file("patients.csv", policy, output, replace=replace, progress=progress)
+    sys.setprofile(None)
+    print(made)
+
+
+main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), "--replace" in sys.argv)

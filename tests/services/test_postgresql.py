@@ -1,0 +1,363 @@
+"""Tables in a real PostgreSQL server: audited inside the transaction, committed or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import polars as pl
+import pytest
+
+import shoal as library
+from postgres_server import PASSWORD, USER, Server, server
+from shoal.connectors import files
+from shoal.connectors.database import tables
+from shoal.connectors.database.address import parse
+from shoal.connectors.database.connections import opened
+from shoal.connectors.database.session import DatabaseRefusal
+from shoal.connectors.outputs import certificate_beside
+from shoal.errors import InputError
+
+pytestmark = pytest.mark.services
+HOSTILE = 'we"ird; DROP TABLE x --%s $1 ü.gz'
+CELLS = pl.DataFrame(
+    {"a": ["", None, "*", "01305", "-", "2:x,"], HOSTILE: ["x\ny", "\t", '"', "'", "\\N", None]}
+)
+PROOF = json.dumps({"date": "2026-01-01T00:00:00Z"})
+
+
+@pytest.fixture(scope="module")
+def running():
+    with server() as started:
+        secret = PASSWORD.replace("'", "''")
+        started.run(
+            f"CREATE ROLE {USER} LOGIN PASSWORD '{secret}'",
+            f"GRANT CREATE ON SCHEMA public TO {USER}",
+        )
+        yield started
+
+
+@pytest.fixture
+def pg(running: Server):
+    """The server, with an empty schema."""
+    yield running
+    running.run("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+    running.run(f"GRANT ALL ON SCHEMA public TO {USER}")
+
+
+def write(frame: pl.DataFrame, address: str, replace: bool = False) -> str:
+    """A release without an audit; its hash."""
+    with tables.table_draft(parse(address), replace) as draft:
+        draft.write(frame)
+        _, digest = draft.read()
+        draft.certify(PROOF)
+    return digest
+
+
+def publish(shoal, data: str, output: str, *more: str) -> int:
+    return shoal("publish", data, "-p", "policy.yaml", "-o", output, "-q", *more).status
+
+
+@pytest.mark.parametrize("table", ["t", HOSTILE, "a.b", "select", "x" * 63])
+def test_every_cell_comes_back_as_it_went_in_under_any_name(pg, table):
+    digest = write(CELLS, pg.url(table))
+    read = files.read(pg.url(table))
+    assert read.frame.equals(CELLS)
+    assert read.sha256 == digest
+    assert pg.tables() == {table, "shoal_certificates"}
+
+
+def test_the_hash_is_that_of_sqlite(pg, tmp_path):
+    assert write(CELLS, pg.url("t")) == write(CELLS, f"sqlite:///{tmp_path}/t.db?table=t")
+
+
+def test_a_schema_is_named_and_its_certificates_stand_in_it(pg):
+    pg.run(f'CREATE SCHEMA "{HOSTILE.replace(chr(34), chr(34) * 2)}"')
+    address = pg.url("t", more=f"&schema={quote(HOSTILE)}")
+    write(CELLS, address)
+    assert files.read(address).frame.equals(CELLS)
+    assert certificate_beside(address) == PROOF.encode()
+    assert pg.tables() == set()
+    with pytest.raises(InputError, match="no such schema"):
+        write(CELLS, pg.url("t", more="&schema=nowhere"))
+
+
+def test_values_are_read_as_text_whatever_the_session_usually_shows(pg, monkeypatch):
+    pg.run(
+        "CREATE TYPE mood AS ENUM ('sad', 'glad')",
+        "CREATE TABLE t (id int PRIMARY KEY, n numeric, f float8, d date, z timestamptz, b bool,"
+        " m mood, c char(4), u uuid, e text)",
+        "INSERT INTO t VALUES (10, 1.50, 0.1, '2024-02-01', '2024-02-01 12:00+00', true, 'glad',"
+        " 'ab', '00000000-0000-0000-0000-000000000001', 'ü')",
+        "INSERT INTO t (id) VALUES (9)",
+    )
+    monkeypatch.setenv("PGTZ", "Asia/Tokyo")
+    monkeypatch.setenv("PGDATESTYLE", "German")
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    frame = files.read(pg.url("t")).frame
+    uuid = "00000000-0000-0000-0000-000000000001"
+    assert frame.rows() == [
+        ("9", *[None] * 9),
+        (
+            "10",
+            "1.50",
+            "0.1",
+            "2024-02-01",
+            "2024-02-01 12:00:00+00",
+            "true",
+            "glad",
+            "ab",
+            uuid,
+            "ü",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("made", "more", "told"),
+    [
+        (
+            "CREATE TABLE t (a int[], b json)",
+            "",
+            "'a' is of type integer[], column 'b' is of type json",
+        ),
+        ("CREATE TABLE t (a text)", "", "has no primary key"),
+        ("CREATE VIEW t AS SELECT 1 AS a UNION ALL SELECT 1", "&order=a", "2 rows agree"),
+        ("CREATE TABLE t (a text)", "&order=b", "names column 'b'"),
+        ("CREATE TABLE u (a text)", "", "there is no such table"),
+        ("CREATE TABLE t (a text)", "&nonsense=1", "option that the client library does not know"),
+    ],
+)
+def test_a_table_that_can_not_be_read_is_refused_in_one_line(pg, made, more, told):
+    pg.run(made)
+    with pytest.raises(InputError) as refused:
+        files.read(pg.url("t", more=more))
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_part_of_a_table_is_never_taken_for_the_whole(pg):
+    pg.run(
+        "CREATE TABLE t (id int PRIMARY KEY)",
+        "INSERT INTO t VALUES (1), (2)",
+        "ALTER TABLE t ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY first ON t USING (id = 1)",
+        f"GRANT SELECT ON t TO {USER}",
+    )
+    with pytest.raises(InputError, match="a part of its rows only"):
+        files.read(pg.url("t", user=f"{USER}:{quote(PASSWORD, safe='')}"))
+
+
+def test_a_release_goes_from_table_to_table_and_says_the_same_as_from_file_to_file(
+    pg, workplace, shoal, sample_table
+):
+    Path("policy.yaml").write_text(Path("policy.yaml").read_text() + "\nother: drop\n")
+    names = ", ".join(f'"{name}" text' for name in sample_table.columns)
+    pg.run(f"CREATE TABLE people (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {names})")
+    with opened(parse(pg.url("people")), writing=True) as session:
+        text = sample_table.select(pl.all().cast(pl.String))
+        session.insert(session.named(parse(pg.url("people"))), text)
+        session.commit()
+    people, out = pg.url("people"), pg.url("released")
+    assert publish(shoal, people, out) == publish(shoal, "patients.csv", "out.csv") == 0
+    assert publish(shoal, people, "mixed.csv") == publish(shoal, "patients.csv", pg.url("b")) == 0
+    assert Path("mixed.csv").read_bytes() == Path("out.csv").read_bytes()
+    frame = files.read(out).frame
+    assert frame.equals(files.read(pg.url("b")).frame)
+    assert frame.fill_null("").equals(pl.read_csv("out.csv", infer_schema=False).fill_null(""))
+    whole = ["-p", "policy.yaml", "--original", people]
+    assert shoal("audit", out, *whole, "-q").status == 0
+    verified = shoal("verify", out, *whole)
+    assert verified.status == 0
+    assert "FAIL" not in verified.out
+    assert library.read_release(out, numbers="mid").data.height == 600
+    pg.run("UPDATE released SET sex = 'F' WHERE shoal_row = 3")
+    assert "FAIL file" in shoal("verify", out).out
+
+
+def test_what_the_database_holds_is_audited_and_a_broken_promise_is_rolled_back(
+    pg, workplace, shoal, monkeypatch
+):
+    sent = tables.TableDraft.write
+
+    def altered(draft: tables.TableDraft, frame: pl.DataFrame) -> None:
+        sent(draft, frame)
+        draft.session.execute(f"UPDATE {draft.unnamed.quoted} SET age = shoal_row::text")
+
+    monkeypatch.setattr(tables.TableDraft, "write", altered)
+    assert publish(shoal, "patients.csv", pg.url("released")) == 1
+    assert pg.tables() == set()
+
+
+def test_others_see_the_old_release_until_the_commit(pg):
+    write(CELLS, pg.url("t"))
+    with tables.table_draft(parse(pg.url("t")), replace=True) as draft:
+        draft.write(CELLS.head(2))
+        draft.read()
+        assert pg.tables() == {"t", "shoal_certificates"}
+        assert files.read(pg.url("t")).frame.equals(CELLS)
+        draft.certify(PROOF)
+    assert files.read(pg.url("t")).frame.equals(CELLS.head(2))
+
+
+def test_only_a_release_gives_way_and_only_when_asked(pg):
+    pg.run("CREATE TABLE mine (shoal_row int)")
+    for replace in (False, True):
+        with pytest.raises(InputError, match="has not published"):
+            write(CELLS, pg.url("mine"), replace)
+    write(CELLS, pg.url("t"))
+    with pytest.raises(InputError, match="--replace"):
+        write(CELLS, pg.url("t"))
+    pg.run("CREATE VIEW seen AS SELECT * FROM t")
+    with pytest.raises(InputError, match="such as views, depend"):
+        write(CELLS, pg.url("t"), replace=True)
+    assert files.read(pg.url("t")).frame.equals(CELLS)
+
+
+def test_two_who_publish_one_table_at_once_do_not_both_succeed(pg):
+    def slowly() -> None:
+        with tables.table_draft(parse(pg.url("t")), replace=False) as slow:
+            slow.write(CELLS)
+            slow.read()
+            write(CELLS.head(1), pg.url("t"))
+            slow.certify(PROOF)
+
+    with pytest.raises(InputError, match="meanwhile"):
+        slowly()
+    assert files.read(pg.url("t")).frame.equals(CELLS.head(1))
+
+
+@pytest.mark.parametrize("reached", [True, False], ids=["after", "before"])
+def test_a_connection_lost_at_the_commit_is_looked_up(pg, monkeypatch, reached):
+    from shoal.connectors.database.postgresql import PostgresSession
+
+    commit = PostgresSession.commit
+
+    def lost(session: PostgresSession) -> None:
+        monkeypatch.setattr(PostgresSession, "commit", commit)
+        if reached:
+            commit(session)
+            raise DatabaseRefusal("the connection was lost", is_lost=True)
+        (pid,) = session.query("SELECT pg_backend_pid()::text").row(0)
+        pg.run(f"SELECT pg_terminate_backend({pid})::text")
+        commit(session)
+
+    monkeypatch.setattr(PostgresSession, "commit", lost)
+    if reached:
+        write(CELLS, pg.url("t"))
+        assert files.read(pg.url("t")).frame.equals(CELLS)
+    else:
+        with pytest.raises(InputError, match="lost at the commit, and the release is not there"):
+            write(CELLS, pg.url("t"))
+        assert pg.tables() == set()
+
+
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        (pl.DataFrame({"a": ["sécret\0"]}), "NUL"),
+        (pl.DataFrame({"x" * 64: ["a"]}), "1 to 63 bytes"),
+        (pl.DataFrame({"xmin": ["a"]}), "some for itself"),
+        (pl.DataFrame({"Shoal_Row": ["a"]}), "is Shoal's own"),
+    ],
+)
+def test_what_the_server_would_change_or_refuse_is_refused_before(pg, frame, told):
+    with pytest.raises(InputError, match=told) as refused:
+        write(frame, pg.url("t"))
+    assert "cret" not in str(refused.value)
+    assert pg.tables() == set()
+
+
+def test_a_text_that_the_encoding_of_the_database_lacks_is_refused_unshown(pg):
+    pg.run("CREATE DATABASE old ENCODING 'LATIN1' TEMPLATE template0")
+    with pytest.raises(InputError, match="encoding of the database") as refused:
+        write(pl.DataFrame({"a": ["sécret", "łódź"]}), pg.url("t", base="old"))
+    assert "ł" not in str(refused.value)
+    write(pl.DataFrame({"a": ["ü"]}), pg.url("t", base="old"))
+    assert files.read(pg.url("t", base="old")).frame.item() == "ü"
+
+
+# Passwords
+
+
+@pytest.mark.parametrize("by", ["address", "PGPASSWORD", "pgpass", "service", "none", "wrong"])
+def test_passwords_come_by_every_way_of_libpq_and_leave_by_none(
+    pg, workplace, shoal, monkeypatch, by
+):
+    monkeypatch.setattr("shoal.connectors.database.address._secrets", {})
+    secret = quote(PASSWORD, safe="")
+    address = pg.url("released", user=USER)
+    if by == "address":
+        address = pg.url("released", user=f"{USER}:{secret}")
+    elif by == "wrong":
+        address = pg.url("released", user=f"{USER}:geheimes")
+    elif by == "PGPASSWORD":
+        monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    elif by == "pgpass":
+        escaped = PASSWORD.replace(":", "\\:")
+        Path("pgpass").write_text(f"*:*:*:{USER}:{escaped}\n")
+        Path("pgpass").chmod(0o600)
+        monkeypatch.setenv("PGPASSFILE", "pgpass")
+    elif by == "service":
+        about = f"host={pg.folder}\ndbname=postgres\nuser={USER}\npassword={PASSWORD}\n"
+        Path("service.conf").write_text(f"[here]\n{about}")
+        monkeypatch.setenv("PGSERVICEFILE", "service.conf")
+        address = "postgresql:///?service=here&table=released"
+    told = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", address, "--json")
+    assert told.status == (2 if by in ("none", "wrong") else 0)
+    everything = told.out + told.err
+    if told.status == 0:
+        everything += shoal("verify", address).out
+        everything += str(pg.run("SELECT certificate FROM shoal_certificates"))
+        kept = shoal(
+            "audit", address, "-p", "policy.yaml", "-o", "proof.json", "--report", "r.html"
+        )
+        everything += kept.out + kept.err
+        everything += Path("proof.json").read_text() + Path("r.html").read_text()
+    else:
+        assert len(told.err.splitlines()) == 1
+        assert "PGPASSWORD" in told.err
+    for word in (PASSWORD, secret, "geheimes", "heim"):
+        assert word not in everything
+    log = (pg.folder / "log").read_text(errors="replace")
+    assert PASSWORD not in log.replace(f"PASSWORD '{PASSWORD}'", "")
+
+
+def test_a_wrong_address_says_what_to_check(pg):
+    for address, told in (
+        (pg.url("t", base="nowhere"), "no such database"),
+        (pg.url("t", user="nobody"), "does not know this user"),
+        ("postgresql://127.0.0.1:1/d?table=t", "no server answers"),
+        ("postgresql:///?service=nowhere&table=t", "service is not defined"),
+    ):
+        with pytest.raises(InputError, match=told):
+            files.read(address)
+
+
+def test_without_the_driver_the_extra_is_named(workplace):
+    blocked = (
+        "import sys; sys.modules['adbc_driver_postgresql'] = None;"
+        "from shoal.cli.main import status_of; sys.exit(status_of(sys.argv[1:]))"
+    )
+    run = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            blocked,
+            "publish",
+            "postgresql:///d?table=t",
+            "-p",
+            "policy.yaml",
+            "-o",
+            "x.csv",
+        ],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert run.returncode == 4
+    assert "pip install '.[postgres]'" in run.stderr

@@ -1,0 +1,306 @@
+"""Tables in SQLite in and out: audited in the transaction, there with their proof or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal as library
+from shoal.connectors import files
+from shoal.connectors.database import tables
+from shoal.connectors.database.address import parse, without_password
+from shoal.connectors.database.canonical import rows_sha256
+from shoal.connectors.outputs import certificate_beside, check_not_read
+from shoal.errors import InputError, PromiseError
+
+OUT = "sqlite:///out.db?table=released"
+HOSTILE = 'we"ird; DROP TABLE x --%s $1 ü.gz'
+CELLS = pl.DataFrame(
+    {"a": ["", None, "*", "01305", "-", "2:x,"], HOSTILE: ["x\ny", "\t", '"', "'", "\\N", None]}
+)
+
+
+def publish(shoal, *more: str, data: str = "patients.csv", output: str = OUT) -> int:
+    return shoal("publish", data, "-p", "policy.yaml", "-o", output, "-q", *more).status
+
+
+def write(frame: pl.DataFrame, address: str, replace: bool = False) -> str:
+    """A release without an audit; its hash."""
+    with tables.table_draft(parse(address), replace) as draft:
+        draft.write(frame)
+        _, digest = draft.read()
+        draft.certify(json.dumps({"date": "2026-01-01T00:00:00Z"}))
+    return digest
+
+
+def names_in(path: str = "out.db") -> set[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+
+
+def run(*statements: str, path: str = "in.db") -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def naive_sha256(frame: pl.DataFrame) -> str:
+    def line(cells) -> str:
+        texts = ("-," if c is None else f"{len(c.encode())}:{c}," for c in cells)
+        return "".join(texts) + "\n"
+
+    whole = "".join(map(line, [frame.columns, *frame.rows()]))
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+# What is read is what was written
+
+
+@pytest.mark.parametrize("table", ["t", HOSTILE, "a.b", "select", "%41 +&=#"])
+def test_every_cell_comes_back_as_it_went_in_under_any_name(tmp_path, monkeypatch, table):
+    monkeypatch.chdir(tmp_path)
+    quoted = table.replace("%", "%25").replace("&", "%26").replace("=", "%3D")
+    address = f"sqlite:///a b.db?table={quoted}"
+    digest = write(CELLS, address)
+    read = files.read(address)
+    assert read.frame.equals(CELLS)
+    assert read.sha256 == digest == naive_sha256(CELLS)
+    assert {table, "shoal_certificates"} <= names_in("a b.db")
+
+
+@given(st.lists(st.tuples(*[st.none() | st.text(max_size=3)] * 2), max_size=4))
+def test_the_hash_is_that_of_the_lines_and_no_two_tables_share_one(rows):
+    frame = pl.DataFrame(rows, schema={"a": pl.String, "b:": pl.String}, orient="row")
+    assert rows_sha256(frame) == naive_sha256(frame)
+
+
+def test_cells_of_several_types_are_text_and_rows_stand_in_the_order_of_the_key(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    run(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b REAL)",
+        "INSERT INTO t VALUES (10, '007', 0.1), (9, 7, 1e300), (2, NULL, 71.5)",
+    )
+    frame = files.read("sqlite:///in.db?table=t").frame
+    assert frame.rows() == [("2", None, "71.5"), ("9", "7", "1e+300"), ("10", "007", "0.1")]
+    assert set(frame.dtypes) == {pl.String}
+    assert files.read(f"sqlite:///{tmp_path}/in.db?table=t").frame.equals(frame)
+
+
+@pytest.mark.parametrize(
+    ("made", "address", "told"),
+    [
+        ("CREATE TABLE t (a)", "?table=t", "has no primary key"),
+        ("CREATE TABLE t (a)", "?table=t&order=a", "2 rows agree"),
+        ("CREATE TABLE t (a)", "?table=t&order=b", "names column 'b'"),
+        ("CREATE TABLE t (a)", "?table=u", "there is no such table"),
+        ("CREATE TABLE t (a)", "?table=s.t", "&schema=NAME"),
+        ("CREATE TABLE t (a)", "?table=t&schema=s", "'table' and 'order' alone"),
+        ("CREATE TABLE t (a)", "", "no table is named"),
+        ("CREATE TABLE t (a, shoal_row)", "?table=t", "does not count from 1"),
+    ],
+)
+def test_a_table_that_can_not_be_read_is_refused_in_one_line(
+    tmp_path, monkeypatch, made, address, told
+):
+    monkeypatch.chdir(tmp_path)
+    run(made, "INSERT INTO t (a) VALUES ('sécret'), ('sécret')")
+    with pytest.raises(InputError, match=told) as refused:
+        files.read(f"sqlite:///in.db{address}")
+    assert "sécret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("value", ["x'00ff'", "CAST(x'736563726574ff' AS TEXT)"])
+def test_what_is_no_text_is_refused_without_being_shown(tmp_path, monkeypatch, value):
+    monkeypatch.chdir(tmp_path)
+    run("CREATE TABLE t (id INTEGER PRIMARY KEY, a)", f"INSERT INTO t VALUES (1, {value})")
+    with pytest.raises(InputError) as refused:
+        files.read("sqlite:///in.db?table=t")
+    assert "secret" not in str(refused.value)
+    assert "bytes" in str(refused.value) or "UTF-8" in str(refused.value)
+
+
+def test_files_that_are_not_there_or_no_database_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="no such file"):
+        files.read("sqlite:///nowhere.db?table=t")
+    assert not Path("nowhere.db").exists()
+    Path("text.db").write_text("a,b\n" * 400)
+    with pytest.raises(InputError, match="is no SQLite file"):
+        files.read("sqlite:///text.db?table=t")
+    with pytest.raises(InputError, match="names no file"):
+        files.read("sqlite://?table=t")
+    with pytest.raises(InputError, match="can't be made"):
+        write(CELLS, "sqlite:///nowhere/out.db?table=t")
+
+
+# Publishing
+
+
+def test_a_release_goes_from_table_to_table_and_says_the_same_as_from_file_to_file(
+    workplace, shoal, sample_table
+):
+    connection = sqlite3.connect("in.db")
+    with closing(connection), connection:
+        names = ", ".join(f'"{name}"' for name in sample_table.columns)
+        connection.execute(f"CREATE TABLE people (id INTEGER PRIMARY KEY, {names})")
+        places = ", ".join("?" * sample_table.width)
+        connection.executemany(
+            f"INSERT INTO people ({names}) VALUES ({places})", sample_table.rows()
+        )
+    policy = Path("policy.yaml").read_text()
+    Path("policy.yaml").write_text(f"{policy}\nother: drop\n")
+    people = "sqlite:///in.db?table=people"
+    assert publish(shoal, data=people) == publish(shoal, output="out.csv") == 0
+    assert publish(shoal, data=people, output="mixed.csv") == 0
+    assert Path("mixed.csv").read_bytes() == Path("out.csv").read_bytes()
+    frame = files.read(OUT).frame
+    assert frame.fill_null("").equals(pl.read_csv("out.csv", infer_schema=False).fill_null(""))
+    proof = json.loads(certificate_beside(OUT) or b"")
+    assert proof["output"]["sha256"] == naive_sha256(frame)
+    assert proof["output"]["format"] == "sqlite"
+    beside = json.loads(Path("out.csv.certificate.json").read_text())
+    for key in ("promises", "utility", "risk", "records", "classes"):
+        assert proof[key] == beside[key], key
+    whole = ["-p", "policy.yaml", "--original", people]
+    assert shoal("audit", OUT, *whole, "-q").status == 0
+    verified = shoal("verify", OUT, *whole)
+    assert verified.status == 0
+    assert "FAIL" not in verified.out
+    assert library.read_release(OUT, numbers="mid").data.height == 600
+
+
+def test_a_change_in_the_database_is_found(workplace, shoal):
+    assert publish(shoal) == 0
+    run("UPDATE released SET sex = 'F' WHERE shoal_row = 3", path="out.db")
+    assert "FAIL file" in shoal("verify", OUT).out
+    with pytest.raises(InputError, match="is not the file"):
+        library.read_release(OUT)
+    run("DELETE FROM released WHERE shoal_row = 3", path="out.db")
+    assert shoal("audit", OUT, "-p", "policy.yaml").status == 2
+    assert shoal("verify", OUT, "-p", "policy.yaml").status == 2
+
+
+def test_what_the_database_holds_is_audited_not_what_was_sent(workplace, shoal, monkeypatch):
+    sent = tables.TableDraft.write
+
+    def altered(draft: tables.TableDraft, frame: pl.DataFrame) -> None:
+        sent(draft, frame)
+        draft.session.execute(f"UPDATE {draft.unnamed.quoted} SET age = shoal_row")
+
+    monkeypatch.setattr(tables.TableDraft, "write", altered)
+    assert publish(shoal) == PromiseError.exit_status
+    assert not Path("out.db").exists()  # made by this run, and nothing was committed
+    run("CREATE TABLE mine (a)", path="out.db")
+    assert publish(shoal) == PromiseError.exit_status
+    assert names_in() == {"mine"}
+
+
+def test_others_see_the_old_release_until_the_commit(workplace, shoal):
+    assert publish(shoal) == 0
+    before = files.read(OUT).frame
+    with tables.table_draft(parse(OUT), replace=True) as draft:
+        draft.write(before.head(3))
+        draft.read()
+        assert files.read(OUT).frame.equals(before)
+        assert names_in() == {"released", "shoal_certificates", AUTO_INDEX}
+        draft.certify(json.dumps({"date": "2026-01-01T00:00:00Z"}))
+        assert files.read(OUT).frame.equals(before)
+    assert files.read(OUT).frame.equals(before.head(3))
+
+
+AUTO_INDEX = "sqlite_autoindex_shoal_certificates_1"
+
+
+def test_only_a_release_gives_way_and_only_when_asked(workplace, shoal):
+    run("CREATE TABLE released (a, shoal_row)", "INSERT INTO released VALUES (1, 1)", path="out.db")
+    for more in ([], ["--replace"]):
+        assert publish(shoal, *more) == 2
+    run("DROP TABLE released", path="out.db")
+    assert publish(shoal) == 0
+    again = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", OUT)
+    assert (again.status, "--replace" in again.err) == (2, True)
+    run("CREATE VIEW seen AS SELECT * FROM released", path="out.db")
+    assert publish(shoal, "--replace", "--k", "20") == 0
+    assert library.read_release(OUT).certificate["promises"][0]["asked"] == 20
+    assert publish(shoal, output="sqlite:///out.db?table=shoal_certificates") == 2
+    assert publish(shoal, output="sqlite:///out.db?table=sqlite_x") == 2
+    assert publish(shoal, "--replace", data=OUT) == 2
+
+
+def test_names_that_sqlite_takes_for_one_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for names in (["a", "A"], ["shoal_row"], [""]):
+        with pytest.raises(InputError, match="name '"):
+            write(pl.DataFrame({name: ["x"] for name in names}), OUT)
+        assert not Path("out.db").exists()
+
+
+def test_a_writer_waits_for_another_and_then_gives_up(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("shoal.connectors.database.sqlite.PATIENCE", 0.05)
+    write(CELLS, OUT)
+    with closing(sqlite3.connect("out.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(InputError, match="somebody else is writing"):
+            write(CELLS, OUT, replace=True)
+    assert files.read(OUT).frame.equals(CELLS)
+
+
+def test_what_belongs_to_files_is_refused_for_tables(workplace, shoal):
+    for more in (["--metadata", "spdx"], ["--sign", "key.pem"]):
+        refused = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", OUT, *more)
+        assert (refused.status, len(refused.err.splitlines())) == (2, 1)
+    assert shoal("sample", "patients", "-o", OUT).status == 2
+    assert shoal("stream", "patients.csv", "-p", "policy.yaml", "-o", OUT).status == 2
+    assert shoal("stream", OUT, "-p", "policy.yaml", "-o", "out.csv").status == 2
+    assert not Path("out.db").exists()
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    ("address", "bare"),
+    [
+        ("postgresql://u:geheim@h/d?table=t", "postgresql://u@h/d?table=t"),
+        ("postgres://u:ge:h@im@h:5432/d?table=t", "postgres://u@h:5432/d?table=t"),
+        ("postgresql://h/d?password=geheim&table=t", "postgresql://h/d?table=t"),
+        ("-o=postgresql://u:geheim@h/d?table=t", "-o=postgresql://u@h/d?table=t"),
+        ("postgresql://u@h,[::1]:7/d?table=a@b", "postgresql://u@h,[::1]:7/d?table=a@b"),
+        ("sqlite:///a:b@c.db?table=t", "sqlite:///a:b@c.db?table=t"),
+        ("out.csv", "out.csv"),
+    ],
+)
+def test_a_password_is_put_aside_before_anybody_can_show_it(address, bare):
+    assert without_password(address) == bare
+
+
+def test_the_password_reaches_the_client_library_alone():
+    bare = without_password("postgresql://u:geheim@h/d?table=t&schema=s&sslmode=require")
+    address = parse(bare)
+    assert address.location == "postgresql://u:geheim@h/d?sslmode=require"
+    assert "geheim" not in repr(address) + address.shown
+    assert (address.schema, address.table) == ("s", "t")
+    for text in ("postgresql://u:ge/heim@h/d?table=t", "postgresql://u:geheim?table=t"):
+        with pytest.raises(InputError) as refused:
+            parse(text)
+        assert "heim" not in str(refused.value)
+    told = InputError("file 'postgresql://u:geheim@h/d?table=t&password=geheim': x")
+    assert str(told) == "file 'postgresql://u@h/d?table=t&password=***': x"
+
+
+def test_a_table_is_not_written_over_the_one_that_is_read():
+    same = "sqlite:///x.db?table=a&order=b", "sqlite:///x.db?table=a"
+    with pytest.raises(InputError, match="is the input"):
+        check_not_read(same[1], same[0], [])
+    check_not_read("sqlite:///x.db?table=b", same[0], [])
