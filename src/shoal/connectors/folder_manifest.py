@@ -22,20 +22,22 @@ STEPS = ".parquet"
 
 
 def is_folder(output_path: str) -> bool:
-    """Whether an output is a folder of Parquet files: its name ends with `/`, or it is one."""
+    """Whether an output is a folder of Parquet files: its name ends with `/`, or it is a release in
+    one already.
+    """
     if is_address(output_path):
         return False
-    return output_path.endswith("/") or Path(output_path).is_dir()
+    return output_path.endswith("/") or (Path(output_path) / MANIFEST).is_file()
 
 
 def certificate_path(output_path: str) -> str:
     """Where the certificate of a release in files lies: in the folder, else beside the file."""
-    within = Path(output_path) / MANIFEST
-    if within.is_file() or (is_folder(output_path) and Path(output_path).suffix != STEPS):
-        beside = Path(f"{output_path.rstrip('/')}.certificate.json")
-        if within.is_file() or not beside.is_file():
-            return str(within)
-    return f"{output_path.rstrip('/') or output_path}.certificate.json"
+    bare = output_path.rstrip("/") or output_path
+    beside = f"{bare}.certificate.json"
+    if (Path(output_path) / MANIFEST).is_file():
+        return f"{bare}/{MANIFEST}"
+    is_new = is_folder(output_path) and not Path(beside).is_file()
+    return f"{bare}/{MANIFEST}" if is_new and Path(bare).suffix != STEPS else beside
 
 
 def check_released(path: str | Path) -> None:
