@@ -17,7 +17,7 @@ import pytest
 import shoal
 from shoal.cli.main import status_of
 from shoal.errors import InputError
-from shoal.policy.digest import policy_sha256
+from shoal.policy.digest import policy_identity, policy_sha256
 from shoal.policy.policy import Policy
 
 OPENSSL = shutil.which("openssl")
@@ -294,6 +294,28 @@ def test_the_hash_of_a_policy_is_that_of_what_it_says_not_of_how_or_where(tmp_pa
     assert policy_sha256(one) == policy_sha256(Policy.from_dict(reordered, base=tmp_path / "b"))
     (tmp_path / "b" / "other.csv").write_text("x;*\nz;*\n")
     assert policy_sha256(one) != policy_sha256(Policy.from_dict(reordered, base=tmp_path / "b"))
+
+
+@pytest.mark.parametrize("kind", ["table", "frequencies"])
+def test_the_population_around_a_release_is_named_by_content(tmp_path, kind):
+    """The attack: a certificate of a low risk, and another population beside the same policy."""
+    for folder, people in (("a", "x\nx\n"), ("b", "x\nx\n"), ("c", "x\n")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{folder}.csv").write_text(f"c\n{people}")
+
+    def identity(folder):
+        more = {"column": "share", "people": 9} if kind == "frequencies" else {}
+        content = {
+            "version": 1,
+            "attributes": {"c": {"role": "quasi"}},
+            "promises": [{"model": "k-anonymity", "k": 2}],
+            "population": {kind: f"{folder}.csv", **more},
+        }
+        return policy_identity(Policy.from_dict(content, base=tmp_path / folder), "publish")
+
+    assert identity("a") == identity("b")
+    assert identity("a")["sha256"] != identity("c")["sha256"]
+    assert [file["kind"] for file in identity("a")["files"]] == ["population"]
 
 
 # What can't be read

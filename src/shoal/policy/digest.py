@@ -16,6 +16,9 @@ DEFAULT_METHODS = {"stream": "fads"}
 FREE = ("method", "seed", "read")
 """What may differ between the releases of one ledger, and is no part of its policy."""
 
+SURROUNDINGS = ("table", "frequencies")
+"""The keys of `population` that name a file."""
+
 
 def policy_identity(policy: Policy, verb: str) -> dict[str, Any]:
     """How a certificate names the effective policy, and the files that it was read with."""
@@ -34,6 +37,8 @@ def policy_sha256(policy: Policy, verb: str = "publish") -> str:
     for promise in content.get("promises", ()):
         _by_content(promise, "population", policy)
     _by_content(content, "reference", policy)
+    for kind in SURROUNDINGS:
+        _by_content(content.get("population") or {}, kind, policy)
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -57,6 +62,10 @@ def _files(policy: Policy) -> Iterator[dict[str, Any]]:
             yield _file(policy, attribute.hierarchy, "hierarchy", name)
     for population in policy.population_names:
         yield _file(policy, population, "population")
+    for kind in SURROUNDINGS:
+        around = getattr(policy.model.population, kind, None)
+        if around:
+            yield _file(policy, around, "population")
     if policy.model.reference:
         yield _file(policy, policy.model.reference, "reference")
 
