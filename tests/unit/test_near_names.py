@@ -39,6 +39,7 @@ NEAR = {
     "FIRST_NAME": "named like 'first name' (identifier)",
     "\ufb01rst-name.": "named like 'first name' (identifier)",  # a ligature
     "Disease ": "named like 'disease' (sensitive)",
+    "\u0430ge": "named like 'age' (quasi)",  # a Cyrillic letter
 }
 
 
@@ -87,3 +88,20 @@ def test_streams_and_ledgers_refuse_it_too(tmp_path):
         shoal.republish(
             table(**{"Firstname": list("wxyz")}), policy() | {"method": None}, tmp_path / "l"
         )
+
+
+BESIDE_AGE = ["Age", "age ", "a\u200bge", "\u0430ge", "\uff41ge"]
+
+
+@pytest.mark.parametrize("name", BESIDE_AGE)
+def test_an_audit_judges_no_release_with_a_column_beside_that_is_named_alike(name):
+    """The attack: true ages stand beside the published ones, and nobody asked about them."""
+    rows = {"age": ["20-29"] * 6, "sex": ["m"] * 6, name: list("012345")}
+    released = pl.DataFrame(rows)
+    with pytest.raises(InputError, match=r"not named, but named like 'age' \(quasi\)"):
+        shoal.audit(released, quasi=["age", "sex"], k=2)
+    assert not shoal.audit(released, quasi=["age", "sex", name], k=2).holds
+    asked = {"version": 1, "other": "plain", "promises": [{"model": "k-anonymity", "k": 2}]}
+    asked["attributes"] = {"age": {"role": "quasi"}, "sex": {"role": "quasi"}}
+    with pytest.raises(InputError, match=r"named like 'age' \(quasi\); .*nobody has judged it"):
+        shoal.audit(released, asked)

@@ -37,7 +37,7 @@ def check_columns(names: list[str], policy: Policy, released: bool = False) -> l
         for name, a in declared.items()
         if name not in names and (not released or a.role in _SHOWN or a.pseudonym is not None)
     ]
-    findings = [] if released else check_near_names(names, policy)
+    findings = check_near_names(names, policy, released)
     if unknown:
         ends = sorted({end for name in unknown if (end := _end_of(name, declared))})
         written = f"say '--write numbers={','.join(ends)}' if the release has them; else "
