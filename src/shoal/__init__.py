@@ -53,6 +53,7 @@ _PUBLIC = {
     "shoal.privacy.table_risk": ("Risk",),
     "shoal.reports.dossier": ("dossier",),
     "shoal.reports.publication": ("Publication", "fuse", "publish"),
+    "shoal.state.stream_status": ("StreamStatus", "stream_status"),
     "shoal.utility.marginal": ("Marginal",),
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
@@ -119,6 +120,8 @@ if TYPE_CHECKING:
     from shoal.reports.publication import Publication as Publication
     from shoal.reports.publication import fuse as fuse
     from shoal.reports.publication import publish as publish
+    from shoal.state.stream_status import StreamStatus as StreamStatus
+    from shoal.state.stream_status import stream_status as stream_status
     from shoal.utility.marginal import Marginal as Marginal
 
 if not TYPE_CHECKING:  # else a type checker accepts every misspelt name

@@ -34,6 +34,7 @@ from shoal.cli import (
     risk,
     sample,
     stream,
+    stream_status,
     verify,
     warmup,
 )
@@ -63,6 +64,7 @@ app = typer.Typer(
 app.command("publish")(publish.publish)
 app.command("republish")(republish.republish)
 app.command("stream")(stream.stream)
+app.command("stream-status")(stream_status.stream_status)
 app.command("audit", cls=OfSeveralReleases)(audit.audit)
 app.command("verify")(verify.verify)
 app.command("sign")(key.sign)

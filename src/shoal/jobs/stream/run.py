@@ -31,7 +31,7 @@ from shoal.connectors.output_locks import sole_writer
 from shoal.connectors.outputs import remove_stale_signature, remove_uncommitted_certificate
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
-from shoal.data.stream import KINDS, Piece
+from shoal.data.stream import Piece
 from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError, os_errors_as_input_errors
 from shoal.jobs.stream.certify import (
@@ -46,6 +46,8 @@ from shoal.jobs.stream.gate import Gate
 from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.outputs import Outputs
 from shoal.jobs.stream.progress import StreamCounters
+from shoal.jobs.stream.status import StatusWriter
+from shoal.jobs.stream.trace_lines import trace_lines
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
 from shoal.state.checkpoint import UNFIT, Checkpoint
@@ -122,7 +124,8 @@ def _resumable_run(
         run = Run(options, policy, feed, checkpoint, clock)
         run.resume()
         try:
-            yield run
+            with run.status.told():
+                yield run
         except (KeyboardInterrupt, SystemError) as stop:
             by_hand = isinstance(stop, KeyboardInterrupt)
             if not by_hand and not isinstance(stop.__cause__, KeyboardInterrupt):
@@ -185,6 +188,7 @@ class Run:
         self.outputs = Outputs(options, checkpoint, self.core.schema)
         self._gate = Gate(self.core.schema, self.core.measures)
         self._counters = StreamCounters()
+        self.status = StatusWriter(options, self.core)
         self._identity = secrets.token_hex(8)
         self._joined: Path | None = None  # one table of all parts, at the end
         self._step = 0
@@ -204,6 +208,7 @@ class Run:
         if state is None:
             self.outputs.connect(self._identity)
             self.outputs.require_untouched()
+            self._begin_status()
             return
         if state.get("policy") != self._fingerprint:
             raise CheckpointError(
@@ -215,6 +220,10 @@ class Run:
             self._take_up(state)
         except UNFIT:
             raise self._checkpoint.damaged from None
+        self._begin_status()
+
+    def _begin_status(self) -> None:
+        self.status.begin(self._step, self._counters, self._gate, self.core.waiting)
 
     def _take_up(self, state: dict[str, Any]) -> None:
         self._feed.go_to(state["place"])
@@ -352,8 +361,9 @@ class Run:
         if "people" in self.outputs:
             self.outputs["people"].pending += batch.people.tobytes()
         if "trace" in self.outputs:
-            self.outputs["trace"].pending += _traced(batch, self._counters.published)
+            self.outputs["trace"].pending += trace_lines(batch, self._counters.published)
         self._counters.add(batch, losses)
+        self.status.add(batch)
 
     # committing
 
@@ -379,6 +389,7 @@ class Run:
         self._checkpoint.commit(state)
         self.outputs.put(self._step)
         self.outputs.remove_segment(self._step - 1)
+        self.status.commit(self._step, self._counters, self._gate, self.core.waiting)
 
     # closing
 
@@ -469,29 +480,6 @@ class Run:
         # only the end can settle it, but until then the order can still be changed
         stars = ", nothing but stars so far" if self._gate.shows_nothing else ""
         progress(self._counters.line(rate, self.core.waiting, loss) + stars)
-
-
-def _traced(batch: Batch, published: int) -> bytes:
-    """The lines of a batch in the trace. published: rows that left before it."""
-    decided = batch.decided
-    frame = pl.DataFrame(
-        {
-            "seq": batch.position,
-            "subject": batch.person if batch.person is not None else batch.position,
-            "release": decided.release,
-            "class": decided.cluster,
-            "kind": pl.Series(list(KINDS)).gather(decided.kind),
-            "arrival": decided.seq,
-            "emitted": decided.emitted,
-            "row": batch.row,
-        }
-    )
-    row, cluster = pl.col("row"), pl.col("class")
-    frame = frame.with_columns(
-        pl.when(row >= 0).then(row + published).alias("row"),
-        pl.when(cluster >= 0).then(cluster).alias("class"),
-    )
-    return frame.write_ndjson().encode()
 
 
 def _below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:

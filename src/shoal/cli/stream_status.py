@@ -1,0 +1,33 @@
+"""shoal stream-status"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def stream_status(
+    checkpoint: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The stream's --checkpoint folder.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+) -> None:
+    """Say how a running stream is doing, by its last commit: verdict, counts, loss, waits, and what
+    to look at. Reads no record, and the stream does not notice. Exit status 1 where a release broke
+    a promise.
+    """
+    from shoal.reports.stream_in_words import status_lines
+    from shoal.state.stream_status import stream_status as status_of
+
+    found = status_of(checkpoint)
+    if as_json:
+        alarms = [asdict(alarm) for alarm in found.alarms]
+        typer.echo(json.dumps({**found.content, "alarms": alarms}, indent=2))
+    else:
+        for line in status_lines(found):
+            typer.echo(line)
+    raise typer.Exit(0 if found.holds else 1)

@@ -1,0 +1,206 @@
+"""How a stream is doing, beside its checkpoint, for whoever watches: counts and times, no value.
+
+The runner replaces `status.json` at each commit. Readers need neither the snapshot, which holds
+people, nor the lock. It is no part of the commit: a run that is killed in between leaves the status
+of the commit before, and the next run puts it right.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from shoal.errors import CheckpointError
+
+SCHEMA = "shoal.stream-status/1"
+NAME = "status.json"
+MOST_MINUTES = 60
+MOST_EVENTS = 50
+MOST_GAPS = 20
+RECENT = 5  # minutes with commits that recent figures are of
+USUAL_GAPS = 3  # times as long as usual without a commit: silent
+SOONEST = 5.0  # seconds; nobody is silent before
+RISING = 1.25  # times the loss since the start
+RUNNING, ENDED, STOPPED, BROKEN, FAILED = "running", "ended", "stopped", "broken", "failed"
+COUNTS = ("came", "published", "decided", "reused", "loss")
+
+
+@dataclass
+class StreamLog:
+    """What a stream did, minute by minute, and what happened to it.
+
+    minutes: `at`, the sums of COUNTS, loss over published rows, and `longest`, the longest wait.
+    gaps: seconds between the last commits.
+    """
+
+    started: float
+    minutes: list[dict[str, float]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    gaps: list[float] = field(default_factory=list)
+    last: float | None = None
+
+    @classmethod
+    def read(cls, folder: Path, now: float) -> StreamLog:
+        """As the last run left it; a new one where there is none that can be read."""
+        try:
+            kept = json.loads((folder / NAME).read_text(encoding="utf-8"))["log"]
+            names = ("at", *COUNTS, "longest")
+            minutes = [{name: float(minute[name]) for name in names} for minute in kept["minutes"]]
+            events = [
+                {"at": float(event["at"]), "kind": str(event["kind"]), **_counted(event)}
+                for event in kept["events"]
+            ]
+            gaps = [float(gap) for gap in kept["gaps"]]
+            return cls(float(kept["started"]), minutes, events, gaps)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return cls(now)
+
+    def note(self, kind: str, now: float, count: int | None = None) -> None:
+        """Something that happened; the same again within a minute adds to it."""
+        last = self.events[-1] if self.events else None
+        if count is not None and last and last["kind"] == kind and now - last["at"] < 60:
+            last["count"] += count
+            return
+        self.events.append({"at": now, "kind": kind} | ({} if count is None else {"count": count}))
+        del self.events[:-MOST_EVENTS]
+
+    def commit(self, now: float, done: Mapping[str, float], longest: float) -> None:
+        """One commit. done: by COUNTS, since the last one."""
+        if self.last is not None:
+            self.gaps = [*self.gaps, round(now - self.last, 3)][-MOST_GAPS:]
+        self.last = now
+        minute = now - now % 60
+        if not self.minutes or self.minutes[-1]["at"] != minute:
+            self.minutes.append({"at": minute, **dict.fromkeys(COUNTS, 0.0), "longest": 0.0})
+            del self.minutes[:-MOST_MINUTES]
+        current = self.minutes[-1]
+        for name in COUNTS:
+            current[name] += done[name]
+        current["longest"] = max(current["longest"], longest)
+
+    @property
+    def usual_gap(self) -> float | None:
+        """Seconds between two commits, as a rule."""
+        return median(self.gaps) if self.gaps else None
+
+    def recent(self, now: float) -> dict[str, float | None]:
+        """Figures of the last minutes with commits, and records a second in the last minute."""
+        kept = self.minutes[-RECENT:]
+        published, decided = (sum(m[name] for m in kept) for name in ("published", "decided"))
+        lately = [m for m in self.minutes[-2:] if now - m["at"] < 120]
+        seconds = now - lately[0]["at"] if lately else 0.0
+        return {
+            "loss": sum(m["loss"] for m in kept) / published if published else None,
+            "longest_wait": max((m["longest"] for m in kept), default=None),
+            "reuse": sum(m["reused"] for m in kept) / decided if decided else None,
+            "rate": sum(m["came"] for m in lately) / max(seconds, 1.0) if lately else None,
+        }
+
+    def content(self) -> dict[str, Any]:
+        """As it is written."""
+        return {
+            "started": self.started,
+            "minutes": self.minutes,
+            "events": self.events,
+            "gaps": self.gaps,
+        }
+
+
+def write_status(folder: Path, content: Mapping[str, Any]) -> None:
+    """Replaces the status, whole or not at all. A disk that refuses it stops no stream: the commit
+    itself will say so.
+    """
+    draft = folder / f"{NAME}.tmp"
+    with suppress(OSError):
+        with open(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as file:
+            file.write(json.dumps({"schema": SCHEMA, **content}))  # dump takes ten times as long
+        os.replace(draft, folder / NAME)
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """What to look at. kind: `broken promise`, `failed`, `silent`, `rising loss` or `bad records`.
+
+    since: seconds since 1970, None where it has no time.
+    """
+
+    kind: str
+    since: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class StreamStatus:
+    """How a stream is doing, by its last commit.
+
+    content: `status.json`. alarms: what to look at first, first.
+    """
+
+    content: Mapping[str, Any]
+    alarms: tuple[Alarm, ...]
+
+    def __getitem__(self, key: str) -> Any:
+        return self.content[key]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every release so far keeps every promise."""
+        return bool(self.content["verdict"]["holds"])
+
+
+def stream_status(checkpoint: str | Path, *, now: float | None = None) -> StreamStatus:
+    """How the stream of a checkpoint is doing: verdict, counts, loss, waits, events and alarms.
+
+    Reads `status.json` alone: no record, no person, no lock, and the stream does not notice. now:
+    seconds since 1970, by default the clock's. Raises CheckpointError where there is no status.
+    """
+    path = Path(checkpoint) / NAME
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["schema"] != SCHEMA:
+            raise ValueError("another schema")
+        moment = datetime.now(UTC).timestamp() if now is None else now
+        return StreamStatus(content, tuple(_alarms(content, moment)))
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"checkpoint '{checkpoint}': has no {NAME}; name the folder of a stream's --checkpoint"
+            " that has committed something"
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise CheckpointError(
+            f"checkpoint '{checkpoint}': its {NAME} can't be read or is of another version; the"
+            " next commit of its stream replaces it"
+        ) from None
+
+
+def _alarms(content: Mapping[str, Any], now: float) -> list[Alarm]:
+    at, state = float(content["at"]), content["state"]
+    found = []
+    if state == BROKEN:
+        found.append(Alarm("broken promise", at, "a release broke a promise and was withheld"))
+    if state == FAILED:
+        found.append(Alarm("failed", at, "it ended with an error; run the same command again"))
+    gap = content["usual_gap"]
+    if state == RUNNING and now - at > max(USUAL_GAPS * (gap or 0.0), SOONEST):
+        seconds = now - at
+        found.append(Alarm("silent", at, f"no commit for {seconds:.0f} s"))
+    recent, whole = content["recent"]["loss"], content["loss"]
+    if recent is not None and whole and recent > RISING * whole:
+        text = f"{100 * recent:.1f} % lately, {100 * whole:.1f} % since the start"
+        found.append(Alarm("rising loss", None, text))
+    bad = [event for event in content["log"]["events"] if event["kind"] == "set aside"]
+    if bad:
+        count = sum(event["count"] for event in bad)
+        found.append(Alarm("bad records", bad[-1]["at"], f"{count} set aside lately"))
+    return found
+
+
+def _counted(event: Mapping[str, Any]) -> dict[str, int]:
+    return {"count": int(event["count"])} if "count" in event else {}

@@ -1,0 +1,200 @@
+"""The status of a stream: right after every commit, a kill and a resume; counts and times only."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from shoal.cli.main import status_of
+from shoal.errors import CheckpointError, PromiseError
+from shoal.jobs.stream import run as running
+from shoal.state.stream_status import NAME, StreamLog, stream_status
+
+POLICY = {
+    "version": 1,
+    "attributes": {
+        "who": {"role": "subject"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
+        "city": {"role": "quasi", "hierarchy": {"tree": {"all": ["canary", "b", "c"]}}},
+        "good": {"role": "sensitive"},
+    },
+    "promises": [{"model": "k-anonymity", "k": 3}],
+    "method": {"name": "fads", "delta": 20},
+    "seed": 1,
+}
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("p.json").write_text(json.dumps(POLICY))
+    return tmp_path
+
+
+def records(n: int, bad: int = 0) -> pl.DataFrame:
+    age = [str(20 + (7 * i) % 60) for i in range(n - bad)] + ["canary"] * bad
+    return pl.DataFrame(
+        {
+            "who": [f"w{i}" for i in range(n)],
+            "age": age,
+            "city": ["canary", "b", "c", "b"] * (n // 4),
+            "good": ["canary"] * n,
+        }
+    )
+
+
+def stream(*more: str) -> int:
+    return status_of(
+        ["stream", "in.csv", "-p", "p.json", "-o", "out.csv", "--checkpoint", "st", "-q", *more]
+    )
+
+
+def test_it_says_what_the_certificate_says_and_no_value(place):
+    records(80, bad=3).write_csv("in.csv")
+    assert stream() == 0
+    status = stream_status("st")
+    certificate = json.loads(Path("out.csv.certificate.json").read_text())
+    assert status.holds
+    assert status["state"] == "ended"
+    assert status["records"]["came"] == 80
+    assert status["records"]["published"] == certificate["records"]["out"] == 77
+    assert status["records"]["set_aside"] == certificate["records"]["rejected"] == 3
+    assert status["records"]["waiting"] == 0
+    assert status["wait"]["allowed"] == 20
+    assert status["wait"]["longest"] == certificate["stream"]["delay"]["max"]
+    assert status["verdict"]["releases"] == certificate["stream"]["releases"]
+    assert status["loss"] == pytest.approx(certificate["utility"]["gcp"])
+    assert [event["kind"] for event in status["log"]["events"]] == ["begun", "set aside", "ended"]
+    assert [(alarm.kind, alarm.text) for alarm in status.alarms] == [
+        ("bad records", "3 set aside lately")
+    ]
+    written = Path("st", NAME).read_text()
+    assert "canary" not in written
+    assert os.stat(Path("st", NAME)).st_mode & 0o777 == 0o600
+
+
+def test_it_needs_neither_the_snapshot_nor_the_lock(place):
+    records(80).write_csv("in.csv")
+    assert stream() == 0
+    for name in ("CURRENT", "lock"):
+        Path("st", name).unlink()
+    assert stream_status("st")["records"]["published"] == 80
+
+
+def test_a_run_that_is_stopped_says_so_and_the_next_one_goes_on(place, monkeypatch):
+    records(80).write_csv("in.csv")
+    commit = running.Run._commit
+
+    def killed_after_one(self):
+        commit(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running.Run, "_commit", killed_after_one)
+    assert stream() == 130
+    stopped = stream_status("st")
+    assert stopped["state"] == "stopped"
+    started = stopped["log"]["started"]
+    monkeypatch.setattr(running.Run, "_commit", commit)
+    assert stream() == 0
+    resumed = stream_status("st")
+    kinds = [event["kind"] for event in resumed["log"]["events"]]
+    assert kinds[0] == "begun"
+    assert "stopped" in kinds
+    assert resumed["log"]["started"] == started
+    assert resumed["records"]["published"] == 80
+
+
+@pytest.mark.parametrize("left", [None, "{", '{"schema": "shoal.stream-status/1", "log": 7}'])
+def test_a_status_that_a_kill_left_behind_or_damaged_is_put_right_by_the_next_run(place, left):
+    records(80).write_csv("in.csv")
+    assert stream() == 0
+    right = stream_status("st").content
+    if left is None:
+        Path("st", NAME).unlink()
+    else:
+        Path("st", NAME).write_text(left)
+        with pytest.raises(CheckpointError, match="status"):
+            stream_status("st")
+    assert stream() == 0
+    again = stream_status("st").content
+    for key in ("state", "commits", "verdict", "records", "loss", "wait", "reuse", "clusters"):
+        assert again[key] == right[key]
+
+
+def test_a_broken_promise_is_the_first_alarm_and_ends_with_1(place, monkeypatch, capsys):
+    records(80).write_csv("in.csv")
+    commit = running.Run._commit
+
+    def then_broken(self):
+        commit(self)
+        raise PromiseError("a promise does not hold; the release is withheld")
+
+    monkeypatch.setattr(running.Run, "_commit", then_broken)
+    assert stream() == 1
+    status = stream_status("st")
+    assert not status.holds
+    assert status["state"] == "broken"
+    assert status.alarms[0].kind == "broken promise"
+    capsys.readouterr()
+    assert status_of(["stream-status", "st"]) == 1
+    assert "a release broke a promise" in capsys.readouterr().out
+    assert status_of(["stream-status", "st", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["alarms"][0]["kind"] == "broken promise"
+    assert status_of(["stream-status", "nowhere"]) == CheckpointError.exit_status
+
+
+def content(**more: object) -> dict:
+    return {
+        "schema": "shoal.stream-status/1",
+        "at": 1000.0,
+        "state": "running",
+        "usual_gap": 4.0,
+        "recent": {"loss": 0.2},
+        "loss": 0.2,
+        "log": {"events": []},
+        "verdict": {"holds": True},
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("more", "now", "kinds"),
+    [
+        ({}, 1011, []),
+        ({}, 1013, ["silent"]),
+        ({"usual_gap": None}, 1004, []),
+        ({"usual_gap": None}, 1006, ["silent"]),
+        ({"state": "ended"}, 9999, []),
+        ({"recent": {"loss": 0.26}}, 1000, ["rising loss"]),
+        ({"state": "failed", "recent": {"loss": 0.5}}, 1000, ["failed", "rising loss"]),
+    ],
+)
+def test_alarms_come_in_the_order_of_what_matters(tmp_path, more, now, kinds):
+    (tmp_path / NAME).write_text(json.dumps(content(**more)))
+    assert [alarm.kind for alarm in stream_status(tmp_path, now=now).alarms] == kinds
+
+
+def test_minutes_add_up_and_the_log_stays_short():
+    log = StreamLog(0.0)
+    done = {"came": 5.0, "published": 4.0, "decided": 4.0, "reused": 2.0, "loss": 1.0}
+    for second in range(0, 100 * 60, 20):
+        log.commit(float(second), done, longest=second % 7)
+        log.note("set aside", float(second), 1)
+    assert len(log.minutes) == 60
+    assert log.minutes[-1]["came"] == 15
+    assert log.usual_gap == 20
+    assert len(log.events) <= 50
+    assert log.events[-1]["count"] == 3
+    recent = log.recent(100 * 60.0)
+    assert (recent["loss"], recent["reuse"], recent["longest_wait"]) == (0.25, 0.5, 6)
+    assert recent["rate"] == pytest.approx(30 / 120)
+
+
+def test_no_checkpoint_no_status(place):
+    records(80).write_csv("in.csv")
+    assert status_of(["stream", "in.csv", "-p", "p.json", "-o", "out.csv", "-q"]) == 0
+    assert not list(place.glob(f"**/{NAME}"))
