@@ -181,6 +181,31 @@ def test_what_it_calls_cheaper_is_what_that_setting_publishes():
     assert found["suppressed"] == there["records"]["suppressed"]
 
 
+def test_a_step_along_the_lattice_is_what_those_levels_publish():
+    policy = POLICY | {
+        "promises": [{"model": "k-anonymity", "k": 3}],
+        "method": {"name": "full-domain", "suppression": 0.1},
+    }
+    certificate = shoal.publish(SPREAD, policy, explain=True).certificate
+    told = certificate["explanation"]
+    assert told["node"]["is_safe"]
+    assert told["node"]["loss"] == pytest.approx(certificate["utility"]["gcp"])
+    steps = {(near["attribute"], near["step"]) for near in told["neighbours"]}
+    assert {step for _, step in steps} == {1, -1}
+    for near in told["neighbours"]:
+        level = told["node"]["levels"][near["attribute"]]
+        assert near["levels"][near["attribute"]] == level + near["step"]
+        at = [f"{name}:{level}" for name, level in near["levels"].items()]
+        method = {**policy["method"], "minimum": at, "maximum": at}
+        if not near["is_safe"]:
+            with pytest.raises(shoal.InfeasibleError):
+                shoal.publish(SPREAD, policy | {"method": method})
+            continue
+        there = shoal.publish(SPREAD, policy | {"method": method}).certificate
+        assert there["records"]["suppressed"] == near["breaking"]
+        assert there["utility"]["gcp"] == pytest.approx(near["loss"])
+
+
 def test_explanations_hold_no_value_and_are_said_on_the_screen_and_in_the_report(tmp_path, capsys):
     SPREAD.write_csv(tmp_path / "in.csv")
     policy = POLICY | {"promises": [{"model": "k-anonymity", "k": 4}]}

@@ -298,6 +298,18 @@ def explanation_sentences(measured: dict[str, Any]) -> Iterator[str]:
             f"'{step['attribute']}' one level higher suppresses {step['suppressed']}; score"
             f" {step['score']:.4g}"
         )
+    for near in measured.get("neighbours", ()):
+        if near["step"] > 0:
+            continue
+        breaking = near["breaking"]
+        yield (
+            f"'{near['attribute']}' one level lower:"
+            + (
+                f" safe, loses {100 * near['loss']:.1f} %"
+                if near["is_safe"]
+                else f" {breaking} records would break a promise, more than may be suppressed"
+            )
+        )
     if not measured["cheaper"]:
         yield "nothing cheaper was found: not a k or l lower by one, and no column left out"
     for change in measured["cheaper"]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ def explain(
         "generalized": [],
         "looser": [],
         "cheaper": [],
+        "node": None,
+        "neighbours": [],
     }
     if cut.levels is not None:
         bound = BoundPromises(policy.build_promises(), whole_table)
@@ -49,6 +52,7 @@ def explain(
             _lower(lattice, cut.levels, j, whole_table, policy) for j in _full(lattice, cut.levels)
         ]
         explanation["looser"] = _looser(lattice, cut)
+        explanation |= _neighbourhood(matrix, bound, cut.levels, policy)
     changes = _changed(matrix, whole_table, cut, policy, search)
     explanation["cheaper"] = [change for change in changes if _is_cheaper(change)]
     return explanation
@@ -119,6 +123,35 @@ def _looser(lattice: Lattice, cut: Cut) -> list[dict[str, Any]]:
                 {"attribute": name, "suppressed": judged.suppressed, "score": judged.score}
             )
     return steps
+
+
+def _neighbourhood(
+    matrix: Matrix, bound: BoundPromises, levels: Node, policy: Policy
+) -> dict[str, Any]:
+    """The chosen levels, and each a step coarser or finer along one attribute.
+
+    breaking: records in classes that break a promise, which a release would suppress. is_safe:
+    whether it may suppress so many. loss: with these records suppressed, whatever the metric.
+    """
+    lattice = Lattice(matrix, bound, "loss", matrix.records)
+    most = int(Fraction(str(policy.method_parameters.get("suppression", 0))) * matrix.total)
+
+    def measured(node: Node) -> dict[str, Any]:
+        judged = lattice.judge(lattice.rolled_up(lattice.bottom, node)[0], node)
+        return {
+            "levels": dict(zip(matrix.names, map(int, node), strict=True)),
+            "breaking": judged.suppressed,
+            "is_safe": bool(judged.holds and judged.suppressed <= most),
+            "loss": min(judged.score, 1.0),
+        }
+
+    neighbours = [
+        {"attribute": name, "step": step} | measured((*levels[:j], to, *levels[j + 1 :]))
+        for j, name in enumerate(matrix.names)
+        for step in (1, -1)
+        if 0 <= (to := levels[j] + step) <= lattice.high[j]
+    ]
+    return {"node": measured(levels), "neighbours": neighbours}
 
 
 def _changed(
