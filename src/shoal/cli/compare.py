@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from shoal.cli import options
+from shoal.cli.grouped import grouped
 from shoal.cli.progress import shown
 from shoal.data.printable import printable
 from shoal.errors import InfeasibleError, InputError
@@ -18,14 +20,13 @@ METHODS = (
 )
 
 
-def compare(
-    input_path: Annotated[
-        str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
-    ],
-    policy: options.PolicyFile,
+@dataclass(frozen=True)
+class Points:
+    """Which methods are compared at which k."""
+
     methods: Annotated[
         str | None, typer.Option("--methods", metavar="NAME[:PARAM=VALUE],...", help=METHODS)
-    ] = None,
+    ] = None
     ks: Annotated[
         str | None,
         typer.Option(
@@ -33,7 +34,25 @@ def compare(
             metavar="K,K,...",
             help="Values of k; 5, 10, 25, 50 and the policy's when left out.",
         ),
-    ] = None,
+    ] = None
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--skip", metavar="K:METHOD", help="A point that is measured already; repeatable."
+        ),
+    ] = None
+
+
+EVERY_POINT = Points()
+
+
+@grouped("points", Points)
+def compare(
+    input_path: Annotated[
+        str, typer.Argument(metavar="INPUT", help="The table; '-' reads CSV from standard input.")
+    ],
+    policy: options.PolicyFile,
+    points: Points = EVERY_POINT,
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="The rows as JSON; '-' prints them.")
     ] = None,
@@ -78,10 +97,11 @@ def compare(
         comparison = compare_file(
             input_path,
             asked,
-            _names(methods),
-            _numbers(ks),
+            _names(points.methods),
+            _numbers(points.ks),
             output,
             attack=attack,
+            skip=_skipped(points.skip),
             progress=progress,
         )
         if report is not None:
@@ -92,11 +112,24 @@ def compare(
     for question in asked.open_questions():
         typer.echo(f"shoal: {printable(str(question))}", err=True)
     typer.echo(comparison.to_json() if as_json else as_text(comparison), nl=False)
-    if not comparison.releases:
+    if comparison.rows and not comparison.releases:
         # the table has its reasons below it
         why = reasons(comparison) if as_json else []
         raise InfeasibleError("no method reaches any of these k", why)
     raise typer.Exit(1 if faults(comparison) else 0)
+
+
+def _skipped(texts: list[str] | None) -> list[tuple[str, int]]:
+    """Methods and values of k to leave out; raises InputError with every one that is no point."""
+    parted = [(text, *text.partition(":")) for text in texts or []]
+    findings = [
+        f"--skip '{text}': is no point; write K:METHOD, for instance 10:mondrian"
+        for text, k, _, method in parted
+        if not (k.isascii() and k.isdigit() and len(k) < 10 and method)
+    ]
+    if findings:
+        raise InputError.from_findings(findings)
+    return [(method, int(k)) for _, k, _, method in parted]
 
 
 def _names(methods: str | None) -> list[str] | None:

@@ -40,8 +40,9 @@ class _Watcher(threading.Thread):
         self._over = threading.Event()
         self._compiling: Callable[[], int] | None = None
 
-    def enter(self, stage: str) -> None:
-        self._stage = stage
+    def enter(self, stage: str, done: int | None = None, total: int | None = None) -> None:
+        is_said = total is None or done is None or " of " in stage
+        self._stage = stage if is_said else f"{stage}, {done} of {total} done"
 
     def stop(self) -> None:
         self._over.set()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress, no_progress, tell
 from shoal.privacy.lone_people import row_keys, singled_out, smallest_sets, together
 
 SCHEMA = "shoal.risk/1"
@@ -101,11 +101,13 @@ def table_risk(
     sizes, counts = np.unique(smallest_sets(every, people), return_counts=True)
     alone, without, if_known = {}, {}, {}
     for number, (name, own) in enumerate(known.items(), 1):
-        progress(f"counting who is alone, column {number} of {len(known)}")
+        stage = f"counting who is alone, column {number} of {len(known)}"
+        tell(progress, stage, number - 1, len(known) + len(plain))
         alone[name] = singled_out(own, people)
         without[name] = singled_out(every ^ own, people)
     for number, name in enumerate(plain, 1):
-        progress(f"counting who would be alone, harmless column {number} of {len(plain)}")
+        stage = f"counting who would be alone, harmless column {number} of {len(plain)}"
+        tell(progress, stage, len(known) + number - 1, len(known) + len(plain))
         if_known[name] = singled_out(every ^ keys[name], people)
     return Risk(
         records,

@@ -6,10 +6,11 @@ read > bind > encode, once; then for every k and every method: partition > repai
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from shoal.data.classes import Classes
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.jobs.advise.attack_figures import TRIED
@@ -51,6 +52,8 @@ def compare(
     ks: Sequence[int] | None = None,
     *,
     attack: bool = False,
+    on_row: Callable[[Row], object] | None = None,
+    skip: Collection[tuple[str, int]] = (),
     progress: Progress = no_progress,
 ) -> Comparison:
     """Every method at every k, each release measured as `publish` measures it; none is published.
@@ -60,22 +63,29 @@ def compare(
     keeps its parameters. ks: by default 5, 10, 25, 50 and the policy's. A promise that is broken
     and a k that can't be reached are rows of the table, not errors; raises InputError for what
     can't be read or asked. attack: also how much guessing, ends of intervals and lists of names
-    gain on each release.
+    gain on each release. on_row: called with each row as it is measured; what it raises ends the
+    comparison. skip: labels of methods and ks that are measured already; `Comparison.joined` puts
+    the rest to them.
     """
     policy = Policy.of(policy)
     for warning in open_question_warnings(policy):
         warnings.warn(warning, stacklevel=2)
-    return _compared(table_of(frame), policy, methods, ks, attack, progress)
+    asked = _Asked(methods, ks, attack, on_row, skip)
+    return _compared(table_of(frame), policy, asked, progress)
 
 
-def _compared(
-    table: Table,
-    policy: Policy,
-    methods: Sequence[str] | None,
-    ks: Sequence[int] | None,
-    attack: bool,
-    progress: Progress,
-) -> Comparison:
+class _Asked(NamedTuple):
+    """What a comparison is asked beside the policy, as in `compare`."""
+
+    methods: Sequence[str] | None
+    ks: Sequence[int] | None
+    attack: bool
+    on_row: Callable[[Row], object] | None
+    skip: Collection[tuple[str, int]]
+
+
+def _compared(table: Table, policy: Policy, asked: _Asked, progress: Progress) -> Comparison:
+    methods, ks, attack, on_row, skip = asked
     policies = None if methods is None else with_methods(policy, methods)
     asked_ks = checked_ks(ks, policy)
     progress("checking the data against the policy")
@@ -83,13 +93,17 @@ def _compared(
     if policies is None:
         policies = proposed_methods(ground.bound.policy)
     settings = [(k, own.with_k(k)) for k in asked_ks for own in policies]
-    for k, own in settings[: len(policies)]:
-        progress(f"warming up {label_of(own)}")
+    settings = [(k, own) for k, own in settings if (label_of(own), k) not in skip]
+    firsts = {label_of(own): (k, own) for k, own in reversed(settings)}
+    for name, (k, own) in reversed(firsts.items()):
+        progress(f"warming up {name}")
         _warm_up(ground, own, k)
     rows = []
-    for k, own in settings:
-        progress(f"k={k} {label_of(own)}")
+    for number, (k, own) in enumerate(settings):
+        tell(progress, f"k={k} {label_of(own)}", number, len(settings))
         rows.append(_row(ground, own, k, attack))
+        if on_row is not None:
+            on_row(rows[-1])
     quasi = tuple(attribute.name for attribute in ground.bound.schema.quasi)
     return Comparison(
         tuple(sorted(rows, key=Row.rank)),
@@ -109,6 +123,8 @@ def compare_file(
     output_path: str | None = None,
     *,
     attack: bool = False,
+    on_row: Callable[[Row], object] | None = None,
+    skip: Collection[tuple[str, int]] = (),
     progress: Progress = no_progress,
 ) -> Comparison:
     """`compare` of a file; writes the comparison as JSON to `output_path`, if given."""
@@ -117,7 +133,8 @@ def compare_file(
     checked_ks(ks, policy)
     progress("reading the table")
     source = read_original(input_path, policy)
-    comparison = _compared(Table(source.frame), policy, methods, ks, attack, progress)
+    asked = _Asked(methods, ks, attack, on_row, skip)
+    comparison = _compared(Table(source.frame), policy, asked, progress)
     comparison = replace(comparison, sha256=source.sha256)
     if output_path is not None:
         with files.atomic_write(output_path) as draft:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -131,6 +131,15 @@ class Comparison:
     def releases(self) -> tuple[Row, ...]:
         """The rows that have a release."""
         return tuple(row for row in self.rows if row.certificate is not None)
+
+    def joined(self, earlier: Comparison) -> Comparison:
+        """With the rows of an earlier comparison of the same table; of the same point, this one's.
+
+        For a comparison that was stopped and continued with `skip`.
+        """
+        own = {(row.label, row.k) for row in self.rows}
+        rest = [row for row in earlier.rows if (row.label, row.k) not in own]
+        return replace(self, rows=tuple(sorted((*self.rows, *rest), key=Row.rank)))
 
     @property
     def broken(self) -> tuple[Row, ...]:

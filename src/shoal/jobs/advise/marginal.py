@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
@@ -53,13 +53,14 @@ def marginal(
     losses, exact = column_losses(now), exact_shares(now)
     prices = []
     for number, name in enumerate(losses, 1):
-        progress(f"publishing without column {number} of {len(losses)}")
+        stage = f"publishing without column {number} of {len(losses)}"
+        tell(progress, stage, number - 1, len(losses) + 1)
         without, why_not = _without(table, policy, name)
         others = mean_loss(losses, but=name)
         prices.append(ColumnPrice(name, losses[name], exact[name], others, without, why_not))
         if on_column is not None:
             on_column(prices[-1])
-    progress("publishing with a smaller k")
+    tell(progress, "publishing with a smaller k", len(losses), len(losses) + 1)
     return Marginal(
         policy.method_name,
         policy.required_k,

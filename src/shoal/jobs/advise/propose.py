@@ -15,7 +15,7 @@ from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.numbers import looks_like_data
 from shoal.data.person_numbers import person_numbers
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
@@ -138,7 +138,8 @@ def check_header(table: Table) -> None:
 def cells_of(table: Table, progress: Progress) -> dict[str, ColumnCells]:
     columns = {}
     for number, name in enumerate(table.names, 1):
-        progress(f"looking at column {number} of {len(table.names)}")
+        stage = f"looking at column {number} of {len(table.names)}"
+        tell(progress, stage, number - 1, len(table.names))
         columns[name] = ColumnCells.of(table.column(name))
     return columns
 

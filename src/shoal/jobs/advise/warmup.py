@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from shoal.connectors import files
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress, no_progress, tell
 from shoal.errors import InfeasibleError, InputError
 from shoal.jobs.advise.sample import generators, sample
 from shoal.jobs.publish.publish import publish_file
@@ -80,7 +80,8 @@ def warm_up(
     with tempfile.TemporaryDirectory(prefix="shoal-warmup-") as base, _counted() as compiled:
         for number, run in enumerate(runs, start=1):
             by = f" by {run.method}" if run.method else ""
-            progress(f"warming up {number} of {len(runs)}: {run.verb}{by}")
+            stage = f"warming up {number} of {len(runs)}: {run.verb}{by}"
+            tell(progress, stage, number - 1, len(runs))
             folder = Path(base) / str(number)
             folder.mkdir()
             run.into(folder)

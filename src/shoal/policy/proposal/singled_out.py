@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress, no_progress, tell
 from shoal.privacy.lone_people import singled_out, value_keys
 
 WORST_PAIRS = 3
@@ -67,7 +67,8 @@ class SinglingOut:
         together = self._share(every)
         alone, adds = {}, {}
         for number, (name, keys) in enumerate(zip(self._names, self._keys, strict=True), 1):
-            progress(f"counting who is alone, column {number} of {len(self._names)}")
+            stage = f"counting who is alone, column {number} of {len(self._names)}"
+            tell(progress, stage, number - 1, len(self._names))
             alone[name] = self._share(keys)
             adds[name] = together - self._share(every ^ keys)
         return Shares(alone, adds, together)
