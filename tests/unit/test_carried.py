@@ -14,6 +14,7 @@ import pytest
 
 import shoal
 from shoal.connectors import files
+from shoal.connectors.feeds import rows_of_json
 from shoal.errors import InputError
 from shoal.jobs.publish.publish import publish_file
 
@@ -190,6 +191,13 @@ def test_a_key_that_a_line_names_twice_is_refused(tmp_path, line):
     path.write_text('{"a":"[20, 29]","b":"x"}\n\n' + line + "\n", "utf-8")
     with pytest.raises(InputError, match=r"1 line names a key twice \(line 3\)"):
         files.read(str(path))
+
+
+def test_a_record_of_a_stream_that_names_a_key_twice_is_set_aside():
+    lines = [b'{"a":1}', b'{"a":1,"a":2}']
+    frame, places, bad, count = rows_of_json(lines, ["a"])
+    assert (frame.rows(), places.tolist(), count) == ([("1",)], [0], 2)
+    assert bad == [(1, "names a key twice")]
 
 
 @pytest.mark.parametrize(

@@ -400,7 +400,16 @@ def rows_of_json(
     known = set(names)
     for at, line in enumerate(lines):
         try:
-            found = json.loads(line, parse_int=str, parse_float=str, parse_constant=str)
+            found = json.loads(
+                line,
+                parse_int=str,
+                parse_float=str,
+                parse_constant=str,
+                object_pairs_hook=_each_once,
+            )
+        except _NamedTwice:
+            bad.append((at, "names a key twice"))
+            continue
         except (ValueError, RecursionError):
             bad.append((at, "is not a JSON object"))
             continue
@@ -414,6 +423,17 @@ def rows_of_json(
             rows.append([_plain(found.get(name)) for name in names])
             places.append(at)
     return _frame_of(rows, names), np.array(places, dtype=np.int64), bad, len(lines)
+
+
+class _NamedTwice(ValueError):
+    """Programs differ in which of two values they read."""
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _NamedTwice
+    return found
 
 
 def _plain(value: Any) -> str | None:
