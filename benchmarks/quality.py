@@ -61,7 +61,7 @@ def contenders() -> Iterator[Contender]:
     them.
     """
     for method in registry.methods().values():
-        if method.verb != "publish" or method.recodes_globally:
+        if not method.partitions:
             continue
         yield Contender(method.name, {})
         if any(p.name == "preset" and "paper" in (p.choices or ()) for p in method.parameters):

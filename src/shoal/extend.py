@@ -38,6 +38,7 @@ from shoal.privacy.value_counts import ValueCounts, sensitive_column, value_coun
 from shoal.protocols import (
     AnonymityRequirement,
     Attack,
+    Bucketizer,
     HierarchyMaker,
     Metric,
     Partitioner,
@@ -82,6 +83,7 @@ __all__ = [
     "Arrivals",
     "Attack",
     "AttackScene",
+    "Bucketizer",
     "Classes",
     "Closeness",
     "Cut",

@@ -240,6 +240,27 @@ class Recoder(NamedMethod, Protocol):
         """
 
 
+class Bucketizer(NamedMethod, Protocol):
+    """Groups people by their sensitive values alone; quasi-identifiers are shown as they are."""
+
+    verb: ClassVar[str] = "publish"
+    renders: ClassVar[str]
+    """How its groups are shown: `two-tables`."""
+
+    def bucketize(
+        self,
+        matrix: Matrix,
+        sensitive: SensitiveColumn,
+        promises: Promises,
+        rng: np.random.Generator,
+    ) -> Partition:
+        """A group for every record; raises InfeasibleError where a value is too frequent.
+
+        sensitive: the one attribute that the groups hide, aligned with the matrix. The seed is
+        published; so the draws must follow from what nobody without the table knows, too.
+        """
+
+
 class Republisher(NamedMethod, Protocol):
     """Re-publication: makes the next release safe beside all earlier ones."""
 

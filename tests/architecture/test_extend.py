@@ -11,7 +11,7 @@ import shoal.extend
 
 DOOR = Path(shoal.extend.__file__)
 NAMES = """
-    DROP HOLD NEW REUSE SUPPRESS AnonymityRequirement Arrivals Attack AttackScene Classes
+    DROP HOLD NEW REUSE SUPPRESS AnonymityRequirement Arrivals Attack AttackScene Bucketizer Classes
     Closeness Cut Emissions Hierarchy HierarchyMaker InfeasibleError InputError LedgerView
     Matrix Metric OnlyK Partition Partitioner Piece Placement Population PrivacyModel Promise
     PromiseTerms Promises Recoder Release Renderer Republisher SensitiveColumn Sink Source Space

@@ -15,7 +15,7 @@ from shoal.protocols import Promises
 from shoal.testing import check_partitioner, small_matrices
 from strategies import policies_with_tables
 
-METHODS = [m for m in registry.methods().values() if m.verb == "publish" and not m.recodes_globally]
+METHODS = [m for m in registry.methods().values() if m.partitions]
 
 
 def variants(method: registry.Method):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from shoal.connectors.feeds import TableFeed, TextFeed
 from shoal.connectors.kafka import TopicFeed, TopicSink
+from shoal.data.two_tables import TwoTables
 from shoal.jobs.publish.boxes import Boxes
 from shoal.jobs.stream.sinks import FileSink, PartsSink, StandardOutput
 from shoal.policy import registry
@@ -30,7 +31,7 @@ def test_mypy_finds_that_every_class_fits_its_socket(tmp_path):
         pairs += [(thing, socket) for thing in found.values()]
     pairs += [(thing, Source) for thing in (TextFeed, TableFeed, TopicFeed)]
     pairs += [(thing, Sink) for thing in (FileSink, PartsSink, StandardOutput, TopicSink)]
-    pairs.append((Boxes, Renderer))
+    pairs += [(renderer, Renderer) for renderer in (Boxes, TwoTables)]
     lines = ["import shoal.protocols"]
     for number, (thing, socket) in enumerate(pairs):
         lines.append(f"import {thing.__module__}")

@@ -11,13 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from fuzz import fusions, ledgers, streams, tables
+from fuzz import fusions, ledgers, streams, tables, two_tables
 from fuzz.cells import Table
 from fuzz.draw import Case
 from fuzz.outcome import Outcome, write_files
 from fuzz.shrink import shrunk
 
-KINDS = {"tables": tables, "streams": streams, "ledgers": ledgers, "fusions": fusions}
+KINDS = {
+    "tables": tables,
+    "pairs": two_tables,
+    "streams": streams,
+    "ledgers": ledgers,
+    "fusions": fusions,
+}
 MODULE_OF = {kind.removesuffix("s"): module for kind, module in KINDS.items()}
 MEMORY = Path("/dev/shm")
 

@@ -22,7 +22,8 @@ WITHOUT_MEANS = [kind for kind in draw.KINDS if kind not in ("mean", "both")]
 
 
 def methods(verb: str) -> list[str]:
-    return [m.name for m in registry.methods().values() if m.verb == verb]
+    known = [m for m in registry.methods().values() if m.verb == verb]
+    return [m.name for m in known if not m.renders_two_tables]
 
 
 def some_method(name: str, random: Random) -> dict[str, Any]:

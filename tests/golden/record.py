@@ -27,6 +27,7 @@ from typing import Any
 import yaml
 
 from shoal.cli.main import status_of
+from shoal.data.two_tables import OWN_METHODS
 
 HERE = Path(__file__).parent
 CLOSENESS = {"model": "t-closeness", "attributes": ["disease", "charge"], "t": 0.35}
@@ -88,6 +89,7 @@ def _of_samples(folder: Path) -> Iterator[tuple[str, Any]]:
         ("shuffled", shuffled),
     ):
         yield from _tables(name, policy, "patients.csv", {})
+    yield from _two_tables("patients", patients, "patients.csv")
     yield from _streams(
         "purchases", yaml.safe_load(Path("purchases.policy.yaml").read_text()), "purchases.csv"
     )
@@ -142,6 +144,7 @@ def _of_adult(folder: Path, data: Path) -> Iterator[tuple[str, Any]]:
         "adult.csv",
         ADULT_PARAMETERS,
     )
+    yield from _two_tables("adult", policy, "adult.csv")
     yield from _streams("adult", policy, "adult.csv")
     thirds = [f"adult-{third}.csv" for third in range(3)]
     for third, path in enumerate(thirds):
@@ -155,9 +158,28 @@ def _tables(
     name: str, policy: dict[str, Any], data: str, parameters: dict[str, Any]
 ) -> Iterator[tuple[str, Any]]:
     for method in _methods("publish"):
+        if method in OWN_METHODS:
+            continue  # of two tables, which other policies suit
         policy_file = _write(policy, {"name": method, **parameters.get(method, {})})
         status = _shoal("publish", data, "-p", policy_file, "-o", "out.csv")
         yield f"{name} / {method}", _recorded(status, "out.csv", "out.csv.certificate.json")
+
+
+def _two_tables(name: str, policy: dict[str, Any], data: str) -> Iterator[tuple[str, Any]]:
+    suited = _with_one_sensitive(policy)
+    attributes = {
+        column: declared if declared["role"] in ("quasi", "sensitive") else {"role": "drop"}
+        for column, declared in suited["attributes"].items()
+    }
+    hidden = next(n for n, declared in attributes.items() if declared["role"] == "sensitive")
+    promise = {"model": "l-diversity", "attribute": hidden, "l": 3}
+    suited |= {"attributes": attributes, "promises": [promise]}
+    for method in sorted(OWN_METHODS):
+        for near in (False, True):
+            policy_file = _write(suited, {"name": method, "l": 3, "near": near})
+            status = _shoal("publish", data, "-p", policy_file, "-o", "out.csv")
+            files = ("out.csv", "out.sensitive.csv", "out.csv.certificate.json")
+            yield f"{name} / {method}{', near' * near}", _recorded(status, *files)
 
 
 def _streams(name: str, policy: dict[str, Any], data: str) -> Iterator[tuple[str, Any]]:

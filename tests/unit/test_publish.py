@@ -18,9 +18,7 @@ import shoal as library
 from shoal.connectors.outputs import certificate_path
 from shoal.policy import registry
 
-TABLE_METHODS = [
-    m.name for m in registry.methods().values() if m.verb == "publish" and not m.recodes_globally
-]
+TABLE_METHODS = [m.name for m in registry.methods().values() if m.partitions]
 
 
 def policy_of(content: dict, **changes) -> library.Policy:

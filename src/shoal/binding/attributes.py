@@ -36,7 +36,7 @@ def bind_attributes(
         findings += wrong
         if attribute is not None:
             attributes.append(attribute)
-    render = Render(**policy.model.render.model_dump())
+    render = policy.render
     findings += _mark_findings(attributes, render)
     return (None, findings) if findings else (_schema(policy.model, attributes, render), [])
 

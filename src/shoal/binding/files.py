@@ -10,6 +10,7 @@ import polars as pl
 from shoal.binding import notation
 from shoal.binding.certified import certified_reading
 from shoal.binding.derived import derived_columns, with_derived, without_derived
+from shoal.binding.two_tables import read_both, with_second
 from shoal.binding.types import typed
 from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED, Dialect, Reading, codec_of, default_dialect
@@ -75,7 +76,7 @@ class ReleasedFile:
 
     frame: its columns without the derived ones, numbers with points and dates in ISO. names: all
     columns of the file. contradicted: records whose derived numbers their cells contradict, None
-    where the policy asks for none. dialect: of delimited text.
+    where the policy asks for none. dialect: of delimited text. second: hash of the second table.
     """
 
     frame: pl.DataFrame
@@ -83,6 +84,7 @@ class ReleasedFile:
     names: list[str]
     contradicted: int | None = None
     dialect: Dialect | None = None
+    second: str | None = None
 
 
 def read_released(path: str, policy: Policy, *, allow_empty: bool = False) -> ReleasedFile:
@@ -111,24 +113,44 @@ def read_as_written(
         reading = replace(
             reading, encoding=stated.encoding, delimiter=stated.delimiter, is_beside=False
         )
-    source = files.read(path, _categorical(policy), allow_empty=allow_empty, reading=reading)
-    return _unescaped(source, policy, files.format_of(path))
+
+    def read(name: str) -> files.SourceFile:
+        source = files.read(name, _categorical(policy), allow_empty=allow_empty, reading=reading)
+        return _unescaped(source, policy, files.format_of(name))
+
+    return read_both(path, policy.hidden, read) if policy.is_in_two_tables else read(path)
 
 
-def read_draft(draft: ReleaseDraft, kind: str, policy: Policy, dialect: Dialect) -> ReleasedFile:
-    """A release that was just written in a dialect and is not published yet."""
+def read_draft(
+    draft: ReleaseDraft,
+    kind: str,
+    policy: Policy,
+    dialect: Dialect,
+    second: ReleaseDraft | None = None,
+) -> ReleasedFile:
+    """A release that was just written in a dialect and is not published yet.
+
+    second: of two tables, the other.
+    """
     reading = replace(
         reading_of(policy.model.read, policy.model.write),
         encoding=dialect.encoding,
         delimiter=dialect.delimiter,
     )
-    source = draft.read(_categorical(policy), reading)
-    return _released(_unescaped(source, policy, kind), policy)
+
+    def read(draft: ReleaseDraft) -> files.SourceFile:
+        return _unescaped(draft.read(_categorical(policy), reading), policy, kind)
+
+    source = read(draft)
+    if second is not None:
+        source = with_second(source, read(second), policy.hidden)
+    return _released(source, policy)
 
 
 def _released(source: files.SourceFile, policy: Policy) -> ReleasedFile:
     frame, contradicted = published_frame(source.frame, policy)
-    return ReleasedFile(frame, source.sha256, source.frame.columns, contradicted, source.dialect)
+    names = source.frame.columns
+    return ReleasedFile(frame, source.sha256, names, contradicted, source.dialect, source.second)
 
 
 def _unescaped(source: files.SourceFile, policy: Policy, kind: str) -> files.SourceFile:

@@ -260,7 +260,12 @@ def _asked(
 
 def _caveats(result: AuditResult, original: str | None, trace: str | None) -> Iterator[str]:
     """What the audit could not look at."""
-    if original is not None and result.truth is None:
+    if original is not None and "presence" in result.certificate:
+        yield (
+            "rows are shuffled: among people who are alike in their quasi-identifiers, a changed"
+            " value can't be told"
+        )
+    elif original is not None and result.truth is None:
         yield (
             "the policy shuffles rows, so they can't be matched with the original: cells were not"
             " compared with it"

@@ -83,6 +83,7 @@ def publish(
     """
     from shoal.connectors.database.address import is_address
     from shoal.connectors.outputs import certificate_path
+    from shoal.data.two_tables import sensitive_path
     from shoal.jobs.publish.publish import publish_file
     from shoal.reports.metadata.write import (
         check_kinds,
@@ -104,7 +105,11 @@ def publish(
     check_kinds(kinds, output)
     signer = opened(sign)
     asked = overrides.policy(policy)
+    if kinds:
+        asked.refuse_two_tables("--metadata")
     others = [input_path, output, certificate_path(output), str(policy), *asked.files]
+    if asked.is_in_two_tables:
+        others.append(sensitive_path(output))
     others += [*attacks.files, *guard.files]
     options.check_outputs(report=report, inputs=[*others, plan])
     options.check_outputs(plan, inputs=others)
@@ -137,7 +142,8 @@ def publish(
     elif not quiet:
         saved = [plan] if plan and outcome.draft.plan is not None else []
         drawn = [str(report)] if report else []
-        released = [] if output == "-" else [output, certificate_path(output)]
+        second = [sensitive_path(output)] if asked.is_in_two_tables else []
+        released = [] if output == "-" else [output, *second, certificate_path(output)]
         written = [*released, *signed, *saved, *described, *drawn]
         typer.echo(summary(outcome.certificate, _listed(written)), err=True)
     if not as_json and not quiet and "attacks" in outcome.certificate:

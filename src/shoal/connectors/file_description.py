@@ -50,6 +50,14 @@ def describe_file(
     }
 
 
+def described_second(path: Path | None, sha256: str | None) -> dict[str, Any]:
+    """What is said of the second of two tables, which is written as the first; empty without."""
+    if path is None:
+        return {}
+    size = path.stat().st_size if path.is_file() and not is_pipe(path) else None
+    return {"sensitive": {"sha256": sha256, "bytes": size}}
+
+
 UNDELIMITED = dict.fromkeys(("delimiter", "encoding", "newline", "bom"))
 
 

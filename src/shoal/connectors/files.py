@@ -53,12 +53,14 @@ DRAFT_BYTES = 8  # of a random name
 class SourceFile:
     """A table as it was read, with the hash of its bytes.
 
-    dialect: of delimited text, as which the table was read; None of other formats.
+    dialect: of delimited text, as which the table was read; None of other formats. second: the hash
+    of the table of sensitive values, where a release of two tables was read.
     """
 
     frame: pl.DataFrame
     sha256: str
     dialect: Dialect | None = None
+    second: str | None = None
 
 
 def format_of(path: str) -> str:

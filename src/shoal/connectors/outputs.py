@@ -85,19 +85,23 @@ def certificate_beside(output_path: str) -> bytes | None:
 
 
 @contextmanager
-def remove_uncommitted_certificate(output_path: str) -> Iterator[None]:
+def remove_uncommitted_certificate(output_path: str, second: str | None = None) -> Iterator[None]:
     """Remove the new certificate if the release could not be moved into place.
 
-    A signature of the certificate before goes with it: it is about another release.
+    A signature of the certificate before goes with it: it is about another release. second: of two
+    tables the one that is moved first; it is removed as well.
     """
     certificate = Path(certificate_path(output_path))
-    before = certificate.stat().st_ino if certificate.exists() else None
+    uncommitted = [certificate, *([] if second is None else [Path(second)])]
+    before = [path.stat().st_ino if path.exists() else None for path in uncommitted]
     try:
         yield
     except BaseException:
-        if certificate.exists() and certificate.stat().st_ino != before:
-            certificate.unlink()
-            remove_stale_signature(certificate)
+        for path, inode in zip(uncommitted, before, strict=True):
+            if path.exists() and path.stat().st_ino != inode:
+                path.unlink()
+                if path == certificate:
+                    remove_stale_signature(certificate)
         raise
     if output_path != STANDARD:
         remove_stale_signature(certificate)

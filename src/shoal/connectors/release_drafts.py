@@ -48,10 +48,14 @@ class ReleaseDraft(Protocol):
 
 
 @contextmanager
-def release_draft(output_path: str, replace: bool = False) -> Iterator[ReleaseDraft]:
+def release_draft(
+    output_path: str, replace: bool = False, second: str | None = None
+) -> Iterator[ReleaseDraft]:
     """A draft that is committed if the block succeeds, else removed with all that it held.
 
     replace: whether an earlier release in a folder or a database gives way; a file always does.
+    second: where the `second_draft` goes that is committed before it; it is removed again if this
+    one can't be.
     """
     if is_address(output_path):
         with table_draft(parse(output_path), replace) as table:
@@ -61,10 +65,17 @@ def release_draft(output_path: str, replace: bool = False) -> Iterator[ReleaseDr
             yield FolderDraft(folder, output_path)
     else:
         with (
-            remove_uncommitted_certificate(output_path),
+            remove_uncommitted_certificate(output_path, second),
             files.atomic_write(output_path) as path,
         ):
             yield FileDraft(path, output_path)
+
+
+@contextmanager
+def second_draft(path: str) -> Iterator[FileDraft]:
+    """A draft of the second of two tables."""
+    with files.atomic_write(path) as unfinished:
+        yield FileDraft(unfinished, path)
 
 
 @dataclass(frozen=True)

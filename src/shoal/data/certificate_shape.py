@@ -168,6 +168,7 @@ DIALECT = record(
     }
 )
 OUTPUT = {"bytes": nullable(WHOLE), "format": TEXT, "dialect": DIALECT}
+SECOND = record({"sha256": SHA256, "bytes": nullable(WHOLE)})
 WITHHELD = {"withheld": WHOLE}
 FAULTS = named(WHOLE)
 
@@ -203,6 +204,8 @@ OPTIONAL: dict[str, Rule] = {
     "explanation": OBJECT,
     "downstream": OBJECT,
     "counterfeits": record({"records": WHOLE, "classes": WHOLE}),
+    "presence": one_of("disclosed"),
+    "groups": SIZES,
     "panel": record({"mode": one_of("lockstep", "together", "carried"), **PANEL}),
 }
 OF_VERB: dict[str, dict[str, Rule]] = {
@@ -294,7 +297,7 @@ def _output(verb: str, is_earlier: bool) -> Rule:
         return nullable(record({"sha256": nullable(SHA256)}, dict.fromkeys(OUTPUT, absent)))
     if verb == "stream":
         return record({"sha256": nullable(SHA256)}, OUTPUT)
-    return nullable(record({"sha256": SHA256} | OUTPUT))
+    return nullable(record({"sha256": SHA256} | OUTPUT, {"sensitive": SECOND}))
 
 
 def _since_2(verb: str, by_release: bool) -> dict[str, Rule]:

@@ -8,6 +8,7 @@ WITHHELD_FEW = "withheld-few"
 HIERARCHY_REPEATS = "hierarchy-repeats"
 FORMULA_CELLS = "formula-cells"
 OPEN_QUESTION = "open-question"
+PRESENCE_DISCLOSED = "presence-disclosed"
 SENSITIVE_UNPROMISED = "sensitive-unpromised"
 
 

@@ -11,6 +11,7 @@ from shoal.policy import registry
 from shoal.policy.interchange import ReadOptions
 from shoal.policy.model import AttributePolicy, PolicyModel
 from shoal.policy.parameters import build, suggestion
+from shoal.policy.two_tables import renders_two_tables, two_table_findings
 
 # what `accept` may limit, and the attack that measures it
 MEASURES = {
@@ -57,6 +58,8 @@ def contradictions(model: PolicyModel) -> list[str]:
         )
     for promise in model.promises:
         findings += _promise_findings(promise, model)
+    if renders_two_tables(model):
+        findings += two_table_findings(model)
     return findings + _interval_findings(model) + _acceptance_findings(model)
 
 

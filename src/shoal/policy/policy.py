@@ -36,6 +36,7 @@ from shoal.policy.loading import read_mapping
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build
 from shoal.policy.saving import as_html, save
+from shoal.policy.two_tables import renders_two_tables
 
 DEFAULT_METHOD = "rounded-partition"
 DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and for long searches
@@ -278,6 +279,24 @@ class Policy:
         return recodes_globally(self.model)
 
     @property
+    def is_in_two_tables(self) -> bool:
+        """Whether its method shows quasi-identifiers as they are, and sensitive values apart."""
+        return renders_two_tables(self.model)
+
+    @property
+    def hidden(self) -> str:
+        """The one sensitive attribute of a release in two tables."""
+        return next(name for name, a in self.model.attributes.items() if a.role == "sensitive")
+
+    def refuse_two_tables(self, what: str) -> None:
+        """Raises InputError where the release is two tables; what: that needs one."""
+        if self.is_in_two_tables:
+            raise InputError(
+                f"{what}: is for releases of one table; method '{self.method_name}' publishes two,"
+                " which show quasi-identifiers as they are"
+            )
+
+    @property
     def method_parameters(self) -> dict[str, Any]:
         """Every parameter of the method with the value that it takes."""
         return self.parameters_for("publish")
@@ -339,7 +358,8 @@ class Policy:
     @property
     def render(self) -> Render:
         """How published cells are written."""
-        return Render(**self.model.render.model_dump())
+        render = Render(**self.model.render.model_dump())
+        return replace(render, order="shuffled") if self.is_in_two_tables else render
 
     @property
     def subject(self) -> str | None:

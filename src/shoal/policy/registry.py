@@ -29,6 +29,7 @@ from shoal.errors import InputError, ShoalError
 from shoal.policy.parameters import Parameter, parameters_of, suggestion
 from shoal.protocols import (
     Attack,
+    Bucketizer,
     FusionMethod,
     HierarchyMaker,
     Metric,
@@ -68,6 +69,16 @@ class Method:
     def recodes_globally(self) -> bool:
         """Whether it finds a cut, not a partition."""
         return socket_of(self.implementation, self.verb) is Recoder
+
+    @property
+    def renders_two_tables(self) -> bool:
+        """Whether it shows quasi-identifiers as they are, and sensitive values apart."""
+        return socket_of(self.implementation, self.verb) is Bucketizer
+
+    @property
+    def partitions(self) -> bool:
+        """Whether it is a `Partitioner`: local recoding of one table."""
+        return socket_of(self.implementation, self.verb) is Partitioner
 
 
 @cache
@@ -152,6 +163,8 @@ def socket_of(implementation: type, verb: str) -> type:
     """The protocol that a method of this verb keeps."""
     if verb == "publish" and callable(getattr(implementation, "cut", None)):
         return Recoder  # a partitioner may well have a parameter of that name
+    if verb == "publish" and callable(getattr(implementation, "bucketize", None)):
+        return Bucketizer
     return SOCKETS[verb]
 
 

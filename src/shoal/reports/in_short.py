@@ -57,6 +57,8 @@ def _published(certificate: Certificate) -> Iterator[str]:
 
 def _protected(certificate: Certificate) -> Iterator[str]:
     quasi = [c["name"] for c in _columns(certificate) if c["role"] == "quasi"]
+    if certificate.get("presence"):
+        yield from _in_two_tables(certificate)
     for promise in certificate["promises"]:
         if not promise["holds"]:
             yield (
@@ -69,6 +71,17 @@ def _protected(certificate: Certificate) -> Iterator[str]:
             yield _of_sensitive(promise)
     if certificate.get("beside"):
         yield _beside(certificate["beside"])
+
+
+def _in_two_tables(certificate: Certificate) -> Iterator[str]:
+    hidden = [c["name"] for c in _columns(certificate) if c["role"] == "sensitive"]
+    groups = certificate["groups"]
+    yield "Who is in the table, and whose row it is, is shown"
+    yield (
+        f"Which row has which {_listed(hidden)} is not: a second table counts its values in"
+        f" {_count(groups['count'], 'group', 'groups')} of {groups['min']} to {groups['max']}"
+        " records"
+    )
 
 
 def _beside(found: Mapping[str, Any]) -> str:

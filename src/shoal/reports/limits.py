@@ -24,6 +24,16 @@ ORDERS = {
 
 def limits(measured: Measured) -> Iterator[dict[str, str]]:
     schema, certificate = measured.schema, measured.certificate
+    if certificate.get("presence"):
+        yield {
+            "what": "Who is in the table, and whose row it is.",
+            "why": (
+                f"{', '.join(a.name for a in schema.quasi)} are published as they are. The method"
+                " hides which sensitive value of a group is a person's, and nothing else. Whoever"
+                " knows the values of others in a group, or learns which values go with which"
+                " quasi-identifiers, guesses better than the promises say."
+            ),
+        }
     if certificate.get("people") == "assumed":
         yield {
             "what": "Every record is taken to be a person.",

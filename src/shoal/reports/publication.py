@@ -38,8 +38,8 @@ class Publication(publication.Publication[FrameT]):
 
     data: the published frame, of the kind that came in. certificate: what was measured on it.
     classes: (n,) int32 class of each published row, -1 where it is withheld, in no class.
-    policy: what was asked. A pickled or copied publication leaves out what pages and figures are
-    drawn from, which holds the original.
+    policy: what was asked. sensitive: the second table of `anatomy`, None else. A pickled or copied
+    publication leaves out what pages and figures are drawn from, which holds the original.
     """
 
     def __repr__(self) -> str:
@@ -211,4 +211,6 @@ def _warned(done: publication.Publication[FrameT]) -> Publication[FrameT]:
     """The same with pages and figures; warns the caller of what the certificate warns about."""
     for warning in done.certificate.warnings:
         warnings.warn(warning, stacklevel=3)
-    return Publication(done.data, done.certificate, done.classes, done.policy, done.found)
+    return Publication(
+        done.data, done.certificate, done.classes, done.policy, done.found, done.sensitive
+    )

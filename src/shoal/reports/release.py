@@ -233,6 +233,10 @@ MEASURES = {
     "information_loss_percent": (
         "The same in percent of what is lost when the whole table is one class."
     ),
+    "query_error": (
+        "Mean error of counts of people in two ranges with one of three sensitive values, each"
+        " relative to the true count, of random queries. Lower is better."
+    ),
 }
 SHARES = ("gcp", "generalized_loss")
 
@@ -303,6 +307,10 @@ FATES = {
 }
 
 
+FATES_APART = {
+    Role.QUASI: "quasi-identifier: published as it is, with the number of a group",
+    Role.SENSITIVE: "sensitive: in a second table, counted by group",
+}
 NUMBERS = {
     Shown.RANGE: "to intervals",
     Shown.MEAN: "to the means of classes",
@@ -314,7 +322,9 @@ def _column(attribute: Attribute, policy: Policy) -> dict[str, str]:
     fate = FATES[attribute.role]
     if attribute.pseudonym is not None:
         fate = "names people directly: replaced by a keyed pseudonym"
-    if attribute.role is Role.QUASI:
+    if policy.is_in_two_tables and attribute.role in FATES_APART:
+        fate = FATES_APART[attribute.role]
+    elif attribute.role is Role.QUASI:
         fate += f" {_how(attribute, policy.model.attributes[attribute.name].hierarchy)}"
     return {"name": attribute.name, "fate": fate}
 

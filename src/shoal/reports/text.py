@@ -33,6 +33,12 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     many = f"{records['out']} records, {records['suppressed']} suppressed"
     if records.get("withheld"):
         many += f", {records['withheld']} of these withheld"
+    groups = certificate.get("groups")
+    if groups:
+        lines.append(
+            f"two tables, {groups['count']} groups of {groups['min']} to {groups['max']} records;"
+            " quasi-identifiers as they are: who is in the table is disclosed"
+        )
     if classes["count"]:
         span = f"{classes['min']} to {classes['max']} {unit(certificate).first}"
         lines.append(
@@ -46,6 +52,9 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
             f" '{name}': {gap['records']} records suppressed"
         )
     lines.append(f"information loss (gcp) {_loss_text(certificate)}")
+    if certificate["utility"].get("query_error") is not None:
+        error = certificate["utility"]["query_error"]
+        lines.append(f"mean relative error of counts by sensitive value {100 * error:.1f} %")
     lines += _panel_lines(certificate.get("panel"))
     lines += [f"{sentence}: DOES NOT HOLD" for sentence in fault_sentences(certificate)]
     if any(2 * count > records["out"] for count in certificate.get("faults", {}).values()):

@@ -86,6 +86,7 @@ class _Asked(NamedTuple):
 
 def _compared(table: Table, policy: Policy, asked: _Asked, progress: Progress) -> Comparison:
     methods, ks, attack, on_row, skip = asked
+    policy.refuse_two_tables("compare")
     policies = None if methods is None else with_methods(policy, methods)
     asked_ks = checked_ks(ks, policy)
     progress("checking the data against the policy")

@@ -66,7 +66,10 @@ def with_methods(policy: Policy, methods: Sequence[str]) -> list[Policy]:
             "methods: no list of methods; name at least one, 'shoal methods' lists them"
         )
     if list(methods) == [EVERY]:
-        methods = [name for name, method in registry.methods().items() if method.verb == "publish"]
+        known = registry.methods().items()
+        publish = {name: method for name, method in known if method.verb == "publish"}
+        # two tables keep no k, and lose nothing that is compared here
+        methods = [name for name, method in publish.items() if not method.renders_two_tables]
     policies: list[Policy] = []
     seen: set[Any] = set()
     findings: list[str] = []

@@ -91,13 +91,14 @@ def warm_up(
 def _runs(verb: str, every_method: bool) -> Iterator[_Run]:
     known = [method.name for method in registry.methods().values() if method.verb == verb]
     names = [*known, ""] if every_method else [""]
+    apart = [m.name for m in registry.methods().values() if m.renders_two_tables]
     for name in names:
         if verb == "stream":
             yield _Run(verb, name, "purchases", _bundled("purchases"))
         elif verb == "republish":
             yield _Run(verb, name, "wearables", _wearers(name))
         else:
-            for policy in _tables():
+            for policy in _tables() if name not in apart else [_in_two_tables()]:
                 yield _Run("publish", CENTRAL_TWIN if verb == "fuse" else name, "patients", policy)
     if verb == "publish":
         yield _Run(verb, "", "patients", next(_tables()), LARGE)
@@ -120,6 +121,17 @@ def _tables() -> Iterator[dict[str, Any]]:
         (trees, [CLOSENESS]),
     ):
         yield policy | {"promises": [{"model": "k-anonymity", "k": 5}, *promises]}
+
+
+def _in_two_tables() -> dict[str, Any]:
+    """Patients with one sensitive attribute, and nothing that passes through."""
+    policy = _bundled("patients")
+    for name, attribute in policy["attributes"].items():
+        if attribute["role"] in ("sensitive", "plain", "identifier") and name != "disease":
+            policy["attributes"][name] = {"role": "drop"}
+        if attribute["role"] == "subject":
+            policy["attributes"][name] = {"role": "drop"}
+    return policy | {"promises": [DIVERSITY]}
 
 
 def _wearers(method: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from shoal.connectors.dialect import DELIMITED, UTF8, is_written_in
 from shoal.connectors.file_description import UNDELIMITED
 from shoal.connectors.folder_draft import listed_files
 from shoal.data.regular_files import is_pipe
+from shoal.data.two_tables import COUNT, GROUP, sensitive_path
 from shoal.jobs.audit.checks import Check, Stated, listed
 from shoal.jobs.audit.columns import REMOVED
 from shoal.policy.policy import Policy
@@ -82,7 +83,11 @@ def _beside_the_table(stated: Stated, path: Path) -> list[str]:
     """
     if stated.verb == "audit" or not path.is_file():
         return []
-    return carried(path, stated.published, _described(stated))
+    if stated.at("presence") is None:
+        return carried(path, stated.published, _described(stated))
+    names, second = [*stated.published, GROUP, COUNT], Path(sensitive_path(str(path)))
+    both = (path, second) if second.is_file() else (path,)
+    return [found for one in both for found in carried(one, names, {})]
 
 
 def _described(stated: Stated) -> dict[str, Any]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shoal.binding.columns import check_columns
 from shoal.binding.files import (
+    ReleasedFile,
     original_table,
     published_table,
     read_original,
@@ -23,8 +25,9 @@ from shoal.binding.files import (
 )
 from shoal.binding.release import bind_release, unremoved_identifiers
 from shoal.binding.table import bind_original
+from shoal.binding.two_tables import released_table
 from shoal.connectors import files
-from shoal.connectors.file_description import describe_file
+from shoal.connectors.file_description import describe_file, described_second
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data import cores
@@ -36,6 +39,8 @@ from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
+from shoal.data.two_tables import GROUP, sensitive_path
+from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.audit.description import described
 from shoal.jobs.audit.downstream import downstream as downstream_of
@@ -48,6 +53,9 @@ from shoal.jobs.audit.warnings import release_warnings
 from shoal.jobs.audit.without_policy import check_named, policy_of_columns, without_guesses
 from shoal.policy import registry
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.privacy.two_tables import Groups, parted
+from shoal.privacy.two_tables import contradicted as contradicted_by
+from shoal.utility.group_queries import People, group_query_error
 from shoal.version import VERSION
 
 
@@ -62,7 +70,7 @@ class AuditResult:
 
 
 def audit(
-    released: Frame,
+    released: Frame | tuple[Frame, Frame],
     policy: PolicyLike | None = None,
     original: Frame | None = None,
     *,
@@ -77,6 +85,8 @@ def audit(
     progress: Progress = no_progress,
 ) -> Certificate:
     """What a released frame promises, measured; `certificate.holds` says whether all of it is kept.
+
+    released: of a release of two tables, both as a pair.
 
     With the original (the same records in the same order) people are counted and every cell is
     checked to cover the truth. Without it, and without a subject column in the release, rows are
@@ -94,7 +104,7 @@ def audit(
     policy = _policy_of(policy, given, original)
     with cores.using(threads):
         truth = None if original is None else original_table(table_of(original), policy)
-        table, contradicted = published_table(table_of(released), policy)
+        table, contradicted = published_table(released_table(released, policy), policy)
         certificate = audit_table(table, policy, truth, progress, downstream).certificate
     return with_contradicted(certificate, contradicted)
 
@@ -126,16 +136,25 @@ def audit_table(
 ) -> AuditResult:
     """`audit` of a table, with what it read from it."""
     started = time.process_time()
-    truth = None
+    truth, shown = None, released
     if policy.is_made_of_columns:
         check_named(released.names, policy)
+    if policy.is_in_two_tables:
+        shown = Table(released.frame.drop(GROUP))
+        if trained:
+            policy.refuse_two_tables("downstream")
     if original is None:
-        schema, findings = bind_release(released, policy)
+        schema, findings = bind_release(shown, policy)
     else:
-        schema, truth, findings = bind_with_original(released, policy, original)
+        schema, truth, findings = bind_with_original(shown, policy, original)
     if schema is None or findings:
         raise InputError.from_findings(findings)
-    certificate, release = measure(released, schema, policy, truth, progress)
+    if policy.is_in_two_tables:
+        certificate, release, released = measure_two_tables(
+            released, schema, policy, None, original, progress
+        )
+    else:
+        certificate, release = measure(released, schema, policy, truth, progress)
     certificate = described(certificate, released, release, schema, policy, truth)
     if policy.is_made_of_columns:
         certificate = without_guesses(certificate)
@@ -197,11 +216,16 @@ def audit_file(
             result.schema.render,
             released.dialect,
             policy.notation.written,
-        ),
+        )
+        | described_second(_second(released_path, released), released.second),
     )
     if output_path is not None:
         write_certificate(certificate, output_path)
     return replace(result, certificate=certificate)
+
+
+def _second(path: str, released: ReleasedFile) -> Path | None:
+    return None if released.second is None else Path(sensitive_path(path))
 
 
 def write_certificate(certificate: Certificate, path: str) -> None:
@@ -218,12 +242,12 @@ def measure(
     policy: Policy,
     truth: Truth | None,
     progress: Progress = no_progress,
-    measures: Measures | None = None,
+    measures: Measures | Groups | None = None,
 ) -> tuple[Certificate, Release]:
     """The certificate of a released table, and the table as its readers see it.
 
-    measures: what a stream's promises are measured with; by default, where the policy names a
-    reference, it alone.
+    measures: what promises are measured with, of a stream or of groups; by default, where the
+    policy names a reference, it alone.
     """
     progress("reading the release")
     release = read_release(released, schema, policy, truth)
@@ -274,6 +298,70 @@ def measure(
         content["faults"] = fault_counts
     certificate = Certificate(content)
     return certificate.warned(*release_warnings(certificate, release, policy, schema)), release
+
+
+def measure_two_tables(
+    released: Table,
+    schema: Schema,
+    policy: Policy,
+    truth: Truth | None,
+    original: Table | None,
+    progress: Progress = no_progress,
+) -> tuple[Certificate, Release, Table]:
+    """The certificate of two tables that were joined, and what is read of them without groups.
+
+    Promises are measured by group, all else by what rows show: nothing of a person is changed, and
+    whoever is alone with its quasi-identifiers is found. truth: of the owner, who knows the rows.
+    original: in any order; at least no row may contradict it.
+    """
+    hidden = schema.sensitive[0].name
+    schema = replace(schema, label=None)  # no row shows it
+    table, groups = parted(released, hidden, truth)
+    certificate, release = measure(table, schema, policy, truth, progress, groups)
+    if original is not None:
+        progress("comparing with the original")
+        found = contradicted_by(table, groups, original, schema)
+        known = certificate.get("faults") or {"uncovered": 0, "changed": 0}
+        certificate = certificate.extended(
+            faults=known | {"changed": max(known["changed"], found)},
+            utility=certificate["utility"]
+            | {"query_error": _query_error(table, release, groups, original, schema, policy)},
+        )
+    alone = certificate["together"]["alone"]
+    text = (
+        "Quasi-identifiers are shown as they are: whoever knows a person's finds whether the person"
+        f" is in the table, and its group. {alone} of {certificate['together']['people']} are alone"
+        " with theirs"
+    )
+    certificate = certificate.extended(**groups.stated())
+    return certificate.warned(ReleaseWarning(PRESENCE_DISCLOSED, text)), release, table
+
+
+def _query_error(
+    table: Table,
+    release: Release,
+    groups: Groups,
+    original: Table,
+    schema: Schema,
+    policy: Policy,
+) -> float | None:
+    """How far counts by group are from those of the original; None where it does not fit."""
+    encoded, _ = encode(original, schema)
+    if encoded is None:
+        return None
+    name = schema.sensitive[0].name
+    shown, own = table.column(name), original.column(name)
+    place = {cell: code for code, cell in enumerate(sorted({*shown.cells, *own.cells}))}
+    published, people = (
+        np.array([place[cell] for cell in column.cells], dtype=np.int64)[column.codes]
+        for column in (shown, own)
+    )
+    return group_query_error(
+        People([column.lo[column.codes] for column in release.columns], published),
+        groups.labels,
+        People([one.value_of_code()[one.codes] for one in encoded.attributes], people),
+        policy.model.seed,
+    )
 
 
 _RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")

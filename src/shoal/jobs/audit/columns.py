@@ -106,7 +106,7 @@ def _technique(attribute: Attribute | None, policy: Policy) -> str:
         return "as-is"
     if attribute.role is Role.IDENTIFIER and attribute.pseudonym is not None:
         return "pseudonym"
-    if attribute.role is not Role.QUASI:
+    if attribute.role is not Role.QUASI or policy.is_in_two_tables:
         return "as-is"
     if policy.model.attributes[attribute.name].hierarchy is not None:
         return "node"

@@ -70,6 +70,7 @@ class Comparison:
         if not stated.is_earlier:
             yield from self._under("together", found["together"], found["together"])
         yield from self._under("utility", found["utility"], self._comparable_utility())
+        yield from self._groups()
         for index, one, other in self._promises():
             keys = {"holds", *filter(_is_measure, {*one, *other})}
             keys |= {key for key in ("classes", "risk") if key in one or not stated.is_earlier}
@@ -102,6 +103,7 @@ class Comparison:
         known = BY_RECORDS if self.again.has_policy else BY_CELLS
         scores = [key for key in self._comparable_utility() if key in known]
         yield from self._under("utility", found["utility"], scores)
+        yield from self._groups()
         yield from self._columns()
         yield from self._warnings(exactly=False)
 
@@ -116,6 +118,15 @@ class Comparison:
             self.stated.note(part, key)
             if not _close(self.stated.at(part, key), found[key]):
                 yield f"{part}.{key}"
+
+    def _groups(self) -> Iterator[str]:
+        """The groups of two tables, which anybody can count."""
+        found, stated = self.found.get("groups") or {}, self.stated.at("groups") or {}
+        self.stated.note("presence")
+        if (self.stated.at("presence"), set(stated)) != (self.found.get("presence"), set(found)):
+            yield "groups"
+            return
+        yield from self._under("groups", found, found)
 
     def _bounded(
         self, name: str, stated: Mapping[str, Any], found: Mapping[str, Any]

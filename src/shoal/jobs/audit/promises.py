@@ -9,6 +9,7 @@ from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.jobs.audit.reference import Measures
 from shoal.policy.policy import Policy
+from shoal.privacy.two_tables import Groups
 
 
 def promise_reports(
@@ -16,7 +17,7 @@ def promise_reports(
     schema: Schema,
     release: Release,
     released: Table,
-    measures: Measures | None = None,
+    measures: Measures | Groups | None = None,
 ) -> list[dict[str, Any]]:
     """Every promise as the certificate states it; t-closeness to the reference that is declared.
 

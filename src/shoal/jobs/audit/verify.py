@@ -12,14 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from shoal.binding.files import read_as_written
+from shoal.binding.two_tables import read_both
 from shoal.connectors import files
 from shoal.connectors.database.address import is_address
 from shoal.connectors.dialect import AS_FOUND, reading_as_stated
+from shoal.connectors.files import SourceFile
 from shoal.connectors.folder_manifest import check_released
 from shoal.connectors.signatures import SIGNATURE_BYTES, read_trusted, signature_path
 from shoal.data.fault_words import fault_sentence
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
+from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError
 from shoal.jobs.audit.as_written import as_written
 from shoal.jobs.audit.checks import Check, Stated
@@ -101,7 +104,7 @@ def _checks(
     policy, original = reader.policy, reader.original
     progress("reading the release")
     table, digest, unreadable = _read(path, policy, stated)
-    yield _file(stated, digest)
+    yield _file(stated, path, digest)
     yield as_written(stated, path, policy) if table is not None else _unread(unreadable)
     yield _columns(stated, table)
     yield _rows(stated, table)
@@ -144,23 +147,37 @@ def _read(path: str, policy: Policy | None, stated: Stated) -> tuple[Table | Non
     """The released table and the hash of its file; or why it can't be read, as a damaged one."""
     dialect = stated.at("output", "dialect")
     reading = None if dialect is None else reading_as_stated(dialect)
+
+    def read(name: str) -> SourceFile:
+        return files.read(name, stated.grouped, allow_empty=True, reading=reading or AS_FOUND)
+
     try:
         check_released(path)
-        if policy is None:
-            names = stated.grouped
-            source = files.read(path, names, allow_empty=True, reading=reading or AS_FOUND)
-        else:
+        if policy is not None:
             source = read_as_written(path, policy, allow_empty=True, stated=reading)
+        elif stated.at("presence") is not None:
+            source = read_both(path, _hidden(stated), read)
+        else:
+            source = read(path)
     except InputError as unfit:
         return None, _digest(path), str(unfit.args[0]).partition(";")[0]
     return Table(source.frame), source.sha256, ""
+
+
+def _hidden(stated: Stated) -> str:
+    """The sensitive attribute of two tables."""
+    columns = stated.at("columns") or []
+    hidden = [column["name"] for column in columns if column["role"] == "sensitive"]
+    if len(hidden) != 1:
+        raise InputError("two tables: the certificate names no sensitive attribute, or several")
+    return str(hidden[0])
 
 
 def _unread(why: str) -> Check:
     return Check("output", False, f"can't be read as the certificate says; {why}")
 
 
-def _file(stated: Stated, digest: str) -> Check:
+def _file(stated: Stated, path: str, digest: str) -> Check:
     known = stated.at("output", "sha256")
     stated.note("output", "sha256")
     if known is None:
@@ -168,7 +185,19 @@ def _file(stated: Stated, digest: str) -> Check:
     if known != digest:
         text = "is not the one certified: one of the two was changed, or belongs to another"
         return Check("file", False, f"{text}; fetch both again")
-    return Check("file", True, f"is the one certified, SHA-256 {digest}")
+    text = f"is the one certified, SHA-256 {digest}"
+    if stated.at("presence") is None:
+        return Check("file", True, text)
+    second = Path(sensitive_path(path))
+    stated.note("output", "sensitive")
+    is_same = second.is_file() and {
+        "sha256": _digest(second),
+        "bytes": second.stat().st_size,
+    } == stated.at("output", "sensitive")
+    if is_same:
+        return Check("file", True, f"{text}, and so is the table of sensitive values beside it")
+    more = "the table of sensitive values beside it is missing, or not the one certified"
+    return Check("file", False, f"{text}, but {more}; fetch both again")
 
 
 def _columns(stated: Stated, table: Table | None) -> Check:
@@ -176,10 +205,12 @@ def _columns(stated: Stated, table: Table | None) -> Check:
         return stated.lacks("columns")
     if table is None:
         return Check("columns", False, UNREADABLE)
-    known = stated.published
-    if len(known) != len(table.names):
-        return Check("columns", False, f"{len(table.names)} in the file, {len(known)} certified")
-    other = sum(name != shown for name, shown in zip(known, table.names, strict=True))
+    known, there = stated.published, table.names
+    if stated.at("presence") is not None:
+        there = [name for name in there if name != GROUP]
+    if len(known) != len(there):
+        return Check("columns", False, f"{len(there)} in the file, {len(known)} certified")
+    other = sum(name != shown for name, shown in zip(known, there, strict=True))
     if other:
         text = f"{other} of {len(known)} have another name or place than certified"
         return Check("columns", False, text)

@@ -84,6 +84,7 @@ def source_of_frames(release: ReleaseLike, what: str, progress: Progress) -> Sou
         )
     released, original = release[0], release[2]
     policy = Policy.of(release[1])
+    policy.refuse_two_tables(what)
     if len(release) == 4:
         lines = read_trace(str(release[3]))
         table = table_of(released)

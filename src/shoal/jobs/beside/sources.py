@@ -30,6 +30,7 @@ def of_audited(
 
     what: its name in findings. Raises InputError where it is not known whose row is whose.
     """
+    policy.refuse_two_tables(what)
     if policy.subject is None:
         raise InputError(
             f"{what}: its policy names no 'subject', so nobody can be found again in another"

@@ -21,6 +21,8 @@ from shoal.policy.policy import Policy
 def asked_of(policy: Policy, request: AttackRequest) -> AttackRequest:
     """The attacks that are asked for, with those that the policy itself asks for."""
     request = replace(request, attacks=(*request.attacks, *attacks_for(policy)))
+    if request.attacks:
+        policy.refuse_two_tables("attack")
     request.built()  # what is asked is judged before a table is read
     return request
 

@@ -21,6 +21,7 @@ from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.jobs.publish.aligned import find_aligned, old_cells_of
+from shoal.jobs.publish.bucketed import bucketed
 from shoal.jobs.publish.explain import explain as explanation_of
 from shoal.jobs.publish.plan import Plan, apply_plan
 from shoal.jobs.publish.recode import find_classes, ordered, recode
@@ -34,7 +35,7 @@ class RecodedDraft:
 
     plan: to be saved; None for local recoding, and where one was applied.
     certificate_extras: more keys of the certificate. old: the records' classes in other releases,
-    where it is published beside some.
+    where it is published beside some. sensitive: the second table of two.
     """
 
     frame: pl.DataFrame
@@ -46,6 +47,7 @@ class RecodedDraft:
     plan: Plan | None = None
     certificate_extras: dict[str, Any] = field(default_factory=dict)
     old: OldCells | None = None
+    sensitive: pl.DataFrame | None = None
 
 
 def prepare(
@@ -67,6 +69,10 @@ def prepare(
     bound, findings = bind(table, policy)
     if bound is None:
         raise InputError.from_findings(findings)
+    if bound.policy.is_in_two_tables:
+        if beside is not None:
+            bound.policy.refuse_two_tables("beside")
+        return _in_two_tables(table, bound, progress, explained)
     old = None if beside is None else old_cells_of(beside, table, bound.policy)
     if old is None:
         decision = _decide_recoding(bound, progress, plan, explained)
@@ -95,6 +101,22 @@ def prepare(
         decision.plan,
         decision.certificate_extras,
         old,
+    )
+
+
+def _in_two_tables(
+    table: Table, bound: BoundTable, progress: Progress, explained: bool
+) -> RecodedDraft:
+    """Groups of the policy's method, shown in two tables."""
+    policy = bound.policy
+    if explained:
+        raise InputError(_no_explanation(policy))
+    progress(f"finding groups by {policy.method_name}")
+    found = bucketed(table, bound)
+    method = {"name": policy.method_name, "parameters": policy.method_parameters}
+    truth = Truth(table, bound.encoded, found.rows)
+    return RecodedDraft(
+        found.quasi, bound.schema, truth, method, {}, found.seconds, sensitive=found.sensitive
     )
 
 
@@ -138,11 +160,7 @@ def _decide_recoding(
     classes, seconds = find_classes(matrix, whole_table, policy, progress)
     if not isinstance(classes, Cut):
         if explained:
-            raise InputError(
-                f"method '{policy.method_name}': recodes each class on its own, so no level or"
-                " column forced it; --explain is for methods of global recoding, such as"
-                " full-domain"
-            )
+            raise InputError(_no_explanation(policy))
         if classes.search_statistics:
             method["search_statistics"] = dict(classes.search_statistics)
         return RecodingDecision(classes, seconds, method, {})
@@ -156,6 +174,13 @@ def _decide_recoding(
         progress("asking what would be cheaper")
         extras["explanation"] = explanation_of(matrix, whole_table, cut, policy, _search)
     return RecodingDecision(cut, seconds, method, reasons, saved, extras)
+
+
+def _no_explanation(policy: Policy) -> str:
+    return (
+        f"method '{policy.method_name}': recodes each class on its own, so no level or column"
+        " forced it; --explain is for methods of global recoding, such as full-domain"
+    )
 
 
 def _search(matrix: Matrix, whole_table: Classes, policy: Policy) -> Cut:

@@ -34,7 +34,7 @@ class Publication(Generic[FrameT]):
     classes: (n,) int32 class of each published row, -1 where it is withheld, in no class.
     policy: what was asked. found: what pages and figures are drawn from, the original included; it
         is left out where the publication is pickled or copied, so that what is stored or sent holds
-        nothing that was not published.
+        nothing that was not published. sensitive: of two tables, the second.
     """
 
     data: FrameT
@@ -42,6 +42,7 @@ class Publication(Generic[FrameT]):
     classes: np.ndarray
     policy: Policy = field(repr=False)
     found: Outcome | AuditResult | None = field(repr=False, compare=False)
+    sensitive: FrameT | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "found": None}

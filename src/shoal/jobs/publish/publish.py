@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from shoal.binding.files import (
     original_table,
@@ -21,10 +24,13 @@ from shoal.binding.files import (
     written_frame,
 )
 from shoal.connectors import files
+from shoal.connectors.database.address import is_address
 from shoal.connectors.dialect import DELIMITED
+from shoal.connectors.file_description import described_second
+from shoal.connectors.folder_manifest import is_folder
 from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, table_of
 from shoal.connectors.outputs import check_not_read
-from shoal.connectors.release_drafts import release_draft
+from shoal.connectors.release_drafts import release_draft, second_draft
 from shoal.data import cores
 from shoal.data.beside import BesideGuard
 from shoal.data.certificate import Certificate
@@ -33,10 +39,11 @@ from shoal.data.person_numbers import person_numbers
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table
+from shoal.data.two_tables import sensitive_path
 from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.attack.request import NO_ATTACK, AttackRequest
-from shoal.jobs.audit.audit import measure
+from shoal.jobs.audit.audit import measure, measure_two_tables
 from shoal.jobs.audit.description import described, file_metadata
 from shoal.jobs.audit.faults import with_contradicted
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
@@ -47,6 +54,7 @@ from shoal.jobs.publish.plan import Plan
 from shoal.jobs.publish.publication import Outcome, Publication
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.privacy.two_tables import joined
 
 WITHHELD = "nothing was written"
 
@@ -77,7 +85,11 @@ def publication(
     draft = prepare(table, policy, progress, plan, request.explain, beside=request.beside)
     assumed = _people_assumed(table, policy)
     released = written_frame(draft.frame, policy, None)
-    published, contradicted = published_frame(released, policy)
+    sensitive, both = None, released
+    if draft.sensitive is not None:
+        sensitive = written_frame(draft.sensitive, policy, None)
+        both = joined(released, sensitive, policy.hidden)
+    published, contradicted = published_frame(both, policy)
     certificate, release = _measured(Table(published), draft, policy, progress, started)
     certificate = attack_draft(
         certificate, Table(published), release, draft, policy, attack, progress
@@ -88,7 +100,9 @@ def publication(
         require_together_kept(certificate, WITHHELD)
     _save_plan(draft, request.plan)
     outcome = Outcome(certificate, release, draft)
-    return Publication(like(frame, released), certificate, release.classes.labels, policy, outcome)
+    second = None if sensitive is None else like(frame, sensitive)
+    data, labels = like(frame, released), release.classes.labels
+    return Publication(data, certificate, labels, policy, outcome, second)
 
 
 def _policy_of(
@@ -135,6 +149,7 @@ def publish_file(
     policy.require_answers()
     request = asked_of(policy, attack)
     check_not_read(output_path, input_path, policy.files)
+    second = _second(output_path, input_path, policy)
     known = _existing(plan, policy, explain)
     kind = files.format_of(output_path)
     progress("reading the table")
@@ -145,12 +160,20 @@ def publish_file(
     draft = prepare(table, policy, progress, known, explain, files.is_typed(kind), beside)
     assumed = _people_assumed(table, policy)
     del table  # the quasi-identifiers' cells are no longer needed
-    with release_draft(output_path, replace) as place:
+    with ExitStack() as outputs:
+        place = outputs.enter_context(release_draft(output_path, replace, second))
+        # moved into place first
+        beside_it = None if second is None else outputs.enter_context(second_draft(second))
         progress("writing the release")
-        released = written_frame(draft.frame, policy, kind)
-        place.write(released, dialect, file_metadata(draft.frame.columns, draft.schema, policy))
+        for frame, draft_file in ((draft.frame, place), (draft.sensitive, beside_it)):
+            if frame is not None and draft_file is not None:
+                released = written_frame(frame, policy, kind)
+                about = None  # a certificate describes the columns of two tables together
+                if second is None:
+                    about = file_metadata(frame.columns, draft.schema, policy)
+                draft_file.write(released, dialect, about)
         progress("reading the release back")
-        written = read_draft(place, kind, policy, dialect)
+        written = read_draft(place, kind, policy, dialect, beside_it)
         published = Table(written.frame)
         certificate, release = _measured(published, draft, policy, progress, started)
         certificate = attack_draft(
@@ -161,9 +184,13 @@ def publish_file(
             with_contradicted(certificate, written.contradicted)
             .extended(
                 input={"sha256": digest},
-                output=place.described(written.sha256, render, dialect, notation),
+                output=place.described(written.sha256, render, dialect, notation)
+                | described_second(None if beside_it is None else beside_it.path, written.second),
             )
-            .warned(*assumed, *_formulas(draft, policy, kind))
+            .warned(
+                *assumed,
+                *_formulas(draft.frame if second is None else published.frame, policy, kind),
+            )
         )
         require_kept(certificate, WITHHELD)
         if require_together:
@@ -173,6 +200,19 @@ def publish_file(
     return Outcome(certificate, release, draft)
 
 
+def _second(output_path: str, input_path: str, policy: Policy) -> str | None:
+    """Where the second of two tables goes; None where there is one."""
+    if not policy.is_in_two_tables:
+        return None
+    if output_path == files.STANDARD:
+        raise InputError("-o -: two tables can't share standard output; name a file for the first")
+    if is_address(output_path) or is_folder(output_path):
+        raise InputError(f"output '{output_path}': two tables are two files; name the first")
+    second = sensitive_path(output_path)
+    check_not_read(second, input_path, policy.files)
+    return second
+
+
 def _people_assumed(table: Table, policy: Policy) -> list[ReleaseWarning]:
     """Columns that seem to number people, where every record is taken to be its own person."""
     if policy.subject is not None:
@@ -180,11 +220,11 @@ def _people_assumed(table: Table, policy: Policy) -> list[ReleaseWarning]:
     return [ReleaseWarning(PEOPLE_ASSUMED, str(evidence)) for evidence in person_numbers(table)]
 
 
-def _formulas(draft: RecodedDraft, policy: Policy, kind: str) -> list[ReleaseWarning]:
+def _formulas(frame: pl.DataFrame, policy: Policy, kind: str) -> list[ReleaseWarning]:
     """A warning for each column of delimited text that a spreadsheet would compute."""
     if kind not in DELIMITED or policy.model.write.formulas != "keep":
         return []
-    return [ReleaseWarning(FORMULA_CELLS, told) for told in formula_sentences(draft.frame)]
+    return [ReleaseWarning(FORMULA_CELLS, told) for told in formula_sentences(frame)]
 
 
 def _existing(path: str | Path | None, policy: Policy, explain: bool) -> Plan | None:
@@ -212,7 +252,13 @@ def _measured(
     published: Table, draft: RecodedDraft, policy: Policy, progress: Progress, started: float
 ) -> tuple[Certificate, Release]:
     """The certificate of the published cells, and the release as its readers see it."""
-    certificate, release = measure(published, draft.schema, policy, draft.truth, progress)
+    if draft.sensitive is None:
+        certificate, release = measure(published, draft.schema, policy, draft.truth, progress)
+    else:
+        original = draft.truth.original
+        certificate, release, published = measure_two_tables(
+            published, draft.schema, policy, draft.truth, original, progress
+        )
     seconds = {"total": time.process_time() - started, "method": draft.seconds}
     certificate = certificate.extended(
         verb="publish",

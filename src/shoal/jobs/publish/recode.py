@@ -28,7 +28,7 @@ from shoal.protocols import Partitioner, Promises, SearchingPartitioner
 
 def ordered(table: Table, policy: Policy) -> Table:
     """The table as methods see it: in its own order, or by content if the release is shuffled."""
-    if policy.model.render.order == "input":
+    if policy.render.order == "input":
         return table
     # ties are broken by what records hold, so that nothing of the input's order is left
     return Table(table.frame[by_content(table.frame)])
