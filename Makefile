@@ -13,7 +13,7 @@ IN_MEMORY = $(shell grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*noexec' /proc/mounts 2>/
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench soak fuzz mutants docs man wheel services postgresql clean
+.PHONY: help browser demo test check bench soak fuzz mutants docs man pictures wheel services postgresql clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
@@ -49,6 +49,11 @@ test: $(READY) ## lint and types, then all tests
 	$(BIN)/shoal warmup --all --verb stream --verb republish --verb fuse -q && wait $$publishing
 	@# streams and ledgers wait for the disk at every commit, unless their files are in memory
 	$(if $(IN_MEMORY),TMPDIR=$(IN_MEMORY)) $(BIN)/python -m pytest -n 3 --dist worksteal --durations 20
+
+browser: ## Chromium, which the tests of shoal ui look at the page with
+	@if command -v chromium chromium-browser google-chrome >/dev/null; then echo "Chromium is there"; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -q && apt-get install -y -q chromium; \
+	else echo "install Debian's package 'chromium' as root, or Chromium by other means; without it the browser tests are skipped"; fi
 
 check: $(READY) ## lint, format, types
 	$(BIN)/ruff check src tests benchmarks papers docs hatch_build.py
@@ -87,6 +92,9 @@ docs: $(READY) ## the documentation as web pages in docs/_build
 
 man: $(READY) ## the manual page share/man/man1/shoal.1, from the help texts
 	$(BIN)/python docs/_ext/manual_page.py
+
+pictures: $(READY) ## the pictures of shoal ui in docs/images, from the sample (needs Chromium)
+	$(BIN)/python docs/_ext/page_pictures.py
 
 wheel: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
 wheel: $(READY) ## wheel and source archive in dist/, built twice to see that both are the same

@@ -35,6 +35,7 @@ from shoal.cli import (
     sample,
     stream,
     stream_status,
+    ui,
     verify,
     warmup,
 )
@@ -75,6 +76,7 @@ app.command("compare")(compare.compare)
 app.command("marginal")(marginal.marginal)
 app.command("attacker-view")(attacker_view.attacker_view)
 app.command("fuse")(fuse.fuse)
+app.command("ui")(ui.ui)
 app.command("methods")(methods.methods)
 app.command("reproduce")(reproduce.reproduce)
 app.command("sample")(sample.sample)

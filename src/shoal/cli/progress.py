@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from shoal.data.compiling import watched_compiler
+
 PATIENCE = 1.5  # seconds of silence before progress shows
 REPEAT = 10.0  # seconds until a stage that lasts is said again
 COMPILER = "numba.core.dispatcher"
@@ -85,23 +87,3 @@ class _Watcher(threading.Thread):
                 file=sys.stderr,
                 flush=True,
             )
-
-
-def watched_compiler() -> Callable[[], int]:
-    """A function that tells how many functions Numba is compiling now; what comes from its cache is
-    not compiled.
-    """
-    from numba.core import event
-
-    class Compiling(event.Listener):
-        functions = 0
-
-        def on_start(self, event: object) -> None:
-            self.functions += 1
-
-        def on_end(self, event: object) -> None:
-            self.functions = max(self.functions - 1, 0)  # one may have begun before this listened
-
-    listener = Compiling()
-    event.register("numba:compile", listener)
-    return lambda: listener.functions

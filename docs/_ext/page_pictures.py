@@ -1,0 +1,84 @@
+"""The pictures of `shoal ui` in the documentation, from the bundled sample: `make pictures`.
+
+Each is a screen in Chromium, 1280 or 390 pixels wide, light or dark. The page is that of 1,000
+invented patients, so that no picture shows anybody.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+IMAGES = ROOT / "docs" / "images"
+SCREENS = ("columns", "promises", "result")
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=IMAGES)
+    parser.add_argument("--all", action="store_true", help="every screen, both themes and widths")
+    asked = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    from shoal.samples import patients
+    from web.test_in_browser import BROWSER, FLAGS, come_in
+    from web.visitor import Visitor, served
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        start = Path(folder)
+        patients.generate(1000, 7).write_csv(start / "patients.csv")
+        with served(start / "ward-study", start) as server:
+            prepared(Visitor(server))
+            browser = driver.chromium.launch(executable_path=BROWSER, args=FLAGS)
+            for scheme in ("light", "dark") if asked.all else ("light",):
+                for width in (1280, 390) if asked.all else (1280,):
+                    context = browser.new_context(
+                        viewport={"width": width, "height": 1090}, color_scheme=scheme
+                    )
+                    tab = come_in(context, server)
+                    for screen in SCREENS if not asked.all else (*SCREENS, "open", "help"):
+                        shown(tab, server, screen)
+                        name = f"ui-{screen}-{scheme}{'' if width == 1280 else '-narrow'}.png"
+                        tab.screenshot(path=asked.out / name, full_page=asked.all)
+                        compressed(asked.out / name)
+            browser.close()
+
+
+def prepared(visitor) -> None:
+    """The answers of the bundled policy, and a draft."""
+    visitor.post("/table", path="patients.csv")
+    names = visitor.server.project.about["columns"]
+    visitor.edit("person", person=str(names.index("patient") + 1))
+    visitor.edit("role", column=str(names.index("charge") + 1), role="sensitive")
+    visitor.edit("role", column=str(names.index("ward") + 1), role="plain")
+    visitor.edit("promise", column=str(names.index("disease") + 1), model="l-diversity")
+    visitor.get("/promises")
+    visitor.send("draft-form")
+    visitor.until("/result", "Every promise holds")
+
+
+def shown(tab, server, screen: str) -> None:
+    tab.goto(f"{server.door.origin}/{screen}")
+    tab.wait_for_selector("main h1")
+    tab.wait_for_function("!document.body.hasAttribute('data-waits')")
+    if screen == "result":
+        tab.click("#attacker-most-exposed button")
+        tab.wait_for_selector("text=The best guess is")
+        tab.evaluate("scrollTo(0, 0)")
+
+
+def compressed(path: Path) -> None:
+    """256 colours suffice for a page, and take a third of the room."""
+    from PIL import Image  # Matplotlib brings it
+
+    with Image.open(path) as picture:
+        few = picture.convert("RGB").quantize(200, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""shoal ui"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.errors import InputError, MissingExtraError
+
+
+def ui(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[FOLDER]", help="The project; made where it is not there.")
+    ] = Path("shoal-project"),
+    tables: Annotated[
+        Path,
+        typer.Option("--tables", metavar="DIR", help="Below which tables may be opened."),
+    ] = Path(),
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only say where the page is.")
+    ] = False,
+) -> None:
+    """Open the steward's page of a project in your browser: from a table to a signed release, step
+    by step. Only this computer can reach it.
+    """
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise MissingExtraError.of("shoal ui needs Starlette and uvicorn", "web")
+    if not tables.is_dir():
+        raise InputError(f"--tables '{tables}': is no folder; name one that exists")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"project '{folder}': is a file; name a folder")
+    from shoal.web.serve import serve
+
+    serve(
+        folder,
+        tables,
+        lambda line: typer.echo(line, err=True),
+        (lambda path: None) if no_browser else _show,
+    )
+
+
+def _show(path: Path) -> None:
+    """Opens a file in the person's browser, silently where there is none."""
+    import webbrowser
+
+    webbrowser.open(path.resolve().as_uri())

@@ -1,0 +1,327 @@
+"""What each control of the page does to the policy: plain dicts in, plain dicts and a sentence out.
+
+Nothing is decided here that a policy file could not say; whether it is sound is `check`'s to say.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from shoal.errors import InputError
+from shoal.web.policy_text import read
+
+Content = dict[str, Any]
+Form = Mapping[str, list[str]]
+
+ROLES = {
+    "identifier": "Names a person",
+    "subject": "The person",
+    "quasi": "Others could know",
+    "sensitive": "Private, protect it",
+    "plain": "Harmless, as it is",
+    "drop": "Leave out",
+}
+LETTERS = {
+    "identifier": "N",
+    "subject": "P",
+    "quasi": "K",
+    "sensitive": "S",
+    "plain": "H",
+    "drop": "L",
+}
+WORDS = {
+    "identifier": "names a person",
+    "subject": "the person",
+    "quasi": "others could know it",
+    "sensitive": "private",
+    "plain": "harmless",
+    "drop": "left out",
+}
+KEPT = ("type", "domain", "order", "hierarchy", "weight", "render", "round")
+TYPES = ("number", "ordinal", "category")
+ROWS = "rows"
+
+
+def one(form: Form, name: str, otherwise: str = "") -> str:
+    """The last value of a field."""
+    values = form.get(name)
+    return values[-1].strip() if values else otherwise
+
+
+def column_of(form: Form, columns: Sequence[str], field: str = "column") -> str:
+    """The column of a number, from 1; raises InputError."""
+    text = one(form, field)
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= len(columns):
+        raise InputError(f"{field}: there is no such column; load the page again")
+    return columns[int(text) - 1]
+
+
+def edited(kind: str, form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+    """The policy after one edit, and what was done, in a sentence; raises InputError."""
+    if kind not in EDITS:
+        raise InputError("edit: there is none of this name; load the page again")
+    return EDITS[kind](form, copy.deepcopy(policy), columns)
+
+
+# Columns
+
+
+def _role(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+    name = column_of(form, columns)
+    return with_role(policy, name, one(form, "role")), f"{name}: {_change(policy, name, form)}"
+
+
+def _change(policy: Content, name: str, form: Form) -> str:
+    before, after = policy.get("attributes", {}).get(name, {}).get("role"), one(form, "role")
+    if before == after:
+        return f"{WORDS.get(after, after)}, as proposed"
+    return f"{WORDS.get(str(before), 'not named')} → {WORDS.get(after, after)}"
+
+
+def _roles(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+    role, chosen = one(form, "role"), form.get("column", [])
+    if not chosen:
+        raise InputError("columns: none is marked; mark those that are to be set")
+    names = [column_of({"column": [number]}, columns) for number in chosen]
+    for name in names:
+        policy = with_role(policy, name, role)
+    return policy, f"{len(names)} columns: {WORDS.get(role, role)}"
+
+
+def with_role(policy: Content, name: str, role: str) -> Content:
+    """The policy with another role for a column, its question answered; raises InputError."""
+    if role not in ROLES:
+        raise InputError("role: choose one of the list")
+    attributes = dict(policy.get("attributes") or {})
+    settings = dict(attributes.get(name) or {})
+    kept = {key: settings[key] for key in KEPT if key in settings} if _has_values(role) else {}
+    if role == "sensitive":
+        kept = {key: value for key, value in kept.items() if key not in ("render", "round")}
+    if role == "identifier" and "pseudonym" in settings:
+        kept["pseudonym"] = settings["pseudonym"]
+    if role == "subject":
+        for other, own in attributes.items():
+            if own.get("role") == "subject" and other != name:
+                attributes[other] = {"role": "identifier"}
+    attributes[name] = {"role": role, **kept}
+    return _without_stale_promises({**policy, "attributes": attributes})
+
+
+def _has_values(role: str) -> bool:
+    return role in ("quasi", "sensitive")
+
+
+def _without_stale_promises(policy: Content) -> Content:
+    """Promises about columns that are not private any more go."""
+    roles = {name: own.get("role") for name, own in policy["attributes"].items()}
+    kept = []
+    for promise in policy.get("promises") or []:
+        promise = dict(promise)
+        if promise.get("attribute") and roles.get(promise["attribute"]) != "sensitive":
+            continue
+        if promise.get("model") != "k-anonymity" and promise.get("attributes"):
+            promise["attributes"] = [
+                name for name in promise["attributes"] if roles.get(name) == "sensitive"
+            ]
+            if not promise["attributes"]:
+                continue
+        kept.append(promise)
+    return {**policy, "promises": kept}
+
+
+def _person(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+    """Who is one person: a column, or every row."""
+    if one(form, "person") != ROWS:
+        name = column_of(form, columns, "person")
+        return with_role(policy, name, "subject"), f"{name}: the person"
+    attributes = {
+        name: {"role": "identifier"} if own.get("role") == "subject" else own
+        for name, own in (policy.get("attributes") or {}).items()
+    }
+    return {**policy, "attributes": attributes}, "every row is its own person"
+
+
+# Hierarchies
+
+
+def _how(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+    """How a column is made coarser: ranges, an order, a maker or a file."""
+    name, how = column_of(form, columns), one(form, "how")
+    if how not in HOWS:
+        raise InputError("hierarchy: choose one of the list")
+    settings = dict(policy["attributes"][name])
+    for key in ("type", "domain", "order", "hierarchy", "render", "round"):
+        settings.pop(key, None)
+    made = HOWS[how](form)
+    said = {"none": "only whole or *", "file": "hierarchy from a file"}.get(how, how)
+    return _with_attribute(policy, name, settings | made), f"{name}: {said}"
+
+
+def _number(form: Form) -> Content:
+    low, high = one(form, "low"), one(form, "high")
+    if not low and not high:
+        return {"type": "number"}
+    return {"type": "number", "domain": [_figure(low, "least"), _figure(high, "greatest")]}
+
+
+def _bins(form: Form) -> Content:
+    made: Content = {"width": _figure(one(form, "width"), "width")}
+    if one(form, "start"):
+        made["start"] = _figure(one(form, "start"), "start")
+    if one(form, "levels"):
+        made["levels"] = _whole(one(form, "levels"), "levels", 1)
+    return {"hierarchy": {"bins": made}}
+
+
+def _labels(form: Form) -> list[str]:
+    return [line.strip() for line in one(form, "order").splitlines() if line.strip()]
+
+
+HOWS: dict[str, Callable[[Form], Content]] = {
+    "none": lambda form: {},
+    "ranges": _number,
+    "order": lambda form: {"type": "ordinal", "order": _labels(form)},
+    "prefix": lambda form: {"hierarchy": {"prefix": _whole(one(form, "length"), "length", 1)}},
+    "dates": lambda form: {"hierarchy": {"dates": ["month", "year"]}},
+    "bins": _bins,
+    "file": lambda form: {"hierarchy": one(form, "file")},
+}
+
+
+def _with_attribute(policy: Content, name: str, settings: Content) -> Content:
+    return {**policy, "attributes": {**policy["attributes"], name: settings}}
+
+
+# Promises
+
+
+def _k(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+    k = _whole(one(form, "k"), "k", 2)
+    promises = [dict(promise) for promise in policy.get("promises") or []]
+    before = next((p.get("k") for p in promises if p.get("model") == "k-anonymity"), None)
+    for promise in promises:
+        if "k" in promise and not promise.get("population"):
+            promise["k"] = k
+    if before is None:
+        promises.insert(0, {"model": "k-anonymity", "k": k})
+    return {**policy, "promises": promises}, f"k: {before} → {k}" if before else f"k: {k}"
+
+
+def _promise(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+    """A promise about a private column: set, or added."""
+    promises = [dict(promise) for promise in policy.get("promises") or []]
+    if one(form, "index"):
+        index = _whole(one(form, "index"), "promise", 0)
+        if index >= len(promises):
+            raise InputError("promise: there is none of this number; load the page again")
+        for key in ("l", "t", "p", "beta", "delta", "alpha"):
+            if one(form, key):
+                promises[index][key] = _figure(one(form, key), key)
+        return {**policy, "promises": promises}, said_of(promises[index])
+    name, model = column_of(form, columns), one(form, "model")
+    if model not in NEW_PROMISES:
+        raise InputError("promise: choose one of the list")
+    promises.append(NEW_PROMISES[model](name))
+    return {**policy, "promises": promises}, said_of(promises[-1])
+
+
+NEW_PROMISES: dict[str, Callable[[str], Content]] = {
+    "l-diversity": lambda name: {"model": "l-diversity", "l": 2, "attribute": name},
+    "entropy": lambda name: {
+        "model": "l-diversity", "l": 2, "attribute": name, "kind": "entropy"
+    },
+    "t-closeness": lambda name: {"model": "t-closeness", "t": 0.3, "attributes": [name]},
+    "beta-likeness": lambda name: {"model": "beta-likeness", "beta": 2.0, "attributes": [name]},
+}  # fmt: skip
+
+
+def _unpromise(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+    promises = list(policy.get("promises") or [])
+    index = _whole(one(form, "index"), "promise", 0)
+    if index >= len(promises):
+        raise InputError("promise: there is none of this number; load the page again")
+    gone = promises.pop(index)
+    if not promises:
+        raise InputError("promises: a policy has at least one; change it instead")
+    return {**policy, "promises": promises}, f"no longer: {said_of(gone)}"
+
+
+def said_of(promise: Content) -> str:
+    """A promise in a few plain words."""
+    about = promise.get("attribute") or ", ".join(promise.get("attributes") or [])
+    model = promise.get("model")
+    if model == "k-anonymity":
+        return f"k: {promise.get('k')}"
+    if model == "l-diversity" and promise.get("kind", "distinct") == "distinct":
+        return f"{about}: at least {promise.get('l')} different"
+    if model == "l-diversity":
+        return f"{about}: at least {promise.get('l')} ({promise.get('kind')})"
+    if model == "t-closeness":
+        return f"{about}: at most {promise.get('t')} from the whole table"
+    rest = ", ".join(f"{k} {v}" for k, v in promise.items() if k not in ("model", "attribute"))
+    return f"{about}: {model} {rest}" if about else f"{model} {rest}"
+
+
+# Method, and the whole text
+
+
+def _method(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+    """A method as `compare` names it (name:parameter=value), and its k."""
+    label = one(form, "method")
+    name, *settings = label.split(":")
+    method: Content = {"name": name}
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        method[key] = _typed(value)
+    rest = {key: value for key, value in policy.items() if key not in ("method", "seed")}
+    said = f"method: {label}"
+    policy = {**rest, "method": method, **({"seed": policy["seed"]} if "seed" in policy else {})}
+    if one(form, "k"):
+        before = policy
+        policy, told = _k(form, policy, columns)
+        said += "" if policy["promises"] == before.get("promises") else f", {told}"
+    return policy, said
+
+
+def _typed(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"True": True, "False": False}.get(text, text)
+
+
+def _text(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+    return read("\n".join(one(form, "text").splitlines()) + "\n"), "edited as text"
+
+
+EDITS: dict[str, Callable[[Form, Content, Sequence[str]], tuple[Content, str]]] = {
+    "role": _role,
+    "roles": _roles,
+    "person": _person,
+    "how": _how,
+    "k": _k,
+    "promise": _promise,
+    "unpromise": _unpromise,
+    "method": _method,
+    "text": _text,
+}
+
+
+def _whole(text: str, what: str, least: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) >= least):
+        raise InputError(f"{what}: must be a whole number of {least} or more")
+    return int(text)
+
+
+def _figure(text: str, what: str) -> int | float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(f"{what}: is not a number; write for instance 5 or 0.5") from None
+    if value != value or abs(value) == float("inf"):
+        raise InputError(f"{what}: is not a number; write for instance 5 or 0.5")
+    return int(value) if value == int(value) and "." not in text else value

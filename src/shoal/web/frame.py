@@ -1,0 +1,168 @@
+"""What stands around every screen: the bar on top, the steps, the recipe, the changes."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.web.edits import said_of
+from shoal.web.server import Server
+from shoal.web.work import Refused
+
+Context = dict[str, Any]
+SHOWN_CHANGES = 12
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the list on the left."""
+
+    number: int
+    slug: str
+    title: str
+    note: str = ""
+    is_done: bool = False
+
+
+async def frame(server: Server, screen: str, command: list[str] | None = None) -> Context:
+    """The context of the frame. command: the same from a shell."""
+    project = server.project
+    entries = project.history.entries()
+    lines, changed = server.policy_lines()
+    risk = await risk_now(server)
+    return {
+        "screen": screen,
+        "project": project.name,
+        "table": table_line(server, risk),
+        "has_table": server.table_key() is not None,
+        "saved": entries[-1].time if entries else "",
+        "can_undo": project.history.before() is not None,
+        "steps": steps(server),
+        "policy_lines": lines,
+        "policy_changed": changed,
+        "last_draft": server.last_draft(),
+        "command": shell(command) if command else "",
+        "changes": [
+            {"sentence": e.sentence, "number": e.number, "time": e.time, "changes": e.changes}
+            for e in reversed(entries[-SHOWN_CHANGES:])
+        ],
+        "position": project.history.position(entries),
+        "base": project.policy_sha,
+        "jobs": [job_context(server, job) for job in server.jobs.open],
+        "risk": risk,
+        "waits": risk is None and server.table_key() is not None,
+    }
+
+
+def shell(words: list[str]) -> str:
+    return " ".join(shlex.quote(word) for word in words)
+
+
+def job_context(server: Server, job: Any) -> Context:
+    done, total = job.measured
+    return {
+        "id": job.id,
+        "kind": job.kind,
+        "state": job.state,
+        "stage": job.stage,
+        "done": done,
+        "total": total,
+        "name": job_name(server, job),
+    }
+
+
+def job_name(server: Server, job: Any) -> str:
+    if job.kind == "draft":
+        return f"Draft {int(job.asked['run'])}"
+    return {"compare": "Comparison", "attack": "Attacks", "marginal": "Prices of columns"}.get(
+        job.kind, job.kind
+    )
+
+
+async def risk_now(server: Server) -> Context | None:
+    """Who is alone, by the policy as it is; None while it is counted or where it can't be."""
+    if not server.project.policy.get("attributes"):
+        return None
+    with suppress(Refused):
+        return await server.policy_look("risk")
+    return {}
+
+
+def table_line(server: Server, risk: Context | None) -> str:
+    """The table in a line: its name, its rows, its people."""
+    path, about = server.project.table, server.project.about
+    if path is None:
+        return "no table yet"
+    parts = [path.name, f"{about.get('rows', 0):,} rows"]
+    if risk and risk.get("unit") == "people":
+        parts.append(f"{risk['people']:,} people")
+    return " · ".join(parts)
+
+
+def questions(server: Server) -> int:
+    """What only a person can decide and has not yet."""
+    attributes = server.project.policy.get("attributes") or {}
+    asked = sum(1 for settings in attributes.values() if settings.get("ask"))
+    return asked + (0 if person_answered(server) else 1)
+
+
+def person_answered(server: Server) -> bool:
+    """Whether somebody has said who is one person, and the policy says the same."""
+    answer = server.project.about.get("person")
+    subjects = [
+        name
+        for name, settings in (server.project.policy.get("attributes") or {}).items()
+        if settings.get("role") == "subject"
+    ]
+    return bool(answer) and ([answer] == subjects or (answer == "rows" and not subjects))
+
+
+def promise_note(policy: Context) -> str:
+    """The promises in few letters: k = 10, l = 3."""
+    parts = []
+    for promise in policy.get("promises") or []:
+        for key in ("k", "l", "t", "p", "beta", "delta", "alpha"):
+            if key in promise:
+                parts.append(f"{key} = {promise[key]}")
+                break
+        else:
+            parts.append(said_of(promise))
+    return ", ".join(parts[:3])
+
+
+def steps(server: Server) -> list[Step]:
+    """The steps in order, each with how far it is."""
+    project = server.project
+    policy, rows = project.policy, project.about.get("rows")
+    has_table = server.table_key() is not None
+    open_questions = questions(server)
+    asked = "1 question" if open_questions == 1 else f"{open_questions} questions"
+    columns = len(policy.get("attributes") or {})
+    drawn = [
+        ("open", "Open", f"{rows:,} rows" if has_table and rows else "", has_table),
+        (
+            "columns",
+            "Columns",
+            "" if not has_table else asked if open_questions else f"{columns} columns",
+            has_table and not open_questions,
+        ),
+        ("promises", "Promises", promise_note(policy), bool(policy) and not open_questions),
+        ("result", "Result", *result_note(server)),
+    ]
+    return [
+        Step(number, slug, title, note, is_done)
+        for number, (slug, title, note, is_done) in enumerate(drawn, 1)
+    ]
+
+
+def result_note(server: Server) -> tuple[str, bool]:
+    if server.jobs.open and any(job.kind == "draft" for job in server.jobs.open):
+        return "making a draft", False
+    run = server.last_draft()
+    if run is None:
+        return "", False
+    if server.is_stale(run):
+        return f"draft {run.number}, older policy", False
+    return f"draft {run.number} holds", True

@@ -1,0 +1,200 @@
+"""What a request must show before any route sees it, and what every answer carries (S2 to S6, S10).
+
+In this order: it is for our address, it is small, its browser came in by a link, it was not sent by
+another page; if it changes something, it comes from a form of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qsl
+
+from shoal.web.door import COOKIE, Door
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Form = dict[str, list[str]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MOST_BYTES = 1_000_000  # of a request's body
+MOST_FIELDS = 20_000
+ENTER, LINK = "/enter", "/link"  # what somebody asks who is not in yet; both check a secret
+FORM = "application/x-www-form-urlencoded"
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+REPORT_POLICY = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+"""An answer may carry another one of these in place of ours, as a report does."""
+
+
+class Guard:
+    """Lets through what one browser of ours sends, and nothing else."""
+
+    def __init__(self, app: App, door: Door) -> None:
+        self._app, self._door = app, door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close"})
+            return
+        sender = _with_headers(send)
+        headers = _Headers(scope["headers"])
+        refusal = self._refusal(scope, headers)
+        if refusal:
+            await _refuse(sender, *refusal)
+            return
+        body = await _body(receive, headers)
+        if body is None:
+            await _refuse(sender, 413, "This is more than a form holds.")
+            return
+        form = _fields(body, headers)
+        cookie = headers.cookie(COOKIE)
+        if _changes(scope) and not self._is_ours(scope, cookie, form):
+            await _refuse(sender, 403, "This form is of an earlier visit. Load the page again.")
+            return
+        state = scope.setdefault("state", {})
+        state["form"], state["cookie"] = form or {}, cookie
+        await self._app(scope, _replayed(body, receive), sender)
+
+    def _is_ours(self, scope: Scope, cookie: str | None, form: Form | None) -> bool:
+        """Whether a form has the key of its browser, or opens the door by a secret of its own."""
+        if scope["path"] in (ENTER, LINK):
+            return True
+        key = (form or {}).get("key", [""])[-1]
+        return form is not None and self._door.is_form_key(str(cookie), key)
+
+    def _refusal(self, scope: Scope, headers: _Headers) -> tuple[int, str] | None:
+        """Why a request goes no further: a status and a sentence; None where it may."""
+        if headers.every("host") != [self._door.address]:
+            return 400, ""  # a name that leads here was not given by us
+        if scope["method"] not in ("GET", "HEAD", "POST"):
+            return 405, ""
+        if scope["path"] in (ENTER, LINK) and scope["method"] == "POST":
+            return None
+        if not self._door.knows(headers.cookie(COOKIE)):
+            return 401, "Not open. Type shoal ui in a shell: it opens this page in your browser."
+        # a request that has none of these headers was made by no page
+        site = headers.last("sec-fetch-site")
+        if _changes(scope):
+            if headers.every("origin") != [self._door.origin] or site not in (None, "same-origin"):
+                return 403, "Only a form of this page can change something."
+            return None
+        if site not in (None, "same-origin", "none"):
+            return 403, "Another page asked for this."
+        return None
+
+
+def _changes(scope: Scope) -> bool:
+    return bool(scope["method"] == "POST")
+
+
+class _Headers:
+    def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
+        self._raw = [
+            (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in raw
+        ]
+
+    def every(self, name: str) -> list[str]:
+        return [value for key, value in self._raw if key == name]
+
+    def last(self, name: str) -> str | None:
+        found = self.every(name)
+        return found[-1] if found else None
+
+    def cookie(self, name: str) -> str | None:
+        try:
+            jar = SimpleCookie("; ".join(self.every("cookie")))
+        except CookieError:
+            return None
+        return jar[name].value if name in jar else None
+
+
+async def _body(receive: Receive, headers: _Headers) -> bytes | None:
+    """The whole body; None where it is too large, which is noticed before it is read."""
+    stated = headers.last("content-length")
+    if stated is not None and (not stated.isdigit() or int(stated) > MOST_BYTES):
+        return None
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return bytes(body)
+        body += message.get("body", b"")
+        if len(body) > MOST_BYTES:
+            return None
+        if not message.get("more_body"):
+            return bytes(body)
+
+
+def _fields(body: bytes, headers: _Headers) -> dict[str, list[str]] | None:
+    """A form's fields; None of anything that is no form."""
+    if (headers.last("content-type") or "").partition(";")[0].strip().lower() != FORM:
+        return None
+    try:
+        pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        return None
+    fields: dict[str, list[str]] = {}
+    for name, value in pairs:
+        fields.setdefault(name, []).append(value)
+    return fields
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The body once more, and then what the connection says."""
+    told = False
+
+    async def again() -> Message:
+        nonlocal told
+        if not told:
+            told = True
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await receive()
+
+    return again
+
+
+def _with_headers(send: Send) -> Send:
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            given = list(message.get("headers", []))
+            names = {name.decode("latin-1").lower() for name, _ in given}
+            given += [
+                (name.encode(), value.encode())
+                for name, value in HEADERS.items()
+                if name not in names
+            ]
+            message = {**message, "headers": given}
+        await send(message)
+
+    return sent
+
+
+async def _refuse(send: Send, status: int, sentence: str) -> None:
+    body = sentence.encode()
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", b"%d" % len(body)),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,137 @@
+"""One job in a process of its own, so that it can be ended at any moment."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from shoal.web.child import Line, end_with_the_server, said
+
+Asked = dict[str, Any]
+Tell = Callable[..., None]
+BEAT = 1.0  # seconds
+
+
+class _Stages:
+    """Tells each stage once it begins, and how long it has taken every second."""
+
+    def __init__(self, line: Line) -> None:
+        self._line, self._begun = line, monotonic()
+        self._now: dict[str, Any] = {"stage": "starting"}
+        self._lock = threading.Lock()
+        threading.Thread(target=self._beat, daemon=True).start()
+
+    def __call__(self, stage: str, done: int | None = None, total: int | None = None) -> None:
+        with self._lock:
+            self._now = {"stage": stage, "done": done, "total": total}
+        self._tell()
+
+    def _tell(self) -> None:
+        with self._lock:
+            now = dict(self._now)
+        now["compiling"] = _compiling()
+        self._line.send({**now, "seconds": round(monotonic() - self._begun, 1)})
+
+    def _beat(self) -> None:
+        while True:
+            threading.Event().wait(BEAT)
+            self._tell()
+
+
+_watched: list[Callable[[], int]] = []
+
+
+def _compiling() -> bool:
+    """Whether a loop is being compiled for this machine, which happens only the first time."""
+    if "numba.core.dispatcher" not in sys.modules:
+        return False
+    if not _watched:
+        from shoal.data.compiling import watched_compiler
+
+        _watched.append(watched_compiler())
+    return _watched[0]() > 0
+
+
+def main() -> None:
+    line = Line()
+    asked = json.loads(sys.stdin.buffer.readline())
+    end_with_the_server()
+    tell = _Stages(line)
+    try:
+        found = JOBS[asked["kind"]](asked, tell, line)
+    except Exception as error:  # the server says which
+        found = said(error)
+    line.send({"result": True, **found})
+
+
+def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
+    """A release in the run's folder, with its report; the certificate comes last."""
+    from shoal.jobs.publish.publish import publish_file
+    from shoal.policy.policy import Policy
+    from shoal.reports.measured import measured_of
+    from shoal.reports.release import write_report
+
+    folder = Path(asked["folder"])
+    policy = Policy.from_dict(asked["policy"], asked["base"])
+    explain = bool(asked.get("explain")) and policy.recodes_globally
+    outcome = publish_file(
+        asked["table"], policy, str(folder / "data.csv"), explain=explain, progress=tell
+    )
+    tell("drawing the report")
+    write_report(outcome, policy, folder / "report.html")
+    measured = measured_of(outcome, policy)
+    (folder / "shown.json").write_text(json.dumps(_shown(measured)), "utf-8")
+    for path in folder.iterdir():
+        path.chmod(0o600)
+    (folder / "data.csv.certificate.json").replace(folder / "certificate.json")
+    return {}
+
+
+def _shown(measured: Any) -> Asked:
+    """Every column before and after, by the rule of reports: no bar of fewer than k people."""
+    from shoal.reports.release_charts import distributions_of, drawn_of, losses_of, shares
+
+    found = []
+    for one in distributions_of(measured, drawn_of(losses_of(measured))):
+        before, after = shares(measured, one)
+        found.append(
+            {
+                "name": one.name,
+                "labels": list(one.labels),
+                "edges": None if one.edges is None else one.edges.tolist(),
+                "before": None if before is None else _numbers(before),
+                "after": _numbers(after),
+            }
+        )
+    return {"distributions": found}
+
+
+def _numbers(values: Any) -> list[float | None]:
+    return [None if value != value else round(float(value), 4) for value in values]
+
+
+def _marginal(asked: Asked, tell: Tell, line: Line) -> Asked:
+    """What each column of a draft costs the others."""
+    from shoal.jobs.advise.marginal import marginal
+    from shoal.policy.policy import Policy
+
+    policy = Policy.from_dict(asked["policy"], asked["base"])
+    found = marginal(
+        asked["table"],
+        policy,
+        on_column=lambda price: line.send({"part": price.name}),
+        progress=tell,
+    )
+    return {"prices": found.to_dict()}
+
+
+JOBS: dict[str, Callable[[Asked, Tell, Line], Asked]] = {"draft": _draft, "marginal": _marginal}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""What the desk answers: each look calls one public job on the table that it holds.
+
+Looks whose name begins with `show_` answer with cells, for the person at the screen alone; the
+server neither keeps nor logs them. All others answer with counts and names of columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.connectors import files
+from shoal.data.findings import AttributeFinding
+from shoal.data.table import as_text
+from shoal.errors import InputError
+from shoal.jobs.advise.check import check
+from shoal.policy.interchange import reading_of
+from shoal.policy.loading import read_options
+from shoal.policy.policy import Policy
+
+Answer = dict[str, Any]
+MOST_ROWS = 50
+
+
+class Looks:
+    """One table at a time, read once."""
+
+    def __init__(self) -> None:
+        self._frames: dict[tuple[Any, ...], files.SourceFile] = {}
+        self._views: dict[str, Any] = {}
+
+    def answer(self, name: str, asked: dict[str, Any]) -> Answer:
+        look = getattr(self, f"look_{name}", None)
+        if look is None:
+            raise InputError(f"look '{name}': there is none of this name")
+        found: Answer = look(**asked)
+        return found
+
+    # The table
+
+    def _source(self, table: str, read: dict[str, Any] | None = None) -> files.SourceFile:
+        """The table as it is written, from memory where its file is as it was."""
+        stat = Path(table).stat()
+        key = (table, stat.st_mtime_ns, stat.st_size, repr(sorted((read or {}).items())))
+        if key not in self._frames:
+            self._frames.clear()  # one at a time
+            self._views.clear()
+            reading = reading_of(read_options(read or {}))
+            self._frames[key] = files.read(table, reading=reading)
+        return self._frames[key]
+
+    def look_open(self, table: str, read: dict[str, Any]) -> Answer:
+        """How large a table is and what its columns are called."""
+        source = self._source(table, read)
+        dialect = None if source.dialect is None else asdict(source.dialect)
+        return {
+            "rows": source.frame.height,
+            "columns": source.frame.columns,
+            "sha256": source.sha256,
+            "bytes": Path(table).stat().st_size,
+            "dialect": dialect,
+        }
+
+    def look_sample(self, table: str) -> Answer:
+        """Writes 1,000 invented patients; no policy beside them, since the page proposes one."""
+        from shoal.jobs.advise.sample import sample
+
+        sample("patients", 1000, 7).write_csv(table)
+        Path(table).chmod(0o600)
+        return {}
+
+    def look_propose(self, table: str, read: dict[str, Any]) -> Answer:
+        """A first policy, with the reason for every role."""
+        from shoal.jobs.advise.propose import propose_policy
+
+        found = propose_policy(self._source(table, read).frame, read=read)
+        return {
+            "content": found.content,
+            "reasons": {column.name: column.reason for column in found.columns},
+            "doubts": found.questions,
+        }
+
+    def look_profile(self, table: str, policy: Answer, base: str) -> Answer:
+        """What the columns hold, and who may be one person, tried on the table."""
+        from shoal.jobs.advise.profile import profile
+
+        asked, frame = self._sound(policy, base), self._source(table, policy.get("read")).frame
+        read = None if asked is not None else policy.get("read")
+        return profile(frame, read=read, policy=asked).to_dict()
+
+    def _sound(self, policy: Answer, base: str) -> Policy | None:
+        """The policy with its questions answered as proposed, where it is one at all."""
+        attributes = {
+            name: {key: value for key, value in settings.items() if key != "ask"}
+            for name, settings in (policy.get("attributes") or {}).items()
+        }
+        try:
+            return Policy.from_dict({**policy, "attributes": attributes}, base)
+        except InputError:
+            return None
+
+    def look_risk(self, table: str, policy: Answer, base: str) -> Answer:
+        """How many are alone, and what each column gives away."""
+        from shoal.jobs.advise.risk import risk
+
+        asked = Policy.from_dict(policy, base)
+        return risk(self._source(table, policy.get("read")).frame, asked).to_dict()
+
+    def look_check(self, table: str, policy: Answer, base: str) -> Answer:
+        """Every finding about the policy and the table, values counted only."""
+        asked = Policy.from_dict(policy, base)
+        found = check(asked, self._source(table, policy.get("read")).frame)
+        return {
+            "findings": [_plain(finding) for finding in found],
+            "unpromised": asked.unpromised(),
+        }
+
+    def look_policy(self, policy: Answer, base: str) -> Answer:
+        """Whether it is a policy at all; what it would do without a method named."""
+        asked = Policy.from_dict(policy, base)
+        return {
+            "k": asked.required_k,
+            "method": None if asked.model.method is None else asked.method_name,
+            "is_global": asked.recodes_globally,
+            "subject": asked.subject,
+            "promises": [promise.model for promise in asked.build_promises()],
+        }
+
+    def look_catalogue(self) -> Answer:
+        """Promises about sensitive columns, and methods, as the registry names them."""
+        from shoal.policy import registry
+        from shoal.policy.parameters import parameters_of
+
+        promises = {}
+        for name, model in registry.models().items():
+            parameters = [
+                {
+                    "name": p.name,
+                    "help": p.help,
+                    "required": p.required,
+                    "kind": p.kind.__name__,
+                    "default": p.default if isinstance(p.default, (int, float, str)) else None,
+                    "choices": list(p.choices or ()),
+                    "low": p.low,
+                }
+                for p in parameters_of(model)
+            ]
+            doc = getattr(model, "promise", None) or (model.__doc__ or "").split("\n\n")[0]
+            promises[name] = {"promise": " ".join(str(doc).split()), "parameters": parameters}
+        return {"promises": promises}
+
+    # Cells, for the screen alone
+
+    def look_show_rows(self, table: str, read: dict[str, Any], first: int = 0) -> Answer:
+        """Some rows, as they are written."""
+        frame = self._source(table, read).frame.slice(first, MOST_ROWS)
+        return {"columns": frame.columns, "first": first, "rows": _cells(frame)}
+
+    def look_show_draft(
+        self, table: str, read: dict[str, Any], draft: str, rows: list[int]
+    ) -> Answer:
+        """Rows before and after."""
+        source = self._source(table, read).frame
+        after = files.read(draft).frame
+        kept = [row for row in rows if 0 <= row < min(source.height, after.height)]
+        return {
+            "columns": after.columns,
+            "rows": kept,
+            "before": _cells(source.select(after.columns)[kept]),
+            "after": _cells(after[kept]),
+        }
+
+    def look_show_attacker(
+        self, table: str, policy: Answer, base: str, draft: str, row: int | str
+    ) -> Answer:
+        """What somebody who knows the quasi-identifiers of one row sees of it in a draft."""
+        from shoal.jobs.advise.attacker_view import attacker_views
+
+        if draft not in self._views:
+            asked = Policy.from_dict(policy, base)
+            frame = self._source(table, policy.get("read")).frame
+            self._views = {draft: attacker_views(draft, asked, frame)}  # one at a time
+        return self._views[draft].of_row(row).to_dict()
+
+    def look_show_values(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
+        """The values of a column that its hierarchy has no place for, with their rows."""
+        asked = Policy.from_dict(policy, base)
+        frame = self._source(table, policy.get("read")).frame
+        found = [f for f in check(asked, frame) if f.attribute == attribute]
+        values = list(dict.fromkeys(value for f in found for value in f.values))
+        counts = as_text(frame[attribute]).value_counts(name="rows")
+        rows = dict(counts.iter_rows())
+        return {"values": [{"value": v, "rows": rows.get(v, 0)} for v in values[:200]]}
+
+
+def _cells(frame: pl.DataFrame) -> list[list[str]]:
+    columns = [as_text(series).to_list() for series in frame.get_columns()]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _plain(finding: AttributeFinding) -> Answer:
+    return {
+        "message": finding.message,
+        "attribute": finding.attribute or _named(finding.message),
+        "fault": finding.kind.name,
+        "values": len(finding.values),
+    }
+
+
+def _named(message: str) -> str:
+    """The attribute that a message begins with, so that the page can lead to it."""
+    head, _, rest = message.partition("attribute '")
+    return rest.partition("'")[0] if not head else ""

@@ -1,0 +1,123 @@
+"""Geometry of the page's drawings: numbers for the templates, which write SVG without any style."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+MOST_FISH = 30
+MOST_K = 50
+K_TICKS = (2, 3, 5, 7, 10, 15, 20, 30, 50)
+CUSTOMS = {
+    3: "least used",
+    5: "common in statistics",
+    11: "medicines agencies",
+    20: "open data, strict",
+}
+
+
+def bars(heights: Sequence[float], width: float = 82, height: float = 24) -> list[dict[str, float]]:
+    """Bars side by side, the highest as high as the picture."""
+    if not heights:
+        return []
+    step, most = width / len(heights), max(heights) or 1
+    gap = 1.0 if len(heights) < 30 else 0.0
+    return [
+        {
+            "x": round(place * step, 2),
+            "w": round(max(step - gap, 0.5), 2),
+            "h": round(max(height * value / most, 0.8 if value else 0), 2),
+            "y": round(height - max(height * value / most, 0.8 if value else 0), 2),
+        }
+        for place, value in enumerate(heights)
+    ]
+
+
+def pairs_of_bars(
+    before: Sequence[float | None] | None,
+    after: Sequence[float],
+    width: float = 300,
+    height: float = 90,
+) -> list[dict[str, Any]]:
+    """For every place two bars, before and after, to one scale."""
+    first = list(before) if before is not None else [None] * len(after)
+    most = max([value for value in (*first, *after) if value], default=1) or 1
+    step = width / max(len(after), 1)
+    drawn = []
+    for place, pair in enumerate(zip(first, after, strict=True)):
+        for second, value in enumerate(pair):
+            tall = height * (value or 0) / most
+            drawn.append(
+                {
+                    "is_after": bool(second),
+                    "x": round(place * step + (0.08 + 0.43 * second) * step, 2),
+                    "w": round(0.41 * step, 2),
+                    "y": round(height - tall, 2),
+                    "h": round(tall, 2),
+                }
+            )
+    return drawn
+
+
+def school(count: int, width: float = 500, height: float = 76) -> list[dict[str, float]]:
+    """Where fish swim, in three loose rows; the same for the same number."""
+    shown = min(count, MOST_FISH)
+    per_row = max(math.ceil(shown / 3), 3)
+    size = min(1.0, 9 / per_row)
+    step = width / (per_row + 0.6)
+    places = []
+    for fish in range(shown):
+        column, row = divmod(fish, 3)
+        wobble = ((fish * 37) % 11 - 5) / 5
+        places.append(
+            {
+                "x": round(14 + (column + (0.08, 0.55, 0.28)[row]) * step + 8 * wobble, 1),
+                "y": round((0.16, 0.5, 0.86)[row] * height + 5 * wobble, 1),
+                "s": round(size, 2),
+            }
+        )
+    return places
+
+
+def log_place(value: float, least: float, most: float, width: float) -> float:
+    """Where a number stands on a logarithmic axis."""
+    share = (math.log(value) - math.log(least)) / (math.log(most) - math.log(least))
+    return round(width * min(max(share, 0), 1), 1)
+
+
+def loss_curve(
+    points: Sequence[tuple[int, float]], k: int, width: float = 600, height: float = 90
+) -> dict[str, Any]:
+    """Measured losses by k: dots, the line between them, and the axis."""
+    top = 0.4
+    while points and max(loss for _, loss in points) > top:
+        top += 0.2
+    dots = [
+        {
+            "k": at,
+            "x": log_place(at, 2, MOST_K, width),
+            "y": round(height * (1 - loss / top), 1),
+            "loss": loss,
+            "is_chosen": at == k,
+        }
+        for at, loss in sorted(points)
+    ]
+    lines = [
+        {"y": round(height * (1 - share / top), 1), "text": f"{round(100 * share)} % lost"}
+        for share in (0.0, top / 2, top)
+    ]
+    ticks = [
+        {"k": at, "x": log_place(at, 2, MOST_K, width), "is_chosen": at == k} for at in K_TICKS
+    ]
+    customs = [{"x": log_place(at, 2, MOST_K, width), "text": text} for at, text in CUSTOMS.items()]
+    return {
+        "dots": dots,
+        "path": " ".join(f"{dot['x']},{dot['y']}" for dot in dots),
+        "lines": lines,
+        "ticks": ticks,
+        "customs": customs,
+        "k": {"x": log_place(k, 2, MOST_K, width)},
+        "width": width,
+        "height": height,
+    }

@@ -1,0 +1,307 @@
+"""A project: one folder with one table's policy, its history, its drafts and its releases."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import InputError
+from shoal.web import folder as files
+from shoal.web.history import Entry, History
+from shoal.web.policy_text import has_comments, is_ours, read, sha256, written
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where nothing keeps two servers apart
+    fcntl = None  # type: ignore[assignment]
+
+PROJECT, POLICY, RELEASE = "project.yaml", "policy.yaml", "release.yaml"
+RUN = re.compile(r"\d{4,}")
+CERTIFICATE = "certificate.json"
+
+
+class Stale(Exception):
+    """An edit was made on a text that somebody has changed meanwhile."""
+
+
+class Busy(Exception):
+    """Another server has this project; holds what it says about itself."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One folder below runs/: a draft, what was asked for it and what became of it."""
+
+    number: int
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What the job was asked and how it ended; empty where neither is known."""
+        return _json(self.folder / "run.json")
+
+    @property
+    def certificate(self) -> dict[str, Any]:
+        return _json(self.folder / CERTIFICATE)
+
+    @property
+    def state(self) -> str:
+        """done, refused, stopped, failed; interrupted where nobody could say."""
+        if (self.folder / CERTIFICATE).is_file():
+            return "done"
+        return str(self.about.get("state") or "interrupted")
+
+
+class Project:
+    """The folder of a project. start: below which tables may be opened."""
+
+    def __init__(self, folder: Path, start: Path) -> None:
+        self.folder = files.made(folder).resolve()
+        self.start = start.resolve()
+        self.history = History(self.folder / "history")
+        self._lock: int | None = None
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    # What is asked
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """project.yaml: the table's path, size and hash, and answers that no policy holds."""
+        text = files.text_of(self.folder / PROJECT)
+        return {} if text is None else read(text, PROJECT)
+
+    @property
+    def table(self) -> Path | None:
+        """The table that was chosen; None before."""
+        named = self.about.get("table")
+        return (self.folder / str(named)).resolve() if isinstance(named, str) else None
+
+    @property
+    def table_in_commands(self) -> str:
+        """Its path from the project's folder."""
+        return str(self.about.get("table", "TABLE"))
+
+    @property
+    def policy_text(self) -> str:
+        """policy.yaml as it is; empty before there is one."""
+        return files.text_of(self.folder / POLICY) or ""
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """Its content, empty where it can't be understood: `shoal.check` says why."""
+        try:
+            return read(self.policy_text)
+        except InputError:
+            return {}
+
+    @property
+    def policy_sha(self) -> str:
+        return sha256(self.policy_text)
+
+    def texts(self) -> dict[str, str | None]:
+        """Every file that the history is about, by its name in the project."""
+        found: dict[str, str | None] = dict.fromkeys((PROJECT, POLICY, RELEASE))
+        found |= {f"hierarchies/{path.name}": None for path in self._hierarchies()}
+        return {name: files.text_of(self.folder / name) for name in found}
+
+    def _hierarchies(self) -> list[Path]:
+        return sorted((self.folder / "hierarchies").glob("*.csv"))
+
+    # Edits
+
+    def edit(self, sentence: str, changes: Mapping[str, str | None], base: str | None) -> None:
+        """Writes files and a history entry; raises Stale where policy.yaml is not `base` any more.
+
+        changes: new texts by name, None for a file that goes. base: the hash that the edit was
+        made on, None where it does not matter.
+        """
+        self.notice_hand_edits()
+        if base is not None and base != self.policy_sha:
+            raise Stale
+        before = {name: files.text_of(self.folder / name) for name in changes}
+        changed = {n: (before[n], text) for n, text in changes.items() if before[n] != text}
+        if not changed:
+            return
+        written_by_hand = before.get(POLICY) or ""
+        if POLICY in changed and not is_ours(written_by_hand):
+            self._keep_as_written(written_by_hand)
+        self._write(changed)
+        self.history.add(sentence, changed)
+        self._remember()
+
+    def _keep_as_written(self, text: str) -> None:
+        """A policy with somebody's comments goes to the history, which has no comments."""
+        if has_comments(text):
+            kept = files.made(self.history.folder) / f"by-hand-{sha256(text)[:12]}.yaml"
+            if not kept.exists():
+                files.write(kept, text)
+
+    def _write(self, changed: Mapping[str, tuple[str | None, str | None]]) -> None:
+        files.made(self.history.folder)
+        for name, (_, text) in changed.items():
+            if text is None:
+                (self.folder / name).unlink(missing_ok=True)
+            else:
+                files.made((self.folder / name).parent)
+                files.write(self.folder / name, text)
+
+    def edit_policy(self, sentence: str, content: Mapping[str, Any], base: str | None) -> None:
+        """The policy in place of the present one, as `edit`."""
+        self.edit(sentence, {POLICY: written(content)}, base)
+
+    def note(self, sentence: str) -> Entry:
+        """An event in the history that changes no file, such as a draft that was made."""
+        files.made(self.history.folder)
+        return self.history.add(sentence, {})
+
+    def text_at(self, sha: str) -> str | None:
+        """The policy that had this hash, where the history knows it."""
+        if sha == self.policy_sha:
+            return self.policy_text
+        texts = self.texts()
+        at, parents = self.history.position(), {e.number: e.parent for e in self.history.entries()}
+        while at in parents:
+            at = parents[at]
+            try:
+                found = self.history.way_back(texts, at).get(POLICY)
+            except InputError:
+                return None
+            if found is not None and sha256(found) == sha:
+                return found
+        return None
+
+    def undo(self, to: int | None = None) -> bool:
+        """Back to the state before the last edit, or of entry `to`, by a new entry; False where
+        there is nothing to undo.
+        """
+        self.notice_hand_edits()
+        target = self.history.before() if to is None else to
+        if target is None:
+            return False
+        now = self.texts()
+        back = self.history.way_back(now, target)
+        if not back:
+            return False
+        changed = {name: (now.get(name), text) for name, text in back.items()}
+        self._write(changed)
+        self.history.add(f"undone, back to {target or 'the start'}", changed, returns_to=target)
+        self._remember()
+        return True
+
+    def notice_hand_edits(self) -> bool:
+        """A file that is not as the page has left it becomes an entry of its own."""
+        seen = self._seen()
+        now = self.texts()
+        changed = {
+            name: (seen.get(name), text)
+            for name, text in now.items()
+            if name != PROJECT and seen.get(name) != text
+        }
+        if not changed:
+            return False
+        files.made(self.history.folder)
+        self.history.add(f"{', '.join(changed)}: edited by hand", changed)
+        self._remember()
+        return True
+
+    def _seen(self) -> dict[str, str | None]:
+        return _json(self.folder / ".ui" / "seen.json")
+
+    def _remember(self) -> None:
+        kept = {name: text for name, text in self.texts().items() if text is not None}
+        files.write(files.made(self.folder / ".ui") / "seen.json", json.dumps(kept))
+
+    # Drafts
+
+    @property
+    def runs(self) -> list[Run]:
+        """Every draft, the last one first."""
+        found = [p for p in (self.folder / "runs").glob("*") if RUN.fullmatch(p.name)]
+        return sorted((Run(int(p.name), p) for p in found), key=lambda run: -run.number)
+
+    def run(self, name: str) -> Run:
+        """The draft of this number; raises NotThere."""
+        if not RUN.fullmatch(name) or not (self.folder / "runs" / name).is_dir():
+            raise files.NotThere
+        return Run(int(name), self.folder / "runs" / name)
+
+    def new_run(self) -> Run:
+        runs = files.made(self.folder / "runs")
+        number = max((run.number for run in self.runs), default=0) + 1
+        path = runs / f"{number:04d}"
+        return Run(number, files.made(path))
+
+    def sweep(self) -> None:
+        """What a killed server or job has left goes: drafts without a certificate."""
+        for run in self.runs:
+            if run.state == "interrupted":
+                clear_run(run)
+        for draft in self.folder.glob(".*.draft"):
+            draft.unlink(missing_ok=True)
+
+    # One server
+
+    def lock(self) -> None:
+        """This process has the project until it ends; raises Busy where another one has it."""
+        path = files.made(self.folder / ".ui") / "lock"
+        try:
+            handle = os.open(path, os.O_CREAT | os.O_RDWR, files.PRIVATE_FILE)
+        except OSError as failed:
+            raise InputError(
+                f"project '{self.name}': can't be written to ({failed.strerror}); choose a folder"
+                " of yours"
+            ) from None
+        if fcntl is not None:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(handle)
+                raise Busy(path.read_text()) from None
+            except OSError:
+                pass  # a file system without locks
+        self._lock = handle
+
+    def say_where(self, about: Mapping[str, Any]) -> None:
+        """Writes into the lock what a second `shoal ui` needs to know."""
+        assert self._lock is not None
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, json.dumps(dict(about)).encode(), 0)
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            for name in ("open.html", "lock"):
+                (self.folder / ".ui" / name).unlink(missing_ok=True)
+            os.close(self._lock)
+            self._lock = None
+
+
+def clear_run(run: Run) -> None:
+    """Takes away what an unfinished draft holds of the table; what was asked and said stays."""
+    for path in run.folder.iterdir():
+        if path.name in ("run.json", "policy.yaml", "events.jsonl"):
+            continue
+        with suppress(OSError):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}

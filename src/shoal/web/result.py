@@ -1,0 +1,227 @@
+"""Result: one draft, what it keeps, what it costs, and what an attacker would see of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from typing import Any
+
+from shoal.reports.text import explanation_sentences
+from shoal.web import folder as files
+from shoal.web import pictures
+from shoal.web.frame import frame, job_context
+from shoal.web.policy_text import changed_lines, read
+from shoal.web.project import Run
+from shoal.web.server import Server
+from shoal.web.work import Refused
+
+Context = dict[str, Any]
+MEASURED = {
+    "k-anonymity": "groups of at least {measured} people (asked {asked})",
+    "l-diversity": "at least {measured} different values of {about} in each (asked {asked})",
+    "t-closeness": "no group farther than {measured} from the whole in {about} (asked {asked})",
+}
+
+
+async def result_screen(server: Server, name: str | None, cells: Context | None = None) -> Context:
+    """The draft of this number, by default the last one. cells: what was asked of single rows."""
+    project = server.project
+    runs = project.runs
+    run = project.run(name) if name else next(iter(runs), None)
+    command = [
+        "shoal",
+        "publish",
+        project.table_in_commands,
+        "-p",
+        "policy.yaml",
+        "-o",
+        "draft.csv",
+    ]
+    context = {
+        **await frame(server, "result", [*command, "--report", "report.html"]),
+        "title": "Result" if run is None else f"Draft {run.number}",
+        "run": run,
+        "runs": runs,
+        "cells": cells or {},
+        "once": server.new_once(),
+    }
+    if run is None:
+        return context
+    job = server.draft_job(run)
+    stale = server.stale_parts(run)
+    context |= {
+        "making": None if job is None else job_context(server, job),
+        "about": run.about,
+        "stale": stale,
+        "stale_changes": _changes(server, run) if "policy" in stale else 0,
+        "nearest": _nearest(run),
+        "tried": run.about.get("why"),
+        "quasi_number": (run.about.get("tried") or {}).get("column"),
+    }
+    if run.state == "done":
+        context |= await _measured(server, run)
+    return context
+
+
+def _changes(server: Server, run: Run) -> int:
+    text = files.text_of(run.folder / "policy.yaml") or ""
+    return sum(1 for mark, _ in changed_lines(text, server.project.policy_text) if mark == "+")
+
+
+async def _measured(server: Server, run: Run) -> Context:
+    stated = run.certificate
+    policy = read(files.text_of(run.folder / "policy.yaml") or "")
+    shown = _shown(run)
+    before = await _risk_of(server, run, policy)
+    columns = [c for c in stated.get("columns") or () if c["role"] == "quasi"]
+    losses = sorted(columns, key=lambda column: -(column.get("loss") or 0))
+    risk = stated.get("risk") or {}
+    largest = _largest_change(shown)
+    return {
+        "stated": stated,
+        "sentences": [_sentence(promise) for promise in stated["promises"]],
+        "holds": all(promise["holds"] for promise in stated["promises"]),
+        "before": before,
+        "alone_after": (stated.get("together") or {}).get("alone"),
+        "worst_risk": _one_in(risk.get("prosecutor_max")),
+        "worst_before": "1 in 1" if before and before.get("lone") else "",
+        "loss": (stated.get("utility") or {}).get("gcp"),
+        "suppressed": stated["records"]["suppressed"],
+        "largest": largest,
+        "columns": [_suffers(server, run, column) for column in losses],
+        "smaller_k": _prices(run).get("smaller_k"),
+        "has_prices": bool(_prices(run)),
+        "is_pricing": any(j.kind == "marginal" for j in server.jobs.open),
+        "distributions": [_drawn(one) for one in shown.get("distributions", ())],
+        "warnings": stated.get("warnings") or [],
+        "explanation": _explanation(stated),
+        "fish": pictures.school(stated["classes"]["min"] or 0, 300, 84),
+        "others": [r for r in server.project.runs if r.state == "done" and r.number != run.number],
+    }
+
+
+def _shown(run: Run) -> Context:
+    with suppress(OSError, ValueError):
+        found: Context = json.loads((run.folder / "shown.json").read_text("utf-8"))
+        return found
+    return {}
+
+
+async def _risk_of(server: Server, run: Run, policy: Context) -> Context | None:
+    """Who was alone before, by the draft's own policy."""
+    key = server.table_key()
+    if key is None or "table" in server.stale_parts(run):
+        return {}
+    base = str(server.project.folder)
+    with suppress(Refused):
+        return await server.desk.soon(
+            "risk", stamp=[server.stamp(), run.name], **key, policy=policy, base=base
+        )
+    return {}
+
+
+def _sentence(promise: Context) -> Context:
+    about = ", ".join(promise.get("attributes") or [])
+    text = MEASURED.get(
+        promise["model"], promise["model"] + " of {about}: {measured} (asked {asked})"
+    )
+    figures = {key: number(promise[key]) for key in ("measured", "asked")}
+    return {"text": text.format(about=about, **figures), "holds": promise["holds"]}
+
+
+def number(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:.3g}"
+    return f"{int(value):,}"
+
+
+def _one_in(risk: float | None) -> str:
+    if not risk:
+        return "nobody"
+    people = 1 / risk
+    return f"1 in {people:.0f}" if abs(people - round(people)) < 0.05 else f"1 in {people:.1f}"
+
+
+def _largest_change(shown: Context) -> Context | None:
+    """The bar that differs most, of what may be shown."""
+    worst = None
+    for one in shown.get("distributions", ()):
+        pairs = zip(one["before"] or (), one["after"], strict=False)
+        changes = [abs(a - b) for b, a in pairs if a is not None and b is not None]
+        if changes and (worst is None or max(changes) > worst["points"]):
+            worst = {"points": max(changes), "name": one["name"]}
+    return worst
+
+
+def _suffers(server: Server, run: Run, column: Context) -> Context:
+    listed = _prices(run).get("columns") or []
+    price: Context = next((one for one in listed if one["name"] == column["name"]), {})
+    exact = column.get("distinct_in"), column.get("distinct_out")
+    names = server.project.about.get("columns") or []
+    return {
+        "name": column["name"],
+        "number": names.index(column["name"]) + 1 if column["name"] in names else 0,
+        "loss": column.get("loss") or 0.0,
+        "kept": f"{exact[0]:,} → {exact[1]:,} values" if all(exact) else "",
+        "others": price.get("others"),
+        "without": price.get("others_without"),
+        "why_not": price.get("why_not"),
+    }
+
+
+def _prices(run: Run) -> Context:
+    """What the other columns lose with and without each, where that was measured."""
+    with suppress(OSError, ValueError):
+        found: Context = json.loads((run.folder / "prices.json").read_text("utf-8"))
+        return found
+    return {}
+
+
+def _drawn(one: Context) -> Context:
+    after = [value or 0 for value in one["after"]]
+    edges, before = one["edges"], one["before"]
+    count = len(edges) - 1 if edges and len(edges) > 1 else len(after)
+    before = before[:count] if before is not None else None
+    ticks = []
+    if edges and len(edges) > 1:
+        step = max(1, count // 5)
+        ticks = [
+            {"x": round(300 * i / count, 1), "text": f"{edges[i]:g}"}
+            for i in range(0, count + 1, step)
+        ]
+    else:
+        ticks = [
+            {"x": round(300 * (i + 0.5) / count, 1), "text": _short(one["labels"][i], 46 // count)}
+            for i in range(min(count, len(one["labels"])))
+            if count <= 10
+        ]
+    rows = zip(one["labels"], before or [None] * count, after, strict=False)
+    return {
+        "name": one["name"],
+        "bars": pictures.pairs_of_bars(before, after[:count]),
+        "ticks": ticks,
+        "rows": list(rows),
+    }
+
+
+def _short(label: str, most: int) -> str:
+    return label if len(label) <= most else f"{label[: max(most - 1, 1)]}…"
+
+
+def _explanation(stated: Context) -> list[str]:
+    found = stated.get("explanation")
+    if not found:
+        return []
+    return list(explanation_sentences(found))
+
+
+def _nearest(run: Run) -> Context | None:
+    """The k that would do, where a refusal names one."""
+    text = " ".join([str(run.about.get("message") or ""), *(run.about.get("findings") or [])])
+    found = re.search(r"nearest that holds is k = (\d+)", text)
+    if run.about.get("kind") != "InfeasibleError" or found is None or int(found[1]) < 2:
+        return None
+    return {"k": found[1]}

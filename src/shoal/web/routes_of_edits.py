@@ -1,0 +1,185 @@
+"""What forms change: the table, the policy, and the way back."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from shoal.errors import InputError
+from shoal.web import folder as files
+from shoal.web.edits import Form, edited, one
+from shoal.web.frame import frame
+from shoal.web.pages import page
+from shoal.web.policy_text import changed_lines, read, touched_lines, written
+from shoal.web.project import POLICY, PROJECT, Stale
+from shoal.web.server import COMMENT, Server
+from shoal.web.work import Refused
+
+SCREENS = ("open", "columns", "hierarchies", "promises", "compare", "result", "release", "history")
+READ = ("delimiter", "decimal", "dates", "encoding", "sheet")
+
+
+def form_of(request: Request) -> Form:
+    found: Form = request.scope["state"]["form"]
+    return found
+
+
+def back(form: Form, otherwise: str) -> Response:
+    """To the screen that the form was on."""
+    place = one(form, "back")
+    return RedirectResponse(f"/{place if place in SCREENS else otherwise}", 303)
+
+
+async def table(request: Request) -> Response:
+    """Opens a table below the start folder, or invents one."""
+    server, form = request.app.state.server, form_of(request)
+    if one(form, "sample"):
+        await server.choose_table(await _invented(server), {})
+        return RedirectResponse("/columns", 303)
+    if one(form, "again"):
+        path = server.project.table
+        if path is None or not path.is_file():
+            raise InputError("table: it is not there any more; open another one")
+        await server.choose_table(path, server.read_options)
+        return RedirectResponse("/open", 303)
+    named = one(form, "typed") or one(form, "path")
+    if not named:
+        raise InputError("table: none is chosen; mark a file or type its path")
+    try:
+        path = files.within(named, server.project.start)
+    except files.NotThere:
+        raise files.NotThere from None
+    await server.choose_table(path, _read_of(form))
+    _set_missing(server, form)
+    return RedirectResponse("/columns", 303)
+
+
+def _read_of(form: Form) -> dict[str, Any]:
+    found: dict[str, Any] = {name: one(form, name) for name in READ if one(form, name)}
+    header = one(form, "header")
+    if header.isdigit() and int(header) > 1:
+        found["header"] = int(header)
+    return found
+
+
+def _set_missing(server: Server, form: Form) -> None:
+    """Texts for no value, where somebody named some."""
+    texts = [line.strip() for line in one(form, "missing").splitlines() if line.strip()]
+    policy = server.project.policy
+    if texts and ["", *texts] != policy.get("missing_values"):
+        content = {**policy, "missing_values": ["", *texts]}
+        server.project.edit_policy(f"{len(texts)} texts mean no value", content, None)
+
+
+async def _invented(server: Server) -> Path:
+    """1,000 invented patients, in the project: the one table that is written."""
+    path: Path = server.project.folder / "patients.csv"
+    if not path.exists():
+        await server.desk.look("sample", table=str(path))
+    return path
+
+
+async def policy(request: Request) -> Response:
+    """One edit of the policy, or 409 where it was made on another text than there is."""
+    server, form = request.app.state.server, form_of(request)
+    project = server.project
+    columns = project.about.get("columns") or []
+    kind, base = one(form, "edit"), one(form, "base")
+    try:
+        if base != project.policy_sha:
+            raise Stale
+        content, sentence = edited(kind, form, project.policy, columns)
+        await _require_sound(server, content)
+        if not project.policy_text or written(content) != project.policy_text:
+            _say_comments(server)
+        _save(server, kind, form, content, sentence, base)
+    except Stale:
+        return await _conflict(request, kind, form, base)
+    return back(form, "columns")
+
+
+def _say_comments(server: Server) -> None:
+    from shoal.web.policy_text import has_comments
+
+    if has_comments(server.project.policy_text):
+        server.notices.append(COMMENT)
+
+
+def _save(
+    server: Server, kind: str, form: Form, content: dict[str, Any], sentence: str, base: str
+) -> None:
+    """The policy, and who is one person where that was the question."""
+    changes: dict[str, str | None] = {POLICY: written(content)}
+    subject = next(
+        (n for n, s in content["attributes"].items() if s.get("role") == "subject"), None
+    )
+    if kind == "person" or (kind == "role" and subject and one(form, "role") == "subject"):
+        about = {**server.project.about, "person": subject or "rows"}
+        changes[PROJECT] = written(about)
+    server.project.edit(sentence, changes, base)
+
+
+async def _require_sound(server: Server, content: dict[str, Any]) -> None:
+    """Raises Refused where this is no policy, before anything is written."""
+    await server.desk.look("policy", policy=content, base=str(server.project.folder))
+
+
+async def _conflict(request: Request, kind: str, form: Form, base: str) -> Response:
+    server = request.app.state.server
+    project, columns = server.project, server.project.about.get("columns") or []
+    before = project.text_at(base)
+    theirs: list[tuple[str, str]] = []
+    mine: list[tuple[str, str]] = []
+    can_merge = False
+    if before is not None:
+        theirs = _only_changes(before, project.policy_text)
+        with suppress(InputError):
+            after = written(edited(kind, form, read(before), columns)[0])
+            plain = written(read(before))
+            mine = _only_changes(plain, after)
+            own = touched_lines(plain, after)
+            others = touched_lines(plain, written(project.policy))
+            can_merge = not own & others
+    kept = [(n, v) for n, values in form.items() if n not in ("key", "base") for v in values]
+    context = {
+        **await frame(server, "conflict"),
+        "title": "Changed elsewhere",
+        "theirs": theirs,
+        "mine": mine,
+        "can_merge": can_merge and kind != "text",
+        "fields": kept,
+        "back": one(form, "back") if one(form, "back") in SCREENS else "columns",
+    }
+    return page(request, "conflict.html.j2", context, 409)
+
+
+def _only_changes(before: str, after: str) -> list[tuple[str, str]]:
+    return [(mark, line) for mark, line in changed_lines(before, after) if mark != " "]
+
+
+async def undo(request: Request) -> Response:
+    """Back one edit, or to an entry of the history."""
+    server, form = request.app.state.server, form_of(request)
+    to = one(form, "to")
+    if to and not (to.isascii() and to.isdigit()):
+        raise files.NotThere
+    if one(form, "base") != server.project.policy_sha:
+        return await _conflict(request, "text", {**form, "text": [""]}, one(form, "base"))
+    if not server.project.undo(int(to) if to else None):
+        server.notices.append("Nothing is left to undo.")
+    server.desk.forget()
+    return back(form, "columns")
+
+
+ROUTES = [
+    Route("/table", table, methods=["POST"]),
+    Route("/policy", policy, methods=["POST"]),
+    Route("/undo", undo, methods=["POST"]),
+]
+
+__all__ = ["ROUTES", "Refused", "back", "form_of"]

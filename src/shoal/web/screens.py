@@ -1,0 +1,355 @@
+"""Open, Columns and Promises: what the templates show, from what looks and files say."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from shoal.web import folder as files
+from shoal.web import pictures
+from shoal.web.edits import LETTERS, ROLES, said_of
+from shoal.web.frame import frame, person_answered
+from shoal.web.server import Server
+from shoal.web.work import Refused
+
+Context = dict[str, Any]
+PER_PAGE = 50
+SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".gz", ".parquet", ".arrow", ".jsonl", ".xlsx")
+MOST_LISTED = 200
+KINDS = {
+    "number": "numbers",
+    "whole number": "numbers",
+    "date": "dates",
+    "code": "codes",
+    "spans": "ranges",
+    "text": "texts",
+    "empty": "values",
+}
+
+
+# Open
+
+
+async def open_screen(server: Server, below: str) -> Context:
+    """The tables below a folder of the start folder."""
+    project = server.project
+    place = files.within(below or ".", project.start, is_folder=True)
+    listed: list[Context] = []
+    with suppress(OSError):
+        for path in sorted(place.iterdir(), key=lambda p: (not p.is_dir(), p.name.lower())):
+            if path.name.startswith(".") or len(listed) >= MOST_LISTED:
+                continue
+            if path.is_dir() and path.resolve() != project.folder:
+                listed.append({"name": path.name, "href": _below(path, project.start)})
+            elif path.is_file() and path.suffix.lower() in SUFFIXES:
+                size = size_text(path.stat().st_size)
+                listed.append(
+                    {"name": path.name, "path": _below(path, project.start), "size": size}
+                )
+    base = place.relative_to(project.start)
+    above = None if place == project.start else _below(place.parent, project.start)
+    command = ["shoal", "policy", "init", project.table_in_commands, "-o", "policy.yaml"]
+    return {
+        **await frame(server, "open", command if project.table else None),
+        "title": "Open",
+        "listed": listed,
+        "below": "" if str(base) == "." else str(base),
+        "above": above,
+        "start": str(project.start),
+        "about": project.about,
+        "read": server.read_options,
+        "missing": project.policy.get("missing_values") or [""],
+        "is_sample": bool(project.about.get("sample_of")),
+    }
+
+
+def _below(path: Path, start: Path) -> str:
+    return os.path.relpath(path, start)
+
+
+def size_text(size: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+# Columns
+
+
+async def columns_screen(server: Server, search: str, page: int) -> Context:
+    """Every column's role, what it gives away, and who is one person."""
+    project = server.project
+    command = ["shoal", "policy", "check", "policy.yaml", project.table_in_commands]
+    context = await frame(server, "columns", command)
+    profile, trouble = await _profile(server)
+    names: list[str] = project.about.get("columns") or []
+    found = [
+        _column(server, number, name, profile, context["risk"])
+        for number, name in enumerate(names, 1)
+        if search.lower() in name.lower()
+    ]
+    found.sort(key=lambda column: not column["ask"])  # doubts first
+    pages = max(1, -(-len(found) // PER_PAGE))
+    page = min(max(page, 1), pages)
+    return {
+        **context,
+        "title": "Columns",
+        "columns": found[(page - 1) * PER_PAGE : page * PER_PAGE],
+        "found": len(found),
+        "page": page,
+        "pages": pages,
+        "search": search,
+        "roles": ROLES,
+        "person": _person(server, profile),
+        "quasi": [name for name, s in _attributes(server).items() if s.get("role") == "quasi"],
+        "waits": context["waits"] or (profile is None and trouble is None),
+        "trouble": trouble,
+        "findings": await findings(server),
+    }
+
+
+async def _profile(server: Server) -> tuple[Context | None, str | None]:
+    """What the columns hold; None while it is counted, and why it can't be."""
+    with suppress(Refused):
+        return await server.policy_look("profile"), None
+    return None, "The columns could not be counted."
+
+
+def _attributes(server: Server) -> dict[str, Any]:
+    return server.project.policy.get("attributes") or {}
+
+
+def _column(
+    server: Server, number: int, name: str, profile: Context | None, risk: Context | None
+) -> Context:
+    settings = _attributes(server).get(name) or {}
+    role = settings.get("role", "")
+    own = next((c for c in (profile or {}).get("columns", ()) if c["name"] == name), None)
+    alone = ((risk or {}).get("columns") or {}).get(name)
+    return {
+        "number": number,
+        "name": name,
+        "role": role,
+        "letter": LETTERS.get(role, "?"),
+        "kind": _kind(own, settings),
+        "reason": (server.project.about.get("reasons") or {}).get(name, ""),
+        "ask": settings.get("ask"),
+        "bars": pictures.bars(own["bars"]) if own and role not in ("identifier", "subject") else [],
+        "repeats": _repeats(profile, name) if role == "subject" else "",
+        "alone": None if alone is None else alone["alone"],
+        "without": None if alone is None else alone["without"],
+        "share": 0
+        if not alone or not risk or not risk.get("lone")
+        else alone["without"] / risk["lone"],
+        "if_known": ((risk or {}).get("if_known") or {}).get(name),
+        "is_counted": risk is not None and (bool(alone) or role != "quasi"),
+    }
+
+
+def _kind(own: Context | None, settings: Context) -> str:
+    order = settings.get("order")
+    if isinstance(order, list):
+        return f"order of {len(order)}"
+    if own is None:
+        return "…"
+    what = KINDS.get(own["kind"], "values")
+    missing = f", {own['missing']:,} empty" if own["missing"] else ""
+    return f"{own['values']:,} {what}{missing}"
+
+
+def _repeats(profile: Context | None, name: str) -> str:
+    for candidate in (profile or {}).get("candidates", ()):
+        if list(candidate["columns"]) == [name]:
+            return f"{candidate['repeated']:,} with 2 to {candidate['most_rows']} rows"
+    return ""
+
+
+def _person(server: Server, profile: Context | None) -> Context:
+    """The question who is one person, its candidates and what each answer comes to."""
+    names = server.project.about.get("columns") or []
+    answer = server.project.about.get("person")
+    subject = next((n for n, s in _attributes(server).items() if s.get("role") == "subject"), None)
+    candidates = []
+    tried = (profile or {}).get("tried") or {}
+    listed = (profile or {}).get("candidates") or []
+    for place, one in enumerate(listed):
+        columns = list(one["columns"])
+        candidates.append(
+            {
+                **one,
+                "columns": columns,
+                "value": names.index(columns[0]) + 1 if len(columns) == 1 else "rows",
+                "can_choose": len(columns) < 2,
+                "is_chosen": columns == ([subject] if subject else []),
+                "fewer": (tried.get("fewer") or [])[place : place + 1],
+            }
+        )
+    worst = max(range(len(listed)), key=lambda i: (tried["fewer"] + [0])[i]) if tried else None
+    return {
+        "is_answered": person_answered(server),
+        "answer": answer,
+        "subject": subject,
+        "candidates": candidates,
+        "others": [
+            (number, name)
+            for number, name in enumerate(names, 1)
+            if [name] not in [c["columns"] for c in candidates]
+        ],
+        "tried": {
+            "k": tried["k"],
+            "groups": tried["classes"],
+            "fewer": tried["fewer"][worst],
+            "smallest": tried["smallest"][worst],
+        }
+        if worst is not None and tried["fewer"][worst]
+        else None,
+        "has_tried": bool(tried),
+        "rows": server.project.about.get("rows", 0),
+    }
+
+
+async def findings(server: Server) -> list[Context]:
+    """What the doctor finds, each with the screen that mends it; nothing while it looks."""
+    try:
+        found = await server.policy_look("check")
+    except Refused as refused:
+        return [{"message": text, "href": "/text"} for text in (refused.message, *refused.findings)]
+    asked = [f for f in (found or {}).get("findings", ()) if "open question" not in f["message"]]
+    answers = {s["ask"] for s in _attributes(server).values() if s.get("ask")}
+    return [
+        {**finding, "href": "/columns"}
+        for finding in asked
+        if not any(answer in finding["message"] for answer in answers)
+    ]
+
+
+# Promises
+
+
+async def promises_screen(server: Server) -> Context:
+    """k, what it means on this table, and what private columns are promised."""
+    project, policy = server.project, server.project.policy
+    command = [
+        "shoal",
+        "publish",
+        project.table_in_commands,
+        "-p",
+        "policy.yaml",
+        "-o",
+        "draft.csv",
+    ]
+    context = await frame(server, "promises", command)
+    risk = context["risk"] or {}
+    k = next((p["k"] for p in policy.get("promises") or () if p.get("model") == "k-anonymity"), 0)
+    sets = [[one["size"], one["people"]] for one in risk.get("sets") or ()]
+    losses, method = measured_losses(server)
+    return {
+        **context,
+        "title": "Promises",
+        "k": k,
+        "sets": sets,
+        "hidden": sum(people for size, people in sets if size >= k),
+        "people": risk.get("people", project.about.get("rows", 0)),
+        "unit": "people" if risk.get("unit", "people") == "people" else "rows",
+        "lone": risk.get("lone"),
+        "quasi": risk.get("quasi") or [],
+        "groups": risk.get("people", 0) // k if k else 0,
+        "fish": pictures.school(k, 600),
+        "slider": round(pictures.log_place(k or 2, 2, 50, 1000)),
+        "curve": pictures.loss_curve(losses, k or 2) if losses else None,
+        "method": method,
+        "private": _private(server),
+        "others": [
+            {"index": place, "text": said_of(promise)}
+            for place, promise in enumerate(policy.get("promises") or ())
+            if promise.get("model") not in ("k-anonymity",) and not _about(promise)
+        ],
+        "last": _last_measured(server),
+        "findings": await findings(server),
+        "once": server.new_once(),
+    }
+
+
+def _about(promise: Context) -> list[str]:
+    return [promise["attribute"]] if promise.get("attribute") else promise.get("attributes") or []
+
+
+SETTINGS = {
+    "l": "at least this many different ones in every group",
+    "t": "no group farther than this from the whole table (t-closeness)",
+    "beta": "no value more frequent in a group than beta allows (β-likeness)",
+    "p": "at least this many different ones in every group",
+    "delta": "no value rarer or more frequent than delta allows (δ-disclosure)",
+    "alpha": "no value has more than this share of a group",
+}
+
+
+def _private(server: Server) -> list[Context]:
+    """Every private column with what is promised about it."""
+    names = server.project.about.get("columns") or []
+    promises = list(enumerate(server.project.policy.get("promises") or ()))
+    found = []
+    for name, settings in _attributes(server).items():
+        if settings.get("role") != "sensitive":
+            continue
+        own = []
+        for index, promise in promises:
+            if name in _about(promise) and promise.get("model") != "k-anonymity":
+                key = next((key for key in SETTINGS if key in promise), None)
+                text = SETTINGS.get(key or "", said_of(promise))
+                if promise.get("kind", "distinct") != "distinct" and key == "l":
+                    text = f"well spread over at least this many ({promise['kind']} l-diversity)"
+                own.append(
+                    {"index": index, "key": key, "value": promise.get(key or ""), "text": text}
+                )
+        number = names.index(name) + 1 if name in names else 0
+        found.append({"name": name, "number": number, "promises": own})
+    return found
+
+
+def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
+    """Losses that were measured under these columns, by k, of the method that most are of."""
+    from shoal.web.compared import compared_points
+
+    points: dict[str, dict[int, float]] = {}
+    for label, k, loss in compared_points(server):
+        points.setdefault(label, {})[k] = loss
+    for run in server.project.runs:
+        if run.state == "done" and not set(server.stale_parts(run)) - {"policy"}:
+            text = files.text_of(run.folder / "policy.yaml")
+            if text is not None and _same_but_k(server, text):
+                stated = run.certificate
+                label = stated["method"]["name"]
+                points.setdefault(label, {})[_asked_k(stated)] = stated["utility"]["gcp"]
+    if not points:
+        return [], ""
+    wanted = (server.project.policy.get("method") or {}).get("name")
+    label = max(points, key=lambda one: (one.partition(":")[0] == wanted, len(points[one])))
+    return sorted(points[label].items()), label
+
+
+def _asked_k(stated: Context) -> int:
+    return next((p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity"), 0)
+
+
+def _same_but_k(server: Server, text: str) -> bool:
+    from shoal.web.policy_text import read
+
+    def rest(policy: Context) -> Context:
+        promises = [{**p, "k": 0} if "k" in p else p for p in policy.get("promises") or ()]
+        return {**policy, "promises": promises, "method": None}
+
+    return rest(read(text)) == rest(server.project.policy)
+
+
+def _last_measured(server: Server) -> Context:
+    """What the last draft says about risk, for the sentences about whom to fear."""
+    run = server.last_draft()
+    if run is None:
+        return {}
+    stated = run.certificate
+    return {"number": run.number, "risk": stated.get("risk") or {}, "classes": stated["classes"]}

@@ -1,0 +1,252 @@
+"""What the routes share: the project, the door, the desk, the jobs, and what to tell the person."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import shutil
+import time
+from collections import deque
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import InputError
+from shoal.web import folder as files
+from shoal.web.door import Door
+from shoal.web.policy_text import changed_lines, sha256, written
+from shoal.web.project import PROJECT, Project, Run, clear_run
+from shoal.web.work import Desk, Job, Jobs
+
+MOST_STREAMS = 8
+ONCE_KEPT = 200
+COMMENT = "policy.yaml has comments. They stay in history/ as you wrote them; the page writes none."
+
+
+class Server:
+    """One project that one person looks at."""
+
+    def __init__(self, project: Project, door: Door) -> None:
+        self.project, self.door = project, door
+        self.desk = Desk()
+        self.jobs = Jobs(self._job_ended)
+        self.notices: deque[str] = deque(maxlen=3)
+        self.streams = 0
+        self.used = time.monotonic()
+        self._once: dict[str, str] = {}
+        self._shut = asyncio.Event()
+
+    # The table
+
+    @property
+    def read_options(self) -> dict[str, Any]:
+        """How the table is read, as the policy or, before there is one, the choice says."""
+        read = self.project.policy.get("read")
+        return dict(read) if isinstance(read, dict) else {}
+
+    def table_key(self) -> dict[str, Any] | None:
+        """What a look is told about the table; None where there is none (any more)."""
+        path = self.project.table
+        return None if path is None or not path.exists() else {"table": str(path)}
+
+    def stamp(self) -> list[int]:
+        """What changes when the table's file does."""
+        path = self.project.table
+        if path is None or not path.exists():
+            return []
+        stat = path.stat()
+        return [stat.st_mtime_ns, stat.st_size]
+
+    async def table_now(self) -> dict[str, Any] | None:
+        """The table as it is now, None while it is read."""
+        key = self.table_key()
+        if key is None:
+            return None
+        if self.project.about.get("stamp") == self.stamp():
+            return self.project.about
+        return await self.desk.soon("open", stamp=self.stamp(), **key, read=self.read_options)
+
+    async def policy_look(self, name: str, **more: Any) -> dict[str, Any] | None:
+        """A kept look at the table by the policy; None while it is counted. Raises Refused."""
+        key = self.table_key()
+        if key is None:
+            return None
+        asked = {**key, "policy": self.project.policy, "base": str(self.project.folder), **more}
+        return await self.desk.soon(name, stamp=[self.stamp(), self.hierarchies_sha()], **asked)
+
+    def hierarchies_sha(self) -> str:
+        """What changes when a hierarchy of the project does."""
+        texts = {n: t for n, t in self.project.texts().items() if n.startswith("hierarchies/")}
+        return sha256(json.dumps(texts, sort_keys=True))
+
+    async def choose_table(self, path: Path, read: dict[str, Any]) -> None:
+        """Opens a table and, where no policy fits it, has one proposed. Raises Refused."""
+        found = await self.desk.look("open", table=str(path), read=read)
+        stat = path.stat()
+        about = {
+            **self.project.about,
+            "version": 1,
+            "table": _relative(path, self.project.folder),
+            "rows": found["rows"],
+            "columns": found["columns"],
+            "bytes": found["bytes"],
+            "sha256": found["sha256"],
+            "stamp": [stat.st_mtime_ns, stat.st_size],
+        }
+        policy, sentence = self.project.policy, f"table: {path.name}"
+        known = set(policy.get("attributes") or {})
+        changes = {}
+        if not known or not known <= set(found["columns"]):
+            proposed = await self.desk.look("propose", table=str(path), read=read)
+            policy = proposed["content"]
+            about["reasons"], about["person"] = proposed["reasons"], None
+            sentence = f"Proposed by Shoal, {len(policy['attributes'])} roles"
+            changes = {"policy.yaml": written(policy)}
+        elif read != self.read_options:
+            changes = {"policy.yaml": written({**policy, "read": read})}
+        self.project.edit(sentence, {PROJECT: written(about), **changes}, None)
+
+    def remember(self, sentence: str, **answers: Any) -> None:
+        """Answers that no policy holds, in project.yaml."""
+        about = {**self.project.about, **answers}
+        self.project.edit(sentence, {PROJECT: written(about)}, None)
+
+    # Jobs
+
+    def start(self, kind: str, once: str, **asked: Any) -> Job:
+        """A job, one for each form that was shown, however often that is sent."""
+        if once in self._once:
+            known = self.jobs.find(self._once[once])
+            if known is not None:
+                return known
+        job = self.jobs.start(kind, **asked)
+        if once:
+            self._once[once] = job.id
+            while len(self._once) > ONCE_KEPT:
+                self._once.pop(next(iter(self._once)))
+        return job
+
+    def was_sent(self, once: str) -> Job | None:
+        return self.jobs.find(self._once[once]) if once in self._once else None
+
+    def start_draft(
+        self, once: str, policy: dict[str, Any], text: str, why: str = "", tried: Any = None
+    ) -> Job:
+        """A draft in a new folder; raises InputError. why, tried: of one that is no edit."""
+        known = self.was_sent(once)
+        if known is not None:
+            return known
+        if self.table_key() is None:
+            raise InputError("table: none is open; open one first")
+        run = self.project.new_run()
+        files.write(run.folder / "policy.yaml", text)
+        for name, kept in self.project.texts().items():
+            if name.startswith("hierarchies/") and kept is not None:
+                files.made(run.folder / "hierarchies")
+                files.write(run.folder / name, kept)
+        about = {
+            "policy_sha": sha256(text),
+            "table_sha": self.project.about.get("sha256"),
+            "hierarchies_sha": self.hierarchies_sha(),
+            "at": datetime.now().astimezone().isoformat(timespec="seconds"),
+            "why": why,
+            "tried": tried,
+        }
+        files.write(run.folder / "run.json", json.dumps(about))
+        return self.start(
+            "draft",
+            once,
+            run=run.name,
+            folder=str(run.folder),
+            table=str(self.project.table),
+            policy=policy,
+            base=str(self.project.folder),
+            explain=True,
+        )
+
+    def _job_ended(self, job: Job) -> None:
+        if job.kind == "draft":
+            self._draft_ended(job)
+        elif job.state == "done" and job.kind == "marginal":
+            run = self.project.run(job.asked["run"])
+            files.write(run.folder / "prices.json", json.dumps(job.result["prices"]))
+        elif job.state != "done":
+            what = "Stopped." if job.state == "stopped" else str(job.result.get("message"))
+            self.notices.append(f"{what} Nothing was written.")
+
+    def _draft_ended(self, job: Job) -> None:
+        run = self.project.run(job.asked["run"])
+        if job.state == "stopped":
+            shutil.rmtree(run.folder, ignore_errors=True)
+            self.notices.append("Stopped. Nothing was written.")
+            return
+        about = {
+            **run.about,
+            "state": job.state,
+            "seconds": round(time.monotonic() - job.begun, 1),
+            "message": job.result.get("message"),
+            "kind": job.result.get("error"),
+            "findings": job.result.get("findings", []),
+        }
+        with suppress(InputError):  # a full disk: what is missing says so itself
+            files.write(run.folder / "run.json", json.dumps(about))
+            events = "".join(json.dumps(event) + "\n" for event in job.events)
+            files.write(run.folder / "events.jsonl", events)
+            if job.state == "done":
+                self.project.note(f"Draft {run.number} made")
+        if job.state != "done":
+            clear_run(run)
+
+    def draft_job(self, run: Run) -> Job | None:
+        """The job that makes this draft now."""
+        return next((j for j in self.jobs.open if j.asked.get("run") == run.name), None)
+
+    # The frame
+
+    def new_once(self) -> str:
+        return secrets.token_urlsafe(12)
+
+    def last_draft(self) -> Run | None:
+        return next((run for run in self.project.runs if run.state == "done"), None)
+
+    def is_stale(self, run: Run) -> bool:
+        """Whether the policy, a hierarchy or the table is not as the draft had it."""
+        return bool(self.stale_parts(run))
+
+    def stale_parts(self, run: Run) -> list[str]:
+        about, now = run.about, self.project
+        parts = {
+            "policy": about.get("policy_sha") != now.policy_sha,
+            "hierarchies": about.get("hierarchies_sha") != self.hierarchies_sha(),
+            "table": about.get("table_sha") != now.about.get("sha256")
+            or self.stamp() != now.about.get("stamp"),
+        }
+        return [name for name, differs in parts.items() if differs]
+
+    def policy_lines(self) -> tuple[list[tuple[str, str]], int]:
+        """The policy, with the lines that have changed since the last draft; how many have."""
+        text, run = self.project.policy_text, self.last_draft()
+        before = (files.text_of(run.folder / "policy.yaml") if run else None) or text
+        lines = changed_lines(before, text)
+        return lines, sum(1 for mark, _ in lines if mark == "+")
+
+    # The end
+
+    def quit(self) -> None:
+        self._shut.set()
+
+    async def ended(self) -> None:
+        await self._shut.wait()
+
+    async def close(self) -> None:
+        await self.jobs.close()
+        await self.desk.close()
+        self.door.close()
+
+
+def _relative(path: Path, folder: Path) -> str:
+    """The table's path from the project, as commands there name it."""
+    return Path(os.path.relpath(path, folder)).as_posix()

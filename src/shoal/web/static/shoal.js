@@ -1,0 +1,140 @@
+// What the page does with a script; without one, every form works by its button.
+"use strict";
+document.documentElement.classList.add("script");
+const keysOff = "shoal-keys-off"; // only this setting is stored, never a value
+let busy = null;
+
+// A form is sent and the answer takes the page's place where it has changed; the focus stays.
+async function show(response) {
+  if (response.headers.get("content-type")?.startsWith("text/html") !== true) { location.reload(); return; }
+  const next = new DOMParser().parseFromString(await response.text(), "text/html");
+  const focused = document.activeElement?.id, top = scrollY, isSame = next.body.dataset.screen === document.body.dataset.screen;
+  document.title = next.title;
+  document.body.dataset.screen = next.body.dataset.screen;
+  document.body.toggleAttribute("data-waits", next.body.hasAttribute("data-waits"));
+  for (const part of ["header.top", "nav.steps", "main", "aside.recipe"]) {
+    document.querySelector(part)?.replaceWith(document.importNode(next.querySelector(part), true));
+  }
+  if (response.url !== location.href) history[response.redirected && !isSame ? "pushState" : "replaceState"](null, "", response.url);
+  const error = document.getElementById("error");
+  const target = error || (focused && document.getElementById(focused));
+  if (target) target.focus({ preventScroll: !error });
+  else if (!isSame) { scrollTo(0, 0); document.getElementById("main").focus({ preventScroll: true }); }
+  if (isSame && !error) scrollTo(0, top);
+  begin();
+}
+
+async function send(form, submitter) {
+  const data = new URLSearchParams(new FormData(form));
+  if (submitter?.name) data.append(submitter.name, submitter.value);
+  if (busy) busy.abort();
+  busy = new AbortController();
+  const slow = setTimeout(() => document.getElementById("main").classList.add("stale"), 300);
+  try {
+    await show(await fetch(form.action, { method: "POST", body: data, signal: busy.signal, headers: { accept: "text/html" } }));
+  } catch (stopped) {
+    if (stopped.name !== "AbortError") say("The page can't be reached. Is shoal ui still running?");
+  } finally {
+    clearTimeout(slow);
+    document.getElementById("main").classList.remove("stale");
+  }
+}
+
+async function again() {
+  if (document.querySelector("main :focus") && document.activeElement.matches("input, textarea, select")) { setTimeout(again, 1500); return; }
+  try { await show(await fetch(location.href, { headers: { accept: "text/html" } })); } catch { say("The page can't be reached. Is shoal ui still running?"); }
+}
+
+document.addEventListener("submit", event => {
+  const form = event.target;
+  if (form.method !== "post" || form.dataset.whole) return;
+  event.preventDefault();
+  if (form.dataset.sent) return; // a double click
+  if (form.dataset.once) form.dataset.sent = "1";
+  send(form, event.submitter);
+});
+document.addEventListener("change", event => {
+  const form = event.target.matches("[data-log]") ? document.getElementById("k-form") : event.target.closest("form[data-auto]");
+  if (form?.reportValidity()) send(form, null);
+});
+document.addEventListener("input", event => {
+  if (event.target.closest("[data-k], [data-log]")) echo(event.target);
+});
+document.addEventListener("click", event => {
+  const copy = event.target.closest("[data-copy]");
+  if (copy) {
+    const lines = [...document.querySelectorAll(`#${copy.dataset.copy} .line:not(.less)`)].map(line => line.textContent.replace(/^\+ /, ""));
+    const text = lines.length ? lines.join("\n") + "\n" : document.getElementById(copy.dataset.copy).textContent;
+    navigator.clipboard?.writeText(text).then(() => say("Copied."));
+  }
+  const step = event.target.closest("[data-step]");
+  if (step) {
+    const field = document.getElementById(step.dataset.for);
+    field.value = Math.max(Number(field.min), Number(field.value) + Number(step.dataset.step));
+    field.form.requestSubmit();
+  }
+});
+
+// Keys, which rest while somebody types.
+document.addEventListener("keydown", event => {
+  if (event.ctrlKey || event.metaKey || event.altKey || localStorage.getItem(keysOff)) return;
+  if (event.target.matches("input, textarea, select")) return;
+  const undo = document.getElementById("undo");
+  if (event.key === "?") document.getElementById("help").click();
+  else if (event.key === "u" && undo) send(undo, null);
+  else if (event.key === "v") document.documentElement.classList.toggle("veiled");
+  else if (event.key === "/" && document.querySelector("[type=search]")) { event.preventDefault(); document.querySelector("[type=search]").focus(); }
+});
+
+function say(text) {
+  const status = document.getElementById("status");
+  status.className = "said";
+  status.replaceChildren(Object.assign(document.createElement("p"), { textContent: text }));
+}
+
+// The slider says at once what the counts know: who hides among k already, how many groups there can be.
+function echo(slider) {
+  const card = slider.closest("[data-sets]");
+  const k = slider.dataset.log ? Math.round(2 * 25 ** (slider.value / 1000)) : Number(slider.value);
+  if (slider.dataset.log) slider.setAttribute("aria-valuetext", `${k} people`);
+  for (const field of card.querySelectorAll("[data-k]")) field.value = k;
+  for (const place of card.querySelectorAll("[data-say=k]")) place.textContent = k;
+  const sets = JSON.parse(card.dataset.sets), all = Number(card.dataset.people);
+  const hidden = sets.filter(set => set[0] >= k).reduce((sum, set) => sum + set[1], 0);
+  for (const place of card.querySelectorAll("[data-say=hidden]")) place.textContent = hidden ? hidden.toLocaleString("en") : "nobody";
+  for (const place of document.querySelectorAll("[data-say=groups]")) place.textContent = Math.floor(all / k).toLocaleString("en");
+}
+
+// Events of the job that is shown; a number tells where to go on after a break.
+const listening = new Map();
+let spoken = 0;
+function listen(job) {
+  const id = job.dataset.job;
+  if (listening.has(id)) return;
+  const source = new EventSource(`/jobs/${id}/events`);
+  listening.set(id, source);
+  source.onmessage = message => {
+    const event = JSON.parse(message.data), shown = document.querySelector(`[data-job="${id}"]`);
+    if (event.state) { source.close(); listening.delete(id); again(); return; }
+    if (event.part) { clearTimeout(listen.later); listen.later = setTimeout(again, 400); return; }
+    if (!shown) return;
+    const bar = shown.querySelector("progress");
+    let text = event.stage + (event.compiling ? ", compiling, only the first time" : "");
+    if (event.total) { bar.max = event.total; bar.value = event.done; text += ` · ${event.done} of ${event.total}`; }
+    else { bar.removeAttribute("value"); text += ` · ${Math.round(event.seconds)} s`; }
+    shown.querySelector(".stage").textContent = text;
+    if (Date.now() - spoken > 10000) { spoken = Date.now(); shown.querySelector(".stage").setAttribute("aria-live", "polite"); }
+  };
+}
+
+function begin() {
+  for (const job of document.querySelectorAll("[data-job]")) listen(job);
+  for (const button of document.querySelectorAll("form[data-auto] .without-script")) button.hidden = true;
+  if (document.body.hasAttribute("data-waits")) setTimeout(again, 700);
+  const every = Number(document.querySelector("[data-every]")?.dataset.every || 0);
+  if (every) setTimeout(again, every * 1000);
+  const keys = document.getElementById("keys");
+  if (keys) { keys.checked = !localStorage.getItem(keysOff); keys.onchange = () => keys.checked ? localStorage.removeItem(keysOff) : localStorage.setItem(keysOff, "1"); }
+}
+addEventListener("popstate", () => location.reload());
+begin();

@@ -1,0 +1,148 @@
+"""Each control of the page as an edit of the policy."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from shoal.errors import InputError
+from shoal.policy.policy import Policy
+from shoal.samples import patients
+from shoal.web.edits import EDITS, edited, said_of
+
+POLICY = yaml.safe_load(patients.POLICY)
+COLUMNS = list(POLICY["attributes"])
+
+
+def after(kind, **form):
+    fields = {
+        name: value if isinstance(value, list) else [str(value)] for name, value in form.items()
+    }
+    content, sentence = edited(kind, fields, POLICY, COLUMNS)
+    Policy.from_dict(content)
+    return content, sentence
+
+
+def number(name):
+    return COLUMNS.index(name) + 1
+
+
+def test_a_role_keeps_how_values_are_made_coarser_and_answers_the_question():
+    policy = {**POLICY, "attributes": {**POLICY["attributes"]}}
+    policy["attributes"]["age"] = {**POLICY["attributes"]["age"], "ask": "really?"}
+    content, sentence = edited("role", {"column": ["3"], "role": ["quasi"]}, policy, COLUMNS)
+    assert content["attributes"]["age"] == POLICY["attributes"]["age"]
+    assert sentence == "age: others could know it, as proposed"
+
+
+def test_a_column_that_is_no_longer_private_takes_its_promise_with_it():
+    content, sentence = after("role", column=number("disease"), role="plain")
+    assert [promise["model"] for promise in content["promises"]] == ["k-anonymity"]
+    assert content["attributes"]["disease"] == {"role": "plain"}
+    assert sentence == "disease: private → harmless"
+
+
+def test_there_is_one_person_column_at_most():
+    content, _ = after("person", person=number("name"))
+    assert content["attributes"]["name"] == {"role": "subject"}
+    assert content["attributes"]["patient"] == {"role": "identifier"}
+    content, sentence = after("person", person="rows")
+    assert content["attributes"]["patient"] == {"role": "identifier"}
+    assert sentence == "every row is its own person"
+
+
+def test_several_columns_are_set_at_once():
+    content, sentence = after(
+        "roles", column=[str(number("zip")), str(number("ward"))], role="drop"
+    )
+    assert {content["attributes"][name]["role"] for name in ("zip", "ward")} == {"drop"}
+    assert sentence == "2 columns: left out"
+
+
+def test_k_changes_every_promise_that_has_one():
+    content, sentence = after("k", k=25)
+    assert content["promises"][0]["k"] == 25
+    assert sentence == "k: 10 → 25"
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("l-diversity", "charge: at least 2 different"),
+        ("t-closeness", "charge: at most 0.3 from the whole table"),
+        ("entropy", "charge: at least 2 (entropy)"),
+        ("beta-likeness", "beta-likeness attributes ['charge'], beta 2.0"),
+    ],
+)
+def test_a_promise_about_a_private_column_is_added_and_taken_back(model, said):
+    content, sentence = after("promise", column=number("charge"), model=model)
+    assert said_of(content["promises"][-1]) in (sentence, said)
+    place = len(content["promises"]) - 1
+    less, _ = edited("unpromise", {"index": [str(place)]}, content, COLUMNS)
+    assert less["promises"] == POLICY["promises"]
+
+
+def test_a_promise_is_changed_by_its_number():
+    content, _ = after("promise", index=1, l=4)
+    assert content["promises"][1]["l"] == 4
+
+
+def test_the_last_promise_stays():
+    policy = {**POLICY, "promises": POLICY["promises"][:1]}
+    with pytest.raises(InputError, match="at least one"):
+        edited("unpromise", {"index": ["0"]}, policy, COLUMNS)
+
+
+def test_a_method_is_named_as_compare_names_it():
+    content, sentence = after("method", method="full-domain:suppression=0.05", k=5)
+    assert content["method"] == {"name": "full-domain", "suppression": 0.05}
+    assert content["promises"][0]["k"] == 5
+    assert sentence == "method: full-domain:suppression=0.05, k: 10 → 5"
+
+
+WAYS = [
+    ("none", {}, {}),
+    ("ranges", {"low": "0", "high": "120"}, {"type": "number", "domain": [0, 120]}),
+    ("prefix", {"length": "5"}, {"hierarchy": {"prefix": 5}}),
+    ("order", {"order": "low\nhigh\n"}, {"type": "ordinal", "order": ["low", "high"]}),
+    ("dates", {}, {"hierarchy": {"dates": ["month", "year"]}}),
+    ("bins", {"width": "10", "levels": "3"}, {"hierarchy": {"bins": {"width": 10, "levels": 3}}}),
+]
+
+
+@pytest.mark.parametrize(("how", "fields", "settings"), WAYS)
+def test_how_a_column_is_made_coarser(how, fields, settings):
+    content, _ = after("how", column=number("zip"), how=how, **fields)
+    assert content["attributes"]["zip"] == {"role": "quasi", **settings}
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        ("role", {"column": "99", "role": "quasi"}),
+        ("role", {"column": "1", "role": "boss"}),
+        ("role", {"column": "²", "role": "quasi"}),
+        ("roles", {"role": "quasi"}),
+        ("k", {"k": "1"}),
+        ("k", {"k": "ten"}),
+        ("promise", {"index": "9", "l": "2"}),
+        ("promise", {"column": "7", "model": "trust-me"}),
+        ("promise", {"index": "1", "l": "nan"}),
+        ("how", {"column": "3", "how": "magic"}),
+        ("text", {"text": "version: [1"}),
+        ("nothing", {}),
+    ],
+)
+def test_what_no_control_sends_is_refused(kind, form):
+    with pytest.raises(InputError):
+        edited(kind, {name: [value] for name, value in form.items()}, POLICY, COLUMNS)
+
+
+def test_no_edit_changes_the_policy_it_was_given():
+    before = yaml.safe_dump(POLICY)
+    forms = {"column": ["4"], "role": ["drop"], "person": ["rows"], "k": ["3"], "index": ["1"],
+             "how": ["none"], "method": ["mondrian"], "text": ["version: 1"], "l": ["5"],
+             "file": ["x.csv"]}  # fmt: skip
+    for kind in EDITS:
+        edited(kind, forms, POLICY, COLUMNS)
+    assert yaml.safe_dump(POLICY) == before

@@ -1,0 +1,201 @@
+"""The way through the page without a browser: from a table to a draft."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import time
+
+from shoal.cli.main import status_of
+from shoal.samples import patients
+from web.visitor import Visitor, served
+
+
+def file_sha(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def column(visitor, name):
+    return str(visitor.server.project.about["columns"].index(name) + 1)
+
+
+def draft(visitor) -> str:
+    """Makes a draft and waits for it; its folder's name."""
+    visitor.get("/promises")
+    visitor.send("draft-form")
+    visitor.until("/result", "Every promise holds")
+    return visitor.server.project.runs[0].name
+
+
+def test_from_a_table_to_a_draft_whose_command_gives_the_same_bytes(opened, monkeypatch, tables):
+    project = opened.server.project
+    assert "people in 300 rows" in opened.get("/columns").words
+    opened.edit("k", k="4")
+    opened.edit("promise", column=column(opened, "disease"), model="l-diversity")
+    name = draft(opened)
+    page = opened.get("/result")
+    assert "groups of at least" in page.words
+    run = project.run(name)
+    assert {"policy.yaml", "data.csv", "certificate.json", "report.html", "events.jsonl"} <= {
+        path.name for path in run.folder.iterdir()
+    }
+    command = page.text.partition('id="command"')[2].partition(">")[2].partition("<")[0]
+    monkeypatch.chdir(project.folder)
+    assert status_of([*shlex.split(command)[1:], "-q"]) == 0
+    assert file_sha(project.folder / "draft.csv") == file_sha(run.folder / "data.csv")
+    stated = json.loads((run.folder / "certificate.json").read_text())
+    assert stated["output"]["sha256"] == file_sha(run.folder / "data.csv")
+    assert stated["subjects"] == len(set(patients.generate(300, seed=3)["patient"]))
+    # what an attacker would see of a row
+    view = opened.post("/attacker", run=name, which="most-exposed")
+    assert "people who look the same" in view.words
+    assert "The best guess is" in view.words
+    assert view.path == "/attacker"
+    # a form that is sent again, as by Back and a double click, makes no second draft
+    opened.get("/promises")
+    parser_once = opened.last
+    opened.send("draft-form")
+    opened.last = parser_once
+    opened.send("draft-form")
+    opened.until("/result", "Draft 2")
+    assert len(project.runs) == 2
+    # an edit makes the draft stale, and the page says how
+    opened.until("/result", "Every promise holds")
+    opened.edit("k", k="5")
+    assert "Made with an older policy: 1 change." in opened.get("/result").words
+    # so does a table that was touched
+    path = tables / "patients.csv"
+    path.write_text(path.read_text() + path.read_text().splitlines()[1] + "\n")
+    assert "The table has changed since it was opened" in opened.get("/result").words
+    report = opened.get(f"/runs/{name}/report")
+    assert report.headers["content-security-policy"].startswith("sandbox;")
+
+
+def test_what_no_release_keeps_is_said_with_the_nearest_that_one_would(opened):
+    opened.edit("k", k="299")
+    opened.get("/promises")
+    opened.send("draft-form")
+    page = opened.until("/result", "Nothing was made")
+    people = len(set(patients.generate(300, seed=3)["patient"]))
+    assert f"Ask for k = {people} instead" in page.words
+    run = opened.server.project.runs[0]
+    assert {path.name for path in run.folder.iterdir()} <= {
+        "policy.yaml",
+        "run.json",
+        "events.jsonl",
+    }
+
+
+def test_a_job_that_is_stopped_leaves_nothing_and_the_next_one_runs(opened):
+    project = opened.server.project
+    for wait in (0.0, 0.3, 0.8):
+        opened.get("/promises")
+        page = opened.send("draft-form")
+        assert "Being made" in page.words or "holds" in page.words
+        time.sleep(wait)
+        jobs = opened.server.jobs.open
+        began = time.monotonic()
+        if jobs:
+            opened.post(f"/jobs/{jobs[0].id}/cancel")
+            assert time.monotonic() - began < 3
+            assert not [run for run in project.runs if run.state != "done"]
+    assert opened.server.jobs.last("draft").state in ("stopped", "done")
+    opened.get("/promises")
+    opened.send("draft-form")
+    opened.until("/result", "Every promise holds")
+
+
+def test_two_tabs_merge_other_lines_and_are_asked_about_the_same(opened):
+    project = opened.server.project
+    base = project.policy_sha
+    opened.edit("k", k="7")
+    other = opened.edit("role", base=base, column=column(opened, "ward"), role="plain")
+    assert other.status == 409
+    opened.last = other
+    assert opened.send("merge").status == 200
+    assert project.policy["attributes"]["ward"] == {"role": "plain"}
+    assert project.policy["promises"][0]["k"] == 7
+    same = opened.edit("k", base=base, k="9")
+    assert same.status == 409
+    assert "Apply mine" not in same.words
+    assert project.policy["promises"][0]["k"] == 7
+
+
+def test_a_wrong_edit_is_said_and_nothing_is_saved(opened):
+    before = opened.server.project.policy_text
+    opened.get("/text")
+    answer = opened.send("text-form", text=before.replace("quasi", "quazi"))
+    assert answer.status == 422
+    assert "role" in answer.words
+    assert opened.server.project.policy_text == before
+
+
+CANARY = "Kanarienvogel"
+
+
+def test_no_cell_leaves_the_screen_it_was_asked_for(tmp_path, capfd):
+    frame = patients.generate(120, seed=5)
+    cells = {name: f"{CANARY}-{i}" for i, name in enumerate(frame.columns)}
+    lines = frame.write_csv().splitlines()
+    lines[7] = ",".join(
+        cells[name] if name not in ("age", "charge") else "77" for name in frame.columns
+    )
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    with served(tmp_path / "project", tmp_path) as server:
+        visitor = Visitor(server)
+        visitor.post("/table", path="t.csv")
+        visitor.edit("person", person="2")
+        visitor.edit("role", column="8", role="sensitive")
+        visitor.edit("k", k="3")
+        draft(visitor)
+        for path in ("/open", "/columns", "/promises", "/history", "/help", "/text"):
+            answer = visitor.get(path)
+            assert CANARY not in answer.text, path
+            assert CANARY not in str(answer.headers)
+        shown = visitor.post("/rows", first="0")
+        assert CANARY in shown.text
+        assert shown.path == "/rows"
+        run = server.project.runs[0]
+        for path in server.project.folder.rglob("*"):
+            if path.is_file() and path.name not in ("data.csv",):
+                text = path.read_text("utf-8", "replace")
+                assert CANARY not in text or path.name in ("report.html", "shown.json"), path
+        assert CANARY not in (run.folder / "certificate.json").read_text()
+        assert CANARY not in (run.folder / "events.jsonl").read_text()
+    assert CANARY not in "".join(capfd.readouterr())
+
+
+ODD = ["<script>alert(1)</script>", "=cmd()", "a\u202eb", "x\x07y"]
+
+
+def test_s8_a_cell_and_a_name_are_text(tmp_path):
+    names = ["age", "sex", "zip", "town", "job", "size", "<i>a", "=b", "c\u202ed", "e\x07f"]
+    lines = [",".join(f'"{name}"' for name in names)]
+    lines += [",".join([str(i % 7)] * 6 + [f'"{cell}"' for cell in ODD]) for i in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    with served(tmp_path / "project", tmp_path) as server:
+        visitor = Visitor(server)
+        answer = visitor.post("/table", path="t.csv")
+        assert answer.status == 200, answer.words
+        for answer in (visitor.get("/columns"), visitor.post("/rows", first="0")):
+            assert answer.status == 200
+            assert "&lt;i&gt;a" in answer.text
+            assert not any(mark in answer.text for mark in ("<script>alert", "\u202e", "\x07"))
+
+
+def test_300_columns_are_shown_within_two_seconds(tmp_path):
+    import numpy as np
+    import polars as pl
+
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame({f"c{i}": rng.integers(0, 3 + i % 9, 1000) for i in range(300)})
+    frame.write_csv(tmp_path / "wide.csv")
+    with served(tmp_path / "project", tmp_path) as server:
+        visitor = Visitor(server)
+        visitor.post("/table", path="wide.csv")
+        began = time.monotonic()
+        page = visitor.get("/columns")
+        assert time.monotonic() - began < 2
+        assert "page 1 of 6" in page.words
+        assert "c299" in visitor.get("/columns?q=c299").words
