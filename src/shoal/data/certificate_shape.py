@@ -71,7 +71,8 @@ SIZES = record(
         "min": nullable(WHOLE),
         "mean": nullable(NUMBER),
         "max": nullable(WHOLE),
-    }
+    },
+    {"bound": WHOLE},
 )
 PROMISE = {
     "model": TEXT,

@@ -54,9 +54,12 @@ from shoal.jobs.publish.plan import Plan
 from shoal.jobs.publish.publication import Outcome, Publication
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.privacy.class_bounds import class_bound
 from shoal.privacy.two_tables import joined
 
 WITHHELD = "nothing was written"
+BOUNDED = "rounded-partition"
+"""The method that promises as many classes as there can be; how near it came is stated."""
 
 
 @dataclass(frozen=True)
@@ -269,6 +272,10 @@ def _measured(
         **draft.certificate_extras,
     )
     certificate = described(certificate, published, release, draft.schema, policy, draft.truth)
+    if draft.method["name"] == BOUNDED:
+        bound = class_bound(policy.build_promises(), release.classes)
+        if bound is not None:
+            certificate = certificate.extended(classes=certificate["classes"] | {"bound": bound})
     if draft.old is not None:
         found = draft.old.of_release(draft.truth).report(release.classes.labels)
         certificate = certificate.extended(beside=found)

@@ -1,0 +1,124 @@
+"""Bounds on the number of classes under l-diversity, against every way to divide small tables."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+from math import ceil
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal.privacy.class_bounds import most_distinct, most_shares
+
+
+@cache
+def most(counts: tuple[int, ...], k: int, l: int, is_share: bool) -> int:
+    """The most classes of these counts of values by trying all; -1 where there are none."""
+    counts = tuple(sorted((c for c in counts if c), reverse=True))
+    if not counts:
+        return 0
+    best = -1
+    ranges = [range(1 if i == 0 else 0, c + 1) for i, c in enumerate(counts)]
+    for part in itertools.product(*ranges):  # the class of one record of the first value
+        size, kinds = sum(part), sum(c > 0 for c in part)
+        if size < k or (max(part) * l > size if is_share else kinds < l):
+            continue
+        rest = most(_left(counts, part), k, l, is_share)
+        best = max(best, 1 + rest if rest >= 0 else -1)
+    return best
+
+
+def _left(counts, part):
+    return tuple(sorted((c - p for c, p in zip(counts, part, strict=True) if c - p), reverse=True))
+
+
+TABLES = [
+    counts
+    for n in range(1, 10)
+    for values in range(1, 5)
+    for counts in itertools.combinations_with_replacement(range(1, n + 1), values)
+    if sum(counts) == n
+]
+
+
+@pytest.mark.parametrize("l", [1, 2, 3])
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_the_bound_for_distinct_values_is_what_trying_all_finds(k, l):
+    for counts in TABLES:
+        found = most_distinct(np.array(counts), k, l)
+        assert found == max(most(counts, k, l, False), 0), counts
+
+
+@pytest.mark.parametrize("l", [2, 3])
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_shares_lie_between_what_is_always_possible_and_the_bound(k, l):
+    for counts in TABLES:
+        if max(counts) * l > sum(counts) or sum(counts) < k:
+            continue
+        lower, upper = most_shares(np.array(counts), k, l)
+        true = max(most(counts, k, l, True), 0)
+        assert lower <= true <= upper, counts
+        if max(k, l) % l == 0:
+            assert true == lower == upper
+
+
+def test_the_truth_may_be_at_either_end():
+    # k = 3, l = 2: classes of 4 are always possible, classes of 3 need three values
+    assert most((2, 2, 2), 3, 2, True) == 2 == most_shares(np.array([2, 2, 2]), 3, 2)[1]
+    assert most((3, 3), 3, 2, True) == 1 == most_shares(np.array([3, 3]), 3, 2)[0]
+
+
+def test_the_worked_examples():
+    # 2,2,2,2, l = 3: 4 + 4 works, 3 + 5 does not
+    assert most((2, 2, 2, 2), 1, 3, True) == 2
+    counts = (2, 2, 2, 2)
+    assert not [
+        part
+        for part in itertools.product(range(3), repeat=4)
+        if sum(part) == 3
+        and max(part) * 3 <= 3
+        and max(c - p for c, p in zip(counts, part, strict=True)) * 3 <= 5
+    ]
+    # a a b b: two classes, though no cut along one attribute makes them
+    assert most_distinct(np.array([2, 2]), 2, 2) == 2
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=8), st.integers(1, 9))
+def test_one_value_is_theorem_1_and_more_values_never_help(counts, k):
+    table = np.array(counts)
+    assert most_distinct(table, k, 1) == sum(counts) // k
+    bounds = [most_distinct(table, k, l) for l in range(1, 6)]
+    assert bounds == sorted(bounds, reverse=True)
+    assert [most_shares(table, k, l)[1] for l in (2, 3)] == [
+        sum(counts) // max(k, l) for l in (2, 3)
+    ]
+    assert most_shares(table, k, 2)[0] == sum(counts) // (2 * ceil(k / 2))
+
+
+PROMISES = [
+    ([], 3016),
+    ([{"model": "l-diversity", "attribute": "occupation", "l": 3}], 3016),
+    ([{"model": "alpha-k-anonymity", "attribute": "occupation", "alpha": 0.5, "k": 10}], 3016),
+    ([{"model": "l-diversity", "attribute": "occupation", "l": 3, "kind": "entropy"}], None),
+]
+
+
+@pytest.mark.parametrize(("more", "bound"), PROMISES, ids=str)
+def test_the_certificate_states_it_and_no_release_is_above(adult, more, bound):
+    declared = {"age": {"role": "quasi", "type": "number", "domain": [17, 90]}}
+    declared["education-num"] = {"role": "quasi", "type": "number", "domain": [1, 16]}
+    declared["occupation"] = {"role": "sensitive"}
+    content = {
+        "version": 1,
+        "other": "drop",
+        "attributes": declared,
+        "promises": [{"model": "k-anonymity", "k": 10}, *more],
+        "method": {"name": "rounded-partition", "refine": "none"},
+    }
+    classes = shoal.publish(adult, content).certificate["classes"]
+    assert classes.get("bound") == bound
+    assert bound is None or classes["count"] <= bound
