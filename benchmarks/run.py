@@ -28,6 +28,7 @@ NAMES = (
     "threads",
     "whole_process",
     "start",
+    "database",
     "audit",
     "certificate",
     "tcloseness",

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-import pytest
-
 USER, PASSWORD = "asked", "ge heim/@:%"
 HBA = f"""local all {USER} scram-sha-256
 local all all trust
@@ -90,6 +88,8 @@ def server() -> Iterator[Server]:
     """A server that lives as long as the block; skips the test where there can be none."""
     reason = why_not()
     if reason:
+        import pytest
+
         pytest.skip(reason)
     # not in pytest's own folder: a socket's name has to be short, and the server's user to reach it
     folder = Path(tempfile.mkdtemp(prefix="shoal-pg-"))

@@ -18,10 +18,9 @@ def rows_sha256(frame: pl.DataFrame) -> str:
     digest = hashlib.sha256()
     digest.update(_line(frame.columns).encode())
     for first in range(0, frame.height, BATCH):
-        lines = frame.slice(first, BATCH).select(
-            pl.concat_str([_cell(name) for name in frame.columns])
-        )
-        digest.update("".join(f"{line}\n" for line in lines.to_series()).encode())
+        cells = [_cell(name) for name in frame.columns]
+        lines = frame.slice(first, BATCH).select(pl.concat_str([*cells, pl.lit("\n")]))
+        digest.update(str(lines.to_series().str.join("").item()).encode())
     return digest.hexdigest()
 
 

@@ -108,7 +108,8 @@ def _check_order(key: pl.DataFrame, address: TableAddress) -> None:
 
 
 def _check_numbers(numbers: pl.Series, address: TableAddress) -> None:
-    if numbers.to_list() != [str(number) for number in range(1, len(numbers) + 1)]:
+    counted = pl.int_range(1, len(numbers) + 1, eager=True).cast(pl.String)
+    if not numbers.equals(counted, check_names=False):
         raise InputError(
             f"{address.where}: its column '{ROW}' does not count from 1 without a gap, so rows were"
             " added or taken away; publish it again"
