@@ -7,8 +7,9 @@ from functools import cache
 from math import ceil
 
 import numpy as np
+import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
@@ -122,3 +123,69 @@ def test_the_certificate_states_it_and_no_release_is_above(adult, more, bound):
     classes = shoal.publish(adult, content).certificate["classes"]
     assert classes.get("bound") == bound
     assert bound is None or classes["count"] <= bound
+
+
+# As many classes as cuts find
+
+
+def published(frame, promise: dict, **method) -> shoal.Certificate:
+    content = {
+        "version": 1,
+        "attributes": {
+            "x": {"role": "quasi", "type": "number", "domain": [0, 9]},
+            "v": {"role": "sensitive"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 2}, promise],
+        "method": {"name": "rounded-partition", "count": "most", "refine": "none", **method},
+    }
+    return shoal.publish(frame, content).certificate
+
+
+DISTINCT = {"model": "l-diversity", "attribute": "v", "l": 2}
+HALVES = {"model": "alpha-k-anonymity", "attribute": "v", "alpha": 0.5, "k": 2}
+
+
+def test_cuts_along_an_attribute_need_not_reach_the_bound():
+    classes = published(pl.DataFrame({"x": [0, 1, 2, 3], "v": list("aabb")}), DISTINCT)["classes"]
+    assert (classes["count"], classes["bound"]) == (1, 2)
+
+
+@settings(deadline=None, max_examples=25)
+@given(data=st.data())
+def test_counted_cuts_keep_the_promise_and_stay_below_the_bound(data):
+    n = data.draw(st.integers(2, 24))
+    x = data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))
+    v = data.draw(st.lists(st.sampled_from("abcd"), min_size=n, max_size=n))
+    promise = data.draw(st.sampled_from([DISTINCT, HALVES]))
+    try:
+        certificate = published(pl.DataFrame({"x": x, "v": v}), promise)
+    except shoal.InfeasibleError:
+        return
+    assert certificate.holds
+    assert certificate["classes"]["count"] <= certificate["classes"]["bound"]
+
+
+def test_what_can_not_be_counted_is_refused():
+    frame = pl.DataFrame({"x": [0, 1, 2, 3], "v": list("abab")})
+    with pytest.raises(shoal.InputError, match="count=most goes with"):
+        published(frame, DISTINCT | {"kind": "entropy"})
+    assert published(frame, {"model": "k-anonymity", "k": 2})["classes"]["count"] == 2
+
+
+def test_adult_has_as_many_classes_as_the_prototype_found(adult):
+    quasi = ["workclass", "marital-status", "race", "sex", "native-country"]
+    declared = {name: {"role": "quasi", "type": "ordinal", "order": "frequency"} for name in quasi}
+    declared["age"] = {"role": "quasi", "type": "number", "domain": [17, 90]}
+    declared["education-num"] = {"role": "quasi", "type": "number", "domain": [1, 16]}
+    declared["occupation"] = {"role": "sensitive"}
+    content = {
+        "version": 1,
+        "other": "drop",
+        "attributes": declared,
+        "promises": [
+            {"model": "k-anonymity", "k": 10},
+            {"model": "l-diversity", "attribute": "occupation", "l": 5},
+        ],
+        "method": {"name": "rounded-partition", "count": "most", "refine": "none"},
+    }
+    assert shoal.publish(adult, content).certificate["classes"]["count"] >= 0.9 * 2760

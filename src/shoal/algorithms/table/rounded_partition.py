@@ -26,6 +26,8 @@ Ours, not the paper's:
 - `rare=apart`. Over hierarchies one odd record makes a class cost as much as the root, so how odd a
   record is becomes one more attribute to cut on: the sum, over the hierarchies, of the share of
   records outside its branch below the root.
+- `count=most` cuts under l-diversity so that both sides together may still make as many classes as
+  the node (`steps.most_classes`).
 - `refine`: records of near classes change places while that lowers the loss, first by exchange
   alone, then, from `full` on, by annealing (`steps.refinement`). Class sizes stay, so both theorems
   do. Where subjects own several records or more than k is promised, only annealing is done, by
@@ -42,6 +44,7 @@ import numpy as np
 from shoal.algorithms.steps import subtrees
 from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
+from shoal.algorithms.steps.most_classes import Diversity, cut_for_most, diversity_of
 from shoal.algorithms.steps.segments import ROWS, STABLE, cut_by_rule
 from shoal.data import cores
 from shoal.data.matrix import Matrix
@@ -166,6 +169,15 @@ class RoundedPartition(Partitioner):
     refine: str = field(
         default="", metadata={"help": f"{REFINE_HELP}; default auto", "choices": ("", *REFINE)}
     )
+    count: str = field(
+        default="",
+        metadata={
+            "help": (
+                "most (ours): under one promise of distinct l-diversity or (alpha, k)-anonymity, as"
+                " many classes as cuts find, at more loss; default: the cuts that lose least"
+            )
+        },
+    )
     seconds: int = field(default=60, metadata=SECONDS)
     steps: int = field(default=0, metadata=STEPS)
     stop: int = field(default=-1, metadata=STOP)
@@ -178,6 +190,8 @@ class RoundedPartition(Partitioner):
                 raise InputError(
                     f"method '{self.name}': parameter '{option.name}' must be one of {known}"
                 )
+        if self.count not in ("", "most"):
+            raise InputError(f"method '{self.name}': parameter 'count' must be most, or left out")
         usual = PAPER if self.preset == "paper" or self._cuts_plainly else OURS
         for option_name, value in usual.items():
             if not getattr(self, option_name):
@@ -222,6 +236,10 @@ class RoundedPartition(Partitioner):
             raise InputError(
                 f"method '{self.name}': the policy has no quasi-identifier to partition on"
             )
+        promises_more = any(term.model != "k-anonymity" for term in promises.terms)
+        if self.count == "most" and promises_more:  # k alone reaches its bound anyway
+            partition = cut_for_most(matrix, promises.k, self._diversity(matrix, promises))
+            return self._effort.refined(matrix, partition, promises, rng, progress)
         if self._cuts_plainly:
             partition = self._cut_plainly(matrix, promises)
             return self._effort.refined(matrix, partition, promises, rng, progress)
@@ -237,6 +255,17 @@ class RoundedPartition(Partitioner):
             numbers = columns[-1]
         partition = Partition(_labels(numbers, starts), len(starts) - 1)
         return self._effort.refined(matrix, partition, promises, rng, progress)
+
+    def _diversity(self, matrix: Matrix, promises: Promises) -> Diversity:
+        """The promise that classes are counted under; raises InputError where there is none."""
+        asked = diversity_of(matrix, promises)
+        if asked is None:
+            raise InputError(
+                f"method '{self.name}': count=most goes with k and one promise of distinct"
+                " l-diversity or (alpha, k)-anonymity that the whole table keeps, where everybody"
+                " has one record; leave 'count' out"
+            )
+        return asked
 
     @property
     def _effort(self) -> Effort:
