@@ -3,6 +3,8 @@
 python benchmarks/beside.py all      # 20,000 people in both
 python benchmarks/beside.py half     # half of those of the first
 python benchmarks/beside.py wide     # about half, the first with k = 30
+
+The quasi-identifiers were chosen after trying 13 sets of them.
 """
 
 from __future__ import annotations
