@@ -9,6 +9,7 @@ from shoal.version import VERSION as __version__
 _PUBLIC = {
     "shoal.data.certificate": ("Certificate",),
     "shoal.data.hierarchies.hierarchy": ("Hierarchy",),
+    "shoal.data.run_cost": ("Estimate",),
     "shoal.data.warnings": ("ReleaseWarning",),
     "shoal.errors": (
         "CheckpointError",
@@ -24,6 +25,7 @@ _PUBLIC = {
     "shoal.jobs.advise.check": ("check",),
     "shoal.jobs.advise.compare": ("compare",),
     "shoal.jobs.advise.comparison": ("Comparison",),
+    "shoal.jobs.advise.estimate": ("estimate",),
     "shoal.jobs.advise.marginal": ("marginal",),
     "shoal.jobs.advise.match_hierarchies": ("match_hierarchies",),
     "shoal.jobs.advise.methods": ("methods",),
@@ -66,6 +68,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shoal.data.certificate import Certificate as Certificate
     from shoal.data.hierarchies.hierarchy import Hierarchy as Hierarchy
+    from shoal.data.run_cost import Estimate as Estimate
     from shoal.data.warnings import ReleaseWarning as ReleaseWarning
     from shoal.errors import CheckpointError as CheckpointError
     from shoal.errors import InfeasibleError as InfeasibleError
@@ -80,6 +83,7 @@ if TYPE_CHECKING:
     from shoal.jobs.advise.check import check as check
     from shoal.jobs.advise.compare import compare as compare
     from shoal.jobs.advise.comparison import Comparison as Comparison
+    from shoal.jobs.advise.estimate import estimate as estimate
     from shoal.jobs.advise.marginal import marginal as marginal
     from shoal.jobs.advise.match_hierarchies import match_hierarchies as match_hierarchies
     from shoal.jobs.advise.methods import methods as methods

@@ -19,6 +19,7 @@ from shoal.cli import (
     audit,
     compare,
     dossier,
+    estimate,
     fuse,
     hierarchies,
     key,
@@ -81,6 +82,7 @@ app.command("methods")(methods.methods)
 app.command("reproduce")(reproduce.reproduce)
 app.command("sample")(sample.sample)
 app.command("warmup")(warmup.warmup)
+app.command("estimate")(estimate.estimate)
 app.add_typer(party.app, name="party")
 app.add_typer(policy.app, name="policy")
 app.add_typer(hierarchies.app, name="hierarchies")
