@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.data.column_words import MAYBE_SENSITIVE, SENSITIVE, names_person, names_place, words_of
+from shoal.data.column_words import (
+    IDENTIFIER,
+    MAYBE_SENSITIVE,
+    SENSITIVE,
+    names_person,
+    names_place,
+    words_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -39,10 +46,23 @@ def test_a_part_of_a_word_says_nothing(name):
 
 
 @pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("Diagnose", SENSITIVE), ("enfermedad", SENSITIVE), ("Maladie_1", SENSITIVE),
+        ("GEHALT", MAYBE_SENSITIVE), ("diagnostic principal", MAYBE_SENSITIVE),
+        ("Nachname", IDENTIFIER), ("Prénom", IDENTIFIER), ("Straße", IDENTIFIER),
+    ],
+)  # fmt: skip
+def test_the_commonest_words_of_other_languages_are_known(name, meant):
+    assert meant & set(words_of(name))
+
+
+@pytest.mark.parametrize(
     ("name", "is_person"),
     [
         ("customer", True), ("patient_nbr", True), ("clientNo", True), ("id_member", True),
-        ("pid", True), ("customer_type", False), ("member of a labor union", False),
+        ("pid", True), ("Kunde", True), ("paciente_número", True), ("customer_type", False),
+        ("member of a labor union", False),
         ("patient_age", False), ("order_id", False), ("id", False), ("", False),
     ],
 )  # fmt: skip

@@ -173,6 +173,11 @@ def test_what_is_no_workbook_is_refused(tmp_path, content):
         read(str(tmp_path / "t.xlsx"))
 
 
+def test_a_workbook_that_is_not_there_is_not_called_damaged(tmp_path):
+    with pytest.raises(InputError, match=r"can't be read \(No such file or directory\)"):
+        read(str(tmp_path / "t.xlsx"))
+
+
 def test_a_workbook_that_declares_entities_is_refused(tmp_path):
     path = book(tmp_path / "t.xlsx", rows(["a"], ["1"]))
     changed = str(tmp_path / "u.xlsx")

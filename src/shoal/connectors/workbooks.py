@@ -88,6 +88,8 @@ def _checked_parts(path: str | Path) -> list[str]:
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
+    except (FileNotFoundError, PermissionError):
+        raise  # says nothing of the workbook
     except (zipfile.BadZipFile, OSError, NotImplementedError):
         raise _damaged(path) from None
     if sum(part.file_size for part in parts) > MOST_BYTES:

@@ -1,6 +1,8 @@
 """What the words of a column's name say about it.
 
-Words are whole: `num_medications` has no `medic`, `DISPOSITION` no `position`.
+Words are whole: `num_medications` has no `medic`, `DISPOSITION` no `position`. Beside English words
+stand the commonest of German, French and Spanish; what means another thing in one of these, such as
+`nombre`, a name or a number, is left out.
 """
 
 from __future__ import annotations
@@ -10,17 +12,24 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 PERSON = frozenset(
-    "patient person subject customer client member user student participant pid mrn".split()
+    "patient person subject customer client member user student participant pid mrn"
+    " kunde cliente paciente".split()
 )
-NUMBER = frozenset("id no nr nbr num number key".split())
+NUMBER = frozenset("id no nr nbr num number key nummer numéro numero número".split())
 IDENTIFIER = frozenset(
     "name surname forename firstname lastname fullname username email mail phone mobile ssn"
-    " passport address street iban ip url".split()
+    " passport address street iban ip url"
+    " nachname vorname telefon adresse strasse nom prénom prenom téléphone apellido apellidos"
+    " teléfono dirección".split()
 )
-PLACE = frozenset("zip zipcode postcode postal plz".split())
-SENSITIVE = frozenset("disease diagnosis diag hiv religion medication".split())
+PLACE = frozenset("zip zipcode postcode postal plz postleitzahl".split())
+SENSITIVE = frozenset(
+    "disease diagnosis diag hiv religion medication"
+    " diagnose krankheit maladie diagnóstico diagnostico enfermedad".split()
+)
 MAYBE_SENSITIVE = frozenset(
-    "salary income wage result score class cost charge party condition drug debt vote".split()
+    "salary income wage result score class cost charge party condition drug debt vote"
+    " gehalt lohn einkommen diagnostic salaire revenu salario ingresos".split()
 )
 """What others may want to learn, but may as well know already."""
 CODE = frozenset("id code type key".split())

@@ -1,7 +1,8 @@
-"""How numbers and dates are written, found in the cells: decimal commas, local forms of dates.
+"""How numbers and dates are written, found in the cells: decimal marks, groups of digits, local
+forms of dates.
 
-A table has one decimal mark and one form of dates besides ISO: those are what the policy's block
-`read` can say. Where cells leave it open, or columns disagree, a question says so.
+A table has one way to write numbers and one form of dates besides ISO: those are what the policy's
+block `read` can say. Where cells leave it open, or columns disagree, a question says so.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _DAYS = {
     "%m/%d/%Y": r"\d{1,2}/\d{1,2}/\d{4}",
 }
 _CLOCKS = {"": "", " %H:%M": r" \d{1,2}:\d{2}", " %H:%M:%S": r" \d{1,2}:\d{2}:\d{2}"}
-_COMMAS = r"^[+-]?\d+(,\d+)?$"
+_COMMAS = r"^[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?$"
+_GROUPED_BY_COMMAS = r"^[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?$"
 _GROUPS = r"^[+-]?\d{1,3}(,\d{3})+$"
 _POINTS = r"^[+-]?\d*\.\d+$"
 
@@ -42,7 +44,7 @@ class FoundNotation:
 
 
 def notation_in(table: Table, known: Iterable[str] = ()) -> FoundNotation:
-    """The decimal mark and the form of dates that cells show. known: keys that are said already."""
+    """How cells write numbers and dates. known: keys of `read` that are said already."""
     read: dict[str, str] = {}
     questions: dict[str, str] = {}
     kinds = table.frame.schema
@@ -50,7 +52,7 @@ def notation_in(table: Table, known: Iterable[str] = ()) -> FoundNotation:
     texts = {name: values for name, values in texts.items() if len(values)}
     if "dates" not in known:
         _find_dates(texts, read, questions)
-    if "decimal" not in known:
+    if not {"decimal", "thousands"} & {*known}:
         _find_commas(texts, read, questions)
     return FoundNotation(read, questions)
 
@@ -113,6 +115,11 @@ def _stamps(values: pl.Series, day: str, clock: str) -> pl.Series:
     return values.str.to_date(day, strict=False)
 
 
+def _have_both(values: pl.Series) -> bool:
+    """Whether a number has a comma and a point, so that one of them groups its digits."""
+    return bool((values.str.contains(",") & values.str.contains(r"\.")).any())
+
+
 def _find_commas(
     texts: dict[str, pl.Series], read: dict[str, str], questions: dict[str, str]
 ) -> None:
@@ -122,11 +129,18 @@ def _find_commas(
         if values.str.contains(_COMMAS).all() and values.str.contains(",").any()
     }
     if not with_commas:
+        if any(
+            _have_both(values) and values.str.contains(_GROUPED_BY_COMMAS).all()
+            for values in texts.values()
+        ):
+            read["thousands"] = ","
         return
     if any(values.str.contains(_POINTS).all() for values in texts.values()):
         questions.update(dict.fromkeys(with_commas, OTHER_MARK))
         return
     read["decimal"] = ","
+    if any(_have_both(values) for values in with_commas.values()):
+        read["thousands"] = "."
     is_sure = not all(
         values.filter(values.str.contains(",")).str.contains(_GROUPS).all()
         for values in with_commas.values()
