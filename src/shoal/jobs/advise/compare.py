@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -34,6 +33,7 @@ from shoal.jobs.advise.compared_methods import (
     with_methods,
 )
 from shoal.jobs.advise.comparison import Comparison, Row
+from shoal.jobs.advise.warm_up_beside import Trial, warm_up
 from shoal.jobs.attack.attack import AttackedRelease, attacked, with_attacks
 from shoal.jobs.attack.request import AttackRequest
 from shoal.jobs.audit.audit import measure
@@ -96,9 +96,10 @@ def _compared(table: Table, policy: Policy, asked: _Asked, progress: Progress) -
     settings = [(k, own.with_k(k)) for k in asked_ks for own in policies]
     settings = [(k, own) for k, own in settings if (label_of(own), k) not in skip]
     firsts = {label_of(own): (k, own) for k, own in reversed(settings)}
-    for name, (k, own) in reversed(firsts.items()):
-        progress(f"warming up {name}")
-        _warm_up(ground, own, k)
+    if firsts:
+        most = max(k for k, _ in firsts.values())
+        tried = tuple(own for _, own in reversed(firsts.values()))
+        warm_up(Trial(*ground.first(max(WARM_UP, 4 * most)), tried), progress)
     rows = []
     for number, (k, own) in enumerate(settings):
         tell(progress, f"k={k} {label_of(own)}", number, len(settings))
@@ -214,9 +215,3 @@ def _row(ground: _Ground, policy: Policy, k: int, attack: bool) -> Row:
         return replace(row, reason="; ".join([str(refused.args[0]), *refused.findings]))
     certificate = ground.certificate(policy, classes, attack)
     return replace(row, certificate=certificate, seconds=seconds)
-
-
-def _warm_up(ground: _Ground, policy: Policy, k: int) -> None:
-    """Runs the method on some records, so that nothing compiles or loads while time is taken."""
-    with suppress(InfeasibleError, InputError):  # the row itself will say so
-        find_classes(*ground.first(max(WARM_UP, 4 * k)), policy)
