@@ -280,7 +280,7 @@ def test_a_table_that_changes_while_its_party_is_down_ends_the_run(tmp_path):
     world.start("bank")
     world.running["bank"].join(60)
     assert world.statuses(0)["bank"] == 4
-    assert "bids were others" in world.message("bank")
+    assert "bids differ from those it holds" in world.message("bank")
     assert not list(tmp_path.glob("*.csv.certificate.json"))
 
 
@@ -408,7 +408,7 @@ def test_a_stranger_under_an_agreed_name_is_not_heard(tmp_path):
 @pytest.mark.parametrize(
     ("lie", "told"),
     [
-        ("records", "another number of ids"),
+        ("records", "more or fewer ids"),
         ("roll", "party 'bank', message 'roll': can't be read"),
         ("common", "people in common twice"),
     ],

@@ -51,6 +51,7 @@ def test_the_command_refuses_a_journal_whose_length_was_changed(stopped):
     path.write_bytes(changed)
     ended = run(command)
     assert ended.returncode == 4
-    assert "is damaged at byte 0; without it the run can't go on, agree anew" in ended.stderr
+    assert "is damaged at byte 0, and the run can't go on without it; make a new" in ended.stderr
+    assert "agreement and begin again" in ended.stderr
     assert path.read_bytes() == changed
     assert not (folder / "bank.csv").exists()

@@ -288,8 +288,8 @@ def test_a_broken_promise_is_shown_and_not_ranked(broken):
 @pytest.mark.parametrize(
     ("methods", "told"),
     [
-        ([], "no list of methods"),
-        ("mondrian", "no list of methods"),
+        ([], "must be a list of methods"),
+        ("mondrian", "must be a list of methods"),
         (["mondrain"], "did you mean 'mondrian'"),
         (["mondrian:cut"], "'cut' is not PARAM=VALUE"),
         (["mondrian:=nearest"], "is not PARAM=VALUE"),
@@ -307,7 +307,7 @@ def test_methods_that_are_none(sample_table, sample_policy, methods, told):
 @pytest.mark.parametrize(
     ("ks", "told"),
     [
-        ([], "none is named"),
+        ([], "the list is empty"),
         ([1], "1 is not a whole number of 2 or more"),
         ([2.5], "2.5 is not a whole number"),
         ([True], "not a whole number"),

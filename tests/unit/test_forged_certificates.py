@@ -199,7 +199,7 @@ def test_with_everything_at_hand_only_its_author_s_words_are_left(released):
 
 def test_a_method_that_shoal_does_not_have_is_said_to_be_unknown(folder):
     forge(folder, setting("method", "name", "magic"))
-    assert "method (none of Shoal's own)" in checked(folder)["not measured again"].text
+    assert "method (not one of Shoal's)" in checked(folder)["not measured again"].text
 
 
 def test_what_needs_the_original_is_named(released):

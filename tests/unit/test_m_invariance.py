@@ -157,7 +157,7 @@ def test_a_new_value_outside_the_signature_is_refused(tmp_path):
 
 def test_operations_are_three(tmp_path):
     refused(
-        tmp_path, change(wearers(3, 2), "upsert"), "another operation than insert, update or delete"
+        tmp_path, change(wearers(3, 2), "upsert"), "whose operation is not insert, update or delete"
     )
 
 

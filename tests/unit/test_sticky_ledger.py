@@ -231,8 +231,11 @@ def test_everybody_has_one_record_and_a_name(tmp_path):
     [
         ({"missing": "suppress"}, "can't suppress records"),
         ({"render": {"order": "input"}}, "rows in the input's order would show who is who"),
-        ({"other": "plain", "over": "fresh"}, "it is not said what plain columns do over time"),
-        ({"plain": "steady"}, "it is not said what plain columns do over time"),
+        (
+            {"other": "plain", "over": "fresh"},
+            "the policy can't say how plain columns change over time",
+        ),
+        ({"plain": "steady"}, "the policy can't say how plain columns change over time"),
         ({"subject": None}, "needs a subject"),
     ],
 )

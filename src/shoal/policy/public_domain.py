@@ -100,7 +100,7 @@ class Domain:
         count = int(column.counts()[outside].sum())
         message = (
             f"party '{party}', attribute '{self.name}': {count} records lie outside"
-            f" {self._bounds}; fix them, or agree anew"
+            f" {self._bounds}; fix them, or make a new agreement"
         )
         return values, [message]
 

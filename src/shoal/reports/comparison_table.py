@@ -206,15 +206,15 @@ ATTACKS: tuple[Measure, ...] = (
         "inference_gain",
         percent,
         (
-            "How much oftener the best attacker guesses a sensitive value of people in the release"
-            " than of people who were left out."
+            "How much more often the best attacker guesses a sensitive value of people in the"
+            " release than of people who were left out."
         ),
     ),
     (
         "ends",
         "ends_gain",
         percent,
-        "How much oftener an interval's end points at one person in the release than left out.",
+        "How much more often an interval's end points at one person in the release than left out.",
     ),
     ("linked", "linkage", percent, "People whose record a list of all columns picks."),
 )

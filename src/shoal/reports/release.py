@@ -337,7 +337,7 @@ def _how(attribute: Attribute, declared: str | dict[str, Any] | None) -> str:
     return {
         Kind.NUMBER: NUMBERS[attribute.shown],
         Kind.ORDINAL: "to spans of its order",
-        Kind.CATEGORY: "to the value or nothing of it",
+        Kind.CATEGORY: "to the value, or to nothing",
     }[attribute.kind]
 
 

@@ -23,7 +23,7 @@ def profile_lines(profile: Profile) -> list[str]:
         if candidate.columns and profile.tried is not None:
             lines.append(f"    {_consequence(profile.tried, number)}")
     lines += [
-        f"  what comes of taking rows for people can't be tried: {w}" for w in profile.why_not
+        f"  what happens if rows are taken for people can't be tried: {w}" for w in profile.why_not
     ]
     return lines
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from shoal.errors import InputError, MissingExtraError
 
-_MAKE = "'shoal party init' makes one, and all agree anew"
+_MAKE = "'shoal party init' makes one, and all make a new agreement"
 _DAYS = 825  # that a certificate is valid
 
 

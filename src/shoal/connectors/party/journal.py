@@ -173,8 +173,8 @@ class Journal:
 
     def _damaged(self, at: int) -> PartyError:
         return PartyError(
-            f"journal '{self._path}': is damaged at byte {at}; without it the run can't go on,"
-            " agree anew and begin again"
+            f"journal '{self._path}': is damaged at byte {at}, and the run can't go on without it;"
+            " make a new agreement and begin again"
         )
 
 

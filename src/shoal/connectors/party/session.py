@@ -228,7 +228,8 @@ class Sessions:
         if greeting.received and (b"S", name, greeting.received - 1) not in self._journal:
             raise PartyError(
                 f"party '{name}', greeting: has {greeting.received} messages of this party, more"
-                " than the journal says were sent; take the journal of this run, or agree anew"
+                " than the journal says were sent; take the journal of this run, or make a new"
+                " agreement"
             )
         return greeting
 

@@ -67,7 +67,7 @@ class PreparedViews:
         rows = self._views.original.records
         if isinstance(row, bool) or not isinstance(row, Integral) or not 1 <= row <= rows:
             raise InputError(
-                f"row: is none of the table; give a number from 1 to {rows}, '{MOST_EXPOSED}' or"
+                f"row: is not in the table; give a number from 1 to {rows}, '{MOST_EXPOSED}' or"
                 f" '{MOST_DISTORTED}'"
             )
         return self._views.of(int(row))

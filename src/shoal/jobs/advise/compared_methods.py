@@ -63,7 +63,7 @@ def with_methods(policy: Policy, methods: Sequence[str]) -> list[Policy]:
     """The policy with each of the methods; raises InputError with every finding about them."""
     if isinstance(methods, str) or not methods:
         raise InputError(
-            "methods: no list of methods; name at least one, 'shoal methods' lists them"
+            "methods: must be a list of methods; name at least one, 'shoal methods' lists them"
         )
     if list(methods) == [EVERY]:
         known = registry.methods().items()
@@ -125,7 +125,7 @@ def checked_ks(ks: Sequence[int] | None, policy: Policy) -> list[int]:
     if ks is None:
         asked = [] if policy.required_k is None else [policy.required_k]
         return sorted({*DEFAULT_KS, *(k for k in asked if k >= 2)})
-    findings = [] if len(ks) else ["ks: none is named; name at least one, for instance 5,10,50"]
+    findings = [] if len(ks) else ["ks: the list is empty; name at least one, for instance 5,10,50"]
     findings += [
         f"ks: {k} is not a whole number of 2 or more; nobody hides in a class of fewer"
         for k in ks

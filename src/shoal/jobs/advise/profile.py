@@ -69,7 +69,7 @@ def profile(
     frame = as_read(written.frame, read_options(said).notation)
     table = written if frame is written.frame else Table(frame)
     cells = cells_of(table, progress)
-    progress("looking for who is one person")
+    progress("looking for columns that identify a person")
     guesses = {name: guess_of(column) for name, column in cells.items()}
     evidence = person_numbers(table)
     guesses = with_one_subject(guesses, cells, evidence)
@@ -77,7 +77,7 @@ def profile(
     tried: TakenForPeople | None = None
     why_not: list[str] = []
     if given is not None or quasi:
-        progress("trying what comes of taking every row for a person")
+        progress("trying what happens if every row is taken for a person")
         tried, why_not = _tried(written, table, given, quasi, k, counted)
     return Profile(
         table.records,

@@ -99,7 +99,7 @@ class _Asked(NamedTuple):
 
 def _proposal(table: Table, asked: _Asked, progress: Progress) -> Proposal:
     check_header(table)
-    progress("looking how numbers and dates are written")
+    progress("detecting how numbers and dates are written")
     said = asked.read.model_dump(exclude_unset=True)
     found = notation_in(table, said)
     said |= found.read

@@ -84,7 +84,7 @@ def _parsed(asked: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     wrong = [setting for setting in settings if "=" not in setting]
     if wrong:
         raise InputError(
-            f"attack '{name}': a parameter is no NAME=VALUE; write for instance"
+            f"attack '{name}': a parameter is not NAME=VALUE; write for instance"
             " inference:tolerance=0.1"
         )
     return name, dict(setting.split("=", 1) for setting in settings)

@@ -71,8 +71,8 @@ def _frequencies(policy: Policy, around: PopulationPolicy, ground: Ground) -> Su
     shares = parse_numbers(tuple(plain))
     if not (np.isfinite(shares) & (shares >= 0)).all() or not shares.max(initial=0) > 0:
         raise InputError(
-            f"population: its column '{around.column}' holds something that is no frequency; give"
-            " numbers of 0 or more"
+            f"population: its column '{around.column}' holds something that is not a frequency;"
+            " give numbers of 0 or more"
         )
     weights = shares[column.codes]
     points = points_of(table, axes, ground.schema, "population")

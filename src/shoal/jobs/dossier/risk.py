@@ -60,8 +60,8 @@ def initial_risk(original: str, roles: Roles, policy: Policy | None = None) -> d
     """
     if not roles.quasi:
         raise InputError(
-            "dossier: the certificate doesn't name the quasi-identifiers, so the original tells no"
-            " risk; give the policy with -p"
+            "dossier: the certificate doesn't name the quasi-identifiers, so the risk of the"
+            " original can't be measured; give the policy with -p"
         )
     source = (
         files.read(original, roles.quasi) if policy is None else read_original(original, policy)

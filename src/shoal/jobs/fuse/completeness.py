@@ -87,7 +87,7 @@ def _rolls(
         except (ValueError, LookupError, TypeError, RecursionError):
             fits = False
         if not fits or len(contents) > 1 or first != [(MessageKind.ROLL, contents[0])]:
-            findings.append(f"{sender} to {receiver}: not one roll, at the beginning")
+            findings.append(f"{sender} to {receiver}: does not begin with exactly one roll")
     return rolls, findings
 
 
@@ -148,7 +148,7 @@ def _labels(agreement: Agreement, rolls: Mapping[str, Mapping[str, int]], said: 
     first = next((owner for owner in agreement.owners if rolls.get(owner, {}).get("label")), None)
     return [
         f"{sender} to {receiver}: "
-        + ("no label" if sender == first else "a label, which another party sends")
+        + ("no label" if sender == first else "a label, though another party sends it")
         for sender, receiver in _between_owners(agreement)
         if bool(_of_kind(said[sender, receiver], MessageKind.LABEL)) != (sender == first)
     ]

@@ -203,7 +203,7 @@ class _Reader:
 
     def _one(self, kind: int, content: bytes) -> None:
         if kind in (MessageKind.MASKED, MessageKind.GATHERED, MessageKind.COMMON):
-            self._demand(len(content) % _POINT == 0, "masked ids of a wrong length")
+            self._demand(len(content) % _POINT == 0, "masked ids of the wrong length")
         elif kind == MessageKind.ROLL:
             self._demand(
                 set(json.loads(content)) == {"records", "label"},
@@ -220,20 +220,20 @@ class _Reader:
         elif kind == MessageKind.BATCH:
             self._batch(content)
         elif kind == MessageKind.HULLS:
-            self._demand(self._agreement.has_hulls, "hulls that none needs")
+            self._demand(self._agreement.has_hulls, "hulls that nobody needs")
             self.hulls += content
         elif kind == MessageKind.KEY:
             self._demand(
                 len(content) == 32 and self._agreement.model.joining.name == "keyed",
-                "a key that none needs",
+                "a key that nobody needs",
             )
         elif kind == MessageKind.ATOMS:
             needs_it = self._agreement.model.before is not None
-            self._demand(len(content) == 32 and needs_it, "a ledger's hash that none needs")
+            self._demand(len(content) == 32 and needs_it, "a ledger's hash that nobody needs")
         elif kind == MessageKind.SEAL:
-            self._demand(len(content) == 32, "a seal of a wrong length")
+            self._demand(len(content) == 32, "a seal of the wrong length")
         elif kind == MessageKind.END:
-            self._demand(not content, "an end that says something")
+            self._demand(not content, "an end that is not empty")
         elif kind == MessageKind.BIDS:
             is_clear = self._agreement.bids and self._agreement.model.maximum.name == "clear"
             self._demand(is_clear, "bids in the clear")
@@ -247,7 +247,7 @@ class _Reader:
         published = self._table[name or sent_name].fill_null("")
         self._demand(
             head == sent_name and bool((sent == published).all()),
-            "a column that is not published so",
+            "a column that is published otherwise",
         )
         self._containment.facts += self._table.height
 

@@ -142,7 +142,7 @@ class IdJoin:
     def _gathered(self, owner: str, records: int | None = None) -> np.ndarray:
         points = joining.points_of(self._link.receive_long(owner, MessageKind.GATHERED))
         if records is not None and len(points) != records:
-            raise refused(owner, MessageKind.GATHERED, "has another number of ids than records")
+            raise refused(owner, MessageKind.GATHERED, "has more or fewer ids than records")
         return points
 
     def _compare(self, sets: Iterable[tuple[str, np.ndarray]]) -> np.ndarray:
@@ -198,9 +198,7 @@ class _Passing:
         for i in range(len(self)):
             chunk = self._link.receive(self._sender, MessageKind.MASKED)
             if len(chunk) != joining.POINT * min(joining.CHUNK, self._points - i * joining.CHUNK):
-                raise refused(
-                    self._sender, MessageKind.MASKED, "has another number of ids than agreed"
-                )
+                raise refused(self._sender, MessageKind.MASKED, "has more or fewer ids than agreed")
             if i >= first:
                 yield chunk
 

@@ -59,7 +59,7 @@ class Keys:
         if own != peer.certificate:
             raise InputError(
                 f"party '{name}': the agreement has another certificate than '{self.certificate}';"
-                " agree anew"
+                " make a new agreement"
             )
         findings = [
             finding

@@ -49,19 +49,19 @@ class Replay:
         )
         self._demand(
             [number for number, _, _ in numbered] == list(range(len(numbered))),
-            "the turns are not all there, each once",
+            "some turns are missing or come twice",
         )
         for _, owner, batch in numbered:
             self._turn(owner, batch)
         left = sum(self._next(group) is not None for group in self._rows)
-        self._demand(not left, f"{left} groups of which nobody said how they are cut")
+        self._demand(not left, f"{left} groups whose cut no message states")
         for owner, content in hulls.items():
             self._narrow(owner, content)
         for group, rows in self._rows.items():
             for j, span in enumerate(self._spans[group]):
                 self._demand(
                     bool((self._final[j][rows] == span).all()),
-                    f"a group's '{self._domains[j].name}' is not published as it was said",
+                    f"a group's '{self._domains[j].name}' is not published as messages state it",
                 )
 
     def _turn(self, owner: str, batch: bytes) -> None:
@@ -69,7 +69,7 @@ class Replay:
         waiting = deque(
             group for group in sorted(self._rows) if self._owner_of(self._next(group)) == owner
         )
-        self._demand(bool(waiting), f"{owner} had a turn in which there was nothing to say")
+        self._demand(bool(waiting), f"{owner} had a turn without any group to cut")
         pending: list[tuple[int, int, list[Span], list[int]]] = []
         before = dict(self._rows)
         while waiting:
@@ -83,7 +83,10 @@ class Replay:
                 self._without[group].add(j)
                 fresh = [group]
             else:
-                self._demand(self._fits(j, self._spans[group][j], spans), "a cut of no such node")
+                self._demand(
+                    self._fits(j, self._spans[group][j], spans),
+                    "a cut of a node that does not exist",
+                )
                 fresh = self._divide(group, j, spans)
                 pending.append((group, j, spans, fresh))
             waiting.extend(g for g in fresh if self._owner_of(self._next(g)) == owner)

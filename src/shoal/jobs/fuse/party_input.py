@@ -32,7 +32,8 @@ class PartyInput:
         if absent:
             listed = ", ".join(f"'{column}'" for column in absent)
             raise InputError(
-                f"party '{name}': its table has no column {listed}; fix the table, or agree anew"
+                f"party '{name}': its table has no column {listed}; fix the table, or make a new"
+                " agreement"
             )
         findings: list[str] = []
         cells = {}

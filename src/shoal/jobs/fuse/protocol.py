@@ -333,8 +333,8 @@ class PartyProtocol:
         own = json.dumps(bids).encode()
         if self._conversation.remember(_BIDS, lambda: own, number) != own:
             raise PartyError(
-                "journal: this round's bids were others; the table or Shoal's version changed,"
-                " agree anew"
+                "journal: this round's bids differ from those it holds; the table or Shoal's"
+                " version changed, make a new agreement"
             )
         if isinstance(rounds, ClearRounds):
             return rounds.maximum(bids)  # its messages are in the journal

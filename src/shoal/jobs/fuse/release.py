@@ -96,7 +96,7 @@ def learned(agreement: Agreement) -> dict[str, list[str]]:
         ]
         if not agreement.bids:
             facts_by_party[owner].append(
-                "which groups could not be cut on which attribute, as the table tells, too"
+                "which groups could not be cut on which attribute, as the table shows, too"
             )
         if agreement.has_hulls:
             facts_by_party[owner].append(

@@ -116,7 +116,7 @@ class MpycRounds:
         number = self._computing.index(sender)
         if what == secure_maximum.KEYS:
             if sender in self._keyed or number > self._number:
-                raise refused(sender, MessageKind.SHARES, "has keys that none needs")
+                raise refused(sender, MessageKind.SHARES, "has keys that nobody needs")
             self._keyed.add(sender)
         self._write(what, number, counter, content[SHARE.size :])
 

@@ -76,5 +76,5 @@ class SharedColumns:
         with said_by(owner, kind):
             sent_name, texts, codes = unpack_column(content, len(self._rows))
         if kind != MessageKind.LABEL and sent_name != name:
-            raise refused(owner, kind, "is another column than comes next")
+            raise refused(owner, kind, "is not the column that comes next")
         return texts, codes

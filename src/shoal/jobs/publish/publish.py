@@ -245,8 +245,8 @@ def _existing(path: str | Path | None, policy: Policy, explain: bool) -> Plan | 
         return None
     if explain:
         raise InputError(
-            f"plan '{path}': exists and is applied, so nothing is searched; explain it where it is"
-            " made"
+            f"plan '{path}': exists and is applied, so nothing is searched; use --explain where it"
+            " is made"
         )
     return Plan.load(path)
 

@@ -177,7 +177,7 @@ def operations_of(frame: pl.DataFrame, policy: Policy, method: Any) -> np.ndarra
     unknown = int((~cells.is_in([INSERT, UPDATE, DELETE])).sum())
     if unknown:
         raise InputError(
-            f"attribute '{policy.operation}': records with another operation than insert, update or"
+            f"attribute '{policy.operation}': records whose operation is not insert, update or"
             f" delete: {unknown}; correct them"
         )
     changes = int((cells != INSERT).sum())

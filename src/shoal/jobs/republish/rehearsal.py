@@ -97,7 +97,7 @@ def _rehearsed(
     sources: Sequence[SourceFile], policy: Policy, progress: Progress
 ) -> list[Rehearsal]:
     if policy.subject is None:
-        raise InputError("rehearsal: needs a subject, by which people are known again")
+        raise InputError("rehearsal: needs a subject, by which people are recognized")
     policy = with_defaults(policy).with_method(METHOD)
     for source in sources:
         check_increment(source, policy)

@@ -232,7 +232,8 @@ def _check_one_record(arriving: pl.DataFrame, subject: str) -> None:
     findings = []
     if nobody:
         findings.append(
-            f"increment: records without a '{subject}': {nobody}; nobody would know them again"
+            f"increment: records without a '{subject}': {nobody}; their people could not be"
+            " recognized in a later release"
         )
     if several:
         findings.append(

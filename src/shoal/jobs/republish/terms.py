@@ -157,7 +157,7 @@ def _unfit_for_returning(policy: Policy, method: Any) -> list[str]:
     findings = []
     if policy.subject is None:
         findings.append(
-            f"method '{method.name}': needs a subject, by which people are known again; give one"
+            f"method '{method.name}': needs a subject, by which people are recognized; give one"
             " column the role 'subject'"
         )
     if model.missing == "suppress":
@@ -180,7 +180,7 @@ def _unfit_for_returning(policy: Policy, method: Any) -> list[str]:
         )
     if is_plain and mode != LOCKSTEP:
         findings.append(
-            f"method '{method.name}': it is not said what plain columns do over time, so no member"
-            " may be absent; give them the role 'sensitive' with 'over_time', or 'drop'"
+            f"method '{method.name}': the policy can't say how plain columns change over time, so"
+            " no member may be absent; give them the role 'sensitive' with 'over_time', or 'drop'"
         )
     return findings

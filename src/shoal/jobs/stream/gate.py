@@ -65,7 +65,7 @@ class Gate:
         under which later records may be published.
         """
         columns, unreadable = read_columns(Table(released), self.schema)
-        self._demand(not unreadable, "a published cell says nothing that can be read")
+        self._demand(not unreadable, "a published cell can't be read")
         mark = self.schema.render.suppressed
         suppressed = is_starred(columns, mark)
         for attribute in self.schema.sensitive:

@@ -115,7 +115,7 @@ class Stream:
         from shoal.state.checkpoint import packed
 
         if self._core is None:
-            raise InputError("stream: nothing was pushed; there is nothing to remember")
+            raise InputError("stream: nothing was pushed; there is nothing to save")
         core = {f"core/{name}": value for name, value in self._core.snapshot().items()}
         gate = {f"gate/{name}": value for name, value in self._gate.snapshot().items()}
         state = {"names": self._core.names, "policy": self._policy_text(), "ended": self._ended}

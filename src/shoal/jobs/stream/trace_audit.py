@@ -111,9 +111,7 @@ def read_trace(path: str) -> pl.DataFrame:
     if set(COLUMNS) - set(trace.columns):
         raise InputError(f"trace '{path}': lacks columns; give the file that --trace wrote")
     if not all(_is_traced(trace[name]) for name in COLUMNS):
-        raise InputError(
-            f"trace '{path}': holds what no trace does; give the file that --trace wrote"
-        )
+        raise InputError(f"trace '{path}': is not a trace; give the file that --trace wrote")
     return trace
 
 

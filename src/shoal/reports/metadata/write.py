@@ -42,7 +42,8 @@ def check_kinds(kinds: Sequence[str], output_path: str) -> None:
         raise InputError("--metadata and -o -: there is no file to describe; write to one")
     if kinds and (is_address(output_path) or is_folder(output_path)):
         raise InputError(
-            "--metadata: describes files, no folder or table; leave it out, or write to a file"
+            "--metadata: describes a file, not a folder or a table in a database; leave it out, or"
+            " write to a file"
         )
     if "csvw" in kinds:
         csvw.check_format(output_path)
