@@ -13,7 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
-SCREENS = ("columns", "promises", "result")
+SHOWN = ("columns", "compare", "result")  # in docs/ui.md
+SCREENS = (*SHOWN, "open", "hierarchies", "promises", "release", "help")
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
 
 
@@ -40,7 +41,7 @@ def main() -> None:
                         viewport={"width": width, "height": 1090}, color_scheme=scheme
                     )
                     tab = come_in(context, server)
-                    for screen in SCREENS if not asked.all else (*SCREENS, "open", "help"):
+                    for screen in SCREENS if asked.all else SHOWN:
                         shown(tab, server, screen)
                         name = f"ui-{screen}-{scheme}{'' if width == 1280 else '-narrow'}.png"
                         tab.screenshot(path=asked.out / name, full_page=asked.all)
@@ -59,6 +60,9 @@ def prepared(visitor) -> None:
     visitor.get("/promises")
     visitor.send("draft-form")
     visitor.until("/result", "Every promise holds")
+    visitor.get("/compare")
+    visitor.send("compare-form")
+    visitor.until("/compare", "Go on, or look", 300)
 
 
 def shown(tab, server, screen: str) -> None:

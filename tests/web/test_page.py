@@ -9,6 +9,7 @@ import time
 
 from shoal.cli.main import status_of
 from shoal.samples import patients
+from shoal.web.measured_points import rows_now
 from web.visitor import Visitor, served
 
 
@@ -199,3 +200,51 @@ def test_300_columns_are_shown_within_two_seconds(tmp_path):
         assert time.monotonic() - began < 2
         assert "page 1 of 6" in page.words
         assert "c299" in visitor.get("/columns?q=c299").words
+
+
+def test_a_gap_is_shown_mended_in_a_copy_and_the_source_stays(opened, tables):
+    project = opened.server.project
+    (tables / "trees").mkdir()
+    labels = ["none", "primary", "secondary", "bachelor", "master", "doctorate"]
+    source = "".join(f"{v};{'low' if i < 2 else 'high'};*\n" for i, v in enumerate(labels))
+    (tables / "trees" / "schooling.csv").write_text(source)
+    number = column(opened, "education")
+    page = opened.get(f"/hierarchies/{number}?f=trees")
+    assert "schooling.csv" in page.words
+    opened.send("use-1")
+    page = opened.until(f"/hierarchies/{number}", "1 value has no place in education")
+    assert "vocational" in page.words
+    assert "1 gap" in page.words
+    opened.get(f"/hierarchies/{number}")
+    opened.send("put-1", under="high")
+    page = opened.until(f"/hierarchies/{number}", "5 of 5 fit")
+    assert (tables / "trees" / "schooling.csv").read_text() == source
+    mended = (project.folder / "hierarchies" / "education.csv").read_text()
+    assert "vocational;high;*" in mended
+    assert project.policy["attributes"]["education"]["hierarchy"] == "hierarchies/education.csv"
+    opened.send("rename-form", value="high", to="upper")
+    assert "upper" in (project.folder / "hierarchies" / "education.csv").read_text()
+    opened.post("/undo", base=project.policy_sha)
+    assert (project.folder / "hierarchies" / "education.csv").read_text() == mended
+
+
+def test_a_comparison_stops_keeps_what_is_there_and_goes_on(opened):
+    opened.edit("k", k="4")
+    opened.get("/compare")
+    opened.send("compare-form")
+    page = opened.until("/compare", "The same as a table")
+    if opened.server.jobs.open:
+        opened.post(f"/jobs/{opened.server.jobs.open[0].id}/cancel")
+    kept = len(rows_now(opened.server))
+    assert kept >= 1
+    opened.get("/compare")
+    opened.send("compare-form")
+    page = opened.until("/compare", "Go on, or look")
+    assert len(rows_now(opened.server)) > kept or kept > 30
+    row = next(r for r in rows_now(opened.server) if r["holds"] and r["k"] == 5)
+    page = opened.get(f"/compare?m={row['label']}&k=5")
+    assert f"{row['label']}, k = 5" in page.words
+    opened.send("use")
+    policy = opened.server.project.policy
+    assert policy["method"]["name"] == row["label"].partition(":")[0]
+    assert policy["promises"][0]["k"] == 5

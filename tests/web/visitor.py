@@ -76,8 +76,12 @@ class Answer:
     @property
     def words(self) -> str:
         """What a person reads, on one line."""
-        text = re.sub(r"(?s)<(script|style|head).*?</\1>|<[^>]+>", " ", self.text)
-        return " ".join(text.split())
+        return _words(self.text)
+
+
+def _words(page: str) -> str:
+    text = re.sub(r"(?s)<(script|style|head).*?</\1>|<[^>]+>", " ", page)
+    return " ".join(text.split())
 
 
 class _Forms(HTMLParser):
@@ -127,6 +131,8 @@ class _Forms(HTMLParser):
 
 class Visitor:
     """Someone at the page. come: whether they came in by a link."""
+
+    words_of = staticmethod(_words)
 
     def __init__(self, server: Server, come: bool = True) -> None:
         self.server, self.cookie = server, None

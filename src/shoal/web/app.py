@@ -25,7 +25,14 @@ from starlette.routing import Route
 
 from shoal.errors import InputError
 from shoal.web import folder as files
-from shoal.web import routes_of_edits, routes_of_jobs
+from shoal.web import (
+    routes_of_edits,
+    routes_of_hierarchies,
+    routes_of_jobs,
+    routes_of_release,
+)
+from shoal.web import watch as watching
+from shoal.web.compared import compare_screen
 from shoal.web.door import COOKIE, IDLE_SECONDS, TooManyTries
 from shoal.web.frame import frame
 from shoal.web.guard import ENTER, LINK, REPORT_POLICY, App, Guard
@@ -61,6 +68,11 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         Route("/open", opened),
         Route("/columns", columns),
         Route("/promises", promises),
+        Route("/compare", compare),
+        Route("/watch", watch),
+        Route("/watch", add_watch, methods=["POST"]),
+        Route("/stream/{n}", stream),
+        Route("/ledger/{n}", ledger),
         Route("/result", result),
         Route("/result/{run}", result),
         Route("/runs/{run}/report", report),
@@ -71,6 +83,8 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         Route("/static/{name}", static),
         Route("/quit", quit_page, methods=["POST"]),
         *routes_of_edits.ROUTES,
+        *routes_of_release.ROUTES,
+        *routes_of_hierarchies.ROUTES,
         *routes_of_jobs.ROUTES,
     ]
     handlers = {
@@ -163,6 +177,37 @@ async def columns(request: Request) -> Response:
 
 async def promises(request: Request) -> Response:
     return page(request, "promises.html.j2", await promises_screen(server_of(request)))
+
+
+async def compare(request: Request) -> Response:
+    asked = request.query_params
+    context = await compare_screen(server_of(request), asked.get("m", ""), asked.get("k", ""))
+    return page(request, "compare.html.j2", context)
+
+
+async def watch(request: Request) -> Response:
+    server = server_of(request)
+    context = {
+        **await frame(server, "watch"),
+        "title": "Watch",
+        "kinds": watching.KINDS,
+        "start": str(server.project.start),
+    }
+    return page(request, "watch.html.j2", context)
+
+
+async def add_watch(request: Request) -> Response:
+    return RedirectResponse(watching.add(server_of(request), routes_of_edits.form_of(request)), 303)
+
+
+async def stream(request: Request) -> Response:
+    context = await watching.stream_screen(server_of(request), request.path_params["n"])
+    return page(request, "stream.html.j2", context)
+
+
+async def ledger(request: Request) -> Response:
+    context = await watching.ledger_screen(server_of(request), request.path_params["n"])
+    return page(request, "ledger.html.j2", context)
 
 
 async def result(request: Request) -> Response:

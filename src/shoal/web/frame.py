@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.web.edits import said_of
+from shoal.web.measured_points import rows_now
 from shoal.web.server import Server
 from shoal.web.work import Refused
 
@@ -32,6 +33,7 @@ async def frame(server: Server, screen: str, command: list[str] | None = None) -
     entries = project.history.entries()
     lines, changed = server.policy_lines()
     risk = await risk_now(server)
+    checked = await checked_now(server)
     return {
         "screen": screen,
         "project": project.name,
@@ -39,7 +41,7 @@ async def frame(server: Server, screen: str, command: list[str] | None = None) -
         "has_table": server.table_key() is not None,
         "saved": entries[-1].time if entries else "",
         "can_undo": project.history.before() is not None,
-        "steps": steps(server),
+        "steps": steps(server, checked),
         "policy_lines": lines,
         "policy_changed": changed,
         "last_draft": server.last_draft(),
@@ -50,6 +52,13 @@ async def frame(server: Server, screen: str, command: list[str] | None = None) -
         ],
         "position": project.history.position(entries),
         "base": project.policy_sha,
+        "places": [
+            {
+                "title": f"{place['kind'].capitalize()}: {place['path']}",
+                "href": f"/{place['kind']}/{number}",
+            }
+            for number, place in enumerate(project.about.get("places") or [], 1)
+        ],
         "jobs": [job_context(server, job) for job in server.jobs.open],
         "risk": risk,
         "waits": risk is None and server.table_key() is not None,
@@ -76,9 +85,12 @@ def job_context(server: Server, job: Any) -> Context:
 def job_name(server: Server, job: Any) -> str:
     if job.kind == "draft":
         return f"Draft {int(job.asked['run'])}"
-    return {"compare": "Comparison", "attack": "Attacks", "marginal": "Prices of columns"}.get(
-        job.kind, job.kind
-    )
+    return {
+        "release": "Release",
+        "compare": "Comparison",
+        "attack": "Attacks",
+        "marginal": "Prices of columns",
+    }.get(job.kind, job.kind)
 
 
 async def risk_now(server: Server) -> Context | None:
@@ -88,6 +100,27 @@ async def risk_now(server: Server) -> Context | None:
     with suppress(Refused):
         return await server.policy_look("risk")
     return {}
+
+
+async def checked_now(server: Server) -> Context | None:
+    """What the doctor finds; None while it looks."""
+    if not server.project.policy.get("attributes"):
+        return None
+    with suppress(Refused):
+        return await server.policy_look("check")
+    return None
+
+
+def hierarchy_note(server: Server, checked: Context | None) -> tuple[str, bool]:
+    """How many columns have values without a place, or that all fit."""
+    attributes = server.project.policy.get("attributes") or {}
+    quasi = [name for name, settings in attributes.items() if settings.get("role") == "quasi"]
+    if checked is None or not quasi:
+        return "", False
+    gaps = {f["attribute"] for f in checked["findings"] if f["fault"] == "MISFIT"} & {*quasi}
+    if gaps:
+        return f"{len(gaps)} gap{'s' if len(gaps) > 1 else ''}", False
+    return f"{len(quasi)} of {len(quasi)} fit", True
 
 
 def table_line(server: Server, risk: Context | None) -> str:
@@ -132,7 +165,7 @@ def promise_note(policy: Context) -> str:
     return ", ".join(parts[:3])
 
 
-def steps(server: Server) -> list[Step]:
+def steps(server: Server, checked: Context | None) -> list[Step]:
     """The steps in order, each with how far it is."""
     project = server.project
     policy, rows = project.policy, project.about.get("rows")
@@ -148,13 +181,21 @@ def steps(server: Server) -> list[Step]:
             "" if not has_table else asked if open_questions else f"{columns} columns",
             has_table and not open_questions,
         ),
+        ("hierarchies", "Hierarchies", *hierarchy_note(server, checked)),
         ("promises", "Promises", promise_note(policy), bool(policy) and not open_questions),
+        ("compare", "Compare", *compare_note(server)),
         ("result", "Result", *result_note(server)),
+        ("release", "Release", "", False),
     ]
     return [
         Step(number, slug, title, note, is_done)
         for number, (slug, title, note, is_done) in enumerate(drawn, 1)
     ]
+
+
+def compare_note(server: Server) -> tuple[str, bool]:
+    measured = len(rows_now(server)) if server.table_key() else 0
+    return f"{measured} measured" if measured else "", bool(measured)
 
 
 def result_note(server: Server) -> tuple[str, bool]:

@@ -130,7 +130,88 @@ def _marginal(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {"prices": found.to_dict()}
 
 
-JOBS: dict[str, Callable[[Asked, Tell, Line], Asked]] = {"draft": _draft, "marginal": _marginal}
+def _compare(asked: Asked, tell: Tell, line: Line) -> Asked:
+    """Every method at every k; each row is told as soon as it is measured."""
+    from shoal.jobs.advise.compare import compare_file
+    from shoal.policy.policy import Policy
+
+    def measured(row: Any) -> None:
+        line.send({"part": "row", "row": _row(row)})
+
+    compare_file(
+        asked["table"],
+        Policy.from_dict(asked["policy"], asked["base"]),
+        None,
+        asked["ks"],
+        on_row=measured,
+        skip={(label, k) for label, k in asked["skip"]},
+        progress=tell,
+    )
+    return {}
+
+
+def _row(row: Any) -> Asked:
+    """What the page shows of a measured release."""
+    found = row.as_dict()
+    kept = ("label", "k", "holds", "reason", "classes", "least_class", "suppressed")
+    promises = [
+        {"text": f"{p['model']} {', '.join(p['attributes'])}", "measured": p["measured"]}
+        for p in found["promises"]
+        if p["model"] != "k-anonymity"
+    ]
+    loss = None if found["holds"] is None else found["gcp"]
+    return {**{name: found[name] for name in kept}, "loss": loss, "promises": promises}
+
+
+def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
+    """What the quick attacks find on a draft, in lines."""
+    from shoal.jobs.advise.attack_figures import TRIED
+    from shoal.jobs.attack.request import AttackRequest
+    from shoal.jobs.publish.attack import AuditedFiles, attack_file
+    from shoal.policy.policy import Policy
+    from shoal.reports.attacks import attack_lines
+
+    policy = Policy.from_dict(asked["policy"], asked["base"])
+    data = str(Path(asked["folder"]) / "data.csv")
+    found = attack_file(AuditedFiles(data, asked["table"]), policy, AttackRequest(TRIED), tell)
+    return {"lines": list(attack_lines(found.certificate))}
+
+
+def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
+    """Everything that is released in one folder, verified; the server gives it its name."""
+    import shutil
+
+    from shoal.policy.policy import Policy
+    from shoal.reports.dossier import dossier
+
+    run, draft = Path(asked["folder"]), Path(asked["draft"])
+    draft.mkdir(mode=0o700, parents=True)
+    names = {"certificate.json": "data.csv.certificate.json"}
+    for name in ("data.csv", "certificate.json", "report.html", "policy.yaml"):
+        shutil.copyfile(run / name, draft / names.get(name, name))
+    if (run / "hierarchies").is_dir():
+        shutil.copytree(run / "hierarchies", draft / "hierarchies")
+    policy = Policy.from_dict(asked["policy"], asked["base"])
+    dossier(
+        draft / "data.csv",
+        context=asked["context"],
+        output=draft / "dossier.html",
+        policy=policy,
+        original=asked["table"],
+        progress=tell,
+    )
+    for path in draft.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    return {}
+
+
+JOBS: dict[str, Callable[[Asked, Tell, Line], Asked]] = {
+    "draft": _draft,
+    "marginal": _marginal,
+    "compare": _compare,
+    "attack": _attack,
+    "release": _release,
+}
 
 
 if __name__ == "__main__":

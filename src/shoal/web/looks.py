@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from shoal.connectors import files
@@ -23,6 +24,7 @@ from shoal.policy.policy import Policy
 
 Answer = dict[str, Any]
 MOST_ROWS = 50
+MOST_NODES = 400
 
 
 class Looks:
@@ -185,6 +187,58 @@ class Looks:
             self._views = {draft: attacker_views(draft, asked, frame)}  # one at a time
         return self._views[draft].of_row(row).to_dict()
 
+    def look_ledger_chain(self, folder: str) -> Answer:
+        """Whether the chain of a ledger is whole: its length and the hash to note."""
+        from shoal.jobs.republish.export import verify_ledger
+
+        releases, last = verify_ledger(folder)
+        return {"releases": releases, "hash": last}
+
+    def look_ledger_history(self, folder: str) -> Answer:
+        """What an audit of a ledger's history finds, release by release."""
+        from shoal.jobs.republish.history import audit_ledger
+        from shoal.reports.text import history_sentences
+
+        found = audit_ledger(folder)
+        releases = []
+        for one in found.releases:
+            stated = one.certificate
+            broken = [p["model"] for p in stated["promises"] if not p["holds"]]
+            releases.append(
+                {
+                    "number": one.number,
+                    "records": stated["records"]["out"],
+                    "people": stated.get("subjects"),
+                    "groups": stated["classes"]["count"],
+                    "loss": stated["utility"]["gcp"],
+                    "findings": [*broken, *(history_sentences(one) if one.violations else [])],
+                }
+            )
+        return {"holds": found.holds, "releases": releases, "damage": list(found.damage)}
+
+    def look_match(self, table: str, policy: Answer, base: str, folder: str) -> Answer:
+        """Which table of a folder fits which column, by values."""
+        from shoal.jobs.advise.match_hierarchies import match_hierarchies
+
+        asked = Policy.from_dict(policy, base)
+        found = match_hierarchies(self._source(table, policy.get("read")).frame, folder, asked)
+        return {"files": [one.to_dict() for one in found]}
+
+    def look_edit_tree(self, file: str, edits: list[Answer]) -> Answer:
+        """A hierarchy's table after some edits; its file stays as it is."""
+        from shoal.data.hierarchies.table import read_hierarchy, table_text
+
+        return {"text": table_text(read_hierarchy(file).edited(edits))}
+
+    def look_show_tree(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
+        """A hierarchy's nodes, each with its rows, root first."""
+        from shoal.data.hierarchies.table import read_hierarchy
+
+        file = Path(base) / policy["attributes"][attribute]["hierarchy"]
+        rows = read_hierarchy(file).rows()
+        counts = as_text(self._source(table, policy.get("read")).frame[attribute]).value_counts()
+        return tree_of(rows, dict(counts.iter_rows()))
+
     def look_show_values(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
         """The values of a column that its hierarchy has no place for, with their rows."""
         asked = Policy.from_dict(policy, base)
@@ -194,6 +248,27 @@ class Looks:
         counts = as_text(frame[attribute]).value_counts(name="rows")
         rows = dict(counts.iter_rows())
         return {"values": [{"value": v, "rows": rows.get(v, 0)} for v in values[:200]]}
+
+
+def tree_of(rows: np.ndarray, counts: dict[str, int]) -> Answer:
+    """The nodes of a hierarchy, depth first. rows: (leaves, steps + 1), value first, root last."""
+    nodes: list[Answer] = []
+    places: dict[tuple[str, ...], Answer] = {}
+    for path in sorted(tuple(dict.fromkeys(reversed(row))) for row in rows.tolist()):
+        for depth in range(len(path)):
+            own = path[: depth + 1]
+            if own not in places:
+                is_leaf = depth == len(path) - 1
+                places[own] = {"label": own[-1], "depth": depth, "rows": 0, "is_leaf": is_leaf}
+                nodes.append(places[own])
+            places[own]["rows"] += counts.get(path[-1], 0)
+    levels = [len(set(rows[:, step].tolist())) for step in range(rows.shape[1])]
+    return {
+        "nodes": nodes[:MOST_NODES],
+        "more": max(len(nodes) - MOST_NODES, 0),
+        "steps": rows.shape[1] - 1,
+        "levels": levels,
+    }
 
 
 def _cells(frame: pl.DataFrame) -> list[list[str]]:

@@ -121,3 +121,40 @@ def loss_curve(
         "width": width,
         "height": height,
     }
+
+
+def frontier(
+    rows: Sequence[dict[str, Any]], k: int, chosen: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Loss by k for every method: lines, points to choose, and the part that keeps the promise."""
+    width, height = 360.0, 250.0
+    top = max(0.2, *(row["loss"] for row in rows)) * 1.08
+    labels = list(dict.fromkeys(row["label"] for row in rows))
+    lines = []
+    for number, label in enumerate(labels):
+        points = [
+            {
+                "k": row["k"],
+                "loss": row["loss"],
+                "x": log_place(row["k"], 2.8, 52, width),
+                "y": round(height * (1 - row["loss"] / top), 1),
+                "is_broken": row["holds"] is False,
+                "is_chosen": row is chosen,
+            }
+            for row in sorted((r for r in rows if r["label"] == label), key=lambda r: r["k"])
+        ]
+        path = " ".join(f"{p['x']},{p['y']}" for p in points if not p["is_broken"])
+        lines.append({"label": label, "points": points, "path": path, "look": number % 4})
+    return {
+        "lines": lines,
+        "width": width,
+        "height": height,
+        "kept_from": log_place(max(k, 2.8), 2.8, 52, width),
+        "k": k,
+        "ticks": [{"x": log_place(at, 2.8, 52, width), "k": at} for at in K_TICKS if 3 <= at <= 50],
+        "grid": [
+            {"y": round(height * (1 - share / top), 1), "text": f"{round(100 * share)} %"}
+            for share in (0.0, 0.2, 0.4, 0.6, 0.8)
+            if share <= top
+        ],
+    }

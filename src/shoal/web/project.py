@@ -253,6 +253,8 @@ class Project:
                 clear_run(run)
         for draft in self.folder.glob(".*.draft"):
             draft.unlink(missing_ok=True)
+        for folder in (self.folder / "releases").glob(".*.draft"):
+            shutil.rmtree(folder, ignore_errors=True)
 
     # One server
 

@@ -14,6 +14,7 @@ from shoal.web import folder as files
 from shoal.web import pictures
 from shoal.web.edits import Form, column_of, edited, one, with_role
 from shoal.web.frame import frame
+from shoal.web.measured_points import asked_ks, comparison_key, rows_now
 from shoal.web.pages import page
 from shoal.web.policy_text import read, written
 from shoal.web.result import result_screen
@@ -76,9 +77,28 @@ async def _tried(server: Server, form: Form) -> Response:
     return RedirectResponse(f"/result/{job.asked['run']}", 303)
 
 
+async def _compared(server: Server, form: Form) -> Response:
+    """Measures what is not measured yet of methods and values of k."""
+    if server.table_key() is None:
+        raise InputError("table: none is open; open one first")
+    skip = [[row["label"], row["k"]] for row in rows_now(server)]
+    server.start(
+        "compare",
+        one(form, "once"),
+        about=comparison_key(server),
+        table=str(server.project.table),
+        policy=server.project.policy,
+        base=str(server.project.folder),
+        ks=asked_ks(server),
+        skip=skip,
+    )
+    return RedirectResponse("/compare", 303)
+
+
 OTHERS: dict[str, Callable[[Server, Form], Awaitable[Response]]] = {
     "marginal": _priced,
     "try": _tried,
+    "compare": _compared,
 }
 
 

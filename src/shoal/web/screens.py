@@ -11,6 +11,7 @@ from shoal.web import folder as files
 from shoal.web import pictures
 from shoal.web.edits import LETTERS, ROLES, said_of
 from shoal.web.frame import frame, person_answered
+from shoal.web.measured_points import compared_points
 from shoal.web.server import Server
 from shoal.web.work import Refused
 
@@ -313,8 +314,6 @@ def _private(server: Server) -> list[Context]:
 
 def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
     """Losses that were measured under these columns, by k, of the method that most are of."""
-    from shoal.web.compared import compared_points
-
     points: dict[str, dict[int, float]] = {}
     for label, k, loss in compared_points(server):
         points.setdefault(label, {})[k] = loss

@@ -17,6 +17,7 @@ from typing import Any
 from shoal.errors import InputError
 from shoal.web import folder as files
 from shoal.web.door import Door
+from shoal.web.measured_points import store, stored
 from shoal.web.policy_text import changed_lines, sha256, written
 from shoal.web.project import PROJECT, Project, Run, clear_run
 from shoal.web.work import Desk, Job, Jobs
@@ -170,12 +171,45 @@ class Server:
     def _job_ended(self, job: Job) -> None:
         if job.kind == "draft":
             self._draft_ended(job)
+        elif job.kind == "compare":
+            self._comparison_ended(job)
+        elif job.kind == "release":
+            self._release_ended(job)
+        elif job.state == "done" and job.kind == "attack":
+            run = self.project.run(job.asked["run"])
+            files.write(run.folder / "attacks.json", json.dumps({"lines": job.result["lines"]}))
         elif job.state == "done" and job.kind == "marginal":
             run = self.project.run(job.asked["run"])
             files.write(run.folder / "prices.json", json.dumps(job.result["prices"]))
         elif job.state != "done":
             what = "Stopped." if job.state == "stopped" else str(job.result.get("message"))
             self.notices.append(f"{what} Nothing was written.")
+
+    def _release_ended(self, job: Job) -> None:
+        """The whole folder gets its name by one rename, or goes."""
+        draft, run = Path(job.asked["draft"]), self.project.run(job.asked["run"])
+        if job.state != "done" or self.stale_parts(run):
+            shutil.rmtree(draft, ignore_errors=True)
+            why = job.result.get("message") or "something was changed meanwhile"
+            findings = " ".join(job.result.get("findings") or [])
+            self.notices.append(f"Nothing was released: {why} {findings}".strip())
+            return
+        day = datetime.now().date().isoformat()
+        places = [day, *(f"{day}-{number}" for number in range(2, 100))]
+        name = next(place for place in places if not (draft.parent / place).exists())
+        draft.rename(draft.parent / name)
+        self.project.note(f"Draft {run.number} released: releases/{name}")
+        self.notices.append(f"Released: releases/{name}/")
+
+    def _comparison_ended(self, job: Job) -> None:
+        """Keeps what was measured, whatever ended it."""
+        rows = {(r["label"], r["k"]): r for r in stored(self).get(job.asked["about"], ())}
+        rows |= {(e["row"]["label"], e["row"]["k"]): e["row"] for e in job.events if "row" in e}
+        store(self, job.asked["about"], list(rows.values()))
+        if job.state == "stopped":
+            self.notices.append(f"Stopped. {len(rows)} measured releases are kept.")
+        elif job.state != "done":
+            self.notices.append(str(job.result.get("message")))
 
     def _draft_ended(self, job: Job) -> None:
         run = self.project.run(job.asked["run"])

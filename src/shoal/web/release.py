@@ -1,0 +1,223 @@
+"""Release: the gate, whose open points are links, the sign-off, and what moves out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from datetime import date
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import InputError
+from shoal.web import folder as files
+from shoal.web.edits import Form, one
+from shoal.web.frame import frame, person_answered, shell
+from shoal.web.policy_text import read, sha256
+from shoal.web.project import RELEASE, Run
+from shoal.web.server import Server
+
+Context = dict[str, Any]
+KINDS = {"public": "Open to everybody", "restricted": "By contract", "enclave": "In a safe room"}
+DONE = {
+    "interval": "ranges",
+    "span": "ranges in their order",
+    "node": "groups of its hierarchy",
+    "value-or-nothing": "whole or *",
+    "as-is": "as it is",
+    "mean": "means",
+    "mean-and-interval": "means and ranges",
+    "pseudonym": "a pseudonym",
+}
+
+
+def context_of(server: Server) -> Context:
+    """release.yaml: who gets it, why, under which controls, and who signed."""
+    text = files.text_of(server.project.folder / RELEASE)
+    return {"version": 1} if not text else read(text, RELEASE)
+
+
+def signed(run: Run) -> list[Context]:
+    """Every decision about a draft, over which hashes."""
+    with suppress(OSError, ValueError):
+        found = json.loads((run.folder / "signed.json").read_text("utf-8"))
+        if isinstance(found, list):
+            return found
+    return []
+
+
+def attacks_of(run: Run) -> list[str] | None:
+    """What attacks found, in lines; None where none was tried."""
+    with suppress(OSError, ValueError):
+        found = json.loads((run.folder / "attacks.json").read_text("utf-8"))
+        return [str(line) for line in found["lines"]]
+    return None
+
+
+@lru_cache(maxsize=8)
+def _file_sha(path: Path, stamp: int, size: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def hashes(server: Server, run: Run) -> Context:
+    """What a signature is over: the released bytes, the policy, the table."""
+    path = run.folder / "data.csv"
+    stat = path.stat()
+    return {
+        "data": _file_sha(path, stat.st_mtime_ns, stat.st_size),
+        "policy": run.about.get("policy_sha"),
+        "hierarchies": run.about.get("hierarchies_sha"),
+        "table": run.about.get("table_sha"),
+    }
+
+
+def gate(server: Server, run: Run) -> list[Context]:
+    """Every condition of a release: whether it is met, what it says, where it is mended."""
+    stated, given = run.certificate, context_of(server)
+    own = hashes(server, run)
+    is_measured = stated.get("output", {}).get("sha256") == own["data"]
+    holds = is_measured and all(promise["holds"] for promise in stated["promises"])
+    stale = server.stale_parts(run)
+    lacking = [name for name in published(run) if not _why(given, name)]
+    who = (given.get("recipient") or {}).get("who")
+    controls = (given.get("controls") or {}).get("agreement")
+    open_fields = [
+        name
+        for name, value in (
+            ("recipient", who),
+            ("purpose", given.get("purpose")),
+            ("controls", controls),
+            ("review date", given.get("review_by")),
+        )
+        if not value
+    ]
+    decisions = [one for one in signed(run) if one["hashes"] == own]
+    accepted = bool(decisions) and decisions[-1]["decision"] == "accept"
+    refused = bool(decisions) and decisions[-1]["decision"] == "reject"
+    changed = f"{', '.join(stale)} changed" if stale else ""
+    tried = attacks_of(run)
+    rows = [
+        ("Every promise holds on the file", holds, f"draft {run.number}", "/result"),
+        ("Table, policy and hierarchies unchanged since", not stale, changed, "/result"),
+        ("Who is one person is answered", person_answered(server), "", "/columns"),
+        ("Attacks tried", tried is not None, "" if tried is not None else "not yet", "#attacks"),
+        ("Recipient, purpose, controls, review", not open_fields, ", ".join(open_fields), "#who"),
+        ("A reason for every column", not lacking, ", ".join(lacking[:3]), "#why"),
+        ("Other releases of these people", given.get("other_releases") is not None, "", "#other"),
+        ("Signed", accepted, "refused" if refused else "" if accepted else "not yet", "#sign"),
+    ]
+    return [
+        {"text": text, "is_met": met, "note": note, "href": href} for text, met, note, href in rows
+    ]
+
+
+def published(run: Run) -> list[str]:
+    """The columns that readers get."""
+    policy = read(files.text_of(run.folder / "policy.yaml") or "")
+    shown = ("quasi", "sensitive", "plain")
+    return [n for n, s in (policy.get("attributes") or {}).items() if s.get("role") in shown]
+
+
+def _why(given: Context, name: str) -> str:
+    return str(((given.get("attributes") or {}).get(name) or {}).get("why") or "")
+
+
+async def release_screen(server: Server) -> Context:
+    """The last draft at the gate."""
+    run = server.last_draft()
+    data = f"runs/{run.name}/data.csv" if run else "draft.csv"
+    certificate = f"runs/{run.name}/certificate.json" if run else ""
+    words = ["shoal", "dossier", data, certificate, "--context", RELEASE, "-o", "dossier.html"]
+    context = {
+        **await frame(server, "release"),
+        "title": "Release",
+        "run": run,
+        "command": shell([word for word in words if word]),
+        "once": server.new_once(),
+        "releases": _releases(server),
+        "release_text": files.text_of(server.project.folder / RELEASE) or "version: 1\n",
+        "release_base": release_sha(server),
+    }
+    if run is None:
+        return context
+    given, conditions = context_of(server), gate(server, run)
+    columns = {c["name"]: c for c in run.certificate.get("columns") or ()}
+    return {
+        **context,
+        "given": given,
+        "gate": conditions,
+        "met": sum(1 for condition in conditions if condition["is_met"]),
+        "open": sum(1 for condition in conditions if not condition["is_met"]),
+        "kinds": KINDS,
+        "columns": [
+            {
+                "name": name,
+                "why": _why(given, name),
+                "done": DONE.get(str((columns.get(name) or {}).get("technique")), "as it is"),
+                "number": number,
+            }
+            for number, name in enumerate(published(run), 1)
+        ],
+        "attacks": attacks_of(run),
+        "decisions": signed(run),
+        "own_hashes": hashes(server, run),
+        "today": date.today().isoformat(),
+    }
+
+
+def release_sha(server: Server) -> str:
+    return sha256(files.text_of(server.project.folder / RELEASE) or "")
+
+
+def _releases(server: Server) -> list[str]:
+    place = server.project.folder / "releases"
+    return sorted((p.name for p in place.glob("2*") if p.is_dir()), reverse=True)
+
+
+def with_answers(form: Form, given: Context, names: list[str]) -> tuple[Context, str]:
+    """release.yaml with what a form says; only what it has fields for. Raises InputError."""
+    content, said = dict(given), []
+    review = one(form, "review_by")
+    with_date: Any = None
+    if review:
+        try:
+            with_date = date.fromisoformat(review)
+        except ValueError:
+            raise InputError("review: is no day; write it as 2027-11-22") from None
+    other = one(form, "other")
+    others = "none-known" if other == "none" else _lines(form, "others") if other else None
+    if others == []:
+        raise InputError("other releases: none is named; name their certificates, one a line")
+    changes = {
+        "recipient": {
+            **(given.get("recipient") or {}),
+            "who": one(form, "who") or None,
+            "kind": one(form, "kind") if one(form, "kind") in KINDS else None,
+        },
+        "purpose": one(form, "purpose") or None,
+        "controls": {
+            **(given.get("controls") or {}),
+            "agreement": one(form, "controls") or None,
+        },
+        "review_by": with_date,
+        "other_releases": others,
+    }
+    for key, value in changes.items():
+        if content.get(key) != value and (value or content.get(key)):
+            content[key] = value
+            said.append(key.replace("_", " "))
+    reasons = dict(given.get("attributes") or {})
+    for number, name in enumerate(names, 1):
+        why = one(form, f"why-{number}")
+        if f"why-{number}" in form and why != _why(given, name):
+            reasons[name] = {**(reasons.get(name) or {}), "why": why or None}
+            said.append(f"a reason for {name}")
+    if reasons:
+        content["attributes"] = reasons
+    return content, "release: " + (", ".join(said) or "nothing new")
+
+
+def _lines(form: Form, name: str) -> list[str]:
+    return [line.strip() for line in one(form, name).splitlines() if line.strip()]

@@ -1,0 +1,86 @@
+"""The screen of hierarchies and what its forms change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from shoal.errors import InputError
+from shoal.web import folder as files
+from shoal.web.edits import edited, one
+from shoal.web.hierarchies import hierarchies_screen, own_file, tree_edit
+from shoal.web.pages import page
+from shoal.web.policy_text import written
+from shoal.web.project import POLICY, Stale
+from shoal.web.routes_of_edits import form_of
+from shoal.web.server import Server
+
+
+async def shown(request: Request) -> Response:
+    number = request.path_params.get("n", "")
+    context = await hierarchies_screen(
+        request.app.state.server,
+        int(number) if number.isdecimal() else None,
+        request.query_params.get("f", ""),
+    )
+    return page(request, "hierarchies.html.j2", context)
+
+
+async def changed(request: Request) -> Response:
+    """One edit of a column's hierarchy: a maker, a file, or a node of its tree."""
+    server, form = request.app.state.server, form_of(request)
+    project, text = server.project, request.path_params["n"]
+    names = project.about.get("columns") or []
+    if not text.isdecimal() or not 1 <= int(text) <= len(names):
+        raise files.NotThere
+    number = int(text)
+    name = names[number - 1]
+    if one(form, "base") != project.policy_sha:
+        raise InputError("the policy was changed elsewhere; look at it, and decide again")
+    kind = one(form, "do")
+    if kind == "how":
+        policy, sentence = edited("how", {**form, "column": [text]}, project.policy, names)
+        await server.desk.look("policy", policy=policy, base=str(project.folder))
+        changes: dict[str, str | None] = {POLICY: written(policy)}
+    elif kind == "use":
+        place = files.within(one(form, "file"), project.start)
+        content = files.text_of(place)
+        changes = _with_table(server, name, number, content or "")
+        sentence = f"{name}: hierarchy from a file"
+    elif kind == "no_value":
+        policy = dict(project.policy)
+        known = policy.get("missing_values") or [""]
+        policy["missing_values"] = list(dict.fromkeys([*known, one(form, "value")]))
+        changes, sentence = {POLICY: written(policy)}, f"{name}: a text means no value"
+    else:
+        edits, said = tree_edit(form)
+        path = project.folder / str(project.policy["attributes"][name].get("hierarchy"))
+        found = await server.desk.look("edit_tree", file=str(path), edits=edits)
+        changes, sentence = _with_table(server, name, number, found["text"]), f"{name}: {said}"
+    try:
+        project.edit(sentence, changes, one(form, "base"))
+    except Stale:
+        raise InputError("the policy was changed elsewhere; load the page again") from None
+    return RedirectResponse(f"/hierarchies/{number}", 303)
+
+
+def _with_table(server: Server, name: str, number: int, text: str) -> dict[str, str | None]:
+    """A table in the project, and the policy that names it; the file that it came from stays."""
+    file = own_file(name, number)
+    policy: dict[str, Any] = dict(server.project.policy)
+    settings = dict(policy["attributes"][name])
+    for key in ("type", "domain", "order", "render", "round"):
+        settings.pop(key, None)
+    settings["hierarchy"] = file
+    policy["attributes"] = {**policy["attributes"], name: settings}
+    return {file: text, POLICY: written(policy)}
+
+
+ROUTES = [
+    Route("/hierarchies", shown),
+    Route("/hierarchies/{n}", shown),
+    Route("/hierarchies/{n}", changed, methods=["POST"]),
+]

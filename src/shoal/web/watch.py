@@ -1,0 +1,124 @@
+"""Streams and ledgers: watched, never touched."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from time import time
+from typing import Any
+
+from shoal.errors import CheckpointError, InputError
+from shoal.state.stream_status import stream_status
+from shoal.web import folder as files
+from shoal.web.edits import Form, one
+from shoal.web.frame import frame
+from shoal.web.server import Server
+from shoal.web.work import Refused
+
+Context = dict[str, Any]
+KINDS = {"stream": "A stream: the folder of its --checkpoint", "ledger": "A ledger: its folder"}
+WIDTH, HEIGHT = 300, 60
+
+
+def add(server: Server, form: Form) -> str:
+    """Remembers a folder below the start folder; where its page is. Raises InputError."""
+    kind, named = one(form, "kind"), one(form, "path")
+    if kind not in KINDS:
+        raise InputError("watch: choose a stream or a ledger")
+    files.within(named, server.project.start, is_folder=True)
+    known = list(server.project.about.get("places") or [])
+    place = {"kind": kind, "path": named}
+    if place not in known:
+        known.append(place)
+        server.remember(f"watching the {kind} {Path(named).name}", places=known)
+    return f"/{kind}/{known.index(place) + 1}"
+
+
+def _folder(server: Server, number: str, kind: str) -> Path:
+    known = server.project.about.get("places") or []
+    if not number.isdecimal() or not 1 <= int(number) <= len(known):
+        raise files.NotThere
+    place = known[int(number) - 1]
+    if place["kind"] != kind:
+        raise files.NotThere
+    return files.within(place["path"], server.project.start, is_folder=True)
+
+
+async def stream_screen(server: Server, number: str) -> Context:
+    """How a stream is doing by its last commit: the page reads `status.json` and nothing else."""
+    folder = _folder(server, number, "stream")
+    context = {
+        **await frame(server, "stream", ["shoal", "stream-status", str(folder)]),
+        "title": f"Stream {folder.name}",
+        "name": folder.name,
+        "here": f"/stream/{number}",
+        "status": None,
+    }
+    try:
+        found = stream_status(folder)
+    except CheckpointError as missing:
+        return {**context, "trouble": str(missing.args[0])}
+    minutes = found["log"]["minutes"]
+    now = time()
+    return {
+        **context,
+        "status": found.content,
+        "holds": found.holds,
+        "ago": max(0, round(now - float(found["at"]))),
+        "alarms": [{"kind": a.kind, "text": a.text, "at": clock(a.since)} for a in found.alarms],
+        "events": [
+            {"at": clock(e["at"]), "kind": e["kind"], "count": e.get("count")}
+            for e in reversed(found["log"]["events"][-8:])
+        ],
+        "loss_line": line([_share(m["loss"], m["published"]) for m in minutes]),
+        "wait_line": line([m["longest"] for m in minutes], found["wait"]["allowed"]),
+        "reuse_line": line([_share(m["reused"], m["decided"]) for m in minutes]),
+        "from": clock(minutes[0]["at"]) if minutes else "",
+        "to": clock(found["at"]),
+    }
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def clock(seconds: float | None) -> str:
+    return "" if seconds is None else datetime.fromtimestamp(float(seconds)).strftime("%H:%M")
+
+
+def line(values: list[float | None], allowed: float | None = None) -> Context:
+    """A line through what is known, and where the allowed stands."""
+    known = [value for value in values if value is not None]
+    top = max([*known, allowed or 0, 1e-9]) * 1.1
+    step = WIDTH / max(len(values) - 1, 1)
+    path = [
+        f"{round(place * step, 1)},{round(HEIGHT * (1 - value / top), 1)}"
+        for place, value in enumerate(values)
+        if value is not None
+    ]
+    limit = None if allowed is None else round(HEIGHT * (1 - allowed / top), 1)
+    return {"path": " ".join(path), "allowed": limit}
+
+
+async def ledger_screen(server: Server, number: str) -> Context:
+    """The chain of a ledger and what an audit of its history finds."""
+    folder = _folder(server, number, "ledger")
+    context = {
+        **await frame(server, "ledger", ["shoal", "audit", "--ledger", str(folder)]),
+        "title": f"Ledger {folder.name}",
+        "name": folder.name,
+        "here": f"/ledger/{number}",
+        "chain": None,
+        "damage": [],
+        "history": None,
+    }
+    stamp = sorted((str(p), p.stat().st_mtime_ns) for p in folder.rglob("*") if p.is_file())
+    try:
+        context["chain"] = await server.desk.soon("ledger_chain", stamp=stamp, folder=str(folder))
+        context["history"] = await server.desk.soon(
+            "ledger_history", stamp=stamp, folder=str(folder)
+        )
+    except Refused as broken:
+        context["damage"] = [broken.message, *broken.findings]
+    context["waits"] = context["waits"] or (context["history"] is None and not context["damage"])
+    return context

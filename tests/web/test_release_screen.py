@@ -1,0 +1,91 @@
+"""The gate: what keeps it shut, what a signature is over, and what leaves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import yaml
+
+from shoal.jobs.audit.verify import verify
+from web.test_page import draft
+from web.visitor import Visitor
+
+
+def gate(visitor: Visitor) -> dict[str, bool]:
+    """The conditions as the page shows them, and whether they are met."""
+    rows = visitor.get("/release").text.partition('id="gate"')[2].partition("</table>")[0]
+    found = {}
+    for row in rows.split("<tr>")[1:]:
+        words = Visitor.words_of(row)
+        found[words.split(" ", 1)[1]] = words.startswith("✓")
+    return found
+
+
+def answered(visitor) -> None:
+    """Every answer that the gate asks for, and the attacks."""
+    visitor.get("/release")
+    names = [f"why-{number}" for number in range(1, 8)]
+    visitor.send(
+        "answers",
+        who="Health services",
+        purpose="Waiting times",
+        controls="No linking",
+        review_by="2031-01-01",
+        other="none",
+        **dict.fromkeys(names, "needed"),
+    )
+    visitor.send("attack-form")
+    visitor.until("/release", "✓ Attacks tried")
+
+
+def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_the_gate(
+    opened, tables
+):
+    opened.edit("k", k="4")
+    name = draft(opened)
+    project = opened.server.project
+    assert sum(gate(opened).values()) == 3
+    refused = opened.post("/release", do="release", run=name)
+    assert refused.status == 422
+    assert not (project.folder / "releases").exists()
+    answered(opened)
+    assert [text for text, met in gate(opened).items() if not met] == ["Signed not yet"]
+    # a refusal is kept, and shuts the gate; an approval over the same bytes opens it
+    opened.send("sign-form", name="Ada", role="data protection", decision="reject")
+    assert [text for text, met in gate(opened).items() if not met] == ["Signed refused"]
+    opened.send("sign-form", name="Ben", role="head of study", decision="accept")
+    assert all(gate(opened).values())
+    # the table, the policy and the data are what was signed, or the gate names them
+    path = tables / "patients.csv"
+    original = path.read_bytes()
+    path.write_bytes(original + original.splitlines(keepends=True)[1])
+    shut = gate(opened)
+    assert not shut["Table, policy and hierarchies unchanged since table changed"]
+    path.write_bytes(original)
+    opened.post("/table", again="1")
+    opened.edit("k", k="5")
+    assert not gate(opened)["Table, policy and hierarchies unchanged since policy changed"]
+    opened.edit("k", k="4")
+    data = project.run(name).folder / "data.csv"
+    whole = data.read_bytes()
+    data.write_bytes(whole.replace(b"female", b"male  ", 1))
+    assert not gate(opened)[f"Every promise holds on the file draft {int(name)}"]
+    assert "(other bytes)" in opened.last.words
+    data.write_bytes(whole)
+    assert all(gate(opened).values())
+    # all of it leaves together, byte for byte
+    opened.send("release-form")
+    opened.until("/release", "✓ Released:")
+    (place,) = (project.folder / "releases").iterdir()
+    assert {p.name for p in place.iterdir()} == {
+        "data.csv", "data.csv.certificate.json", "report.html", "policy.yaml", "dossier.html",
+        "dossier.json",
+    }  # fmt: skip
+    assert (place / "data.csv").read_bytes() == whole
+    assert all(check.ok is not False for check in verify(place / "data.csv"))
+    found = json.loads((place / "dossier.json").read_text())
+    assert [s["decision"] for s in found["context"]["sign_off"]] == ["reject", "accept"]
+    assert found["released"]["sha256"] == hashlib.sha256(whole).hexdigest()
+    given = yaml.safe_load((project.folder / "release.yaml").read_text())
+    assert given["recipient"]["who"] == "Health services"

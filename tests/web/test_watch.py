@@ -1,0 +1,75 @@
+"""Streams and ledgers on the page: read, and left as they are."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from shoal.cli.main import status_of
+from shoal.web.watch import line
+
+
+def names_in(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+@pytest.fixture
+def stream(tables, monkeypatch):
+    monkeypatch.chdir(tables)
+    sample = "sample purchases -n 1500 --seed 7 -o buys.csv -q"
+    assert status_of(sample.split()) == 0
+    command = ["stream", "buys.csv", "-p", "buys.policy.yaml", "-o", "out.csv", "-q"]
+    assert status_of([*command, "--checkpoint", "state", "--set", "delta=300"]) == 0
+    return tables / "state"
+
+
+def test_a_stream_is_watched_by_its_status_alone(visitor, stream):
+    before = names_in(stream)
+    visitor.get("/watch")
+    page = visitor.post("/watch", kind="stream", path="state")
+    assert "Every release so far keeps every promise" in page.words
+    assert "1,500 came" in page.words
+    assert "Stream: state" in page.words
+    assert names_in(stream) == before
+    # silent, and after a broken promise, it says so on top
+    path = stream / "status.json"
+    status = json.loads(path.read_text())
+    status |= {"state": "running", "at": time.time() - 600, "usual_gap": 2.0}
+    path.write_text(json.dumps(status))
+    assert "Silent : no commit for 600 s" in visitor.get("/stream/1").words
+    status["verdict"]["holds"] = False
+    path.write_text(json.dumps(status | {"state": "broken"}))
+    page = visitor.get("/stream/1")
+    assert "A release broke a promise" in page.words
+    assert "Broken promise" in page.words
+    path.unlink()
+    assert "has no status.json" in visitor.get("/stream/1").words
+
+
+def test_a_ledger_is_verified_and_its_damage_named(visitor, tables, monkeypatch):
+    monkeypatch.chdir(tables)
+    for seed in ("1", "2"):
+        sample = ["sample", "wearables", "-n", "400", "--seed", seed, "-o", "w.csv", "-q"]
+        assert status_of(sample) == 0
+        assert status_of("republish w.csv -p w.policy.yaml --ledger led -q".split()) == 0
+    visitor.post("/watch", kind="ledger", path="led")
+    page = visitor.until("/ledger/1", "The history holds")
+    assert "2 releases" in page.words
+    assert visitor.get("/ledger/2").status == 404
+    assert visitor.get("/stream/1").status == 404
+    first = next((tables / "led").rglob("*.csv"))
+    first.write_bytes(first.read_bytes() + b"x\n")
+    page = visitor.until("/ledger/1", "The chain is damaged")
+    assert "0001" in page.words
+
+
+def test_a_watched_folder_lies_below_the_start(visitor):
+    assert visitor.post("/watch", kind="stream", path="..").status == 404
+    assert visitor.post("/watch", kind="volcano", path=".").status == 422
+
+
+def test_a_line_leaves_out_what_is_not_known():
+    assert line([1.0, None, 1.0])["path"].count(",") == 2
+    assert line([], 5)["path"] == ""
