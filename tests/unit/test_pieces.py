@@ -1,0 +1,103 @@
+"""Pieces of a text file: the records of all pieces are those of the file."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.connectors.pieces import Pieces, first_end, last_end
+from shoal.errors import InputError
+
+PARTS = st.sampled_from(["a", "b", '"', ",", "\n", "\r\n", "7", "é", " "])
+CELLS = st.lists(PARTS, max_size=6).map("".join)
+TABLES = st.lists(st.lists(CELLS, min_size=2, max_size=2), min_size=1, max_size=12)
+
+
+def _written(rows: list[list[str]], newline: str) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator=newline)
+    writer.writerow(["na\nme", 'a "b"'])
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+@given(
+    rows=TABLES,
+    newline=st.sampled_from(["\n", "\r\n"]),
+    piece=st.sampled_from([1, 2, 3, 7, 16, 1_000]),
+    ends=st.booleans(),
+)
+def test_the_records_of_all_pieces_are_those_of_the_file(
+    rows: list[list[str]],
+    newline: str,
+    piece: int,
+    ends: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    content = _written(rows, newline)
+    if not ends:
+        content = content[: -len(newline)]
+    path = tmp_path_factory.getbasetemp() / "rows.csv"
+    path.write_bytes(content)
+    pieces = Pieces(path, piece)
+    found = []
+    for part in pieces:
+        read = list(csv.reader(io.StringIO(part.decode(), newline="")))
+        assert all(len(record) == 2 for record in read)  # never half a record
+        found += read
+    assert found == rows
+    assert list(csv.reader(io.StringIO(pieces.head.decode(), newline=""))) == [["na\nme", 'a "b"']]
+    assert (pieces.sha256, pieces.size) == (hashlib.sha256(content).hexdigest(), len(content))
+
+
+@given(rows=TABLES, piece=st.sampled_from([1, 5, 40]))
+def test_polars_reads_the_same_cells_from_pieces_as_from_the_file(
+    rows: list[list[str]], piece: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    content = _written(rows, "\n")
+    path = tmp_path_factory.getbasetemp() / "polars.csv"
+    path.write_bytes(content)
+    pieces = Pieces(path, piece)
+    parts = [pieces.head + part for part in pieces]
+    read = [pl.read_csv(part, infer_schema=False, truncate_ragged_lines=False) for part in parts]
+    assert pl.concat(read).equals(pl.read_csv(content, infer_schema=False))
+
+
+def test_a_break_inside_quotes_ends_no_record() -> None:
+    text = b'1,"a\nb"\n2,"c\n'
+    assert first_end(text) == len(b'1,"a\nb"\n')
+    assert last_end(text) == len(b'1,"a\nb"\n')
+    assert last_end(b'"a\n') == 0
+    assert first_end(b'"a\n') == 0
+    assert last_end(b'1,"say ""x""\n"\n') == len(b'1,"say ""x""\n"\n')
+
+
+def test_a_file_is_read_again_from_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"a,b\n1,2\n3,4\n")
+    pieces = Pieces(path, 5)
+    assert list(pieces) == list(pieces) == [b"1,2\n", b"3,4\n"]
+    assert pieces.size == 12
+
+
+@pytest.mark.parametrize("content", [b"", b"a,b", b"a,b\n"])
+def test_a_file_without_records_has_no_piece(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(content)
+    pieces = Pieces(path)
+    assert list(pieces) == []
+    assert pieces.head == content
+
+
+def test_a_quote_that_is_left_open_is_refused_before_all_is_held(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b'a,b\n1,"' + b"x\n" * 4_000_000)
+    with pytest.raises(InputError, match=r"more than 1 MB; a quote may be left open"):
+        list(Pieces(path, piece=1 << 16, longest=1 << 20))
