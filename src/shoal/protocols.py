@@ -515,6 +515,20 @@ class PrivacyModel(Protocol):
     def report(self, classes: Classes) -> dict[str, Any]:
         """The promise as a certificate states it."""
 
+    @property
+    def works_in_parts(self) -> bool:
+        """Whether `part` and `total` tell what `report` does where no table is held as a whole."""
+
+    @property
+    def groups_by(self) -> tuple[str, ...]:
+        """The quasi-identifiers whose equal cells make its classes; none means all."""
+
+    def part(self, classes: Classes, table: Classes) -> Any:
+        """What it finds on some of the classes of a table; each class is in one part, whole."""
+
+    def total(self, parts: Sequence[Any]) -> dict[str, Any]:
+        """`report` of the whole, by what was found on all parts, in any order."""
+
 
 # Measures, hierarchies, and how data comes in and goes out
 
@@ -526,6 +540,20 @@ class Metric(Protocol):
 
     def score(self, release: Release) -> float | None:
         """The measure on a published table; None where it does not apply."""
+
+
+@runtime_checkable
+class PartedMetric(Metric, Protocol):
+    """A measure that adds up over the parts of a release, so that no part has to know the others.
+
+    One without this needs a table that is held in memory as a whole.
+    """
+
+    def part(self, release: Release) -> Any:
+        """What it finds on some of the classes, each with all of its records."""
+
+    def total(self, parts: Sequence[Any]) -> float | None:
+        """The measure by what was found on all parts, in any order; exactly that of the whole."""
 
 
 class Attack(Protocol):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shoal.data.classes import Classes
 from shoal.data.release import PublishedColumn
-from shoal.data.single_ends import _share
+from shoal.data.single_ends import _ends, shares_of_ends
 
 
 def counted(published, values, labels, people) -> float:
@@ -52,5 +52,5 @@ def test_the_share_is_that_of_a_count_person_by_person(release):
     subjects = people.astype(np.int32) if has_subjects else None
     classes = Classes(labels.astype(np.int32), len(intervals), subjects)
     own = people if has_subjects else range(len(records))
-    found = _share(published, values.astype(float), classes)
+    found = shares_of_ends([{"q": _ends(published, values.astype(float), classes)}])["q"]
     assert found == counted(published, values, labels.tolist(), own)

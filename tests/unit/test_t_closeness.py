@@ -157,7 +157,7 @@ def test_classes_of_a_part_are_judged_against_the_table_they_are_part_of(classes
         alone = Classes(
             np.where(classes.labels == which, 0, -1), 1, classes.subjects, classes.sensitive
         )
-        found, kept = promise.judge_against(classes, alone)
+        found, kept = promise.judged_against(classes, alone)
         assert found == pytest.approx(measured[[which]], nan_ok=True)
         assert kept.tolist() == [holds[which]]
         assert promise.against(classes)(alone).tolist() == [holds[which]]

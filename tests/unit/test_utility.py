@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import naive
 from shoal.data.classes import Classes
 from shoal.data.release import PublishedColumn, Release
+from shoal.data.true_values import TrueValues
 from shoal.utility import (
     AverageClassSize,
     Classification,
@@ -41,6 +42,8 @@ def column(name, spans, shown):
 def release(labels, columns=(), subjects=None, **known):
     labels = np.array(labels, dtype=np.int32)
     people = None if subjects is None else np.array(subjects, dtype=np.int32)
+    if "originals" in known:
+        known["originals"] = {n: TrueValues.of(v) for n, v in known["originals"].items()}
     return Release(
         tuple(columns), Classes(labels, int(labels.max(initial=-1)) + 1, people), **known
     )

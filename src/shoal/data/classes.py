@@ -23,6 +23,8 @@ class SensitiveColumn:
     distance: `equal`, `ordered` or `hierarchical`: how far apart two values are for t-closeness.
     labels: text of each place, for promises that name values; of a hierarchy, of the last
     `missing` places only.
+    in_table: (values,) int64, how many (subject, value) pairs of the whole table have each value,
+    where `codes` are not those of the whole table; or None.
     missing: how many texts stand for no value. A hierarchy has one leaf for all of them.
     numbers: (values,) float64, the number behind each place of a numeric attribute, missing ones
     infinite.
@@ -39,6 +41,7 @@ class SensitiveColumn:
     numbers: np.ndarray | None = None
     earlier: np.ndarray | None = None
     missing: int = 0
+    in_table: np.ndarray | None = None
 
     def with_missing_as_one(self) -> SensitiveColumn:
         """The same with one place for all texts that stand for no value, behind all others.
@@ -71,12 +74,12 @@ class SensitiveColumn:
 
     def _merged(self, place: np.ndarray, values: int) -> SensitiveColumn:
         """place: (values,) the new place of each."""
-        earlier = None
-        if self.earlier is not None:
-            earlier = np.zeros(values, dtype=np.int64)
-            np.add.at(earlier, place, self.earlier)
+        earlier, in_table = (
+            None if counts is None else np.bincount(place, counts, values).astype(np.int64)
+            for counts in (self.earlier, self.in_table)
+        )
         codes = place.astype(np.int32)[self.codes]
-        return replace(self, codes=codes, values=values, earlier=earlier)
+        return replace(self, codes=codes, values=values, earlier=earlier, in_table=in_table)
 
     def code_of(self, label: str) -> int | None:
         """The place of a value given by its text, None where it does not occur."""

@@ -15,6 +15,7 @@ from shoal.data.classes import Classes
 from shoal.data.numbers import parse_numbers
 from shoal.data.schema import Attribute, Kind, Render, Schema, Shown
 from shoal.data.table import Column, Table
+from shoal.data.true_values import SquaredSum, TrueValues
 
 _MOST_PAIRS = 1 << 22
 
@@ -68,8 +69,8 @@ class Release:
     classes: equal published quasi-identifiers are one class; withheld records are in none.
     columns: the quasi-identifiers. asked_k: the policy's k, None without a k-anonymity promise.
     label: (n,) integer class label for the classification metric, or None.
-    originals: the true value of each numeric quasi-identifier, (n,) float64 with NaN where missing,
-        aligned with the published records; empty where the original is not at hand.
+    originals: the true values of each numeric quasi-identifier, aligned with the published records;
+        empty where the original is not at hand.
     starred: (n,) bool, records that show the suppression mark in every quasi-identifier; if they
         are a class, it is the last. None where those in no class are all of them.
     """
@@ -78,7 +79,7 @@ class Release:
     classes: Classes
     required_k: int | None = None
     label: np.ndarray | None = None
-    originals: dict[str, np.ndarray] = field(default_factory=dict)
+    originals: dict[str, TrueValues] = field(default_factory=dict)
     starred: np.ndarray | None = None
 
     @property
@@ -116,40 +117,16 @@ class Release:
         return {column.name: count for column, count in zip(self.columns, counts, strict=True)}
 
     @cached_property
-    def squared_errors(self) -> dict[str, tuple[float, float]]:
-        """By attribute of `originals`, the squared error of class means and of the mean of all.
+    def squared_errors(self) -> dict[str, SquaredSum]:
+        """By attribute of `originals`, the squared error of class means, and of the mean of all.
 
         A suppressed record shows nothing about itself, so it is as good as the mean of all.
-        Infinite or NaN where the numbers are beyond what a float holds.
         """
         labels, count = self.shown.labels, self.shown.count
-        places = np.where(labels >= 0, labels, count) if self.suppressed else labels.astype(np.intp)
-        sizes = np.append(self.shown.sizes, self.suppressed)
         with np.errstate(over="ignore", invalid="ignore"):
             return {
-                name: _squared_error(values, places, sizes)
-                for name, values in self.originals.items()
+                name: values.squared_error(labels, count) for name, values in self.originals.items()
             }
-
-
-def _squared_error(
-    values: np.ndarray, places: np.ndarray, sizes: np.ndarray
-) -> tuple[float, float]:
-    """Around the mean of each class, and of all; the last index stands for no class."""
-    present = ~np.isnan(values)
-    if not present.all():
-        values, places = values[present], places[present]
-        sizes = np.bincount(places, minlength=len(sizes))
-    if not len(values):
-        return 0.0, 0.0
-    shifted = values - values.mean()  # small numbers keep their digits
-    whole = float(
-        np.einsum("i,i", shifted, shifted)
-    )  # np.dot would wake a thread per core for the rest of the run
-    means = np.bincount(places, weights=shifted, minlength=len(sizes)) / np.maximum(sizes, 1)
-    means[-1] = 0.0
-    shifted -= means[places]
-    return float(np.einsum("i,i", shifted, shifted)), whole
 
 
 def read_columns(table: Table, schema: Schema) -> tuple[tuple[PublishedColumn, ...], list[str]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from shoal.data.classes import Classes
@@ -17,10 +20,17 @@ TOLERATED = 0.5
 """The share above which such ends are warned of."""
 
 
-def single_ends(release: Release, truth: Truth) -> dict[str, float]:
-    """By number without a hierarchy, the share of the ends of its intervals; 0 without any."""
+class Ends(NamedTuple):
+    """How many classes show an interval, and how many of its ends are one person's own value."""
+
+    intervals: int
+    single: int
+
+
+def single_ends(release: Release, truth: Truth) -> dict[str, Ends]:
+    """By number without a hierarchy, the ends of its intervals."""
     return {
-        encoded.attribute.name: _share(published, truth.values(encoded), release.classes)
+        encoded.attribute.name: _ends(published, truth.values(encoded), release.classes)
         for published, encoded in zip(release.columns, truth.encoded.attributes, strict=True)
         if _has_intervals(encoded)
     }
@@ -31,19 +41,28 @@ def _has_intervals(encoded: EncodedAttribute) -> bool:
     return attribute.kind is Kind.NUMBER and attribute.hierarchy is None
 
 
-def _share(published: PublishedColumn, values: np.ndarray, classes: Classes) -> float:
+def shares_of_ends(parts: Sequence[Mapping[str, Ends]]) -> dict[str, float]:
+    """The share of all ends, over the parts of a release; 0 without any interval."""
+    shares = {}
+    for name in parts[0] if parts else ():
+        intervals, single = map(sum, zip(*(part[name] for part in parts), strict=True))
+        shares[name] = single / (2 * intervals) if intervals else 0.0
+    return shares
+
+
+def _ends(published: PublishedColumn, values: np.ndarray, classes: Classes) -> Ends:
     is_interval = np.isfinite(published.lo) & np.isfinite(published.hi)
     is_interval &= published.lo < published.hi
     labels = classes.labels[is_interval[published.codes]]
     intervals = np.count_nonzero(np.bincount(labels[labels >= 0]))
     if not intervals:
-        return 0.0
+        return Ends(0, 0)
     single = 0
     for end in (published.lo, published.hi):
         # no value is NaN's equal, so that nobody is at the end of what is no interval
         ends = np.where(is_interval, end, np.nan)
         single += _shown_alone(classes, values == ends[published.codes])
-    return single / (2 * intervals)
+    return Ends(int(intervals), single)
 
 
 def _shown_alone(classes: Classes, at_end: np.ndarray) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,18 +11,21 @@ from shoal.data.encoding import EncodedAttribute, EncodedTable
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Kind
 from shoal.data.table import Table
+from shoal.data.true_values import TrueValues
 
 
 @dataclass(frozen=True)
 class Truth:
     """What the owner knows about the published records, in the order they were published.
 
-    rows: (n,) row of the original behind each published record.
+    rows: (n,) row of the original behind each published record. whole_table: by attribute, how
+        many records of all have each distinct value, where this is about some of them.
     """
 
     original: Table
     encoded: EncodedTable
     rows: np.ndarray | None = None
+    whole_table: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def aligned(self, values: np.ndarray) -> np.ndarray:
         """Values of the original's records, by published record."""
@@ -36,10 +40,14 @@ class Truth:
         """The person behind every published record; None where everybody has one record."""
         return None if self.encoded.subjects is None else self.aligned(self.encoded.subjects)
 
-    def originals(self) -> dict[str, np.ndarray]:
+    def originals(self) -> dict[str, TrueValues]:
         """By numeric attribute without a hierarchy, the values of the published records."""
         return {
-            encoded.attribute.name: self.values(encoded)
+            encoded.attribute.name: TrueValues(
+                self.aligned(encoded.codes),
+                encoded.value_of_code(),
+                self.whole_table.get(encoded.attribute.name),
+            )
             for encoded in self.encoded.attributes
             if encoded.attribute.kind is Kind.NUMBER and encoded.attribute.hierarchy is None
         }

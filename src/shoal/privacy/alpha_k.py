@@ -8,6 +8,7 @@ several values counts in the frequency of each, so frequencies may add up to mor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, ClassVar
@@ -17,9 +18,9 @@ import numpy as np
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy.exact import sign
-from shoal.privacy.k_anonymity import least_people, too_few_subjects
+from shoal.privacy.k_anonymity import fewest, least_people, too_few_subjects
 from shoal.privacy.parameters import as_written, decimal, names, one_name, whole
-from shoal.privacy.promise import Promise
+from shoal.privacy.promise import Judgement, Promise
 from shoal.privacy.value_counts import counts_of, sensitive_column, value_counts
 
 
@@ -85,8 +86,11 @@ class AlphaKAnonymity(Promise):
         rare = sign(most, people, as_written(self.alpha)) <= 0
         return measured, rare & (people >= self.k)
 
-    def report(self, classes: Classes) -> dict[str, Any]:
-        return super().report(classes) | {"k_measured": least_people(classes)}
+    def part(self, classes: Classes, table: Classes) -> Judgement:
+        return self._judgement(*self.judge(classes), least_people(classes))
+
+    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+        return super().total(parts) | {"k_measured": fewest(parts)}
 
     def nearest(self, whole_table: Classes) -> list[str]:
         findings = too_few_subjects(self.model, self.k, whole_table)

@@ -7,6 +7,7 @@ figure of the whole release, so that all of them hold or none does.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
@@ -15,8 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.data.classes import Classes
+from shoal.data.sizes import Sizes
 from shoal.privacy.parameters import as_written, choice, decimal
-from shoal.privacy.promise import Promise
+from shoal.privacy.promise import Judgement, Promise
 from shoal.privacy.uniqueness import ESTIMATORS
 
 
@@ -34,14 +36,26 @@ class _OfSizes(Promise):
         return self.threshold
 
     @abstractmethod
-    def of_sizes(self, people: np.ndarray) -> tuple[float, bool]:
-        """The figure for these class sizes, none of them 0, and whether it is low enough."""
+    def of_sizes(self, sizes: Sizes) -> tuple[float, bool]:
+        """The figure for the sizes of one class or more, and whether it is low enough."""
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         people = classes.people()
         occupied = people > 0
-        measured, holds = self.of_sizes(people[occupied]) if occupied.any() else (np.nan, False)
+        measured, holds = self.of_sizes(Sizes.of(people)) if occupied.any() else (np.nan, False)
         return np.where(occupied, measured, np.nan), occupied & holds
+
+    def part(self, classes: Classes, table: Classes) -> Judgement:
+        """The sizes alone: what they amount to is known of all of them together only."""
+        people = classes.people()
+        return Judgement(None, bool((people > 0).all()), Sizes.of(people))
+
+    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+        sizes, occupied = Sizes.joined(part.more for part in parts), all(p.holds for p in parts)
+        if not sizes.count:
+            return self._stated(None, occupied)
+        measured, holds = self.of_sizes(sizes)
+        return self._stated(self.worst(np.array([measured])), occupied and holds)
 
     def _is_low(self, part: int, of: int) -> bool:
         return Fraction(part, max(of, 1)) <= as_written(self.threshold)
@@ -75,9 +89,8 @@ class AverageRisk(_OfSizes):
     def enough_subjects(self, several_records: bool) -> int:
         return ceil(1 / as_written(self.threshold))
 
-    def of_sizes(self, people: np.ndarray) -> tuple[float, bool]:
-        total = int(people.sum())
-        return len(people) / total, self._is_low(len(people), total)
+    def of_sizes(self, sizes: Sizes) -> tuple[float, bool]:
+        return sizes.count / sizes.total, self._is_low(sizes.count, sizes.total)
 
     def nearest(self, whole_table: Classes) -> list[str]:
         people = int(whole_table.people()[0])
@@ -114,8 +127,8 @@ class SampleUniqueness(_OfSizes):
     def enough_subjects(self, several_records: bool) -> int:
         return 2 if self.threshold < 1 else 1
 
-    def of_sizes(self, people: np.ndarray) -> tuple[float, bool]:
-        alone, total = int((people == 1).sum()), int(people.sum())
+    def of_sizes(self, sizes: Sizes) -> tuple[float, bool]:
+        alone, total = int(sizes.groups[sizes.sizes == 1].sum()), sizes.total
         return alone / total, self._is_low(alone, total)
 
     def nearest(self, whole_table: Classes) -> list[str]:
@@ -170,7 +183,8 @@ class PopulationUniqueness(_OfSizes):
     def enough_subjects(self, several_records: bool) -> int:
         return 2 if self.threshold < 1 else 1
 
-    def of_sizes(self, people: np.ndarray) -> tuple[float, bool]:
-        sizes, counts = np.unique(people, return_counts=True)
-        share = ESTIMATORS[self.estimator](sizes, counts, self.fraction) if sizes[0] == 1 else 0.0
+    def of_sizes(self, sizes: Sizes) -> tuple[float, bool]:
+        estimate = ESTIMATORS[self.estimator]
+        is_any_alone = sizes.least == 1
+        share = estimate(sizes.sizes, sizes.groups, self.fraction) if is_any_alone else 0.0
         return share, bool(share <= self.threshold)

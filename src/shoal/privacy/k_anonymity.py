@@ -7,15 +7,17 @@ Reading: k counts distinct subjects, not records.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shoal.data.classes import Classes
+from shoal.data.sizes import Sizes
 from shoal.errors import InputError
 from shoal.privacy.parameters import names, whole
-from shoal.privacy.promise import Promise
+from shoal.privacy.promise import Judgement, Promise
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,18 @@ class KAnonymity(Promise):
         people, _ = self._people(classes)
         return people.astype(np.float64), people >= self.k
 
-    def report(self, classes: Classes) -> dict[str, Any]:
+    @property
+    def groups_by(self) -> tuple[str, ...]:
+        return self.attributes
+
+    def part(self, classes: Classes, table: Classes) -> Judgement:
         """With the groups of people that are alike in its own attributes."""
         people, groups = self._people(classes)
-        stated = self._stated(people.astype(np.float64), people >= self.k)
-        return stated | sizes_and_risk(groups)
+        sizes = Sizes.of(groups)
+        return self._judgement(people.astype(np.float64), people >= self.k, sizes)
+
+    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+        return super().total(parts) | sizes_and_risk(Sizes.joined(part.more for part in parts))
 
     def _people(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
         """Of every class, the fewest people who share its cells; and how many share each cells."""
@@ -109,21 +118,19 @@ def too_few_subjects(model: str, k: int, whole_table: Classes) -> list[str]:
     return [f"promise '{model}': k = {k} asked, {people} subjects in the table; {remedy}"]
 
 
-def sizes_and_risk(people: np.ndarray) -> dict[str, Any]:
+def fewest(parts: Sequence[Judgement]) -> int | None:
+    """The least of what `least_people` found in each part."""
+    return min((part.more for part in parts if part.more is not None), default=None)
+
+
+def sizes_and_risk(sizes: Sizes) -> dict[str, Any]:
     """How many people are alike, over all groups of them, and the chance to pick one out."""
-    occupied = people[people > 0]
-    count = len(occupied)
-    least = int(occupied.min()) if count else None
+    count, least = sizes.count, sizes.least
     return {
-        "classes": {
-            "count": count,
-            "min": least,
-            "mean": float(occupied.mean()) if count else None,
-            "max": int(occupied.max()) if count else None,
-        },
+        "classes": {"count": count, "min": least, "mean": sizes.mean, "max": sizes.greatest},
         "risk": {
             "max": 1 / least if least else None,
-            "mean": count / float(occupied.sum()) if count else None,
+            "mean": count / float(sizes.total) if count else None,
         },
     }
 

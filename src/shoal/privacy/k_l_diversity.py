@@ -9,16 +9,18 @@ for tables with transactions (Gong, Yang, Luo 2016) is another one and not meant
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shoal.data.classes import Classes
+from shoal.privacy.k_anonymity import fewest as fewest_people
 from shoal.privacy.k_anonymity import least_people, too_few_subjects
 from shoal.privacy.p_sensitive import fewest_values, too_few_values
 from shoal.privacy.parameters import names, whole
-from shoal.privacy.promise import Promise
+from shoal.privacy.promise import Judgement, Promise
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,11 @@ class KLDiversity(Promise):
         fewest = fewest_values(classes, self.attributes)
         return fewest.astype(np.float64), (fewest >= self.l) & (classes.people() >= self.k)
 
-    def report(self, classes: Classes) -> dict[str, Any]:
-        return super().report(classes) | {"k_measured": least_people(classes)}
+    def part(self, classes: Classes, table: Classes) -> Judgement:
+        return self._judgement(*self.judge(classes), least_people(classes))
+
+    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+        return super().total(parts) | {"k_measured": fewest_people(parts)}
 
     def nearest(self, whole_table: Classes) -> list[str]:
         findings = too_few_subjects(self.model, self.k, whole_table)

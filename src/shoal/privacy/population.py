@@ -6,6 +6,7 @@ quasi-identifiers. Rows of the population table are people.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from shoal.data.classes import Classes, Population
 from shoal.errors import InputError
 from shoal.privacy.exact import sign
 from shoal.privacy.parameters import as_written, decimal, one_name, whole
-from shoal.privacy.promise import Promise
+from shoal.privacy.promise import Judgement, Promise
 
 
 class _AgainstPopulation(Promise):
@@ -139,8 +140,12 @@ class DeltaPresence(_AgainstPopulation):
         nobody_left_out = not (self.delta_min > 0 and fits.outside)
         return share, low & high & (people > 0) & nobody_left_out
 
-    def report(self, classes: Classes) -> dict[str, Any]:
-        share = self.measure(classes)
+    def part(self, classes: Classes, table: Classes) -> Judgement:
+        share, holds = self.judge(classes)
         known = share[~np.isnan(share)]
         least = 0.0 if self.of(classes).outside else float(known.min()) if len(known) else None
-        return super().report(classes) | {"measured_min": least}
+        return self._judgement(share, holds, least)
+
+    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+        known = [part.more for part in parts if part.more is not None]
+        return super().total(parts) | {"measured_min": min(known, default=None)}

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import Field, fields
+from collections.abc import Callable, Sequence
+from dataclasses import Field, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.data.closeness import Closeness
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a promise found on some of the classes of a release; judgements add up.
+
+    worst: the measured value that decides among them, None where there is no class. holds: whether
+    it holds in all of them. more: what else the promise adds up.
+    """
+
+    worst: float | None
+    holds: bool
+    more: Any = None
 
 
 class Promise(ABC):
@@ -103,6 +116,10 @@ class Promise(ABC):
         """`holds` for classes of a part of this `extended` table, compared with the whole."""
         return self.holds
 
+    def judged_against(self, table: Classes, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        """As `judge`, for some of the classes of a table; compared with the whole of it."""
+        return self.judge(classes)
+
     def closeness(self, table: Classes) -> tuple[Closeness, ...]:
         """What is asked of each attribute, for methods that build classes towards it."""
         return ()
@@ -138,17 +155,41 @@ class Promise(ABC):
         number = float(known.min() if self.higher_is_better else known.max())
         return int(number) if isinstance(self.asked, int) and number.is_integer() else number
 
+    @property
+    def works_in_parts(self) -> bool:
+        """Whether `part` and `total` tell what `report` does where no table is held as a whole."""
+        return not self.population and type(self).report is Promise.report
+
+    @property
+    def groups_by(self) -> tuple[str, ...]:
+        """The quasi-identifiers whose equal cells make its classes; none means all."""
+        return ()
+
+    def part(self, classes: Classes, table: Classes) -> Judgement:
+        """What it finds on some of the classes of a table; each class is in one part, whole."""
+        return self._judgement(*self.judged_against(table, classes))
+
+    def total(self, parts: Sequence[Judgement]) -> dict[str, Any]:
+        """The promise as a certificate states it, by the judgements on all parts, in any order."""
+        known = [part.worst for part in parts if part.worst is not None]
+        return self._stated(
+            self.worst(np.array(known, dtype=np.float64)), all(part.holds for part in parts)
+        )
+
     def report(self, classes: Classes) -> dict[str, Any]:
         """The promise as a certificate states it."""
-        return self._stated(*self.judge(classes))
+        return self.total([self.part(classes, classes)])
 
-    def _stated(self, measured: np.ndarray, holds: np.ndarray) -> dict[str, Any]:
+    def _judgement(self, measured: np.ndarray, holds: np.ndarray, more: Any = None) -> Judgement:
+        return Judgement(self.worst(measured), bool(holds.all()), more)
+
+    def _stated(self, measured: float | None, holds: bool) -> dict[str, Any]:
         """What was judged, as a certificate states it."""
         return {
             "model": self.model,
             "attributes": list(self.attributes),
             **self.settings,
             "asked": self.asked,
-            "measured": self.worst(measured),
-            "holds": bool(holds.all()),
+            "measured": measured,
+            "holds": holds,
         }

@@ -66,7 +66,10 @@ class SharesPromise(Promise):
     higher_is_better = False
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
-        return self._judge(classes, self._frequencies(classes))
+        return self.judged_against(classes, classes)
+
+    def judged_against(self, table: Classes, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        return self._judge(classes, self._frequencies(table))
 
     def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
         frequencies = self._frequencies(table)

@@ -112,12 +112,21 @@ class TCloseness(Promise):
         )
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
-        classes = self.extended(classes)
-        return self._judge(classes, self._distances(classes))
+        return self.judged_against(classes, classes)
 
-    def judge_against(self, table: Classes, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
-        """As `judge`, compared with another table whose values have the same codes."""
+    def judged_against(self, table: Classes, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        """As `judge`, compared with a table whose values have the same codes.
+
+        With `joint`, that is the same table, or one whose combinations have codes in both already.
+        """
+        if classes is table:
+            classes = table = self.extended(table)
         return self._judge(classes, self._distances(table))
+
+    @property
+    def works_in_parts(self) -> bool:
+        """Combinations of values are numbered over a whole table."""
+        return not self.joint and super().works_in_parts
 
     def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
         distances = self._distances(table)
@@ -198,16 +207,41 @@ def _as_it_is(column: SensitiveColumn) -> SensitiveColumn:
 
 
 def _compare(counts: ValueCounts, distance: Distance, t: Fraction) -> tuple[np.ndarray, np.ndarray]:
-    """Distance of every class, NaN where it has no record, and whether it is at most t, exactly."""
+    """Distance of every class, NaN where it has no record, and whether it is at most t, exactly.
+
+    What is found of a class does not depend on the others: each is counted in whole numbers if its
+    own size allows that.
+    """
     size = counts.total()
-    occupied = size > 0
-    whole = float(distance.pairs) * float(distance.span)
-    fits = 4.0 * whole * float(size.max(initial=0)) < exact.ROOM
-    cost = distance.cost(counts, np.int64 if fits else np.float64)
+    fits = 4.0 * float(distance.pairs) * float(distance.span) * size < exact.ROOM
+    if fits.all():
+        return _compare_whole(counts, size, distance, t)
+    measured, holds = np.empty(len(size)), np.empty(len(size), dtype=bool)
+    for chosen, compare in ((fits, _compare_whole), (~fits, _compare_floats)):
+        classes = np.flatnonzero(chosen)
+        if len(classes):
+            found = compare(counts.only(classes), size[classes], distance, t)
+            measured[classes], holds[classes] = found
+    return measured, holds
+
+
+def _compare_whole(
+    counts: ValueCounts, size: np.ndarray, distance: Distance, t: Fraction
+) -> tuple[np.ndarray, np.ndarray]:
+    """`_compare` of classes whose costs are whole numbers of 64 bits."""
+    cost, occupied = distance.cost(counts, np.int64), size > 0
     with np.errstate(invalid="ignore", divide="ignore"):
-        measured = np.where(occupied, cost / (whole * size), np.nan)
-    if fits:
-        return measured, occupied & (sign(cost, size * (distance.pairs * distance.span), t) <= 0)
+        measured = cost / (float(distance.pairs) * float(distance.span) * size)
+    holds = sign(cost, size * (distance.pairs * distance.span), t) <= 0
+    return np.where(occupied, measured, np.nan), occupied & holds
+
+
+def _compare_floats(
+    counts: ValueCounts, size: np.ndarray, distance: Distance, t: Fraction
+) -> tuple[np.ndarray, np.ndarray]:
+    """`_compare` of classes, none of them empty, too large for that; exactly where it is close."""
+    measured = distance.cost(counts, np.float64)
+    measured = measured / (float(distance.pairs) * float(distance.span) * size)
     holds = measured <= float(t)
     near = np.flatnonzero(np.abs(measured - float(t)) <= NEARLY)
     cost_exactly = distance.cost(counts.only(near), object)

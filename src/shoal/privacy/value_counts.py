@@ -87,6 +87,8 @@ def counts_of(classes: Classes, column: SensitiveColumn) -> ValueCounts:
 
 def table_frequencies(table: Classes, column: SensitiveColumn) -> np.ndarray:
     """How often each place counts among all records in some class of the table; (values,) int64."""
+    if column.in_table is not None:
+        return column.in_table
     whole_table = Classes(np.where(table.labels >= 0, 0, -1), 1, table.subjects, table.sensitive)
     counts = counts_of(whole_table, column)
     frequencies = np.zeros(max(column.values, 1), dtype=np.int64)

@@ -13,7 +13,8 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.release import Release, is_starred, label_classes, read_columns
 from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.table import Table
-from shoal.protocols import Metric
+from shoal.data.true_values import TrueValues
+from shoal.protocols import Metric, PartedMetric
 
 ROUNDING = 1e-9
 
@@ -34,7 +35,7 @@ def small_releases(seed: int = 0) -> Iterator[Release]:
                 classes=replace(release.classes, subjects=people[1].astype(np.int32)),
                 required_k=3,
                 label=rng.integers(0, 3, records),
-                originals={"age": ages.astype(np.float64)},
+                originals={"age": TrueValues.of(ages.astype(np.float64))},
             )
 
 
@@ -70,6 +71,28 @@ def check_metric(metric: Metric, seed: int = 0) -> None:
         again = metric.score(_in_order(release, rng.permutation(release.records)))
         same = again == score if score is None or again is None else np.isclose(again, score)
         assert same, f"{metric.name}: the order of the records changes it"
+        if isinstance(metric, PartedMetric):
+            check_sums(metric, release, rng)
+
+
+def check_sums(metric: PartedMetric, release: Release, rng: np.random.Generator) -> None:
+    """Added up over parts of the classes, whatever parts, it is exactly what it is of all."""
+    classes = release.classes
+    of_class = np.append(rng.integers(0, 3, classes.count), 0)
+    of_record = of_class[classes.labels]
+    known = {
+        name: replace(values, whole_table=np.bincount(values.codes, minlength=len(values.values)))
+        for name, values in release.originals.items()
+    }
+    parts = []
+    for number in rng.permutation(3).tolist():
+        part = _in_order(replace(release, originals=known), np.flatnonzero(of_record == number))
+        place = np.append(np.cumsum(of_class[:-1] == number) - 1, -1)
+        labels = place[part.classes.labels].astype(np.int32)
+        count = int((of_class[:-1] == number).sum())
+        parts.append(replace(part, classes=replace(part.classes, labels=labels, count=count)))
+    total, whole = metric.total([metric.part(part) for part in parts]), metric.score(release)
+    assert total == whole, f"{metric.name}: {total} in parts, {whole} of the whole"
 
 
 def _in_order(release: Release, rows: np.ndarray) -> Release:
@@ -80,5 +103,5 @@ def _in_order(release: Release, rows: np.ndarray) -> Release:
         columns=tuple(replace(column, codes=column.codes[rows]) for column in release.columns),
         classes=replace(classes, labels=classes.labels[rows], subjects=subjects),
         label=None if release.label is None else release.label[rows],
-        originals={name: values[rows] for name, values in release.originals.items()},
+        originals={name: values.take(rows) for name, values in release.originals.items()},
     )

@@ -73,6 +73,7 @@ def _check_on(promise: PrivacyModel, classes: Classes, seed: int) -> None:
     _check_records(promise, classes, measured, holds, seed)
     _check_parts(promise, classes, holds)
     _check_merging(promise, classes, holds)
+    check_sums(promise, promise.extended(classes), np.random.default_rng(seed))
     whole_table = replace(
         classes, labels=np.where(classes.labels >= 0, 0, -1).astype(np.int32), count=1
     )
@@ -122,6 +123,35 @@ def _check_parts(promise: PrivacyModel, classes: Classes, holds: np.ndarray) -> 
         table = promise.extended(classes)
         again = promise.against(table)(table)
         assert np.array_equal(again, holds), f"{promise.model}: against the table it says otherwise"
+
+
+def check_sums(promise: PrivacyModel, table: Classes, rng: np.random.Generator) -> None:
+    """Added up over parts of the classes, whatever parts, it says exactly what it says of all.
+
+    table: as the promise has `extended` it.
+    """
+    if not hasattr(promise, "part") or (promise.groups_by and table.quasi):
+        return
+    of_class = rng.integers(0, 3, table.count)
+    # the last place is that of records in no class, which are a part's like all others
+    of_record = np.append(of_class, 0)[table.labels]
+    parts = [
+        promise.part(_part(table, of_record == number, of_class == number), table)
+        for number in rng.permutation(3).tolist()
+    ]
+    total, whole = promise.total(parts), promise.report(table)
+    assert total == whole, f"{promise.model}: in parts it says {total}, of the whole {whole}"
+
+
+def _part(table: Classes, records: np.ndarray, classes: np.ndarray) -> Classes:
+    """Some classes of a table. records: (n,) bool, theirs. classes: (count,) bool."""
+    number = np.append(np.cumsum(classes) - 1, -1)
+    part = _taken(table, np.flatnonzero(records))
+    population = {
+        name: replace(fits, people=fits.people[classes]) for name, fits in table.population.items()
+    }
+    labels = number[part.labels].astype(np.int32)
+    return replace(part, labels=labels, count=int(classes.sum()), population=population)
 
 
 def _check_merging(promise: PrivacyModel, classes: Classes, holds: np.ndarray) -> None:

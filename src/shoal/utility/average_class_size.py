@@ -8,20 +8,25 @@ class and don't count.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.data.release import Release
-from shoal.protocols import Metric
+from shoal.data.sizes import Sizes
+from shoal.utility.in_parts import InParts
 
 
 @dataclass(frozen=True)
-class AverageClassSize(Metric):
+class AverageClassSize(InParts):
     """Mean number of subjects in a class, divided by the k asked for; None without k or classes."""
 
     name: ClassVar[str] = "average_class_size"
 
-    def score(self, release: Release) -> float | None:
-        if release.required_k is None or not release.shown.count:
-            return None
-        return float(release.shown.people().mean()) / release.required_k
+    def part(self, release: Release) -> tuple[Sizes, int | None]:
+        """The sizes, and the k that is asked for."""
+        return Sizes.of(release.shown.people()), release.required_k
+
+    def total(self, parts: Sequence[tuple[Sizes, int | None]]) -> float | None:
+        required_k, mean = parts[0][1], Sizes.joined(sizes for sizes, _ in parts).mean
+        return None if required_k is None or mean is None else mean / required_k

@@ -7,22 +7,27 @@ Iyengar penalises a suppressed record like a wrongly labelled one, and so do we.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.release import Release
-from shoal.protocols import Metric
+from shoal.utility.in_parts import InParts
 
 
 @dataclass(frozen=True)
-class Classification(Metric):
+class Classification(InParts):
     """Records without the most frequent label of their class, suppressed records included."""
 
     name: ClassVar[str] = "classification"
 
-    def score(self, release: Release) -> float | None:
+    def total(self, parts: Sequence[int | None]) -> float | None:
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else None
+
+    def part(self, release: Release) -> int | None:
         if release.label is None:
             return None
         labels, values = release.shown.labels, release.label

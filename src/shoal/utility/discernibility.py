@@ -5,21 +5,27 @@ Bayardo, Agrawal. ICDE 2005.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.release import Release
-from shoal.protocols import Metric
+from shoal.utility.in_parts import InParts
 
 
 @dataclass(frozen=True)
-class Discernibility(Metric):
+class Discernibility(InParts):
     """Sum of squared class sizes, plus the size of the table for every suppressed record."""
 
     name: ClassVar[str] = "discernibility"
 
-    def score(self, release: Release) -> float | None:
+    def part(self, release: Release) -> tuple[int, int, int]:
+        """Squared sizes, suppressed records, records."""
         sizes = release.shown.sizes
-        return int(np.dot(sizes, sizes)) + release.suppressed * release.records
+        return int(np.dot(sizes, sizes)), release.suppressed, release.records
+
+    def total(self, parts: Sequence[tuple[int, int, int]]) -> float | None:
+        squares, suppressed, records = (sum(figures) for figures in zip(*parts, strict=True))
+        return squares + suppressed * records

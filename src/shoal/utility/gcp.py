@@ -12,11 +12,11 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.release import PublishedColumn, Release
-from shoal.protocols import Metric
+from shoal.utility.in_parts import CellCounts, OfCells
 
 
 @dataclass(frozen=True)
-class GlobalCertaintyPenalty(Metric):
+class GlobalCertaintyPenalty(OfCells):
     """Mean width of the published cells over records and quasi-identifiers, in [0, 1].
 
     The width of a span is taken of the declared domain (`PublishedColumn.widths`); a suppressed
@@ -26,21 +26,26 @@ class GlobalCertaintyPenalty(Metric):
 
     name: ClassVar[str] = "gcp"
 
-    def score(self, release: Release) -> float | None:
-        if not release.records or not release.columns:
+    def of_cells(self, cells: CellCounts) -> float | None:
+        if not cells.records or not cells.columns:
             return None
-        widths = [_width(column, release.cell_counts[column.name]) for column in release.columns]
-        mean = sum(widths) / len(widths) + release.suppressed * 1.0
-        return None if np.isnan(mean) else mean / release.records
+        widths = [_width(*pair) for pair in zip(cells.columns, cells.counts, strict=True)]
+        mean = sum(widths) / len(widths) + cells.suppressed * 1.0
+        return None if np.isnan(mean) else mean / cells.records
 
     def per_attribute(self, release: Release) -> dict[str, float | None]:
         """The same for each quasi-identifier by itself, by name."""
-        losses: dict[str, float | None] = {}
-        for column in release.columns:
-            width = _width(column, release.cell_counts[column.name]) + release.suppressed
-            known = release.records and not np.isnan(width)
-            losses[column.name] = width / release.records if known else None
-        return losses
+        return loss_by_attribute(self.part(release))
+
+
+def loss_by_attribute(cells: CellCounts) -> dict[str, float | None]:
+    """The penalty of each quasi-identifier by itself, by name."""
+    losses: dict[str, float | None] = {}
+    for column, counts in zip(cells.columns, cells.counts, strict=True):
+        width = _width(column, counts) + cells.suppressed
+        known = cells.records and not np.isnan(width)
+        losses[column.name] = width / cells.records if known else None
+    return losses
 
 
 def _width(column: PublishedColumn, shown: np.ndarray) -> float:

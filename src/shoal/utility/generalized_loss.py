@@ -14,11 +14,11 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.release import PublishedColumn, Release
-from shoal.protocols import Metric
+from shoal.utility.in_parts import CellCounts, OfCells
 
 
 @dataclass(frozen=True)
-class GeneralizedLoss(Metric):
+class GeneralizedLoss(OfCells):
     """Mean loss of the published cells over records and quasi-identifiers, in [0, 1].
 
     Differs from the global certainty penalty in what a span is divided by: not by the declared
@@ -32,20 +32,23 @@ class GeneralizedLoss(Metric):
 
     name: ClassVar[str] = "generalized_loss"
 
-    def score(self, release: Release) -> float | None:
-        losses = list(self.per_attribute(release).values())
+    def of_cells(self, cells: CellCounts) -> float | None:
+        losses = list(_loss_by_attribute(cells).values())
         known = [loss for loss in losses if loss is not None]
         return sum(known) / len(known) if known and len(known) == len(losses) else None
 
     def per_attribute(self, release: Release) -> dict[str, float | None]:
         """Mean loss over the records, of every quasi-identifier by name."""
-        if not release.records:
-            return {column.name: None for column in release.columns}
-        shown, records = release.cell_counts, release.records
-        return {
-            column.name: _mean_loss(column, shown[column.name], records)
-            for column in release.columns
-        }
+        return _loss_by_attribute(self.part(release))
+
+
+def _loss_by_attribute(cells: CellCounts) -> dict[str, float | None]:
+    if not cells.records:
+        return {column.name: None for column in cells.columns}
+    return {
+        column.name: _mean_loss(column, shown, cells.records)
+        for column, shown in zip(cells.columns, cells.counts, strict=True)
+    }
 
 
 def _mean_loss(column: PublishedColumn, shown: np.ndarray, records: int) -> float | None:

@@ -14,25 +14,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from shoal.data.release import Release
-from shoal.protocols import Metric
+from shoal.data.sizes import Sizes
+from shoal.utility.in_parts import OfSizes
 
 
 @dataclass(frozen=True)
-class ProsecutorMax(Metric):
+class ProsecutorMax(OfSizes):
     """1 / subjects of the smallest class; None where there is no class."""
 
     name: ClassVar[str] = "prosecutor_max"
 
-    def score(self, release: Release) -> float | None:
-        sizes = _sizes(release)
-        return 1.0 / float(sizes.min()) if len(sizes) else None
+    def of_sizes(self, sizes: Sizes) -> float | None:
+        return 1.0 / float(sizes.least) if sizes.least is not None else None
 
 
 @dataclass(frozen=True)
-class ProsecutorMean(Metric):
+class ProsecutorMean(OfSizes):
     """Mean of 1 / subjects of one's class, over everybody who is in a class: classes / subjects.
 
     A subject who is in several classes counts in each of them.
@@ -40,32 +37,19 @@ class ProsecutorMean(Metric):
 
     name: ClassVar[str] = "prosecutor_mean"
 
-    def score(self, release: Release) -> float | None:
-        sizes = _sizes(release)
-        return len(sizes) / float(sizes.sum()) if len(sizes) else None
+    def of_sizes(self, sizes: Sizes) -> float | None:
+        return sizes.count / float(sizes.total) if sizes.count else None
 
 
 @dataclass(frozen=True)
-class JournalistMax(Metric):
+class JournalistMax(ProsecutorMax):
     """The prosecutor's greatest risk: no table of the population is at hand."""
 
     name: ClassVar[str] = "journalist_max"
 
-    def score(self, release: Release) -> float | None:
-        return ProsecutorMax().score(release)
-
 
 @dataclass(frozen=True)
-class Marketer(Metric):
+class Marketer(ProsecutorMean):
     """Expected share of the published subjects that are named; the prosecutor's mean here."""
 
     name: ClassVar[str] = "marketer"
-
-    def score(self, release: Release) -> float | None:
-        return ProsecutorMean().score(release)
-
-
-def _sizes(release: Release) -> np.ndarray:
-    """Subjects of every class that has any."""
-    people = release.classes.people()
-    return people[people > 0]

@@ -12,49 +12,62 @@ attribute. Missing values have no error.
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.data.release import Release
-from shoal.protocols import Metric
+from shoal.data.true_values import SquaredSum
+from shoal.utility.in_parts import InParts
+
+
+class _OfSquares(InParts):
+    """A measure of the squared errors of every number."""
+
+    def part(self, release: Release) -> Mapping[str, SquaredSum]:
+        return release.squared_errors
+
+    def total(self, parts: Sequence[Mapping[str, SquaredSum]]) -> float | None:
+        sums = [SquaredSum.total(part[name] for part in parts) for name in parts[0]]
+        return self.of_squares(sums) if sums else None
+
+    @abstractmethod
+    def of_squares(self, sums: Sequence[SquaredSum]) -> float | None:
+        """The measure, with the sum of each number; there is at least one."""
 
 
 @dataclass(frozen=True)
-class SquaredError(Metric):
+class SquaredError(_OfSquares):
     """Sum of (value - class mean)**2 over records and numbers; None without originals."""
 
     name: ClassVar[str] = "squared_error"
 
-    def score(self, release: Release) -> float | None:
-        if not release.originals:
-            return None
-        return sum(error for error, _ in release.squared_errors.values())
+    def of_squares(self, sums: Sequence[SquaredSum]) -> float | None:
+        return sum(one.error for one in sums)
 
 
 @dataclass(frozen=True)
-class SquaredErrorNormalised(Metric):
+class SquaredErrorNormalised(_OfSquares):
     """Mean over records of ((value - class mean) / deviation)**2; None without originals."""
 
     name: ClassVar[str] = "squared_error_normalised"
 
-    def score(self, release: Release) -> float | None:
-        shares = _shares_lost(release)
-        return None if shares is None else sum(shares)
+    def of_squares(self, sums: Sequence[SquaredSum]) -> float | None:
+        return sum(_shares_lost(sums))
 
 
 @dataclass(frozen=True)
-class InformationLossPercent(Metric):
+class InformationLossPercent(_OfSquares):
     """100 SSE / SST of numbers of variance 1; None without originals or where none varies."""
 
     name: ClassVar[str] = "information_loss_percent"
 
-    def score(self, release: Release) -> float | None:
-        shares = _shares_lost(release)
+    def of_squares(self, sums: Sequence[SquaredSum]) -> float | None:
+        shares = _shares_lost(sums)
         return 100 * sum(shares) / len(shares) if shares else None
 
 
-def _shares_lost(release: Release) -> list[float] | None:
-    """Squared error / total sum of squares of what varies; None without originals."""
-    if not release.originals:
-        return None
-    return [error / whole for error, whole in release.squared_errors.values() if whole > 0]
+def _shares_lost(sums: Sequence[SquaredSum]) -> list[float]:
+    """Squared error / total sum of squares of what varies."""
+    return [one.error / one.whole for one in sums if one.whole > 0]

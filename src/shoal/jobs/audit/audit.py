@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from shoal.binding.columns import check_columns
 from shoal.binding.files import (
     ReleasedFile,
@@ -44,14 +42,13 @@ from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.audit.description import described
 from shoal.jobs.audit.downstream import downstream as downstream_of
-from shoal.jobs.audit.faults import faults, unrounded, with_contradicted
+from shoal.jobs.audit.faults import with_contradicted
 from shoal.jobs.audit.promises import promise_reports
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.audit.reference import Measures
-from shoal.jobs.audit.together import together
+from shoal.jobs.audit.tally import Tally
 from shoal.jobs.audit.warnings import release_warnings
 from shoal.jobs.audit.without_policy import check_named, policy_of_columns, without_guesses
-from shoal.policy import registry
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.two_tables import Groups, parted
 from shoal.privacy.two_tables import contradicted as contradicted_by
@@ -254,9 +251,25 @@ def measure(
     progress("measuring the promises")
     promises = promise_reports(policy, schema, release, released, measures)
     progress("measuring utility and risk")
-    scores = {name: metric().score(release) for name, metric in registry.metrics().items()}
-    sizes = release.classes.people()
-    people = people_key(policy.subject, _counts_people(released, policy.subject, truth))
+    tally = Tally(schema)
+    tally.add(release)
+    if truth is not None:
+        progress("comparing with the original")
+        tally.compare(released, release, truth)
+    original = None if truth is None else truth.original
+    return certificate_of(tally, promises, released, original, policy), release
+
+
+def certificate_of(
+    tally: Tally,
+    promises: list[dict[str, Any]],
+    released: Table,
+    original: Table | None,
+    policy: Policy,
+) -> Certificate:
+    """The certificate of a release whose parts were added up. original: None if not at hand."""
+    people = people_key(policy.subject, original is not None or policy.subject in released.names)
+    scores = tally.scores()
     content: dict[str, Any] = {
         "shoal": VERSION,
         **dict.fromkeys(("date", "build", "policy")),
@@ -264,40 +277,33 @@ def measure(
         "method": None,
         "seed": None,
         "records": {
-            "in": None if truth is None else truth.original.records,
-            "out": release.records,
-            "suppressed": release.suppressed,
-            "withheld": release.withheld,
+            "in": None if original is None else original.records,
+            "out": tally.records,
+            "suppressed": tally.suppressed,
+            "withheld": tally.withheld,
         },
-        "subjects": _subject_count(release),
+        "subjects": tally.subjects,
         "people": people,
         "counted": "rows" if people == UNKNOWN else "subjects",
-        "classes": {
-            "count": release.classes.count,
-            "min": int(sizes.min()) if len(sizes) else None,
-            "mean": float(sizes.mean()) if len(sizes) else None,
-            "max": int(sizes.max()) if len(sizes) else None,
-        },
+        "classes": tally.classes(),
         "promises": promises,
-        "together": together(release),
+        "together": tally.together(),
         "utility": {name: scores[name] for name in scores if name not in _RISK},
         "risk": {name: scores[name] for name in scores if name in _RISK},
         "input": None,
         "output": None,
     }
-    fault_counts: dict[str, int] = {}
-    if truth is not None:
-        progress("comparing with the original")
-        fault_counts = faults(released, release, schema, truth)
-    kept = unremoved_identifiers(released, None if truth is None else truth.original, policy)
+    fault_counts: dict[str, int] = {} if original is None else dict(tally.faults)
+    kept = unremoved_identifiers(released, original, policy)
     if kept:
         fault_counts["not_removed"] = len(kept)
-    if narrower := unrounded(release, schema):
-        fault_counts["unrounded"] = narrower
-    if truth is not None or fault_counts:
+    if tally.unrounded:
+        fault_counts["unrounded"] = tally.unrounded
+    if original is not None or fault_counts:
         content["faults"] = fault_counts
     certificate = Certificate(content)
-    return certificate.warned(*release_warnings(certificate, release, policy, schema)), release
+    said = release_warnings(certificate, tally.withheld_people, policy, tally.schema)
+    return certificate.warned(*said)
 
 
 def measure_two_tables(
@@ -365,15 +371,3 @@ def _query_error(
 
 
 _RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")
-
-
-def _counts_people(released: Table, subject: str | None, truth: Truth | None) -> bool:
-    """Whether it is known who is behind each record."""
-    return truth is not None or subject in released.names
-
-
-def _subject_count(release: Release) -> int:
-    subjects = release.classes.subjects
-    if subjects is None:
-        return release.records
-    return int(np.count_nonzero(np.bincount(subjects)))  # sorting them takes many times as long

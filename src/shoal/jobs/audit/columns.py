@@ -5,12 +5,14 @@ Published ones come first, in their order; the removed ones follow.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from shoal.binding.derived import derived_columns
 from shoal.data.release import Release
 from shoal.data.schema import Attribute, Kind, Role, Schema, Shown
-from shoal.data.single_ends import single_ends
+from shoal.data.single_ends import shares_of_ends, single_ends
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.policy.policy import Policy
@@ -29,23 +31,34 @@ UNKNOWN = {
 }
 
 
+@dataclass(frozen=True)
+class ColumnFigures:
+    """By name: what quasi-identifiers lost, and the share of ends that are one person's own."""
+
+    losses: Mapping[str, float | None]
+    single_ends: Mapping[str, float]
+
+    @classmethod
+    def of(cls, release: Release, truth: Truth | None) -> ColumnFigures:
+        ends = {} if truth is None else shares_of_ends([single_ends(release, truth)])
+        return cls(GlobalCertaintyPenalty().per_attribute(release), ends)
+
+
 def measured_columns(
-    released: Table, release: Release, schema: Schema, policy: Policy, truth: Truth | None
+    released: Table, figures: ColumnFigures, schema: Schema, policy: Policy, original: Table | None
 ) -> list[dict[str, Any]]:
     """Every column with what was measured on it; null for what needs the original."""
     columns = column_roles(released.names, schema, policy)
-    losses = GlobalCertaintyPenalty().per_attribute(release)
     for column in columns:
         if column["technique"] == REMOVED:
             continue
         name = column["name"]
         column["distinct_out"] = released.distinct(name)
-        column["loss"] = losses.get(name)
-        if truth is not None and name in truth.original:
-            column["distinct_in"], column["alone_in"] = truth.original.distinct_and_alone(name)
-    shares = {} if truth is None else single_ends(release, truth)
+        column["loss"] = figures.losses.get(name)
+        if original is not None and name in original:
+            column["distinct_in"], column["alone_in"] = original.distinct_and_alone(name)
     for column in columns:
-        column["single_ends"] = shares.get(column["name"])
+        column["single_ends"] = figures.single_ends.get(column["name"])
     return with_derived(columns, policy)
 
 

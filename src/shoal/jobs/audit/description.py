@@ -12,7 +12,13 @@ from shoal.data.single_ends import single_end_warnings
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.warnings import HIERARCHY_REPEATS, ReleaseWarning
-from shoal.jobs.audit.columns import REMOVED, column_roles, measured_columns, with_derived
+from shoal.jobs.audit.columns import (
+    REMOVED,
+    ColumnFigures,
+    column_roles,
+    measured_columns,
+    with_derived,
+)
 from shoal.jobs.audit.provenance import build, date
 from shoal.policy import registry
 from shoal.policy.digest import policy_identity
@@ -33,7 +39,21 @@ def described(
 
     The certificate must name its verb already.
     """
-    columns = measured_columns(released, release, schema, policy, truth)
+    original = None if truth is None else truth.original
+    figures = ColumnFigures.of(release, truth)
+    return described_by(certificate, released, figures, schema, policy, original)
+
+
+def described_by(
+    certificate: Certificate,
+    released: Table,
+    figures: ColumnFigures,
+    schema: Schema,
+    policy: Policy,
+    original: Table | None,
+) -> Certificate:
+    """The same by figures that were measured already."""
+    columns = measured_columns(released, figures, schema, policy, original)
     made = certificate.extended(**provenance(certificate["verb"], policy), columns=columns)
     shares = {c["name"]: c["single_ends"] for c in columns if c["single_ends"] is not None}
     single = single_end_warnings(shares, schema.quasi, may_round=_takes_round(made, policy))

@@ -137,7 +137,7 @@ class Measures:
                 " that the stream was compared with"
             )
         classes = self.classes(subjects[kept], rows, labels[kept], release.classes.count)
-        measured, holds = model.judge_against(self._table, classes)
+        measured, holds = model.judged_against(self._table, classes)
         return {
             "model": model.model,
             "attributes": list(model.attributes),

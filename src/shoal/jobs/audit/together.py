@@ -5,41 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from shoal.data.classes import Classes
 from shoal.data.people import Unit
-from shoal.data.release import Release
 from shoal.data.warnings import TOGETHER_BELOW, ReleaseWarning
-
-
-def together(release: Release) -> dict[str, Any]:
-    """How many people are alike in every quasi-identifier, as a certificate states it.
-
-    asked: the largest k that is asked over any of them. alone, below: people in a class of one
-    person, and of fewer than asked.
-    """
-    classes, asked = release.classes, release.required_k
-    people = classes.people()
-    occupied = people[people > 0]
-    return {
-        "attributes": [column.name for column in release.columns],
-        "asked": asked,
-        "min": int(occupied.min()) if len(occupied) else None,
-        "alone": _people_in(classes, people == 1),
-        "below": None if asked is None else _people_in(classes, people < asked),
-        "people": _people_in(classes, people > 0),
-    }
-
-
-def _people_in(classes: Classes, chosen: np.ndarray) -> int:
-    """Distinct people of these classes. chosen: (count,) bool."""
-    if classes.subjects is None:
-        return int(classes.sizes[chosen].sum())
-    if not chosen.any():
-        return 0
-    rows = np.append(chosen, False)[classes.labels]  # the last place takes what is in no class
-    return int(np.count_nonzero(np.bincount(classes.subjects[rows])))
 
 
 def is_below(certificate: Mapping[str, Any]) -> bool:

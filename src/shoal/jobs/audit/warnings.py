@@ -17,13 +17,15 @@ from shoal.policy.policy import Policy
 
 
 def release_warnings(
-    certificate: Certificate, release: Release, policy: Policy, schema: Schema
+    certificate: Certificate, withheld: int, policy: Policy, schema: Schema
 ) -> list[ReleaseWarning]:
-    """Everything that measuring a release gives reason to say."""
+    """Everything that measuring a release gives reason to say.
+
+    withheld: the people of the records that are in no class, as far as they are known.
+    """
     counted = unit(certificate)
-    people = withheld_people(release)
     said = open_question_warnings(policy)
-    said += withheld_few(people, counted, policy.build_promises(), schema)
+    said += withheld_few(withheld, counted, policy.build_promises(), schema)
     if certificate.holds and is_below(certificate):
         said.append(together_below(certificate, counted))
     return said

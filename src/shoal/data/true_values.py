@@ -1,0 +1,106 @@
+"""True values behind published records, and squared errors that add up over parts of a release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import frexp, isfinite, ldexp
+
+import numpy as np
+
+_BITS = 61
+"""Errors of classes are whole multiples of their bound over 2 to this power, so that their sum is
+exact, fits 64 bits and depends neither on their order nor on how classes are parted."""
+
+
+@dataclass(frozen=True)
+class TrueValues:
+    """The number behind each published record of an attribute.
+
+    codes: (n,) unsigned, which distinct value. values: (values,) float64, NaN for none.
+    whole_table: (values,) int64, how many records of the whole table have each; by default, those
+        at hand.
+    """
+
+    codes: np.ndarray
+    values: np.ndarray
+    whole_table: np.ndarray | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, numbers: np.ndarray) -> TrueValues:
+        """Of a number for each record, (n,) float64."""
+        values, codes = np.unique(numbers, return_inverse=True)
+        return cls(codes.reshape(-1).astype(np.int32), values)
+
+    def take(self, rows: np.ndarray) -> TrueValues:
+        return replace(self, codes=self.codes[rows])
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """(n,) float64."""
+        return self.values[self.codes]
+
+    @cached_property
+    def _table(self) -> tuple[np.ndarray, float]:
+        """Every value less the mean of the whole table, and the sum of their squares there."""
+        counts = self.whole_table
+        if counts is None:
+            counts = np.bincount(self.codes, minlength=len(self.values))
+        counts, present = counts.astype(np.float64), ~np.isnan(self.values) & (counts > 0)
+        if not present.any():
+            return np.zeros(len(self.values)), 0.0
+        often, values = counts[present], self.values[present]
+        shifted = self.values - float(np.einsum("i,i", often, values)) / float(often.sum())
+        # small numbers keep their digits; np.dot would wake a thread per core for all of the run
+        return shifted, float(np.einsum("i,i,i", often, shifted[present], shifted[present]))
+
+    def squared_error(self, labels: np.ndarray, count: int) -> SquaredSum:
+        """Around the mean of each class; around that of the whole table for records in none.
+
+        labels: (n,) int32, class 0..count-1 of each record, -1 where it shows nothing.
+        """
+        shifted, whole = self._table
+        numbers = shifted[self.codes]
+        places = np.where(labels >= 0, labels, count).astype(np.intp)
+        present = ~np.isnan(numbers)
+        if not present.all():
+            numbers, places = numbers[present], places[present]
+        sizes = np.bincount(places, minlength=count + 1)
+        means = np.bincount(places, weights=numbers, minlength=count + 1) / np.maximum(sizes, 1)
+        means[-1] = 0.0
+        numbers -= means[places]
+        numbers *= numbers
+        return SquaredSum.of(np.bincount(places, weights=numbers, minlength=count + 1), whole)
+
+
+@dataclass(frozen=True)
+class SquaredSum:
+    """A sum of squared errors as a whole multiple of what its bound fixes.
+
+    whole: the sum of squares around the mean of the whole table, which no sum around means of
+        classes exceeds; infinite or NaN where the numbers are beyond what a float holds.
+    """
+
+    units: int
+    whole: float
+
+    @classmethod
+    def of(cls, errors: np.ndarray, whole: float) -> SquaredSum:
+        """The sum of some classes' errors. errors: (classes,) float64."""
+        if not isfinite(whole) or whole <= 0:
+            return cls(0, whole)
+        units = np.rint(np.ldexp(errors, _BITS - frexp(whole)[1]))
+        return cls(int(units.astype(np.int64).sum()), whole)
+
+    @property
+    def error(self) -> float:
+        if not isfinite(self.whole) or self.whole <= 0:
+            return self.whole
+        return min(ldexp(float(self.units), frexp(self.whole)[1] - _BITS), self.whole)
+
+    @classmethod
+    def total(cls, parts: Iterable[SquaredSum]) -> SquaredSum:
+        """Of all parts of one table; there is at least one."""
+        parts = list(parts)
+        return cls(sum(part.units for part in parts), parts[0].whole)

@@ -1,0 +1,161 @@
+"""What is measured of a release, added up over parts that hold whole classes.
+
+A release in memory is one part. One past memory has many, and nothing depends on which.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shoal.data.classes import Classes
+from shoal.data.release import Release
+from shoal.data.schema import Schema
+from shoal.data.single_ends import Ends, shares_of_ends, single_ends
+from shoal.data.sizes import Sizes
+from shoal.data.table import Table
+from shoal.data.truth import Truth
+from shoal.jobs.audit.faults import faults, unrounded
+from shoal.policy import registry
+from shoal.protocols import PartedMetric
+from shoal.utility.gcp import loss_by_attribute
+from shoal.utility.in_parts import CellCounts
+
+
+class Crowd:
+    """Distinct people, whichever parts they are met in."""
+
+    def __init__(self) -> None:
+        self._records, self._met = 0, np.zeros(0, dtype=bool)
+
+    def add(self, subjects: np.ndarray | None, chosen: np.ndarray) -> None:
+        """Those of the chosen records, (n,) bool. subjects: None where each is its own person."""
+        if subjects is None:
+            self._records += int(chosen.sum())
+            return
+        self.add_people(subjects[chosen])
+
+    def add_people(self, people: np.ndarray) -> None:
+        """Those of some records. people: (m,) int32 numbers."""
+        most = int(people.max(initial=-1)) + 1
+        if most > len(self._met):
+            self._met = np.append(self._met, np.zeros(most - len(self._met), dtype=bool))
+        self._met[people] = True
+
+    def add_records(self, records: int) -> None:
+        """So many people of one record each."""
+        self._records += records
+
+    def __len__(self) -> int:
+        return self._records + int(np.count_nonzero(self._met))
+
+
+class Tally:
+    """The figures of every part that was added; `scores`, `together`, ... are of all of them."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.records = self.suppressed = self.withheld = self.unrounded = 0
+        self.faults = {"uncovered": 0, "changed": 0}
+        self.required_k: int | None = None
+        self._names: list[str] = []
+        self._classes, self._sizes = 0, list[Sizes]()
+        self._everybody, self._withheld_people = Crowd(), Crowd()
+        self._together = {name: Crowd() for name in ("alone", "below", "people")}
+        self._metrics = {name: metric() for name, metric in registry.metrics().items()}
+        self._parts: dict[str, list[Any]] = {name: [] for name in self._metrics}
+        self._cells: list[CellCounts] = []
+        self._ends: list[dict[str, Ends]] = []
+
+    def add(self, release: Release) -> None:
+        """Everything that the release alone tells."""
+        classes = release.classes
+        self.required_k = release.required_k
+        self._names = [column.name for column in release.columns]
+        for name, metric in self._metrics.items():
+            found = metric.part if isinstance(metric, PartedMetric) else metric.score
+            self._parts[name].append(found(release))
+        self.records += release.records
+        self.suppressed += release.suppressed
+        self.withheld += release.withheld
+        self.unrounded += unrounded(release, self.schema)
+        self._classes += classes.count
+        self._sizes.append(Sizes.of(classes.people()))
+        self._cells.append(CellCounts.of(release))
+        if classes.subjects is None:
+            self._everybody.add_records(release.records)
+        else:
+            self._everybody.add_people(classes.subjects)
+        left_out = classes.labels < 0
+        self._withheld_people.add(classes.subjects, left_out)
+        self._add_together(classes)
+
+    def compare(self, released: Table, release: Release, truth: Truth) -> None:
+        """What the original beside it tells."""
+        for name, count in faults(released, release, self.schema, truth).items():
+            self.faults[name] += count
+        self._ends.append(single_ends(release, truth))
+
+    def _add_together(self, classes: Classes) -> None:
+        people, asked = classes.people(), self.required_k
+        below = np.zeros(len(people), dtype=bool) if asked is None else people < asked
+        chosen_classes = {"alone": people == 1, "below": below, "people": people > 0}
+        for name, chosen in chosen_classes.items():
+            if classes.subjects is None:
+                self._together[name].add_records(int(classes.sizes[chosen].sum()))
+            elif chosen.any():
+                # the last place takes what is in no class
+                self._together[name].add(classes.subjects, np.append(chosen, False)[classes.labels])
+
+    @property
+    def subjects(self) -> int:
+        return len(self._everybody)
+
+    @property
+    def withheld_people(self) -> int:
+        """The people of the records that are in no class, as far as they are known."""
+        return len(self._withheld_people)
+
+    def classes(self) -> dict[str, Any]:
+        """How many there are, and how many people they have."""
+        sizes = Sizes.joined(self._sizes)
+        return {
+            "count": self._classes,
+            "min": sizes.least,
+            "mean": sizes.mean,
+            "max": sizes.greatest,
+        }
+
+    def together(self) -> dict[str, Any]:
+        """How many people are alike in every quasi-identifier, as a certificate states it.
+
+        asked: the largest k that is asked over any of them. alone, below: people in a class of one
+        person, and of fewer than asked.
+        """
+        found = {name: len(crowd) for name, crowd in self._together.items()}
+        return {
+            "attributes": self._names,
+            "asked": self.required_k,
+            "min": Sizes.joined(self._sizes).least,
+            "alone": found["alone"],
+            "below": None if self.required_k is None else found["below"],
+            "people": found["people"],
+        }
+
+    def scores(self) -> dict[str, float | None]:
+        """Every measure of utility and risk."""
+        return {
+            name: metric.total(parts) if isinstance(metric, PartedMetric) else parts[0]
+            for (name, metric), parts in zip(
+                self._metrics.items(), self._parts.values(), strict=True
+            )
+        }
+
+    def losses(self) -> dict[str, float | None]:
+        """What each quasi-identifier lost."""
+        return loss_by_attribute(CellCounts.joined(self._cells))
+
+    def single_ends(self) -> dict[str, float]:
+        """By number, the share of ends that are one person's own; empty without the original."""
+        return shares_of_ends(self._ends)
