@@ -26,6 +26,7 @@ NAMES = (
     "refinement",
     "kernel",
     "threads",
+    "past_memory",
     "whole_process",
     "start",
     "database",

@@ -26,6 +26,7 @@ from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.release import Release
+from shoal.data.room import Room
 from shoal.data.schema import Schema
 from shoal.data.space import Space
 from shoal.data.stream import Arrivals, Emissions, Piece, State
@@ -220,6 +221,31 @@ class SearchingPartitioner(Partitioner, Protocol):
         progress: Callable[[str], None],
     ) -> Partition:
         """As `partition`; progress takes the name of each stage."""
+
+
+@runtime_checkable
+class ColumnPartitioner(Partitioner, Protocol):
+    """A partitioner that holds no record in memory: the columns that it cuts may lie in files.
+
+    column_bytes: what it needs in memory beside them, for each record.
+    """
+
+    column_bytes: ClassVar[int]
+
+    def spare_columns(self, matrix: Matrix) -> int:
+        """How many columns it wants beside those of the attributes. matrix: without any record."""
+
+    def only_in_memory(self, records: int) -> str:
+        """What of its parameters needs all records in memory, and does what; empty for nothing."""
+
+    def cut_columns(
+        self, columns: np.ndarray, matrix: Matrix, promises: Promises, room: Room
+    ) -> np.ndarray:
+        """The classes of `partition` where nothing but k is asked: where each starts, and the end.
+
+        columns: (d + spare + 1, n) int32, moved so that classes are runs of them; last the number
+        of the record. matrix: without any record.
+        """
 
 
 class Recoder(NamedMethod, Protocol):

@@ -16,6 +16,7 @@ from shoal.connectors import files
 from shoal.connectors.dialect import DELIMITED, Dialect, Reading, codec_of, default_dialect
 from shoal.connectors.folder_manifest import check_released
 from shoal.connectors.release_drafts import ReleaseDraft
+from shoal.data.coded_table import CodedTable
 from shoal.data.formulas import escaped, formula_sentences, unescaped
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -178,7 +179,9 @@ def published_frame(frame: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, 
 
 
 def published_table(table: Table, policy: Policy) -> tuple[Table, int | None]:
-    """The same of a table."""
+    """The same of a table; one that is held as codes alone was read as it is needed."""
+    if isinstance(table, CodedTable):
+        return table, None
     frame, contradicted = published_frame(table.frame, policy)
     return _same_or(table, frame), contradicted
 

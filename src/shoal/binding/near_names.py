@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 
-import polars as pl
-
-from shoal.data.table import Table, as_text
+from shoal.data.table import Table
 from shoal.policy.policy import Policy
 
 REMOVED = ("identifier", "subject", "time", "operation", "drop")
@@ -40,26 +38,25 @@ def check_copies(table: Table, policy: Policy) -> list[str]:
     if policy.model.other != "plain":
         return []
     declared = policy.model.attributes
-    removed = {
-        name: as_text(table.frame[name])
+    removed = [
+        name
         for name, attribute in declared.items()
         if attribute.role in REMOVED and name in table.names
-    }
+    ]
     findings = []
     for name in table.names:
         if name in declared:
             continue
-        cells = as_text(table.frame[name])
-        copied = next((one for one, its in removed.items() if _is_copy(cells, its)), None)
+        copied = next((one for one in removed if _is_copy(table, name, one)), None)
         if copied is not None:
             what = f"holds the cells of '{copied}' ({declared[copied].role})"
             findings.append(_finding(name, what, policy))
     return findings
 
 
-def _is_copy(cells: pl.Series, others: pl.Series) -> bool:
+def _is_copy(table: Table, name: str, other: str) -> bool:
     """Whether all cells are the same; a column of one value tells nothing about anybody."""
-    return bool((cells == others).all()) and cells.n_unique() > 1
+    return table.same_cells(name, other) and table.distinct(name) > 1
 
 
 def _finding(name: str, what: str, policy: Policy, released: bool = False) -> str:

@@ -16,6 +16,7 @@ from shoal.cli.attacks import NO_ATTACKS, Attacks, with_attacks
 from shoal.cli.beside import NO_BESIDE, NONE_NAMED, Beside, Named, with_others
 from shoal.cli.grouped import grouped
 from shoal.cli.key import Sign, opened
+from shoal.cli.memory import with_memory
 from shoal.cli.progress import shown
 from shoal.cli.threads import with_threads
 from shoal.cli.warnings import show_warnings
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 
 @with_threads
+@with_memory
 @with_attacks
 @with_others
 @grouped("columns", options.ReleasedColumns)
@@ -111,6 +113,7 @@ def audit(
     quiet: options.Quiet = False,
 ) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
+    from shoal.binding.past_memory import refuse_whole
     from shoal.jobs.audit.audit import write_certificate
     from shoal.jobs.audit.together import is_below
     from shoal.jobs.publish.attack import AuditedFiles, attack_file
@@ -136,6 +139,8 @@ def audit(
         "--read": read,
         "--write": write,
     }
+    if ledger is not None or transcript is not None:
+        _refuse_memory()
     if ledger is not None:
         _refuse_beside("--ledger", one_table | attacks.given() | {"--transcript": transcript})
         question = LedgerQuestion(ledger, k, attacks.names, beside, least_values)
@@ -184,6 +189,8 @@ def audit(
     inputs = [released, original, str(policy or "-"), *asked.files, *attacks.files, *beside.files]
     options.check_outputs(output, report=report, inputs=inputs)
     written = None if beside.is_asked else output
+    others_asked = {"--trace": trace, "--report": report, "--with": beside.is_asked}
+    refuse_whole({**others_asked, "--downstream": downstream}, released, original)
     with shown(quiet) as progress:
         if trace is not None and original is not None:
             from shoal.jobs.stream.attack import StreamFiles, attack_stream_file
@@ -232,6 +239,16 @@ def audit(
         print("shoal: the certificate is not signed: not everything holds", file=sys.stderr)
     fails = not certificate.holds or (require_together and is_below(certificate))
     raise typer.Exit(1 if fails else 0)
+
+
+def _refuse_memory() -> None:
+    """Raises InputError where a limit is asked of what no limit is kept for."""
+    from shoal.data import room
+
+    if room.limit() is not None:
+        raise InputError(
+            "--memory: is kept for one table; leave it out with --ledger, --transcript"
+        )
 
 
 def _judged_beside(

@@ -11,6 +11,7 @@ from shoal.cli import options
 from shoal.cli.attacks import NO_ATTACKS, Attacks, with_attacks
 from shoal.cli.guard import NO_GUARD, Guard, with_guard
 from shoal.cli.key import Sign, opened
+from shoal.cli.memory import with_memory
 from shoal.cli.progress import shown
 from shoal.cli.threads import with_threads
 from shoal.cli.warnings import show_warnings
@@ -20,6 +21,7 @@ from shoal.reports.text import summary
 
 
 @with_threads
+@with_memory
 @with_attacks
 @with_guard
 @options.with_overrides
@@ -81,6 +83,7 @@ def publish(
     """Publish one table, once: writes OUTPUT and OUTPUT.certificate.json, or nothing if a promise
     fails.
     """
+    from shoal.binding.past_memory import refuse_whole
     from shoal.connectors.database.address import is_address
     from shoal.connectors.outputs import certificate_path
     from shoal.data.two_tables import sensitive_path
@@ -114,6 +117,7 @@ def publish(
     options.check_outputs(report=report, inputs=[*others, plan])
     options.check_outputs(plan, inputs=others)
     options.check_outputs(*(metadata_path(output, kind) for kind in kinds), inputs=[*others, plan])
+    refuse_whole({"--report": report}, input_path)
     with shown(quiet) as progress:
         outcome = publish_file(
             input_path,

@@ -10,9 +10,11 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.certified_policy import policy_of_release
+from shoal.cli.memory import with_memory
 from shoal.cli.progress import shown
 
 
+@with_memory
 @options.with_overrides
 def verify(
     released: Annotated[str, typer.Argument(metavar="FILE", help="The released table.")],

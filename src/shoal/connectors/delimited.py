@@ -9,7 +9,7 @@ import csv
 import io
 from collections.abc import Collection
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -29,6 +29,26 @@ def read(
 
     content: a path where the file is too large to be held twice.
     """
+    opened = begin(content, path, kind, reading)
+    header, separator = opened.header, opened.dialect.delimiter
+    frame = _cells(opened.content, path, header, separator, categorical, opened.above)
+    return frame, opened.dialect
+
+
+class Beginning(NamedTuple):
+    """What the beginning of a text tells. content: from the line of names on. above: lines before.
+
+    content is a path only where nothing had to be left out or decoded.
+    """
+
+    content: bytes | Path
+    header: list[str]
+    dialect: Dialect
+    above: int
+
+
+def begin(content: bytes | Path, path: str, kind: str, reading: Reading) -> Beginning:
+    """The names of the columns, and how the text is written; raises InputError."""
     content, encoding, has_mark = as_utf8(content, path, reading)
     start, newline = _start(content, path)
     content, start, named = _without_sep_line(content, start)
@@ -39,8 +59,7 @@ def read(
         delimiter = None
     header, separator = _header(start, path, kind, delimiter)
     check_names(header, path)
-    frame = _cells(content, path, header, separator, categorical, above)
-    return frame, Dialect(separator, encoding, newline, has_mark)
+    return Beginning(content, header, Dialect(separator, encoding, newline, has_mark), above)
 
 
 def write(frame: pl.DataFrame, file: BinaryIO, dialect: Dialect) -> None:
@@ -56,14 +75,24 @@ def write(frame: pl.DataFrame, file: BinaryIO, dialect: Dialect) -> None:
         raise InputError.from_findings(_unwritable(frame, dialect.encoding)) from None
 
 
+def write_block(frame: pl.DataFrame, file: BinaryIO, dialect: Dialect, is_first: bool) -> None:
+    """Write some rows of a table in UTF-8; the first ones are headed by the names."""
+    _write_utf8(frame, file, dialect, dialect.bom and is_first, is_first)
+
+
 def _write_utf8(
-    frame: pl.DataFrame, file: BinaryIO | io.BytesIO, dialect: Dialect, bom: bool
+    frame: pl.DataFrame,
+    file: BinaryIO | io.BytesIO,
+    dialect: Dialect,
+    bom: bool,
+    header: bool = True,
 ) -> None:
     frame.write_csv(
         file,
         separator=dialect.delimiter,
         line_terminator=dialect.newline,
         include_bom=bom,
+        include_header=header,
     )
 
 
@@ -111,7 +140,7 @@ def _cells(
         )
     except pl.exceptions.PolarsError:
         check_encoding(content, path, above)
-        _check_rows(content, path, separator, len(header))
+        check_rows(content, path, separator, len(header))
         raise InputError(
             f"file '{path}': can't be read as delimited text; a quote may be left open"
         ) from None
@@ -122,7 +151,7 @@ def _cells(
     frame.columns = header  # Polars leaves doubled quotes in names as they are
     # a row that is too short shows as a missing last cell: only then is each row looked at
     if frame.height and frame[frame.columns[-1]].null_count():
-        blank = _check_rows(content, path, separator, len(header))
+        blank = check_rows(content, path, separator, len(header))
         if blank and len(header) > 1:
             kept = np.ones(frame.height, dtype=bool)
             kept[blank] = False
@@ -258,7 +287,7 @@ def _first_row(text: str, separator: str, path: str) -> list[str]:
         ) from None
 
 
-def _check_rows(content: bytes | Path, path: str, separator: str, columns: int) -> list[int]:
+def check_rows(content: bytes | Path, path: str, separator: str, columns: int) -> list[int]:
     """0-based rows that are blank lines; raises InputError for rows of too few or many cells."""
     blank: list[int] = []
     ragged: list[str] = []

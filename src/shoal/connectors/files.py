@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import polars as pl
 
@@ -46,6 +46,8 @@ FORMATS = (
     XLSX,
 )
 STANDARD = "-"
+ROW_GROUP = 1 << 20
+"""Records of a row group, whether a table is written at once or block by block."""
 DRAFT_BYTES = 8  # of a random name
 
 
@@ -295,6 +297,29 @@ def _copy_to_standard_output(draft: Path) -> None:
         ) from None
 
 
+class EvenWrites:
+    """A file that is written to in pieces of one size: what packs them gives the same bytes for the
+    same content, however it was handed over.
+    """
+
+    SIZE = 1 << 20
+
+    def __init__(self, file: gzip.GzipFile) -> None:
+        self._file, self._held = file, bytearray()
+
+    def write(self, content: bytes) -> int:
+        self._held += content
+        while len(self._held) >= self.SIZE:
+            self._file.write(self._held[: self.SIZE])
+            del self._held[: self.SIZE]
+        return len(content)
+
+    def flush(self) -> None:
+        """Hands over what is left, once all was written."""
+        self._file.write(self._held)
+        self._held.clear()
+
+
 def write(
     frame: pl.DataFrame,
     draft: Path,
@@ -314,7 +339,9 @@ def write(
                 with gzip.GzipFile(
                     filename="", fileobj=file, mode="wb", mtime=0, compresslevel=6
                 ) as packed:
-                    _write(frame, packed, kind, dialect, metadata)  # type: ignore[arg-type]
+                    even = cast(BinaryIO, EvenWrites(packed))
+                    _write(frame, even, kind, dialect, metadata)
+                    even.flush()
             else:
                 _write(frame, file, kind, dialect, metadata)
     except OSError as failed:
@@ -339,7 +366,7 @@ def _write(
         frame = frame.with_columns(pl.col(name).cast(pl.String) for name in categorical)
     if kind == ".parquet":
         try:
-            frame.write_parquet(file, metadata=metadata)
+            frame.write_parquet(file, metadata=metadata, row_group_size=ROW_GROUP)
         except (
             pl.exceptions.ComputeError
         ):  # what the disk refuses, in another's words: plain cells can be written

@@ -25,14 +25,19 @@ _BREAK, _QUOTE = b"\n", b'"'
 class Pieces:
     """The pieces of a file; `sha256` and `size` are those of the whole file once all were read.
 
-    head: the first record, its break included, which names the columns. Every piece after it holds
-    whole records; only the very last may lack its break.
+    path: what the file is called, where its content lies elsewhere. head: the first record, its
+    break
+    included, which names the columns. Every piece after it holds whole records; only the very last
+    may lack its break.
     """
 
-    def __init__(self, path: str | Path, piece: int = PIECE, longest: int = LONGEST) -> None:
+    def __init__(
+        self, content: str | Path, piece: int = PIECE, longest: int = LONGEST, path: str = ""
+    ) -> None:
         self.head = b""
         self.size = 0
-        self._path, self._piece, self._longest = Path(path), piece, max(longest, piece)
+        self._content, self._path = Path(content), path or str(content)
+        self._piece, self._longest = piece, max(longest, piece)
         self._hash = hashlib.sha256()
 
     @property
@@ -46,7 +51,7 @@ class Pieces:
         """
         self.head, self.size, self._hash = b"", 0, hashlib.sha256()
         rest = b""
-        with open(self._path, "rb") as file:
+        with open(self._content, "rb") as file:
             while read := file.read(self._piece):
                 self._hash.update(read)
                 self.size += len(read)

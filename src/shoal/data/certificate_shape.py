@@ -199,7 +199,10 @@ PANEL = dict.fromkeys(
 OPTIONAL: dict[str, Rule] = {
     "faults": FAULTS,
     "attacks": record({}, {"accept": many(ACCEPTED)}),
-    "scale": record({"threads": POSITIVE}),
+    "scale": record(
+        {"threads": POSITIVE},
+        {"memory": POSITIVE, "room_bytes": WHOLE, "parts": POSITIVE},
+    ),
     "beside": BESIDE,
     "plan": OBJECT,
     "explanation": OBJECT,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 
@@ -22,6 +22,7 @@ from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import FARTHEST, number_text, parse_numbers, position_unit
+from shoal.data.room import Room, blocks
 from shoal.data.schema import Attribute, Kind, Missing, Schema
 from shoal.data.table import Column, Table
 
@@ -281,6 +282,32 @@ class EncodedTable:
             hashes += encoded.ranks.astype(np.uint64)
         return len(np.unique(hashes)) / max(self.records, 1)
 
+    def columns(self, room: Room, spare: int) -> np.ndarray:
+        """(d + spare + 1, m) int32: the codes of the records that are not suppressed, attribute by
+        attribute, rows for the method's own use and, last, the record's number among them.
+        """
+        records = self.records - sum(
+            int(np.count_nonzero(self.suppressed[rows])) for rows in blocks(self.records)
+        )
+        columns = room.array((len(self.attributes) + spare + 1, records), np.int32)
+        tables = [encoded.positions[encoded.rank_of_code] for encoded in self.attributes]
+        begun = 0
+        for rows in blocks(self.records):
+            kept = ~self.suppressed[rows]
+            end = begun + int(np.count_nonzero(kept))
+            whole = end - begun == len(kept)
+            for j, encoded in enumerate(self.attributes):
+                codes = encoded.codes[rows] if whole else encoded.codes[rows][kept]
+                columns[j, begun:end] = tables[j][codes]
+            columns[-1, begun:end] = np.arange(begun, end, dtype=np.int32)
+            begun = end
+        return columns
+
+    def costs_alone(self) -> Matrix:
+        """The matrix without any record: what spans of codes cost."""
+        nobody = tuple(replace(one, codes=one.codes[:0]) for one in self.attributes)
+        return EncodedTable(nobody, None, self.suppressed[:0]).matrix()
+
     def matrix(self, label: np.ndarray | None = None) -> Matrix:
         """The records that are not suppressed, in input order.
 
@@ -334,7 +361,8 @@ def encode_subjects(
     number = {person: i for i, person in enumerate(sorted(set(people)))}
     if len(number) == table.records:
         return None, []
-    return np.array([number[person] for person in people], dtype=np.int32)[column.codes], []
+    numbers = np.array([number[person] for person in people], dtype=np.int32)
+    return table.room.gather(numbers, column.codes), []
 
 
 def encode(table: Table, schema: Schema) -> tuple[EncodedTable | None, list[AttributeFinding]]:
@@ -350,8 +378,9 @@ def encode(table: Table, schema: Schema) -> tuple[EncodedTable | None, list[Attr
     findings += wrong
     if findings:
         return None, findings
-    suppressed = np.zeros(table.records, dtype=bool)
-    if schema.missing is Missing.SUPPRESS:
-        for encoded in attributes:
-            suppressed |= encoded.is_missing()
+    suppressed = table.room.array(table.records, bool)
+    for encoded in attributes if schema.missing is Missing.SUPPRESS else ():
+        if encoded.present < len(encoded.texts):
+            for rows in blocks(table.records):
+                suppressed[rows] |= (encoded.rank_of_code >= encoded.present)[encoded.codes[rows]]
     return EncodedTable(tuple(attributes), subjects, suppressed), []

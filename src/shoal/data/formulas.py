@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
+from shoal.data.table import Table
+
 FORMULA = r"^[=+\-@\t\r]"
 QUOTED = r"^'*[=+\-@\t\r]"  # what is escaped: with quotes before it, so that it is one-to-one
 ESCAPED = r"^'+[=+\-@\t\r]"
@@ -84,7 +86,21 @@ def _count(series: pl.Series) -> int:
 
 def formula_sentences(frame: pl.DataFrame) -> Iterator[str]:
     """What to tell the publisher of delimited text, a sentence for each column."""
-    for name, count in formula_cells(frame).items():
+    return _sentences(formula_cells(frame))
+
+
+def formula_sentences_of(table: Table) -> Iterator[str]:
+    """The same of a table that may be held as codes alone."""
+    counts = {}
+    for name in table.names:
+        cells, records = table.texts(name)
+        odd = cells.str.contains(FORMULA) & ~cells.str.contains(NUMBER)
+        counts[name] = int(records[odd.to_numpy()].sum()) + _count(pl.Series([name]))
+    return _sentences({name: count for name, count in counts.items() if count})
+
+
+def _sentences(counts: dict[str, int]) -> Iterator[str]:
+    for name, count in counts.items():
         cells = (
             "1 cell reads as a spreadsheet formula"
             if count == 1

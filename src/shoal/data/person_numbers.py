@@ -76,7 +76,7 @@ def _has_value(column: Column) -> np.ndarray:
 
 def may_number(table: Table, name: str, fewest_repeats: int = FEWEST_REPEATS) -> bool:
     """Whether values repeat as numbers of people do, and are neither dates nor fractions."""
-    kind = table.frame.schema[name]
+    kind = table.dtype(name)
     if kind.is_float() or kind.is_temporal() or kind == pl.Boolean:
         return False
     cells, repeats = table.texts(name)

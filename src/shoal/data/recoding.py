@@ -55,12 +55,8 @@ class Recoding:
 
     def column(self, j: int, encoded: EncodedAttribute, render: Render) -> pl.Series:
         """The published cells of attribute j: the value all agree on, else span, mean or both."""
-        ranks = len(encoded.texts)
         if encoded.attribute.shown is Shown.RANGE:
-            spans, text_of_class = _distinct(
-                self.lo[:, j].astype(np.int64) * ranks + self.hi[:, j], ranks * ranks
-            )
-            texts = span_texts(spans // ranks, spans % ranks, encoded, render)
+            texts, text_of_class = texts_of_classes(self.lo[:, j], self.hi[:, j], encoded, render)
         else:
             texts, text_of_class = self._with_means(j, encoded, render), np.arange(len(self.lo))
         distinct: dict[str, int] = {}
@@ -227,6 +223,15 @@ def _distinct(numbers: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:
     occurs = np.zeros(below, dtype=bool)
     occurs[numbers] = True
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
+
+
+def texts_of_classes(
+    lo: np.ndarray, hi: np.ndarray, encoded: EncodedAttribute, render: Render
+) -> tuple[list[str], np.ndarray]:
+    """The text of every span of ranks that occurs, and which of them each class shows."""
+    ranks = len(encoded.texts)
+    spans, text_of_class = _distinct(lo.astype(np.int64) * ranks + hi, ranks * ranks)
+    return span_texts(spans // ranks, spans % ranks, encoded, render), text_of_class
 
 
 def span_texts(

@@ -16,6 +16,7 @@ from shoal.data.numbers import parse_numbers
 from shoal.data.schema import Attribute, Kind, Render, Schema, Shown
 from shoal.data.table import Column, Table
 from shoal.data.true_values import SquaredSum, TrueValues
+from shoal.errors import InputError
 
 _MOST_PAIRS = 1 << 22
 
@@ -127,6 +128,16 @@ class Release:
             return {
                 name: values.squared_error(labels, count) for name, values in self.originals.items()
             }
+
+
+def held_release(release: Release | None) -> Release:
+    """The release; raises InputError where it was measured in parts and is held nowhere."""
+    if release is None:
+        raise InputError(
+            "memory: what was asked for needs the whole release in memory; leave out --memory, or"
+            " what asks for it"
+        )
+    return release
 
 
 def read_columns(table: Table, schema: Schema) -> tuple[tuple[PublishedColumn, ...], list[str]]:

@@ -10,11 +10,16 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import re
 import secrets
 import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -28,11 +33,48 @@ _UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+BLOCK = 1 << 18
+"""Records that are worked on at once where no array of all of them is to be made beside."""
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_UNITS |= {f"{unit}I": 1 << 10 * power for power, unit in enumerate("KMGT", 1)}
+
+_asked: ContextVar[int | None] = ContextVar("memory", default=None)
+
+
+def limit() -> int | None:
+    """Bytes of memory that the run may use; None where nobody limits them."""
+    return _asked.get()
+
+
+@contextmanager
+def using(asked: int | str | None) -> Iterator[None]:
+    """So many bytes inside the block, such as 700MB; all there are for None."""
+    token = _asked.set(bytes_of(asked) if isinstance(asked, str) else asked)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def bytes_of(size: str) -> int:
+    """The bytes that a size such as 700MB or 1.5GiB names; raises InputError for any other text."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", size.upper())
+    if found is None or found[2] not in _UNITS:
+        raise InputError(f"memory '{size}': is no size; give one such as 700MB or 2GiB")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def blocks(records: int) -> Iterator[slice]:
+    """All records, block by block."""
+    return (slice(at, min(at + BLOCK, records)) for at in range(0, records, BLOCK))
+
+
 class Room:
     """Gives arrays of zeros; those that `limit` bytes have no place for lie in nameless files.
 
     limit: None for always in memory. folder: on whose disk the files are; by default the one for
-    temporary files. in_memory, on_disk: bytes that were given so far.
+    temporary files. in_memory: bytes of the arrays in use. on_disk: bytes that were given so far.
     """
 
     def __init__(self, limit: int | None = None, folder: str | Path | None = None) -> None:
@@ -46,10 +88,27 @@ class Room:
         kind = np.dtype(dtype)
         size = prod(shape if isinstance(shape, tuple) else (shape,)) * kind.itemsize
         if self.limit is None or self.in_memory + size <= self.limit // SHARE:
-            self.in_memory += size
-            return np.zeros(shape, dtype=kind)
+            array = np.zeros(shape, dtype=kind)
+            if self.limit is not None:
+                self.in_memory += size
+                weakref.finalize(array, self._free, size)
+            return array
         self.on_disk += size
         return np.frombuffer(self._mapped(size), dtype=kind).reshape(shape)
+
+    def _free(self, size: int) -> None:
+        self.in_memory -= size
+
+    def gather(
+        self, lookup: np.ndarray[Any, Any], codes: np.ndarray[Any, Any]
+    ) -> np.ndarray[Any, Any]:
+        """What each record looks up by its code; (n,) of the type of `lookup`."""
+        if self.limit is None:
+            return lookup[codes]
+        found = self.array(len(codes), lookup.dtype)
+        for rows in blocks(len(codes)):
+            found[rows] = lookup[codes[rows]]
+        return found
 
     def _mapped(self, size: int) -> mmap.mmap:
         handle = _nameless(self.folder)
@@ -66,6 +125,20 @@ class Room:
             ) from None
         finally:
             os.close(handle)  # the map keeps the file
+
+
+@contextmanager
+def spooled(folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
+    """A file without a name to write to, and a path by which this process alone can read it.
+
+    Raises InputError where the system has no such path.
+    """
+    handle = _nameless(folder)
+    with os.fdopen(handle, "w+b") as file:
+        path = Path(f"/proc/self/fd/{handle}")
+        if not path.exists():
+            raise InputError("memory: packed files need /proc, which is not there; unpack it first")
+        yield file, path
 
 
 def _nameless(folder: Path) -> int:
@@ -91,3 +164,7 @@ def _allocate(handle: int, size: int) -> None:
     block = bytes(min(size, 1 << 20))
     for begun in range(0, size, len(block)):
         os.write(handle, block[: size - begun])
+
+
+IN_MEMORY = Room()
+"""The room of a run that nobody limits."""

@@ -10,6 +10,7 @@ import numpy as np
 from shoal.data.classes import SensitiveColumn
 from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.numbers import parse_numbers
+from shoal.data.room import IN_MEMORY, Room
 from shoal.data.schema import Attribute, Kind, Schema
 from shoal.data.table import Column, Table
 
@@ -22,7 +23,9 @@ def encode_sensitive_columns(
     findings: list[AttributeFinding] = []
     for attribute in schema.sensitive:
         name = attribute.name
-        column, wrong = encode_sensitive(attribute, table.column(name), schema, earlier.get(name))
+        column, wrong = encode_sensitive(
+            attribute, table.column(name), schema, earlier.get(name), table.room
+        )
         findings += wrong
         if column is not None:
             encoded[name] = column
@@ -30,7 +33,11 @@ def encode_sensitive_columns(
 
 
 def encode_sensitive(
-    attribute: Attribute, column: Column, schema: Schema, earlier: Mapping[str, int] | None = None
+    attribute: Attribute,
+    column: Column,
+    schema: Schema,
+    earlier: Mapping[str, int] | None = None,
+    room: Room = IN_MEMORY,
 ) -> tuple[SensitiveColumn | None, list[AttributeFinding]]:
     """The column with its values in order, or what is wrong with it.
 
@@ -39,14 +46,14 @@ def encode_sensitive(
     too.
     """
     if not earlier:
-        return _encoded(attribute, column, schema)
+        return _encoded(attribute, column, schema, room)
     # each earlier text as one more record, whose code is then read off
     index_of = {cell: i for i, cell in enumerate(column.cells)}
     more = [index_of.setdefault(cell, len(index_of)) for cell in earlier]
     longer = Column(
         column.name, np.concatenate([column.codes, np.array(more, dtype=np.int64)]), tuple(index_of)
     )
-    encoded, findings = _encoded(attribute, longer, schema)
+    encoded, findings = _encoded(attribute, longer, schema, room)
     if encoded is None:
         return None, findings
     records = len(column.codes)
@@ -56,7 +63,7 @@ def encode_sensitive(
 
 
 def _encoded(
-    attribute: Attribute, column: Column, schema: Schema
+    attribute: Attribute, column: Column, schema: Schema, room: Room
 ) -> tuple[SensitiveColumn | None, list[AttributeFinding]]:
     missing = np.array([not schema.is_value(cell) for cell in column.cells], dtype=bool)
     keys, distance, unfit = _keys(attribute, column)
@@ -74,7 +81,13 @@ def _encoded(
         values = tree.leaves + len(texts)
         tree = tree.with_leaf("") if texts else tree
         encoded = SensitiveColumn(
-            name, places[column.codes], values, distance, tree, texts, missing=len(texts)
+            name,
+            room.gather(places, column.codes),
+            values,
+            distance,
+            tree,
+            texts,
+            missing=len(texts),
         )
         return encoded, []
     distinct, first, place = np.unique(keys[~missing], return_index=True, return_inverse=True)
@@ -84,7 +97,7 @@ def _encoded(
     numbers = np.append(distinct, np.full(int(missing.sum()), np.inf))
     encoded = SensitiveColumn(
         name,
-        _with_missing(place_of_key, missing, len(distinct))[column.codes],
+        room.gather(_with_missing(place_of_key, missing, len(distinct)), column.codes),
         len(first),
         distance,
         labels=tuple(column.cells[i] for i in first),

@@ -6,7 +6,7 @@ is asked of the distinct values, once, and carried to the records by their codes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data import cores
+from shoal.data.room import IN_MEMORY, Room, blocks
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,12 @@ class Column:
 
     @cached_property
     def _counts(self) -> np.ndarray:
-        counts = np.bincount(self.codes, minlength=len(self.cells))
+        counts = np.zeros(len(self.cells), dtype=np.int64)
+        if len(self.cells) > len(self.codes) // 8:  # a table for each block would cost more
+            counts += np.bincount(self.codes, minlength=len(self.cells))
+        else:  # block by block, so that no wider copy of all codes is made
+            for rows in blocks(len(self.codes)):
+                counts += np.bincount(self.codes[rows], minlength=len(self.cells))
         counts.flags.writeable = False
         return counts
 
@@ -51,7 +57,12 @@ class Column:
 
     def rows_of(self, cells: np.ndarray, most: int = 5) -> np.ndarray:
         """The first few 0-based rows that hold one of these cells. cells: (cells,) bool."""
-        return np.flatnonzero(cells[self.codes])[:most]
+        found = np.zeros(0, dtype=np.int64)
+        for rows in blocks(len(self.codes)):
+            found = np.append(found, rows.start + np.flatnonzero(cells[self.codes[rows]]))[:most]
+            if len(found) == most:
+                break
+        return found
 
 
 @dataclass(frozen=True)
@@ -68,6 +79,19 @@ class Table:
     @property
     def names(self) -> list[str]:
         return self.frame.columns
+
+    @property
+    def room(self) -> Room:
+        """Where what is made of its records finds a place."""
+        return IN_MEMORY
+
+    def dtype(self, name: str) -> pl.DataType:
+        """The type that a column came in."""
+        return self.frame.schema[name]
+
+    def same_cells(self, one: str, other: str) -> bool:
+        """Whether every record holds the same text in both columns."""
+        return bool((as_text(self.frame[one]) == as_text(self.frame[other])).all())
 
     def without(self, names: Sequence[str]) -> Table:
         """The table without the cells of these columns; what was encoded of them stays known."""
@@ -95,6 +119,11 @@ class Table:
         if name in self._columns:
             return self._columns[name].codes[rows].astype(np.int64)
         return encode_text(self.frame[name].gather(rows)).codes.astype(np.int64)
+
+    @property
+    def coded(self) -> Collection[str]:
+        """The columns that are encoded already."""
+        return self._columns.keys()
 
     def __contains__(self, name: str) -> bool:
         """Whether the cells of a column are known, or how often each text occurs in it."""

@@ -74,15 +74,17 @@ def cut(columns, nodes, k, rules, sample, costs, listed=None):
     return starts[: count + 1]
 
 
-def halve(columns, begin, end, k, rules, sample, costs):
+def halve(columns, begin, end, k, rules, sample, costs, room=None):
     """Cuts the node of the records begin..end once, where it lies; returns where its high side
     begins.
+
+    room: what `_room` gives for a node of so many records, where it lies elsewhere.
     """
     size = end - begin
     starts = np.empty(3, dtype=np.int64)
     asked = np.array([k, *rules, sample, size - 1], dtype=np.int64)
     space = _work_space(len(columns) - 1, sample)
-    cut_large(columns, np.array([begin, end]), asked, costs, starts, *_room(size), *space)
+    cut_large(columns, np.array([begin, end]), asked, costs, starts, *(room or _room(size)), *space)
     return int(starts[1])
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.data.classes import Classes, Population, SensitiveColumn
 from shoal.data.closeness import Closeness
+from shoal.errors import InputError
 from shoal.privacy.feasibility import nearest_feasible
 from shoal.protocols import AnonymityRequirement, PrivacyModel, Promises, PromiseTerms
 
@@ -123,6 +124,30 @@ class BoundPromises(Promises):
             if not table or population:
                 result &= check(classes)
         return result
+
+
+class CountedRows(BoundPromises):
+    """Counts of people and nothing else, for a table of which each row stands for many records.
+
+    What a method does not read off `k` and `qids` needs the records.
+    """
+
+    def holds(
+        self,
+        labels: np.ndarray,
+        count: int,
+        quasi: Mapping[str, np.ndarray] | None = None,
+        population: Mapping[str, Population] | None = None,
+    ) -> np.ndarray:
+        raise InputError(
+            "memory: the method asks more of its classes than how many they are, which needs the"
+            " whole table in memory; leave out --memory, or allow more"
+        )
+
+    def restricted_to(self, kept: np.ndarray) -> CountedRows:
+        return CountedRows(
+            self._models, replace(self.template, labels=np.where(kept, self.template.labels, -1))
+        )
 
 
 def terms_of(models: Sequence[PrivacyModel]) -> tuple[PromiseTerms, ...]:

@@ -19,6 +19,7 @@ from shoal.algorithms.steps.segments import require_people
 from shoal.data.classes import Population
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
+from shoal.data.room import Room, blocks
 from shoal.kernels.distinct_rows import distinct_rows
 from shoal.protocols import AnonymityRequirement, Promises, PromiseTerms
 
@@ -44,6 +45,8 @@ def on_distinct_rows(with_label: bool = False) -> Callable[[CutMethod], CutMetho
             asked = RowPromises(promises, rows.row_of)
             return of_records(cut(self, rows.matrix, asked, *rest, **more), rows.row_of)
 
+        searched.takes_counts = True  # type: ignore[attr-defined]
+        searched.minds_labels = with_label  # type: ignore[attr-defined]
         return searched
 
     return decorated
@@ -77,6 +80,24 @@ class DistinctRows:
             count=count,
         )
         return cls(rows, row_of)
+
+
+def rows_within(
+    columns: np.ndarray, label: np.ndarray | None, most: int, room: Room
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The first record of each distinct row, how many there are of it, and the row of each record.
+
+    columns: (d + 1, n) int32, the record's number last; they may lie in files, as may what is given
+    back. label: (n,) that has to agree, too. Nothing of the first two where there are more than
+    `most` rows.
+    """
+    rows = room.array((columns.shape[1], len(columns) - 1), np.int32)
+    for block in blocks(len(rows)):
+        rows[block] = columns[:-1, block].T
+    labels = np.zeros(0, dtype=np.int32) if label is None else label
+    row_of = room.array(len(rows), np.int32)
+    first, count = distinct_rows(rows, labels, most, row_of)
+    return first, count, row_of
 
 
 def of_records(cut: Cut, row_of: np.ndarray) -> Cut:

@@ -18,6 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 import numpy as np
 
 from shoal.data import cores
+from shoal.data.room import IN_MEMORY, Room
 from shoal.kernels import rounded_cut
 
 GRAIN = 300_000
@@ -33,36 +34,51 @@ def cut(
     sample: int,
     costs: np.ndarray,
     grain: int | None = None,
+    room: Room = IN_MEMORY,
 ) -> np.ndarray:
-    """As `rounded_cut.cut` of one node that holds every record, on as many threads as may work."""
+    """As `rounded_cut.cut` of one node that holds every record, on as many threads as may work.
+
+    room: where what is needed beside the columns finds a place. Under a limit, nodes are cut depth
+    first, and those that don't fit into half of it one after another, so that what is at work stays
+    in memory.
+    """
     records, grain = columns.shape[1], grain or GRAIN
     nodes = np.array([0, records])
     listed = rounded_cut.is_listed(records, k, sample)
-    if cores.threads() == 1 or listed or records <= grain:
+    is_free = room.limit is None
+    if (cores.threads() == 1 and is_free) or listed or records <= grain:
         return rounded_cut.cut(columns, nodes, k, rules, sample, costs)
     whole = max(grain, rounded_cut.most_listed(k, sample), 2 * k - 1)
+
+    sides, aside = room.array(records, np.int8), room.array(records, np.int32)
 
     def task(begin: int, end: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
         """Where the classes of a node start, or the two nodes that it is cut into."""
         if end - begin > whole:
-            middle = rounded_cut.halve(columns, begin, end, k, rules, sample, costs)
+            beside = sides[begin:end], aside[begin:end]
+            middle = rounded_cut.halve(columns, begin, end, k, rules, sample, costs, beside)
             return nodes[:0], [(begin, middle), (middle, end)]
         # whole columns: a slice of them would be another type of array, and compiled once more
         node = np.array([begin, end])
         return rounded_cut.cut(columns, node, k, rules, sample, costs, False)[:-1], []
 
+    def is_large(begin: int, end: int) -> bool:
+        return room.limit is not None and 4 * len(columns) * (end - begin) > room.limit // 2
+
     found = []
     waiting = [(-records, 0, records)]
+    large = False
     running: set[Future[tuple[np.ndarray, list[tuple[int, int]]]]] = set()
     with ThreadPoolExecutor(cores.threads()) as pool:
         while waiting or running:
-            while waiting and len(running) < cores.threads():
+            while waiting and len(running) < (1 if large else cores.threads()):
                 _, begin, end = heapq.heappop(waiting)  # the largest: it has most to hand out
+                large = is_large(begin, end)
                 running.add(pool.submit(task, begin, end))
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 starts, parts = future.result()
                 found.append(starts)
                 for begin, end in parts:
-                    heapq.heappush(waiting, (begin - end, begin, end))
+                    heapq.heappush(waiting, (begin - end if is_free else -begin, begin, end))
     return np.append(np.sort(np.concatenate(found)), records)

@@ -23,9 +23,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.segments import cut_by_rule, require_people
+from shoal.algorithms.steps.segments import cut_by_rule, cut_to_end, require_people
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
+from shoal.data.room import Room, blocks
 from shoal.kernels import cuts
 from shoal.protocols import Partitioner, Promises
 
@@ -38,6 +39,8 @@ class Mondrian(Partitioner):
     paper: ClassVar[str] = (
         "LeFevre, DeWitt, Ramakrishnan. Mondrian multidimensional k-anonymity. ICDE 2006."
     )
+
+    column_bytes: ClassVar[int] = 16
 
     cut: str = field(
         default="median",
@@ -63,10 +66,33 @@ class Mondrian(Partitioner):
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """Classes of at least `promises.k` people; equal records are always in one class."""
         require_people(matrix, promises)
+        return cut_by_rule(matrix, promises, self._rule)
+
+    @property
+    def _rule(self) -> int:
         rules = {
             ("median", "order"): cuts.MEDIAN,
             ("nearest", "order"): cuts.NEAREST,
             ("median", "children"): cuts.CHILDREN,
             ("nearest", "children"): cuts.NEAREST_CHILDREN,
         }
-        return cut_by_rule(matrix, promises, rules[self.cut, self.trees])
+        return rules[self.cut, self.trees]
+
+    def spare_columns(self, matrix: Matrix) -> int:
+        """None."""
+        return 0
+
+    def only_in_memory(self, records: int) -> str:
+        return ""
+
+    def cut_columns(
+        self, columns: np.ndarray, matrix: Matrix, promises: Promises, room: Room
+    ) -> np.ndarray:
+        """As `partition` for k alone, on columns that may lie in files."""
+        rows = room.array(columns.T.shape, np.int32)
+        for block in blocks(len(rows)):
+            rows[block] = columns[:, block].T
+        starts, ends = cut_to_end(matrix, rows, self._rule, promises.k, promises.k)
+        for block in blocks(len(rows)):
+            columns[:, block] = rows[block].T
+        return np.append(starts, ends[-1:])

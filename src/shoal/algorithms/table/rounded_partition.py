@@ -50,6 +50,7 @@ from shoal.data import cores
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
+from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.errors import InfeasibleError, InputError
 from shoal.kernels import class_refinement, cuts, rounded_cut
 from shoal.protocols import Partitioner, Promises
@@ -107,6 +108,8 @@ class RoundedPartition(Partitioner):
 
     name: ClassVar[str] = "rounded-partition"
     paper: ClassVar[str] = "Wu, Tang, Ni, Sun: Rounded partition, Journal of Software 23(8), 2012"
+
+    column_bytes: ClassVar[int] = 0
 
     preset: str = field(
         default="",
@@ -243,12 +246,11 @@ class RoundedPartition(Partitioner):
         if self._cuts_plainly:
             partition = self._cut_plainly(matrix, promises)
             return self._effort.refined(matrix, partition, promises, rng, progress)
-        columns, costs = self._columns(matrix), costs_of(matrix)
-        if self.rare == "apart" and (matrix.base >= 0).any():
-            columns, costs = _with_oddity(columns, matrix)
+        columns = self._columns(matrix)
+        costs = self._prepared(columns, matrix)
         # k alone is a matter of sizes; anything else is asked of each cut
         if matrix.subjects is None and not promises.needs_more_than_k:
-            starts = self._cut_all(columns, promises.k, costs)
+            starts = self._cut_all(columns, promises.k, costs, IN_MEMORY)
             numbers = self._exchanged(columns, starts, matrix)
         else:
             starts = self._cut_by_level(columns, matrix, promises, costs)
@@ -272,32 +274,53 @@ class RoundedPartition(Partitioner):
         return Effort(self.refine, self.seconds, self.steps, self.stop, resizes=False)
 
     def _columns(self, matrix: Matrix) -> np.ndarray:
-        """(d + 1, n) int32: the codes and, last, the record's number; small tables in the order of
-        their codes.
-        """
-        columns = np.empty((matrix.attributes + 1, matrix.records), dtype=np.int32)
-        numbers = np.arange(matrix.records, dtype=np.int32)
-        if self.ties == "lexicographic" and matrix.records <= SORTED_RECORDS:
-            numbers = np.lexsort(matrix.codes.T).astype(np.int32)
-        columns[-1] = numbers
-        codes = matrix.codes[numbers] if matrix.records <= SORTED_RECORDS else matrix.codes
+        """(d + spare + 1, n) int32: the codes, room for oddity and, last, the record's number."""
+        d = matrix.attributes
+        columns = np.empty((d + self.spare_columns(matrix) + 1, matrix.records), dtype=np.int32)
+        columns[-1] = np.arange(matrix.records, dtype=np.int32)
 
         def turn(start: int) -> None:
-            columns[:-1, start : start + BLOCK] = codes[start : start + BLOCK].T
+            columns[:d, start : start + BLOCK] = matrix.codes[start : start + BLOCK].T
 
         cores.side_by_side(turn, range(0, matrix.records, BLOCK), matrix.records)
         return columns
+
+    def spare_columns(self, matrix: Matrix) -> int:
+        """One for how odd a record is, where that is cut on."""
+        return int(self.rare == "apart" and bool((matrix.base >= 0).any()))
+
+    def _prepared(self, columns: np.ndarray, matrix: Matrix) -> np.ndarray:
+        """What spans cost, after the spare column was filled in; small tables in the order of their
+        codes.
+        """
+        d, records = matrix.attributes, columns.shape[1]
+        if self.ties == "lexicographic" and records <= SORTED_RECORDS:
+            columns[:] = columns[:, np.lexsort(columns[:d])]
+        return _fill_in_oddity(columns, matrix) if len(columns) > d + 1 else costs_of(matrix)
+
+    def only_in_memory(self, records: int) -> str:
+        if self._cuts_plainly:
+            return "dimension in-turn and ties stable sort"
+        chosen = self._effort.on(records, anneals=True)
+        return "" if chosen == "none" else f"refine: {self.refine} moves"
+
+    def cut_columns(
+        self, columns: np.ndarray, matrix: Matrix, promises: Promises, room: Room
+    ) -> np.ndarray:
+        """As `search` for k alone, on columns that may lie in files; nothing is refined."""
+        costs = self._prepared(columns, matrix)
+        return self._cut_all(columns, promises.k, costs, room)
 
     def _cut_plainly(self, matrix: Matrix, promises: Promises) -> Partition:
         """Steps 1 to 6 as a loop that sorts; in turn, or the widest attribute first."""
         rule = cuts.IN_TURN if self.dimension == "in-turn" else cuts.ROUNDED
         return cut_by_rule(matrix, promises, rule, STABLE if self.ties == "stable" else ROWS)
 
-    def _cut_all(self, columns: np.ndarray, k: int, costs: np.ndarray) -> np.ndarray:
+    def _cut_all(self, columns: np.ndarray, k: int, costs: np.ndarray, room: Room) -> np.ndarray:
         """Steps 1 to 6 for k alone, depth first: where each class starts, and n."""
         cuts_by_rule = self.dimension == "widest" and self.cut == "paper"
         sample = 0 if cuts_by_rule else EXACT_ROWS
-        return subtrees.cut(columns, k, self._rules(), sample, costs)
+        return subtrees.cut(columns, k, self._rules(), sample, costs, room=room)
 
     def _exchanged(self, columns: np.ndarray, starts: np.ndarray, matrix: Matrix) -> np.ndarray:
         """Ours: classes exchange records; the records' numbers, class after class."""
@@ -362,19 +385,25 @@ class RoundedPartition(Partitioner):
         )
 
 
-def _with_oddity(columns: np.ndarray, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
-    """The columns and costs with one more attribute, oddity in hundredths, that costs as much as
-    any other.
+def _fill_in_oddity(columns: np.ndarray, matrix: Matrix) -> np.ndarray:
+    """Fills the last column but one with oddity in hundredths; the costs with this one more
+    attribute, which costs as much as any other.
     """
-    oddity = np.zeros(matrix.records, dtype=np.int32)
+    oddity, records = columns[-2], columns.shape[1]
+    oddity[:] = 0
     for j in np.flatnonzero(matrix.base >= 0):
         branch = _branches(matrix, j)
-        records = np.bincount(branch[columns[j]], minlength=len(matrix.parent))
-        share = records[branch] / matrix.records
-        oddity += np.rint(100 * (1 - share)).astype(np.int32)[columns[j]]
+        below = np.zeros(len(matrix.parent), dtype=np.int64)
+        leaves = np.zeros(len(branch), dtype=np.int64)
+        for rows in blocks(records):
+            leaves += np.bincount(columns[j, rows], minlength=len(branch))
+        np.add.at(below, branch, leaves)
+        share = below[branch] / records
+        odd = np.rint(100 * (1 - share)).astype(np.int32)
+        for rows in blocks(records):
+            oddity[rows] += odd[columns[j, rows]]
     oddity -= oddity.min()
-    costs = costs_of(matrix, 1 / max(int(oddity.max()), 1))
-    return np.insert(columns, matrix.attributes, oddity, axis=0), costs
+    return costs_of(matrix, 1 / max(int(oddity.max()), 1))
 
 
 def _branches(matrix: Matrix, j: np.intp) -> np.ndarray:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shoal.binding.columns import check_columns
 from shoal.binding.files import (
     ReleasedFile,
@@ -21,28 +23,33 @@ from shoal.binding.files import (
     read_original,
     read_released,
 )
+from shoal.binding.past_memory import tables_of
 from shoal.binding.release import bind_release, unremoved_identifiers
 from shoal.binding.table import bind_original
 from shoal.binding.two_tables import released_table
 from shoal.connectors import files
+from shoal.connectors.coded_files import CodedSource
 from shoal.connectors.file_description import describe_file, described_second
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data import cores
 from shoal.data.certificate import Certificate
+from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import encode
 from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
-from shoal.data.release import Release
+from shoal.data.release import Release, held_release
+from shoal.data.room import Room
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
 from shoal.errors import InputError
-from shoal.jobs.audit.description import described
+from shoal.jobs.audit.description import described, described_by
 from shoal.jobs.audit.downstream import downstream as downstream_of
 from shoal.jobs.audit.faults import with_contradicted
+from shoal.jobs.audit.in_parts import MeasuredInParts, measure_in_parts
 from shoal.jobs.audit.promises import promise_reports
 from shoal.jobs.audit.reading import read_release
 from shoal.jobs.audit.reference import Measures
@@ -61,9 +68,14 @@ class AuditResult:
     """What an audit found, and what a report needs to be drawn from it."""
 
     certificate: Certificate
-    release: Release
+    held: Release | None
     schema: Schema
     truth: Truth | None
+
+    @property
+    def release(self) -> Release:
+        """The release; raises InputError where it was too large to be held."""
+        return held_release(self.held)
 
 
 def audit(
@@ -146,22 +158,31 @@ def audit_table(
         schema, truth, findings = bind_with_original(shown, policy, original)
     if schema is None or findings:
         raise InputError.from_findings(findings)
+    release: Release | None = None
+    scale: dict[str, Any] = {"threads": cores.threads()}
     if policy.is_in_two_tables:
         certificate, release, released = measure_two_tables(
             released, schema, policy, None, original, progress
         )
+        certificate = described(certificate, released, release, schema, policy, truth)
+    elif isinstance(released, CodedTable):
+        found = measure_in_parts(released, schema, policy, truth, progress)
+        certificate = certificate_in_parts(found, released, schema, policy, truth)
+        scale |= scale_of(released.room, found.parts)
     else:
         certificate, release = measure(released, schema, policy, truth, progress)
-    certificate = described(certificate, released, release, schema, policy, truth)
+        certificate = described(certificate, released, release, schema, policy, truth)
     if policy.is_made_of_columns:
         certificate = without_guesses(certificate)
     if trained:
+        if release is None:
+            raise InputError("--downstream: needs the whole table in memory; leave out --memory")
         progress("training on the release")
         certificate = certificate.extended(
             downstream=downstream_of(release, schema, truth, policy.model.seed)
         )
     seconds = {"total": time.process_time() - started, "method": None}
-    certificate = certificate.extended(seconds=seconds, scale={"threads": cores.threads()})
+    certificate = certificate.extended(seconds=seconds, scale=scale)
     return AuditResult(certificate, release, schema, truth)
 
 
@@ -200,6 +221,12 @@ def audit_file(
 ) -> AuditResult:
     """`audit` from files; writes the certificate to `output_path`, if given."""
     progress("reading the release")
+    coded = tables_of(released_path, original_path, policy)
+    if coded is not None:
+        result = _audit_coded(released_path, *coded, policy, downstream, progress)
+        if output_path is not None:
+            write_certificate(result.certificate, output_path)
+        return result
     released = read_released(released_path, policy)
     original = None if original_path is None else read_original(original_path, policy)
     truth = None if original is None else Table(original.frame)
@@ -225,12 +252,51 @@ def _second(path: str, released: ReleasedFile) -> Path | None:
     return None if released.second is None else Path(sensitive_path(path))
 
 
+def _audit_coded(
+    path: str,
+    released: CodedSource,
+    original: CodedSource | None,
+    policy: Policy,
+    downstream: bool,
+    progress: Progress,
+) -> AuditResult:
+    """`audit_file` of tables that don't fit into memory."""
+    truth = None if original is None else original.table
+    result = audit_table(released.table, policy, truth, progress, downstream)
+    render, notation = result.schema.render, policy.notation.written
+    certificate = result.certificate.extended(
+        input=None if original is None else {"sha256": original.sha256},
+        output=describe_file(path, path, released.sha256, render, released.dialect, notation),
+    )
+    return replace(result, certificate=certificate)
+
+
 def write_certificate(certificate: Certificate, path: str) -> None:
     """Writes it whole; a signature of what stood there before is removed."""
     with files.atomic_write(path) as draft:
         draft.write_text(certificate.to_json())
     if path != files.STANDARD:
         remove_stale_signature(path)
+
+
+def certificate_in_parts(
+    found: MeasuredInParts,
+    released: Table,
+    schema: Schema,
+    policy: Policy,
+    truth: Truth | None,
+    **stated: Any,
+) -> Certificate:
+    """The certificate of a release that was measured in parts. stated: more keys."""
+    original = None if truth is None else truth.original
+    certificate = certificate_of(found.tally, found.promises, released, original, policy)
+    certificate = certificate.extended(**stated)
+    return described_by(certificate, released, found.figures, schema, policy, original)
+
+
+def scale_of(room: Room, parts: int) -> dict[str, Any]:
+    """How work past memory was done, as a certificate states it."""
+    return {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
 
 
 def measure(

@@ -71,7 +71,7 @@ def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> d
             differs = _differing(attribute, released, truth)
             if differs.any():
                 shown = released.column(attribute.name)
-                is_text = released.frame[attribute.name].dtype in TEXT
+                is_text = released.dtype(attribute.name) in TEXT
                 hidden = schema.render.suppressed if is_text else ""  # null, in other types
                 star = np.array([cell == hidden for cell in shown.cells])
                 # a record that shows nothing else may hide its sensitive values, too
@@ -105,7 +105,8 @@ def _differing(attribute: Attribute, released: Table, truth: Truth) -> np.ndarra
 
 
 def _differing_text(attribute: Attribute, released: Table, truth: Truth) -> np.ndarray:
-    if attribute.role is Role.SENSITIVE:  # both are encoded already, for the promises
+    is_coded = attribute.name in released.coded and attribute.name in truth.original.coded
+    if attribute.role is Role.SENSITIVE or is_coded:  # both are encoded already, for the promises
         shown, kept = released.column(attribute.name), truth.original.column(attribute.name)
         code_of = {cell: code for code, cell in enumerate(shown.cells)}
         expected = np.array([code_of.get(cell, -1) for cell in kept.cells], dtype=np.int64)

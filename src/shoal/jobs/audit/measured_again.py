@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shoal.binding.files import published_table, read_original
+from shoal.binding.past_memory import is_about_memory, read_original_coded
 from shoal.connectors import files
+from shoal.connectors.coded_files import CodedSource
 from shoal.connectors.dialect import DELIMITED
 from shoal.connectors.files import SourceFile
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.fault_words import fault_sentence
-from shoal.data.formulas import formula_sentences
+from shoal.data.formulas import formula_sentences_of
 from shoal.data.person_numbers import person_numbers
+from shoal.data.room import Room
 from shoal.data.table import Table
 from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
@@ -47,13 +50,15 @@ class Reader:
     """What the reader of a certificate has beside it, which no forger of it can change.
 
     verb: the one that made the release; None where the reader does not know. is_certified: whether
-    the policy is the one that the certificate names, as far as it names one.
+    the policy is the one that the certificate names, as far as it names one. room: where tables go
+    that don't fit into memory.
     """
 
     policy: Policy | None
     original: str | None
     verb: str | None
     is_certified: bool
+    room: Room | None = None
 
     @classmethod
     def of(
@@ -70,11 +75,21 @@ class Reader:
         return cls(policy, original, verb, named.ok is not False)
 
     @cached_property
-    def source(self) -> SourceFile:
+    def source(self) -> SourceFile | CodedSource:
         """The original; raises InputError where it can't be read."""
         assert self.original is not None
         assert self.policy is not None
+        if self.room is not None:
+            return read_original_coded(self.original, self.policy, self.room)
         return read_original(self.original, self.policy)
+
+    def table(self) -> Table | None:
+        """The table of the original, if there is one."""
+        if self.original is None:
+            return None
+        return (
+            self.source.table if isinstance(self.source, CodedSource) else Table(self.source.frame)
+        )
 
     def is_left_to_the_certificate(self, verb: str) -> bool:
         """Whether nobody else says that the release is one of those that can't be matched."""
@@ -105,11 +120,13 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
     if policy is None:
         return _by_file_alone(stated, table)
     try:
-        source = None if reader.original is None else Table(reader.source.frame)
+        source = reader.table()
         shown, contradicted = published_table(table, policy)
         matched = None if reader.parts(stated.verb) else source
         result, strict = _audits(stated, shown, policy, matched)
     except InputError as unfit:
+        if is_about_memory(unfit):
+            raise
         why = listed([str(unfit.args[0]), *unfit.findings], 1)
         fits = reader.is_certified
         return Check(NAME, False, why if fits else "this policy does not fit the file")
@@ -188,7 +205,7 @@ def _more_warnings(
     if stated.verb != "publish":
         return found
     if files.format_of(path) in DELIMITED and policy.model.write.formulas == "keep":
-        sentences = formula_sentences(shown.frame)
+        sentences = formula_sentences_of(shown)
         found[FORMULA_CELLS] = [ReleaseWarning(FORMULA_CELLS, text) for text in sentences]
     if source is not None and policy.subject is None:
         evidence = person_numbers(source)

@@ -7,9 +7,16 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.binding.populations import tables_of
-from shoal.data.classes import Classes
+from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.covered_people import people_covered
-from shoal.data.release import Release, is_starred, is_withheld, label_classes, read_columns
+from shoal.data.release import (
+    PublishedColumn,
+    Release,
+    is_starred,
+    is_withheld,
+    label_classes,
+    read_columns,
+)
 from shoal.data.schema import Schema
 from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table
@@ -18,21 +25,38 @@ from shoal.errors import InputError
 from shoal.policy.policy import Policy
 
 
-def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth | None) -> Release:
-    """The released table; raises InputError with everything in it that can't be read."""
+def read_cells(
+    released: Table, schema: Schema, policy: Policy
+) -> tuple[tuple[PublishedColumn, ...], dict[str, SensitiveColumn]]:
+    """What quasi-identifiers and sensitive columns say; raises InputError with every finding."""
     columns, unreadable = read_columns(released, schema)
     sensitive, unfit = encode_sensitive_columns(released, schema, policy.earlier)
     findings = [*unreadable, *unfit]
     if findings:
         raise InputError.from_findings(findings)
+    return columns, sensitive
+
+
+def label_shown(
+    columns: tuple[PublishedColumn, ...], starred: np.ndarray, withheld: bool
+) -> tuple[np.ndarray, int]:
+    """Class of every record, and how many there are. withheld: whether starred ones are in none."""
+    labels, count = label_classes(columns, starred)
+    if withheld or not starred.any():
+        return labels, count
+    # by their cells alone, whatever made them: the last class
+    return np.where(starred, np.int32(count), labels), count + 1
+
+
+def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth | None) -> Release:
+    """The released table; raises InputError with everything in it that can't be read."""
+    columns, sensitive = read_cells(released, schema, policy)
     mark, sensitive_names = schema.render.suppressed, [a.name for a in schema.sensitive]
     starred = is_starred(columns, mark)
     if truth is not None:
         columns = truth.completed(columns)
-    labels, count = label_classes(columns, starred)
-    if starred.any() and not is_withheld(released.frame, sensitive_names, starred, mark):
-        # by their cells alone, whatever made them: the last class
-        labels, count = np.where(starred, np.int32(count), labels), count + 1
+    withheld = is_withheld(released.frame, sensitive_names, starred, mark)
+    labels, count = label_shown(columns, starred, withheld)
     subjects = released.codes_of(policy.subject) if truth is None else truth.subjects
     subjects = None if subjects is None else subjects.astype(np.int32, copy=False)
     quasi = {column.name: column.codes for column in columns}

@@ -5,22 +5,48 @@ A release in memory is one part. One past memory has many, and nothing depends o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.data.release import Release
-from shoal.data.schema import Schema
+from shoal.data.schema import Schema, Shown
 from shoal.data.single_ends import Ends, shares_of_ends, single_ends
 from shoal.data.sizes import Sizes
 from shoal.data.table import Table
 from shoal.data.truth import Truth
+from shoal.errors import InputError
 from shoal.jobs.audit.faults import faults, unrounded
 from shoal.policy import registry
+from shoal.policy.policy import Policy
 from shoal.protocols import PartedMetric
 from shoal.utility.gcp import loss_by_attribute
 from shoal.utility.in_parts import CellCounts
+
+
+def require_parts(models: Sequence[Any], schema: Schema, policy: Policy) -> None:
+    """Raises InputError with every promise and measure that needs a table held as a whole."""
+    findings = [
+        f"memory: promise '{model.model}' needs the whole table in memory"
+        for model in models
+        if not getattr(model, "works_in_parts", False)
+    ]
+    findings += [
+        f"memory: measure '{name}' needs the whole table in memory"
+        for name, metric in registry.metrics().items()
+        if not isinstance(metric(), PartedMetric)
+    ]
+    if policy.model.reference is not None:
+        findings.append("memory: a reference to compare with needs the whole table in memory")
+    findings += [
+        f"memory: attribute '{attribute.name}': means need the whole table in memory"
+        for attribute in schema.quasi
+        if attribute.shown is not Shown.RANGE
+    ]
+    if findings:
+        raise InputError.from_findings([f"{finding}; leave out --memory" for finding in findings])
 
 
 class Crowd:

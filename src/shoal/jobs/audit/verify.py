@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shoal.binding.files import read_as_written
+from shoal.binding.past_memory import is_about_memory, read_released_coded, room_for
 from shoal.binding.two_tables import read_both
 from shoal.connectors import files
+from shoal.connectors.coded_files import read_coded
 from shoal.connectors.database.address import is_address
 from shoal.connectors.dialect import AS_FOUND, reading_as_stated
 from shoal.connectors.files import SourceFile
@@ -94,6 +97,7 @@ def verify_by(
     files.format_of(path)
     named, signature = _policy(stated, policy), _signature(proof, keys)
     reader = Reader.of(policy, original, stated, named, signature)
+    reader = replace(reader, room=room_for(path, original))
     return [*_checks(stated, path, reader, named, progress), signature]
 
 
@@ -103,7 +107,7 @@ def _checks(
     """Every check of what the certificate states, in order. named: that of the policy."""
     policy, original = reader.policy, reader.original
     progress("reading the release")
-    table, digest, unreadable = _read(path, policy, stated)
+    table, digest, unreadable = _read(path, reader, stated)
     yield _file(stated, path, digest)
     yield as_written(stated, path, policy) if table is not None else _unread(unreadable)
     yield _columns(stated, table)
@@ -143,16 +147,24 @@ def _digest_of_original(reader: Reader) -> str | None:
     return _digest(reader.original)
 
 
-def _read(path: str, policy: Policy | None, stated: Stated) -> tuple[Table | None, str, str]:
+def _read(path: str, reader: Reader, stated: Stated) -> tuple[Table | None, str, str]:
     """The released table and the hash of its file; or why it can't be read, as a damaged one."""
     dialect = stated.at("output", "dialect")
     reading = None if dialect is None else reading_as_stated(dialect)
+    policy, room = reader.policy, reader.room
 
     def read(name: str) -> SourceFile:
         return files.read(name, stated.grouped, allow_empty=True, reading=reading or AS_FOUND)
 
     try:
         check_released(path)
+        if room is not None:
+            coded = (
+                read_coded(path, files.format_of(path), reading or AS_FOUND, room)
+                if policy is None
+                else read_released_coded(path, policy, room, reading)
+            )
+            return coded.table, coded.sha256, ""
         if policy is not None:
             source = read_as_written(path, policy, allow_empty=True, stated=reading)
         elif stated.at("presence") is not None:
@@ -160,6 +172,8 @@ def _read(path: str, policy: Policy | None, stated: Stated) -> tuple[Table | Non
         else:
             source = read(path)
     except InputError as unfit:
+        if is_about_memory(unfit):
+            raise
         return None, _digest(path), str(unfit.args[0]).partition(";")[0]
     return Table(source.frame), source.sha256, ""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.binding.files import read_original, read_released
+from shoal.binding.past_memory import refuse_whole
 from shoal.binding.table import bind_original
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, table_of
@@ -105,6 +106,7 @@ def attack_file(
             downstream=paths.downstream,
             progress=progress,
         )
+    refuse_whole({"--attack": request.attacks}, paths.released, paths.original)
     result = audit_file(
         paths.released, policy, paths.original, downstream=paths.downstream, progress=progress
     )

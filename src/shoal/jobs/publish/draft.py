@@ -10,15 +10,18 @@ import polars as pl
 
 from shoal.binding.table import BoundTable, bind
 from shoal.data.beside import BesideGuard
+from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
+from shoal.data.person_numbers import person_numbers
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
+from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.publish.aligned import find_aligned, old_cells_of
 from shoal.jobs.publish.bucketed import bucketed
@@ -27,6 +30,11 @@ from shoal.jobs.publish.plan import Plan, apply_plan
 from shoal.jobs.publish.recode import find_classes, ordered, recode
 from shoal.policy.policy import Policy
 from shoal.privacy.beside.old_cells import OldCells
+from shoal.privacy.class_bounds import class_bound
+
+WITHHELD = "nothing was written"
+BOUNDED = "rounded-partition"
+"""The method that promises as many classes as there can be; how near it came is stated."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +126,23 @@ def _in_two_tables(
     return RecodedDraft(
         found.quasi, bound.schema, truth, method, {}, found.seconds, sensitive=found.sensitive
     )
+
+
+def with_bound(certificate: Certificate, policy: Policy, classes: Classes) -> Certificate:
+    """The certificate with the most classes there can be, if its method promises so many."""
+    if certificate["method"]["name"] != BOUNDED:
+        return certificate
+    bound = class_bound(policy.build_promises(), classes)
+    if bound is None:
+        return certificate
+    return certificate.extended(classes=certificate["classes"] | {"bound": bound})
+
+
+def people_assumed(table: Table, policy: Policy) -> list[ReleaseWarning]:
+    """Columns that seem to number people, where every record is taken to be its own person."""
+    if policy.subject is not None:
+        return []
+    return [ReleaseWarning(PEOPLE_ASSUMED, str(evidence)) for evidence in person_numbers(table)]
 
 
 class RecodingDecision(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from shoal.connectors.frames import FrameT, table_of
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
-from shoal.data.release import Release
+from shoal.data.release import Release, held_release
 from shoal.data.warnings import ReleaseWarning
 from shoal.jobs.audit.audit import AuditResult
 from shoal.jobs.publish.draft import RecodedDraft
@@ -22,8 +22,20 @@ class Outcome:
     """A published table: its certificate, and what a report needs to be drawn from it."""
 
     certificate: Certificate
-    release: Release
-    draft: RecodedDraft
+    held: Release | None
+    made: RecodedDraft | None
+
+    @property
+    def release(self) -> Release:
+        """The release; raises InputError where it was too large to be held."""
+        return held_release(self.held)
+
+    @property
+    def draft(self) -> RecodedDraft:
+        """What was published; raises InputError where it was too large to be held."""
+        held_release(self.held)
+        assert self.made is not None
+        return self.made
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from shoal.binding.files import (
     read_original,
     written_frame,
 )
+from shoal.binding.past_memory import refuse_whole, room_for
 from shoal.connectors import files
 from shoal.connectors.database.address import is_address
 from shoal.connectors.dialect import DELIMITED
@@ -35,12 +36,11 @@ from shoal.data import cores
 from shoal.data.beside import BesideGuard
 from shoal.data.certificate import Certificate
 from shoal.data.formulas import formula_sentences
-from shoal.data.person_numbers import person_numbers
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.data.two_tables import sensitive_path
-from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, ReleaseWarning
+from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.attack.request import NO_ATTACK, AttackRequest
 from shoal.jobs.audit.audit import measure, measure_two_tables
@@ -48,18 +48,14 @@ from shoal.jobs.audit.description import described, file_metadata
 from shoal.jobs.audit.faults import with_contradicted
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
 from shoal.jobs.publish.attack_draft import asked_of, attack_draft
-from shoal.jobs.publish.draft import RecodedDraft, prepare
+from shoal.jobs.publish.draft import WITHHELD, RecodedDraft, people_assumed, prepare, with_bound
 from shoal.jobs.publish.from_columns import Columns, policy_of_frame
+from shoal.jobs.publish.past_memory import CodedTarget, publish_coded
 from shoal.jobs.publish.plan import Plan
 from shoal.jobs.publish.publication import Outcome, Publication
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
-from shoal.privacy.class_bounds import class_bound
 from shoal.privacy.two_tables import joined
-
-WITHHELD = "nothing was written"
-BOUNDED = "rounded-partition"
-"""The method that promises as many classes as there can be; how near it came is stated."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ def publication(
     table = original_table(table_of(frame), policy)
     plan = _existing(request.plan, policy, request.explain)
     draft = prepare(table, policy, progress, plan, request.explain, beside=request.beside)
-    assumed = _people_assumed(table, policy)
+    assumed = people_assumed(table, policy)
     released = written_frame(draft.frame, policy, None)
     sensitive, both = None, released
     if draft.sensitive is not None:
@@ -156,12 +152,18 @@ def publish_file(
     known = _existing(plan, policy, explain)
     kind = files.format_of(output_path)
     progress("reading the table")
+    room = room_for(input_path)
+    if room is not None:
+        asked_for = {"--plan": plan, "--explain": explain, "--attack": request.attacks}
+        refuse_whole({**asked_for, "--beside": beside}, input_path)
+        target = CodedTarget(output_path, require_together, progress, started)
+        return Outcome(publish_coded(input_path, policy, target, room), None, None)
     source = read_original(input_path, policy)
     table, digest = Table(source.frame), source.sha256
     dialect = output_dialect(policy, input_path, source.dialect, output_path)
     del source
     draft = prepare(table, policy, progress, known, explain, files.is_typed(kind), beside)
-    assumed = _people_assumed(table, policy)
+    assumed = people_assumed(table, policy)
     del table  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
         place = outputs.enter_context(release_draft(output_path, replace, second))
@@ -216,13 +218,6 @@ def _second(output_path: str, input_path: str, policy: Policy) -> str | None:
     return second
 
 
-def _people_assumed(table: Table, policy: Policy) -> list[ReleaseWarning]:
-    """Columns that seem to number people, where every record is taken to be its own person."""
-    if policy.subject is not None:
-        return []
-    return [ReleaseWarning(PEOPLE_ASSUMED, str(evidence)) for evidence in person_numbers(table)]
-
-
 def _formulas(frame: pl.DataFrame, policy: Policy, kind: str) -> list[ReleaseWarning]:
     """A warning for each column of delimited text that a spreadsheet would compute."""
     if kind not in DELIMITED or policy.model.write.formulas != "keep":
@@ -272,10 +267,7 @@ def _measured(
         **draft.certificate_extras,
     )
     certificate = described(certificate, published, release, draft.schema, policy, draft.truth)
-    if draft.method["name"] == BOUNDED:
-        bound = class_bound(policy.build_promises(), release.classes)
-        if bound is not None:
-            certificate = certificate.extended(classes=certificate["classes"] | {"bound": bound})
+    certificate = with_bound(certificate, policy, release.classes)
     if draft.old is not None:
         found = draft.old.of_release(draft.truth).report(release.classes.labels)
         certificate = certificate.extended(beside=found)

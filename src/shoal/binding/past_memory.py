@@ -1,0 +1,178 @@
+"""What fits into a limit on memory, and what is refused by name where a table does not.
+
+A table that surely fits is done as without a limit. Any other is read as codes, piece by piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.binding.certified import certified_reading
+from shoal.binding.notation import translated_columns
+from shoal.connectors import files
+from shoal.connectors.coded_files import CodedSource, needs_whole, read_coded
+from shoal.connectors.database.address import is_address
+from shoal.connectors.dialect import Dialect, Reading
+from shoal.data import room
+from shoal.data.room import Room
+from shoal.errors import InputError
+from shoal.policy.interchange import reading_of
+from shoal.policy.policy import Policy
+
+BASE = 300_000_000
+"""Bytes that a run needs whatever the table: libraries, kernels, a piece being parsed."""
+
+IN_MEMORY = 2.5
+"""Bytes that a table takes at its most for each byte of its text, where it is held as a whole."""
+
+CELL_BYTES = 20
+"""Bytes of text that a cell of a Parquet file is taken to have."""
+
+RECORD_BYTES = 6
+"""Bytes that a record takes at least past memory."""
+
+PACKED = 10
+"""How much larger than its file a compressed text may be."""
+
+
+def room_for(*paths: str | Path | None) -> Room | None:
+    """Where work on these tables finds a place; None where all of them fit into memory as a whole.
+
+    Raises InputError where no table past memory could be done within the limit.
+    """
+    limit = room.limit()
+    if limit is None:
+        return None
+    if any(path is not None and is_address(str(path)) for path in paths):
+        raise needs_whole("a table of a database is read")
+    needed = BASE + sum(_bytes_of(path) for path in paths if path is not None)
+    if needed <= limit:
+        return None
+    require_memory(limit, BASE)
+    return Room(limit)
+
+
+def refuse_whole(asked: Mapping[str, Any], *paths: str | Path | None) -> None:
+    """Raises InputError where something is asked that needs tables which don't fit as a whole."""
+    given = [name for name, value in asked.items() if value]
+    if given and room_for(*paths) is not None:
+        raise InputError.from_findings(
+            [
+                f"memory: {name} needs the whole table in memory; leave out --memory"
+                for name in given
+            ]
+        )
+
+
+def _bytes_of(path: str | Path) -> float:
+    """What a table takes in memory at its most, by its file."""
+    name = str(path)
+    if name == files.STANDARD or not Path(name).is_file():
+        return float("inf")  # read, or refused, as what can't be known to fit
+    size = Path(name).stat().st_size
+    if files.format_of(name) == ".parquet":
+        try:
+            columns = len(pl.read_parquet_schema(name))
+            records = pl.scan_parquet(name, glob=False).select(pl.len()).collect().item()
+        except pl.exceptions.PolarsError:
+            return 0.0  # said by whoever reads it
+        return max(IN_MEMORY * columns * CELL_BYTES * records, IN_MEMORY * size)
+    return IN_MEMORY * size * (PACKED if name.lower().endswith((".gz", ".xlsx")) else 1)
+
+
+def require_memory(limit: int, needed: float) -> None:
+    """Raises InputError where a limit is below what is needed, with the figure."""
+    if limit < needed:
+        raise InputError(
+            f"memory: {limit / 1e6:.0f} MB are too few for this table; allow"
+            f" {needed / 1e6:.0f} MB or more"
+        )
+
+
+def is_about_memory(refusal: InputError) -> bool:
+    """Whether something was refused because of the limit alone."""
+    return str(refusal.args[0]).startswith("memory")
+
+
+def floor(records: int, quasi: int, k: int, more: int = 0) -> float:
+    """The bytes that publishing a table needs. more: of the method, for each record."""
+    return BASE + (RECORD_BYTES + more) * records + 4 * quasi * records / max(k, 1)
+
+
+def require_readable(policy: Policy, names: list[str]) -> None:
+    """Raises InputError with everything that a policy says of files that needs a whole table."""
+    model = policy.model
+    findings = [
+        f"attribute '{name}': its numbers or dates are written otherwise than Shoal reads them"
+        for name in translated_columns(policy, names)
+    ]
+    if model.write.numbers:
+        findings.append("write: numbers adds columns")
+    if model.write.formulas != "keep":
+        findings.append(f"write: formulas {model.write.formulas} looks at every cell")
+    if policy.is_in_two_tables:
+        findings.append("two tables share their groups")
+    if policy.populations:
+        findings.append("a table of the population is compared with every class")
+    if findings:
+        raise InputError.from_findings(
+            [
+                f"memory: {each}, which needs the whole table in memory; leave out --memory"
+                for each in findings
+            ]
+        )
+
+
+def read_original_coded(path: str, policy: Policy, room: Room) -> CodedSource:
+    """The table that a policy is for, piece by piece; raises InputError."""
+    source = read_coded(path, files.format_of(path), reading_of(policy.model.read), room)
+    return _checked(source, path, policy)
+
+
+def read_released_coded(
+    path: str, policy: Policy, room: Room, stated: Reading | None = None
+) -> CodedSource:
+    """A release of a policy, written as its certificate says, else as `write` or `read` say.
+
+    stated: how its certificate says that it is written; by default, the certificate beside it.
+    """
+    reading = reading_of(policy.model.read, policy.model.write)
+    stated = certified_reading(path, reading) if stated is None else stated
+    if stated is not None:
+        reading = replace(
+            reading, encoding=stated.encoding, delimiter=stated.delimiter, is_beside=False
+        )
+    return _checked(read_coded(path, files.format_of(path), reading, room), path, policy)
+
+
+def read_written_coded(
+    path: Path, kind: str, policy: Policy, dialect: Dialect, room: Room
+) -> CodedSource:
+    """A release that was just written in a dialect."""
+    reading = reading_of(policy.model.read, policy.model.write)
+    reading = replace(reading, encoding=dialect.encoding, delimiter=dialect.delimiter)
+    return _checked(read_coded(path, kind, reading, room), str(path), policy)
+
+
+def _checked(source: CodedSource, path: str, policy: Policy) -> CodedSource:
+    if not source.table.records:
+        raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
+    require_readable(policy, source.table.names)
+    return source
+
+
+def tables_of(
+    released: str, original: str | None, policy: Policy
+) -> tuple[CodedSource, CodedSource | None] | None:
+    """A release and its original, where they don't fit into memory together; else None."""
+    place = room_for(released, original)
+    if place is None:
+        return None
+    source = read_released_coded(released, policy, place)
+    beside = None if original is None else read_original_coded(original, policy, place)
+    return source, beside

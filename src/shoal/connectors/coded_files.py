@@ -1,0 +1,234 @@
+"""Tables in files that are too large for memory: read by pieces as codes, written by blocks."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from shoal.connectors import delimited, files, parquet_parts
+from shoal.connectors.codes import GrowingTable
+from shoal.connectors.dialect import DELIMITED, UTF8, Dialect, Reading
+from shoal.connectors.pieces import PIECE, Pieces
+from shoal.data import cores
+from shoal.data.coded_table import CodedTable
+from shoal.data.regular_files import is_pipe, require_regular
+from shoal.data.room import Room, spooled
+from shoal.errors import InputError
+
+Progress = Callable[[str], None]
+
+PARQUET_ROWS = 1 << 17
+"""Records of a Parquet file that are held at once, beside what decoding them takes."""
+
+
+@dataclass(frozen=True)
+class CodedSource:
+    """A table as it was read, with the hash of its bytes. dialect: of delimited text."""
+
+    table: CodedTable
+    sha256: str
+    dialect: Dialect | None = None
+
+
+def read_coded(path: str | Path, kind: str, reading: Reading, room: Room) -> CodedSource:
+    """The table in a file of the given format; raises InputError where it is wrong, or can only be
+    read as a whole.
+    """
+    if parquet_parts.is_many(path):
+        raise needs_whole(f"'{path}': is a folder or several files, which are read")
+    if kind not in (*DELIMITED, ".parquet"):
+        raise needs_whole(f"'{path}': files of the format {kind[1:]} are read")
+    require_regular(path, "file")
+    if str(path) == files.STANDARD or is_pipe(path):
+        raise needs_whole("what comes from a pipe is read")
+    try:
+        if kind == ".parquet":
+            with cores.beside(files.file_sha256, path) as hashed:
+                table = _read_parquet(path, room)
+                return CodedSource(table, hashed())
+        with open(path, "rb") as file:
+            is_packed = file.read(2) == b"\x1f\x8b"
+        if not is_packed:
+            return _read_delimited(Path(path), str(path), kind, reading, room)
+        with _unpacked(path, room) as plain:
+            source = _read_delimited(plain, str(path), kind, reading, room)
+        return replace(source, sha256=files.file_sha256(path))
+    except OSError as failed:
+        raise InputError(
+            f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
+        ) from None
+
+
+def needs_whole(what: str) -> InputError:
+    """That something can't be done in pieces. what: it, up to a verb."""
+    return InputError(
+        f"memory: {what} as a whole, which does not fit; leave out --memory, or allow more"
+    )
+
+
+@contextmanager
+def _unpacked(path: str | Path, room: Room) -> Iterator[Path]:
+    """A file that is compressed as a plain one, which has no name in any folder."""
+    with spooled(room.folder) as (plain, named):
+        try:
+            with gzip.open(path, "rb") as packed:
+                shutil.copyfileobj(packed, plain, 1 << 20)
+        except (gzip.BadGzipFile, EOFError):
+            raise InputError(f"file '{path}': its compression is damaged; fetch it again") from None
+        plain.flush()
+        yield named
+
+
+def _read_delimited(
+    content: Path, path: str, kind: str, reading: Reading, room: Room
+) -> CodedSource:
+    beginning = delimited.begin(content, path, kind, reading)
+    dialect, header = beginning.dialect, beginning.header
+    if beginning.above or dialect.encoding != UTF8 or isinstance(beginning.content, bytes):
+        raise needs_whole(f"'{path}': text in {dialect.encoding}, or below a title, is read")
+    limit = room.limit or PIECE * 32
+    pieces = Pieces(content, min(PIECE, max(limit // 32, 1)), path=path)
+    growing = GrowingTable({name: pl.String() for name in header}, room)
+    by_place = dict(zip(header, growing.dtypes().values(), strict=True))
+    rows = _Rows(content, path, dialect.delimiter, len(header))
+    for piece in _ahead(iter(pieces)):
+        try:
+            frame = pl.read_csv(
+                pieces.head + piece,
+                separator=dialect.delimiter,
+                infer_schema=False,
+                schema_overrides=list(by_place.values()),
+                low_memory=True,
+            )
+        except pl.exceptions.PolarsError:
+            rows.check()
+            raise InputError(
+                f"file '{path}': can't be read as delimited text; a quote may be left open"
+            ) from None
+        if len(header) != frame.width:
+            raise InputError(
+                f"file '{path}': its first line can't be read as column names; begin with the names"
+            )
+        frame.columns = header  # Polars leaves doubled quotes in names as they are
+        growing.add(rows.without_blank(frame))
+    return CodedSource(growing.table(), pieces.sha256, dialect)
+
+
+class _Rows:
+    """The rows of a text, which are looked at one by one only where a cell may be missing."""
+
+    def __init__(self, content: Path, path: str, separator: str, columns: int) -> None:
+        self._content, self._path = content, path
+        self._separator, self._columns = separator, columns
+        self._begun = 0
+        self._blank: np.ndarray | None = None
+
+    def check(self) -> list[int]:
+        """Rows that are blank lines; raises InputError where the text is wrong."""
+        delimited.check_encoding(self._content, self._path)
+        return delimited.check_rows(self._content, self._path, self._separator, self._columns)
+
+    def without_blank(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The next records, without those that are blank lines."""
+        begun, self._begun = self._begun, self._begun + frame.height
+        if self._columns == 1 and self._blank is not None:
+            return frame
+        if frame.height and frame[frame.columns[-1]].null_count():
+            if self._blank is None:
+                self._blank = np.array(self.check(), dtype=np.int64)
+            if self._columns > 1:
+                here = self._blank[(self._blank >= begun) & (self._blank < self._begun)]
+                kept = np.ones(frame.height, dtype=bool)
+                kept[here - begun] = False
+                return frame.filter(pl.Series(kept))
+        return frame
+
+
+def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The same, the next one read and hashed while one is parsed, if two threads may work."""
+    if cores.threads() == 1:
+        yield from pieces
+        return
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, pieces, None)
+        while (piece := coming.result()) is not None:
+            coming = pool.submit(next, pieces, None)
+            yield piece
+
+
+def _read_parquet(path: str | Path, room: Room) -> CodedTable:
+    try:
+        schema = dict(pl.read_parquet_schema(path))
+        files.check_plain(pl.DataFrame(schema=schema), f"file '{path}'")
+        growing = GrowingTable(schema, room)
+        dtypes = growing.dtypes()
+        texts = [pl.col(name).cast(pl.String).cast(dtypes[name]) for name in schema]
+        scanned = pl.scan_parquet(path, glob=False, low_memory=True)
+        for frame in scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True):
+            growing.add(frame.select(texts))
+    except pl.exceptions.PolarsError:
+        raise InputError(f"file '{path}': is not a complete parquet file; write it again") from None
+    return growing.table()
+
+
+def write_blocks(
+    blocks: Iterator[pl.DataFrame],
+    draft: Path,
+    kind: str,
+    compressed: bool,
+    dialect: Dialect,
+    metadata: dict[str, str],
+) -> None:
+    """Write a table block by block: the bytes that `files.write` gives the whole of it."""
+    try:
+        with open(draft, "wb") as file:
+            if kind == ".parquet":
+                _write_parquet(blocks, file, metadata)
+            elif compressed:
+                with gzip.GzipFile(
+                    filename="", fileobj=file, mode="wb", mtime=0, compresslevel=6
+                ) as packed:
+                    even = files.EvenWrites(packed)
+                    _write_delimited(blocks, cast(BinaryIO, even), dialect)
+                    even.flush()
+            else:
+                _write_delimited(blocks, file, dialect)
+    except OSError as failed:
+        why = failed.strerror or "no space or no permission"
+        raise InputError(
+            f"output: writing failed ({why}); free some space or name another place"
+        ) from None
+
+
+def _write_delimited(blocks: Iterator[pl.DataFrame], file: BinaryIO, dialect: Dialect) -> None:
+    for number, block in enumerate(blocks):
+        delimited.write_block(block, file, dialect, number == 0)
+
+
+def _write_parquet(
+    blocks: Iterator[pl.DataFrame], file: BinaryIO, metadata: dict[str, str]
+) -> None:
+    first = next(blocks)
+
+    def rows(
+        columns: list[str] | None, predicate: pl.Expr | None, most: int | None, size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        yield first
+        yield from blocks
+
+    try:
+        register_io_source(rows, schema=first.schema).sink_parquet(
+            file, metadata=metadata, row_group_size=files.ROW_GROUP, maintain_order=True
+        )
+    except pl.exceptions.ComputeError:  # what the disk refuses, in another's words
+        raise OSError from None

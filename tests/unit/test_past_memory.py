@@ -1,0 +1,451 @@
+"""Past memory: the bytes and the certificate of any other run, or a refusal by name."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+
+from shoal.algorithms.steps import subtrees
+from shoal.binding import past_memory
+from shoal.cli.main import status_of
+from shoal.connectors import codes
+from shoal.data import coded_release, cores, ranges, room
+from shoal.errors import InfeasibleError, InputError
+from shoal.jobs.audit.audit import audit_file
+from shoal.jobs.audit.verify import verify
+from shoal.jobs.publish.publish import publish_file
+from shoal.policy.policy import Policy
+
+LIMITS = (20_000, 200_000, 10_000_000)
+UNLIKE = ("seconds", "scale", "date")
+HIERARCHY = {"bins": {"width": 5, "start": 0, "factor": 2, "levels": 4}}
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every table is too large for memory, and everything is done in many small parts."""
+    monkeypatch.setattr(past_memory, "BASE", 0)
+    monkeypatch.setattr(past_memory, "RECORD_BYTES", 0)
+    monkeypatch.setattr(past_memory, "IN_MEMORY", 1e9)
+    monkeypatch.setattr(ranges, "RECORD_BYTES", 400)
+    monkeypatch.setattr(room, "BLOCK", 70)
+    monkeypatch.setattr(codes, "SEGMENT", 90)
+    monkeypatch.setattr(coded_release, "CLASSES", 3)
+    monkeypatch.setattr(subtrees, "GRAIN", 50)
+
+
+def rows(count: int = 400, seed: int = 5) -> pl.DataFrame:
+    """People with ties everywhere, numbers written in two ways, and breaks inside of cells."""
+    rng = np.random.default_rng(seed)
+    ages = rng.integers(5, 60, count)
+    odd = rng.random(count) < 0.1
+    texts = [f"{a:02d}" if two else str(a) for a, two in zip(ages, odd, strict=True)]
+    return pl.DataFrame(
+        {
+            "age": texts,
+            "sex": rng.choice(["f", "m"], count),
+            "zip": [f"1{n:04d}" for n in rng.integers(0, 60, count) * 7],
+            "ill": rng.choice(
+                ["flu", "angina", 'a "b",\nc', "mumps"], count, p=[0.4, 0.3, 0.2, 0.1]
+            ),
+            "cost": rng.integers(0, 50, count).astype(str),
+            "ward": [None if lacks else "north" for lacks in rng.random(count) < 0.2],
+            "person": [f"p{n}" for n in rng.integers(0, count * 2 // 3, count)],
+        }
+    )
+
+
+def policy(method: dict[str, Any], **more: Any) -> Policy:
+    content = {
+        "version": 1,
+        "attributes": {
+            "age": {"role": "quasi", "domain": [0, 100]},
+            "sex": {"role": "quasi"},
+            "zip": {"role": "quasi", "hierarchy": {"prefix": 5}},
+            "ill": {"role": "sensitive"},
+            "cost": {"role": "plain"},
+            "ward": {"role": "plain"},
+            "person": {"role": "drop"},
+        },
+        "promises": [{"model": "k-anonymity", "k": 3}],
+        "method": method,
+        **more,
+    }
+    return Policy.from_dict(content)
+
+
+def with_tree(asked: Policy) -> Policy:
+    content = json.loads(asked.model.model_dump_json(exclude_unset=True))
+    content["attributes"]["age"] = {"role": "quasi", "hierarchy": HIERARCHY}
+    return Policy.from_dict(content)
+
+
+ROUNDED = {"name": "rounded-partition", "refine": "none"}
+METHODS = {
+    "rounded": policy(ROUNDED),
+    "paper": policy({"name": "rounded-partition", "preset": "paper"}),
+    "two k": policy(
+        ROUNDED,
+        promises=[
+            {"model": "k-anonymity", "k": 3},
+            {"model": "k-anonymity", "k": 4, "attributes": ["age", "sex"]},
+        ],
+    ),
+    "mondrian": policy({"name": "mondrian"}),
+    "children": policy({"name": "mondrian", "trees": "children", "cut": "nearest"}),
+    "datafly": with_tree(policy({"name": "datafly"})),
+    "full-domain": with_tree(policy({"name": "full-domain"}, label="ill")),
+    "tds": with_tree(policy({"name": "tds"}, label="ill")),
+}
+
+
+def _changed(more: dict[str, Any] | None = None, **attributes: dict[str, Any]) -> Policy:
+    content = json.loads(policy(ROUNDED).model.model_dump_json(exclude_unset=True))
+    content["attributes"] |= attributes
+    return Policy.from_dict(content | (more or {}))
+
+
+def certified(certificate: Any) -> dict[str, Any]:
+    content = json.loads(certificate.to_json())
+    return {key: value for key, value in content.items() if key not in UNLIKE}
+
+
+def published(table: Path, asked: Policy, out: Path, limit: int | None = None) -> tuple[bytes, Any]:
+    with room.using(limit):
+        certificate = publish_file(str(table), asked, str(out)).certificate
+    assert ("memory" in certificate["scale"]) == (limit is not None)
+    return out.read_bytes(), certified(certificate)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "in.csv"
+    rows().write_csv(path, line_terminator="\r\n")
+    path.write_bytes(path.read_bytes()[:-2])  # without the last break
+    return path
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_any_limit_gives_the_same_bytes_and_the_same_certificate(
+    name: str, table: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    limits = LIMITS if name == "rounded" else LIMITS[1:2]
+    if name in ("full-domain", "tds", "datafly"):  # which search rows that several records share
+        pl.concat([rows()] * 4).write_csv(table)
+        limits = LIMITS[2:]
+    asked = METHODS[name]
+    whole = published(table, asked, tmp_path / "out.csv")
+    request.getfixturevalue("tiny")
+    for limit in limits:
+        for threads in (1, 3):
+            with cores.using(threads):
+                assert published(table, asked, tmp_path / "out.csv", limit) == whole
+
+
+@pytest.mark.parametrize("out", ["out.csv.gz", "out.tsv", "out.parquet"])
+@pytest.mark.parametrize("kind", ["in.csv.gz", "in.parquet"])
+def test_other_formats_in_and_out(
+    kind: str, out: str, table: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    source = tmp_path / kind
+    frame = rows().with_columns(pl.col("cost").cast(pl.Int64) - 3)
+    if kind == "in.parquet":
+        frame.write_parquet(source)
+    else:
+        import gzip
+
+        source.write_bytes(gzip.compress(frame.write_csv().encode()))
+    whole = published(source, METHODS["rounded"], tmp_path / out)
+    request.getfixturevalue("tiny")
+    assert published(source, METHODS["rounded"], tmp_path / out, LIMITS[1]) == whole
+
+
+@pytest.mark.parametrize("few", [1, 2, 3, 30])
+def test_records_without_a_value_are_suppressed_alike(
+    few: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """With fewer than k of them, their sensitive values are hidden, too."""
+    frame = rows().with_columns(
+        age=pl.when(pl.int_range(pl.len()) % (400 // few) == 7).then(None).otherwise(pl.col("age"))
+    )
+    source = tmp_path / "in.csv"
+    frame.write_csv(source)
+    asked = policy(ROUNDED, missing="suppress")
+    for out in ("out.csv", "out.parquet"):
+        whole = published(source, asked, tmp_path / out)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(past_memory, "BASE", 0)
+            patch.setattr(past_memory, "RECORD_BYTES", 0)
+            patch.setattr(past_memory, "IN_MEMORY", 1e9)
+            patch.setattr(room, "BLOCK", 70)
+            assert published(source, asked, tmp_path / out, LIMITS[1]) == whole
+
+
+@pytest.mark.parametrize("count", [3, 5, 6])
+def test_tables_of_one_class_and_of_two(
+    count: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    source = tmp_path / "in.csv"
+    rows(count).write_csv(source)
+    whole = published(source, METHODS["rounded"], tmp_path / "out.csv")
+    request.getfixturevalue("tiny")
+    assert published(source, METHODS["rounded"], tmp_path / "out.csv", LIMITS[0]) == whole
+
+
+def test_too_few_people_are_refused_alike(tiny: None, tmp_path: Path, table: Path) -> None:
+    rows(2).write_csv(table)
+    with pytest.raises(InfeasibleError, match="k = 3 asked, 2 subjects"):
+        published(table, METHODS["rounded"], tmp_path / "out.csv", LIMITS[1])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv"]
+
+
+AUDITED = [
+    {"model": "k-anonymity", "k": 3},
+    {"model": "k-anonymity", "k": 5, "attributes": ["age", "sex"]},
+    {"model": "t-closeness", "attributes": ["ill", "cost"], "t": 0.3},
+    {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "entropy"},
+    {"model": "beta-likeness", "attributes": ["ill"], "beta": 2},
+    {"model": "delta-disclosure", "attributes": ["ill"], "delta": 3},
+    {"model": "p-sensitive-k-anonymity", "attributes": ["ill"], "k": 3, "p": 2},
+    {"model": "subject-share", "share": 0.5},
+    {"model": "average-risk", "threshold": 0.2},
+    {"model": "population-uniqueness", "threshold": 0.2, "fraction": 0.1},
+]
+
+
+def _audited(person: str) -> Policy:
+    cost = {"role": "sensitive", "domain": [0, 1000]}
+    return _changed({"promises": AUDITED, "label": "ill"}, person={"role": person}, cost=cost)
+
+
+@pytest.mark.parametrize("person", ["drop", "subject"])
+@pytest.mark.parametrize("faulty", [False, True], ids=["honest", "planted"])
+def test_an_audit_within_a_limit_finds_what_any_audit_finds(
+    person: str, faulty: bool, table: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    out = tmp_path / "out.csv"
+    published(table, METHODS["rounded"], out)
+    if faulty:  # one cell that does not cover the truth, one changed value, one record alone
+        frame = pl.read_csv(out, infer_schema=False)
+        age, ill, sex = (frame[name].to_list() for name in ("age", "ill", "sex"))
+        age[17], ill[203], sex[31] = "99", "measles", "*"
+        frame.with_columns(age=pl.Series(age), ill=pl.Series(ill), sex=pl.Series(sex)).write_csv(
+            out
+        )
+    asked = _audited(person)
+    originals = (str(table), None)
+    whole = [certified(audit_file(str(out), asked, one).certificate) for one in originals]
+    assert bool(sum(whole[0]["faults"].values())) == faulty
+    request.getfixturevalue("tiny")
+    for limit in LIMITS[:2]:
+        with room.using(limit):
+            found = [audit_file(str(out), asked, one) for one in originals]
+        assert [certified(one.certificate) for one in found] == whole
+        assert found[0].certificate["scale"]["parts"] > 1
+
+
+def test_verify_within_a_limit_checks_what_it_always_checks(
+    table: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    out, asked = tmp_path / "out.csv", METHODS["rounded"]
+    published(table, asked, out)
+    whole = verify(out, policy=asked, original=table)
+    alone = verify(out)
+    assert all(check.ok is not False for check in whole)
+    request.getfixturevalue("tiny")
+    with room.using(LIMITS[1]):
+        assert verify(out, policy=asked, original=table) == whole
+        assert verify(out) == alone
+        out.write_bytes(out.read_bytes().replace(b",north", b",south", 1))
+        assert [c.name for c in verify(out, policy=asked, original=table) if c.ok is False]
+
+
+REFUSED = {
+    "refine: full moves": policy({"name": "rounded-partition", "refine": "full"}),
+    "refine: auto moves": policy({"name": "rounded-partition"}),
+    "method 'mdav' holds all records": policy({"name": "mdav"}),
+    "ties stable sort": policy({"name": "rounded-partition", "ties": "stable"}),
+    "promise 'l-diversity' is asked of every cut": policy(
+        ROUNDED,
+        promises=[
+            {"model": "k-anonymity", "k": 3},
+            {"model": "l-diversity", "attribute": "ill", "l": 2},
+        ],
+    ),
+    "order shuffled sorts all records": policy(ROUNDED, render={"order": "shuffled"}),
+    "formulas escape looks": policy(ROUNDED, write={"formulas": "escape"}),
+    "'age': means are taken": _changed(age={"role": "quasi", "domain": [0, 100], "render": "mean"}),
+    "people who have several records": _changed(person={"role": "subject"}),
+    "different rows": policy({"name": "datafly"}),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_needs_the_whole_table_is_refused_by_name(
+    why: str, tiny: None, table: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=f"memory: .*{why}"):
+        published(table, REFUSED[why], tmp_path / "out.csv", LIMITS[1])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv"]
+
+
+def test_a_limit_that_is_too_small_is_refused_with_the_figure(
+    monkeypatch: pytest.MonkeyPatch, table: Path, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(past_memory, "IN_MEMORY", 1e9)
+    with pytest.raises(InputError, match=r"memory: 200 MB are too few .* allow 300 MB or more"):
+        published(table, METHODS["rounded"], tmp_path / "out.csv", 200_000_000)
+    monkeypatch.setattr(past_memory, "RECORD_BYTES", 10**6)
+    with pytest.raises(InputError, match=r"memory: 350 MB are too few .* allow 700 MB or more"):
+        published(table, METHODS["rounded"], tmp_path / "out.csv", 350_000_000)
+
+
+def test_a_column_of_too_many_texts_is_refused_by_name(tiny: None, tmp_path: Path) -> None:
+    frame = rows(2_000).with_columns(ward=pl.int_range(pl.len()).cast(pl.String))
+    frame.write_csv(tmp_path / "in.csv")
+    with pytest.raises(InputError, match=r"memory: column 'ward' has \d+ different texts"):
+        published(tmp_path / "in.csv", METHODS["rounded"], tmp_path / "out.csv", LIMITS[0])
+
+
+def test_cells_and_rows_that_are_wrong_are_told_with_the_numbers_of_the_whole_file(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    source, told = tmp_path / "in.csv", []
+    ages = ["x" if i in (3, 250) else str(i % 50) for i in range(400)]
+    for content in (
+        rows().with_columns(age=pl.Series(ages)).write_csv(),
+        rows().drop("ill").write_csv() + "1,f\n",
+    ):
+        source.write_text(content)
+        for limit in (None, LIMITS[1]):
+            if limit is not None:
+                request.getfixturevalue("tiny")
+            with pytest.raises(InputError) as refused, room.using(limit):
+                publish_file(str(source), METHODS["rounded"], str(tmp_path / "out.csv"))
+            told.append(str(refused.value))
+    assert told[0] == told[1]
+    assert "row 4, 251" in told[0]
+    assert told[2] == told[3]
+
+
+def test_a_full_disk_leaves_nothing(
+    tiny: None, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*given: Any) -> None:
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(InputError, match="TMPDIR"):
+        published(table, METHODS["rounded"], tmp_path / "out.csv", 3_000)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv"]
+
+
+@pytest.mark.parametrize("stage", ["finding classes", "measuring range by range"])
+def test_a_killed_run_leaves_nothing_to_read(stage: str, table: Path, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    (tmp_path / "policy.yaml").write_text(
+        yaml.safe_dump(json.loads(METHODS["rounded"].model.model_dump_json(exclude_unset=True)))
+    )
+    code = (
+        "import sys, time\n"
+        "from shoal.binding import past_memory\n"
+        "from shoal.data import room\n"
+        "from shoal.jobs.publish.publish import publish_file\n"
+        "from shoal.policy.policy import Policy\n"
+        "past_memory.BASE = past_memory.RECORD_BYTES = 0; past_memory.IN_MEMORY = 1e9\n"
+        "def stop(stage):\n"
+        "    if sys.argv[1] in stage:\n"
+        "        print('here', flush=True); time.sleep(60)\n"
+        "with room.using(8_000):\n"
+        "    publish_file('in.csv', Policy.of('policy.yaml'), 'out.csv', progress=stop)\n"
+    )
+    running = subprocess.Popen(
+        [sys.executable, "-c", code, stage],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(place)},
+        stdout=subprocess.PIPE,
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline() == b"here\n"
+    assert "(deleted)" in Path(f"/proc/{running.pid}/maps").read_text()  # it lies on disk
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    running.stdout.close()
+    assert list(place.iterdir()) == []
+    assert not (tmp_path / "out.csv").exists()
+    assert not (tmp_path / "out.csv.certificate.json").exists()
+
+
+def test_ranges_hold_whole_classes_in_the_order_of_their_records() -> None:
+    rng = np.random.default_rng(3)
+    shown = [rng.integers(0, 4, 1_000).astype(np.uint8) for _ in range(2)]
+    number = np.arange(1_000)
+    found = ranges.Ranges(shown, 1_000, room.Room(40_000))
+    first, second, records = found.moved([*shown, number])
+    assert found.count > 1
+    met: dict[tuple[int, int], int] = {}
+    for part in range(found.count):
+        rows = found.rows(part)
+        assert (np.diff(records[rows]) > 0).all()
+        for pair in set(zip(first[rows].tolist(), second[rows].tolist(), strict=True)):
+            assert met.setdefault(pair, part) == part
+    assert sorted(records.tolist()) == number.tolist()
+    assert np.array_equal(first, shown[0][records])
+
+
+@pytest.mark.parametrize(
+    ("size", "count"),
+    [("700MB", 700_000_000), ("2GiB", 2 << 30), ("1.5 gb", 1_500_000_000), ("64", 64)],
+)
+def test_sizes(size: str, count: int) -> None:
+    assert room.bytes_of(size) == count
+
+
+@pytest.mark.parametrize("size", ["", "many", "-1GB", "1XB", "5%"])
+def test_what_is_no_size_is_refused(size: str) -> None:
+    with pytest.raises(InputError, match="is no size"):
+        room.bytes_of(size)
+
+
+def test_the_verbs_take_the_option(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    content = json.loads(METHODS["rounded"].model.model_dump_json(exclude_unset=True))
+    asked = tmp_path / "policy.yaml"
+    asked.write_text(yaml.safe_dump(content))
+    out = tmp_path / "out.csv"
+    more = ["-p", str(asked), "--memory", "2GB", "--quiet"]
+    assert status_of(["publish", str(table), "-o", str(out), *more]) == 0
+    assert status_of(["audit", str(out), "--original", str(table), *more]) == 0
+    assert status_of(["verify", str(out), *more]) == 0
+    assert status_of(["audit", str(out), "-p", str(asked), "--memory", "lots"]) == 2
+
+
+def test_what_reads_a_whole_table_is_refused_before_anything_is_written(
+    tiny: None, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    content = json.loads(METHODS["rounded"].model.model_dump_json(exclude_unset=True))
+    asked = tmp_path / "policy.yaml"
+    asked.write_text(yaml.safe_dump(content))
+    out, more = tmp_path / "out.csv", ["-p", str(asked), "--memory", "200KB", "--quiet"]
+    for given in (["--report", "r.html"], ["--attack", "linkability"]):
+        assert status_of(["publish", str(table), "-o", str(out), *more, *given]) == 2
+        assert "needs the whole table in memory" in capsys.readouterr().err
+    assert not out.exists()
+    assert status_of(["publish", str(table), "-o", str(out), *more]) == 0
+    for given in (["--report", "r.html"], ["--attack", "linkability"], ["--downstream"]):
+        audited = ["audit", str(out), "--original", str(table), *more, *given]
+        assert status_of(audited) == 2
+        assert "needs the whole table in memory" in capsys.readouterr().err
