@@ -19,7 +19,7 @@ from time import monotonic
 from typing import Any
 
 LONGEST_LINE = 256 << 20
-PATIENCE = 0.3  # seconds that a page waits for a figure; then it shows without
+PATIENCE = 0.1  # seconds that a page waits for each figure; then it shows without
 GRACE = 2.0  # seconds between asking a job to end and ending it
 KEPT_LOOKS = 64
 KEPT_JOBS = 20

@@ -1,0 +1,46 @@
+"""Whatever is killed: a sentence, nothing half-written, and the next thing works."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+
+WRITTEN = re.compile(
+    r"(project|policy|release)\.yaml|history(/\d{4}\.yaml|/by-hand-\w+\.yaml)?"
+    r"|hierarchies(/[\w-]+\.csv)?|runs(/\d{4}(/(policy\.yaml|run\.json|events\.jsonl|data\.csv"
+    r"|certificate\.json|report\.html|shown\.json))?)?|\.ui(/(lock|open\.html|seen\.json"
+    r"|compared\.json))?"
+)
+
+
+def until(claim, seconds=30):
+    ends = time.monotonic() + seconds
+    while not claim():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+
+
+def test_a_killed_desk_is_said_and_the_next_look_works(opened):
+    os.kill(opened.server.desk.pid, signal.SIGKILL)
+    answers = [opened.post("/rows", first="0").status for _ in range(2)]
+    assert answers[-1] == 200
+
+
+def test_a_killed_job_leaves_no_data_and_the_next_one_writes_only_where_it_may(opened, tables):
+    project, before = opened.server.project, {path.name for path in tables.iterdir()}
+    opened.edit("k", k="4")
+    opened.get("/promises")
+    opened.send("draft-form")
+    job = opened.server.jobs.last("draft")
+    until(lambda: job.process is not None)
+    os.kill(job.process.pid, signal.SIGKILL)
+    page = opened.until("/result", "It stopped before the end")
+    assert "ended from outside" in page.words
+    assert not list(project.folder.rglob("data.csv"))
+    opened.send("draft-form")
+    opened.until("/result", "Every promise holds")
+    written = [path.relative_to(project.folder).as_posix() for path in project.folder.rglob("*")]
+    assert [name for name in written if not WRITTEN.fullmatch(name)] == []
+    assert {path.name for path in tables.iterdir()} == before
