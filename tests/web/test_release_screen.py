@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 
 import yaml
 
@@ -24,7 +25,8 @@ def gate(visitor: Visitor) -> dict[str, bool]:
 
 def answered(visitor) -> None:
     """Every answer that the gate asks for, and the attacks."""
-    visitor.get("/release")
+    page = visitor.get("/release")
+    assert not re.search(r'name="other"[^>]* checked', page.text)  # nobody is answered for
     names = [f"why-{number}" for number in range(1, 8)]
     visitor.send(
         "answers",
