@@ -13,7 +13,7 @@ IN_MEMORY = $(shell grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*noexec' /proc/mounts 2>/
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help browser demo test check bench soak fuzz mutants docs man pictures wheel services postgresql clean
+.PHONY: help browser demo test check bench soak fuzz mutants docs man pictures wheel services postgresql kafka clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
@@ -80,11 +80,13 @@ fuzz: $(READY) ## random releases against an independent checker: N=20000 CORES=
 	cd tests && ../$(BIN)/python -m fuzz $(if $(CASE),$(abspath $(CASE)),$(if $(SEED),--seed $(SEED)) \
 		--tables $(or $(N),1000) --share --cores $(or $(CORES),1) --failures $(abspath fuzz-failures))
 
-services: postgresql ## servers for the tests that want one: PostgreSQL, and a Kafka broker (needs Maven and Java 17)
-	mvn -q -B -f tests/services/kafka/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(abspath .services/kafka)
+services: postgresql kafka ## servers for the tests that want one: both of the next two
 
 postgresql: ## the PostgreSQL server of services alone (on Debian, as root)
 	@tests/services/install-postgresql
+
+kafka: ## the Kafka broker of services alone (needs Maven and Java 17)
+	@tests/services/install-kafka
 
 docs: $(READY) ## the documentation as web pages in docs/_build
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'

@@ -158,6 +158,25 @@ def test_the_image_runs_as_nobody_special_and_keeps_its_kernels():
     assert f" {kernels}" in stage.partition("--mode 1777")[2].partition("\\")[0]
 
 
+def test_the_image_is_warmed_up_by_whom_it_runs_as():
+    stage = text_of("Dockerfile").rpartition("\nFROM ")[2]
+    steps = stage.replace("\\\n", " ")
+    warm = re.search(r"^RUN shoal warmup\b.*$", steps, re.MULTILINE)[0]
+    assert stage.index("NUMBA_CACHE_DIR=") < stage.index("\nUSER ") < stage.index("shoal warmup")
+    kernels = re.search(r"NUMBA_CACHE_DIR=(\S+)", stage)[1]
+    # somebody else of --user writes beside them what another processor needs
+    assert f"find {kernels} -type d -user shoal -exec chmod 0777" in warm
+
+
+def test_continuous_integration_fetches_what_servers_it_can():
+    assert re.search(r"^make --keep-going services \|\|", text_of(".ci/run"), re.MULTILINE)
+    targets = re.search(r"^services: (.+?) ##", text_of("Makefile"), re.MULTILINE)[1].split()
+    for name in targets:
+        script = ROOT / "tests" / "services" / f"install-{name}"
+        assert f"tests/services/{script.name}" in text_of("Makefile")
+        assert script.stat().st_mode & 0o111
+
+
 def test_what_the_image_copies_is_there_and_nothing_else_reaches_it():
     allowed = [
         line for line in text_of(".dockerignore").splitlines() if line and not line.startswith("#")

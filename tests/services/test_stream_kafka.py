@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -15,6 +16,13 @@ import pytest
 from shoal.samples import purchases
 from stream_processes import killed_until_done
 
+pytestmark = pytest.mark.services
+QUICK = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Xshare:auto",
+)  # a broker that lives for seconds
+KILLS = 8 if os.environ.get("SHOAL_LONG") == "1" else 4
 JARS = Path(__file__).resolve().parents[2] / ".services" / "kafka"
 kafka = pytest.importorskip(
     "confluent_kafka", reason="Kafka's client is not installed: pip install '.[kafka]'"
@@ -25,7 +33,7 @@ kafka = pytest.importorskip(
 def broker(tmp_path_factory):
     """The address of a broker that lives as long as this module's tests."""
     if not JARS.is_dir() or shutil.which("java") is None:
-        pytest.skip("no Kafka broker: 'make services' fetches one (needs Maven and Java 17)")
+        pytest.skip("no Kafka broker: 'make kafka' fetches one (needs Maven and Java 17)")
     folder = tmp_path_factory.mktemp("kafka")
     port, control = free_port(), free_port()
     (folder / "server.properties").write_text(f"""process.roles=broker,controller
@@ -43,7 +51,7 @@ transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=1
 group.initial.rebalance.delay.ms=0
 """)
-    java = ["java", "-Xmx384m", "-cp", f"{JARS}/*"]
+    java = ["java", *QUICK, "-Xmx384m", "-cp", f"{JARS}/*"]
     made = [
         *java,
         "kafka.tools.StorageTool",
@@ -155,7 +163,7 @@ def test_topic_to_topic_killed_again_and_again_every_row_goes_once(broker, shop,
         "ck",
     ]
     killed_until_done(
-        lambda: subprocess.Popen(command, cwd=shop), (1.0, 2.2), times=8, patience=120
+        lambda: subprocess.Popen(command, cwd=shop), (1.0, 2.2), times=KILLS, patience=120
     )
     assert committed(broker, "published") == (shop / "out.jsonl").read_text().splitlines()
     certificate = json.loads((shop / "ck" / "certificate.json").read_text())
@@ -198,3 +206,22 @@ def test_a_broker_that_is_not_there_is_named(shop, shoal, monkeypatch):
     )
     assert found.status == 4
     assert "its broker does not answer" in found.err
+
+
+def test_the_script_of_the_how_to_publishes_from_topic_to_topic(broker, tmp_path):
+    script = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "kafka.sh"
+    # the command as this very source has it
+    command = tmp_path / "shoal"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m shoal "$@"\n')
+    command.chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    run = subprocess.run(
+        ["sh", str(script)],
+        cwd=tmp_path,
+        env={**os.environ, "BROKER": broker, "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "DOES NOT HOLD" not in run.stdout
+    assert len((tmp_path / "published.jsonl").read_text().splitlines()) == 3000
