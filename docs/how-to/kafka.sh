@@ -4,7 +4,7 @@ set -eu
 broker=${BROKER:-localhost:9092}
 
 # what is there in a shop already: purchases in a topic of one partition; and a topic for the release
-shoal sample purchases -n 3000 --seed 7 -o purchases.jsonl --quiet
+shoal sample purchases -n 2000 --seed 7 -o purchases.jsonl --quiet
 python3 - "$broker" <<'PYTHON'
 import sys
 from confluent_kafka import Producer
