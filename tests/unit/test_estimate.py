@@ -85,6 +85,9 @@ def test_an_estimate_is_told_from_the_run(ran):
     assert found.wall[1] == pytest.approx(found.cpu_seconds)
     assert (found.bytes_in, found.bytes_out, found.temporary) == (90_000_000, *[180_000_000] * 2)
     assert found.memory == 840_000_000
+    # 300 MB, 6 bytes a record, 4 bytes for each of 8 attributes of 300,000 classes
+    assert found.least_memory == 300_000_000 + 18_000_000 + 9_600_000
+    assert found.nameless == 25 * 9 * 3_000_000
     assert not any("refines" in stop for stop in found.stops)
 
 

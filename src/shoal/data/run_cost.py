@@ -56,8 +56,10 @@ class Estimate:
 
     seconds: CPU seconds of each stage. wall: seconds by number of cores, if they are idle and the
     disk keeps up. memory: the most bytes held, None where the system doesn't tell. machine_memory:
-    what this machine, or its container, has. temporary: bytes of unfinished files beside the
-    output. measured: the records of the run that all is told from. stops: where the model stops.
+    what this machine, or its container, has. least_memory: the least limit that `--memory` takes,
+    and nameless: the most bytes of files without a name that it then makes; by rule, not measured.
+    temporary: bytes of unfinished files beside the output. measured: the records of the run that
+    all is told from. stops: where the model stops.
     """
 
     records: int
@@ -67,6 +69,8 @@ class Estimate:
     wall: dict[int, float]
     memory: int | None
     machine_memory: int | None
+    least_memory: int
+    nameless: int
     bytes_in: int
     bytes_out: int
     temporary: int

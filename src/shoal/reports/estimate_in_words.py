@@ -19,6 +19,8 @@ def estimate_lines(found: Estimate) -> list[str]:
             f"{duration(seconds)} on {cores}" for cores, seconds in sorted(found.wall.items())
         ),
         f"memory {_memory(found)}",
+        f"past memory: --memory of {amount(found.least_memory)} or more, and up to"
+        f" {amount(found.nameless)} of nameless files",
         f"disk {amount(found.bytes_in)} read, {amount(found.bytes_out)} written;"
         f" {amount(found.temporary)} of them as a temporary file beside the output",
     ]

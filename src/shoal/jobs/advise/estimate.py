@@ -7,6 +7,7 @@ from contextlib import suppress
 from numbers import Integral
 from pathlib import Path
 
+from shoal.binding.past_memory import floor
 from shoal.data.cores import available
 from shoal.data.progress import Progress, no_progress
 from shoal.data.run_cost import CORES, Estimate, memory_of, stages_of, wall_seconds
@@ -15,6 +16,7 @@ from shoal.jobs.advise.measured_run import LESS_RECORDS, RECORDS, Shape, run_apa
 
 MOST_RECORDS = 2**31 - 1  # records are numbered in 32 bits
 MOST_COLUMNS = 100  # invented ones, so that measuring stays short
+NAMELESS = 25  # at most so many bytes of nameless files for each column of a record
 REFINED_UP_TO = 1_000_000
 
 
@@ -51,6 +53,8 @@ def estimate(
         {count: wall_seconds(stages, records, count) for count in counted},
         memory_of(run, records),
         machine_memory(),
+        int(floor(records, quasi, k)),
+        NAMELESS * (quasi + other) * records,
         round(run.bytes_in * records / run.records),
         out,
         out,
@@ -117,6 +121,7 @@ def _stops(records: int, measured: int) -> tuple[str, ...]:
         )
     stops += [
         "other methods, further promises, people with several records, reports, attacks: longer",
+        "past memory: columns of many distinct texts need a larger limit, and much is refused",
         "start-up, compiling on first use, and a disk slower than the cores are not counted",
         "one machine: several of them, and Spark, are not part of Shoal",
     ]
