@@ -23,6 +23,7 @@ from shoal.policy.proposal.notation import (
     WHICH_FIRST,
     notation_in,
 )
+from shoal.policy.proposal.proposal import _flow
 from shoal.samples import patients, purchases
 
 
@@ -181,6 +182,11 @@ def test_without_a_quasi_identifier_the_likeliest_is_asked_about():
     proposed = settings(pl.DataFrame({"name": ["a", "b"] * 9, "disease": ["a", "b"] * 9}))
     assert proposed["disease"]["role"] == "quasi"
     assert "is it this" in proposed["disease"]["ask"]
+
+
+@pytest.mark.parametrize("text", ["\x85", "\xa0a\xa0", "\u2028", "a\n", "\ufeffb", " ", "Zoë"])
+def test_signs_that_no_one_sees_come_back_from_the_written_policy(text):
+    assert yaml.safe_load(_flow({text: [text]})) == {text: [text]}
 
 
 # Hierarchies of a folder

@@ -134,7 +134,10 @@ def _neighbourhood(
     whether it may suppress so many. loss: with these records suppressed, whatever the metric.
     """
     lattice = Lattice(matrix, bound, "loss", matrix.records)
-    most = int(Fraction(str(policy.method_parameters.get("suppression", 0))) * matrix.total)
+    share = policy.method_parameters.get("suppression", 0)
+    most = min(bound.k, matrix.total - bound.k)  # datafly's own limit, where none is set
+    if share is not None:
+        most = int(Fraction(str(share)) * matrix.total)
 
     def measured(node: Node) -> dict[str, Any]:
         judged = lattice.judge(lattice.rolled_up(lattice.bottom, node)[0], node)

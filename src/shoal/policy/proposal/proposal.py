@@ -149,11 +149,11 @@ def _flow(content: object) -> str:
 
 
 class _OneLine(yaml.SafeDumper):
-    """Texts with line ends are written with escapes."""
+    """Texts with line ends and other signs that no one sees are written with escapes."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = '"' if len(text.splitlines()) > 1 or text.endswith(("\n", "\r")) else None
+    style = None if text.isprintable() else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
