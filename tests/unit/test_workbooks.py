@@ -355,6 +355,31 @@ def test_merged_cells_among_the_records_are_refused(tmp_path):
     )
 
 
+def test_the_row_that_seems_to_have_the_names_is_proposed(tmp_path):
+    path = book(tmp_path / "t.xlsx", rows(["T", "", ""], ["of 2024", "", ""], [], list("abc")))
+    with pytest.raises(InputError, match=r"such as --read header=4"):
+        read(path)
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_a_title_without_a_separator_is_not_the_name_of_the_only_column(tmp_path, separator):
+    path = tmp_path / "t.csv"
+    path.write_text("Ward 3\n\nage;sex\n30;f\n31;m\n".replace(";", separator))
+    with pytest.raises(InputError, match=r"those from line 3 on .*; say --read header=3"):
+        files.read_as(path, ".csv")
+    assert files.read_as(path, ".csv", reading=Reading(header=3)).frame.shape == (2, 2)
+
+
+@pytest.mark.parametrize("text", ["note\na;b\nc\n", "note\na, b\nc, d\n", "note\na;b\n"])
+def test_a_column_of_texts_may_hold_separators(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    found = files.read_as(path, ".csv", reading=Reading(delimiter="|")).frame
+    assert found.columns == ["note"]
+    if "," not in text:  # a .csv is parted by commas if nothing else is said
+        assert files.read_as(path, ".csv").frame.equals(found)
+
+
 def test_merged_cells_right_below_a_title_may_be_a_second_title(tmp_path):
     path = titled(tmp_path / "merged.xlsx", "A2:C2")
     with pytest.raises(InputError, match="or say --read header=3 if row 3 names the columns"):

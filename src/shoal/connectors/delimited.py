@@ -19,6 +19,7 @@ from shoal.errors import InputError
 
 _MOST_NAMED = 5
 _SEPARATORS = ",;\t|"
+_LOOKED_AT = 30  # lines that tell a title from the name of a column
 _HEAD = 1 << 20  # bytes in which the first line must end
 
 
@@ -58,6 +59,8 @@ def begin(content: bytes | Path, path: str, kind: str, reading: Reading) -> Begi
     if reading.is_beside and (delimiter or "") not in start.partition("\n")[0]:
         delimiter = None
     header, separator = _header(start, path, kind, delimiter)
+    if len(header) == 1 and delimiter is None:
+        _check_no_title(start, path, above)
     check_names(header, path)
     return Beginning(content, header, Dialect(separator, encoding, newline, has_mark), above)
 
@@ -159,12 +162,30 @@ def _cells(
     return frame
 
 
-def check_names(header: list[str], path: str) -> None:
-    """Raises InputError where a column has no name, or two have the same."""
+def _check_no_title(start: str, path: str, above: int) -> None:
+    """Raises InputError where a first line of one cell stands above lines of several."""
+    lines = start.split("\n", _LOOKED_AT)[:_LOOKED_AT]
+    for separator in _SEPARATORS.replace(",", ""):  # commas are in text, too
+        counts = [(n, line.count(separator)) for n, line in enumerate(lines, 1) if line.strip()]
+        names = next((n for n, count in counts if count), 0)
+        below = [count for n, count in counts if n >= names]
+        if names and len(below) > 1 and len(set(below)) == 1:
+            raise InputError(
+                f"file '{path}': its first line has one cell, those from line {names + above} on"
+                f" have several, as below a title; say --read header={names + above}, or"
+                " --read delimiter=, if it is the name of the only column"
+            )
+
+
+def check_names(header: list[str], path: str, names_row: int = 3) -> None:
+    """Raises InputError where a column has no name, or two have the same.
+
+    names_row: where the names seem to be if the first line is a title.
+    """
     if len(header) > 2 and sum(map(bool, header)) == 1:
         raise InputError(
             f"file '{path}': its first line has one cell for {len(header)} columns, as a title has;"
-            " say which line names the columns, such as --read header=3"
+            f" say which line names the columns, such as --read header={names_row}"
         )
     repeated = sorted({name for name in header if header.count(name) > 1})
     # the first line may be a record, so its cells are not shown
