@@ -27,10 +27,10 @@ from shoal.policy.policy import Policy
 BASE = 300_000_000
 """Bytes that a run needs whatever the table: libraries, kernels, a piece being parsed."""
 
-IN_MEMORY = 2.5
+IN_MEMORY = 12
 """Bytes that a table takes at its most for each byte of its text, where it is held as a whole."""
 
-CELL_BYTES = 20
+CELL_BYTES = 8
 """Bytes of text that a cell of a Parquet file is taken to have."""
 
 RECORD_BYTES = 6
