@@ -5,27 +5,42 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from shoal.reproduce import reproduce_paper
-from shoal.reproduce.crp import (
+from shoal.reproduce.crp import METHODS, PAPER, QUICK_SIZES, RETURNING, grid
+from shoal.reproduce.crp_claims import (
     CLAIMS,
     CRP,
+    GROWING,
     K_PPRP,
-    METHODS,
-    PAPER,
+    STATIC_1,
     STATIC_2,
-    grid,
+    by_size,
+    gains_with_size,
+    growing,
     grows,
     is_fewer,
     lie_close,
+    loses_more_when_wide,
+    moves_with_size,
     only_leaks,
     stays_flat,
 )
 from shoal.reproduce.paper import Verdict, View
-from shoal.reproduce.republication_bench import _operations
+from shoal.reproduce.republication_bench import (
+    GROWTH,
+    MONTHS,
+    RETURN,
+    SIZE,
+    _operations,
+    classes_of,
+)
+from shoal.reproduce.returning_bench import alone
 from shoal.reproduce.rows import ROWS, RowFile
 from shoal.reproduce.verdict_report import judge
+from shoal.reproduce.wearer_tables import stretched
 
 COMMITTED = Path(__file__).parents[2] / "papers" / "crp" / "results.json"
 
@@ -37,11 +52,17 @@ def quick(tmp_path_factory) -> Path:
     return out / "crp"
 
 
-def test_a_quick_run_measures_every_method_after_every_increment(quick):
-    rows = list(RowFile(quick / ROWS).load().values())
-    assert {(row["method"], row["increments"]) for row in rows} == {
+def measured(quick: Path, experiment: str) -> list[dict]:
+    found = RowFile(quick / ROWS).load().values()
+    return [dict(row) for row in found if row["experiment"] == experiment]
+
+
+def test_a_quick_run_measures_every_method_everywhere(quick):
+    assert {(row["method"], row["increments"]) for row in measured(quick, GROWTH)} == {
         (m, i) for m, _ in METHODS.values() for i in (1, 2)
     }
+    assert {row["size"] for row in measured(quick, SIZE)} == set(QUICK_SIZES)
+    assert len(measured(quick, RETURN)) == len(RETURNING) * QUICK_MONTHS
     assert {figure.name + ".svg" for figure in PAPER.figures} <= {
         path.name for path in quick.iterdir()
     }
@@ -49,14 +70,106 @@ def test_a_quick_run_measures_every_method_after_every_increment(quick):
 
 
 def test_only_static_2_leaks_and_only_safe_methods_leave_nobody_alone(quick):
-    for row in RowFile(quick / ROWS).load().values():
+    for row in measured(quick, GROWTH):
         assert (row["leaks"] > 0) == (row["method"] == "static-2")
         assert (row["people_in_small_cells"] > 0) == (row["method"] in ("static-2", "k-pprp"))
         assert row["records"] == 150 * (row["increments"] + 1)
 
 
+def test_people_who_return_are_found_unless_they_stay_with_their_group(quick):
+    last = [row for row in measured(quick, RETURN) if row["increments"] == QUICK_MONTHS - 1]
+    for row in last:
+        assert (row["alone"] > 0) == (row["method"] == "crp")
+        assert (row["published"] == 1.0) == (row["method"] == "crp")
+
+
+def test_a_figure_has_at_most_seven_curves_of_the_main_reading():
+    main = PAPER.readings[0].curves
+    for figure in PAPER.figures:
+        assert 1 <= len(figure.curves) <= 7
+        assert set(figure.curves) <= set(main)
+
+
+def test_people_are_alone_who_share_all_their_classes_with_too_few():
+    a, b, later = (0, "[1, 2]"), (0, "3"), (1, "[1, 2]")
+    histories = {"x": {a}, "y": {a, later}, "z": {a, later}, "v": {b}}
+    assert alone(histories, 2) == 1  # v; y and z hide one another, and x
+    assert alone(histories, 3) == 3
+
+
+def test_classes_are_alike_as_by_hand():
+    box = {"age": "[1, 2]", "height": "3", "weight": "4"}
+    frame = pl.DataFrame(
+        [
+            box | {"activity": "sits", "body": "a"},
+            box | {"activity": "walks", "body": "a"},
+            box | {"age": "1", "activity": "sits", "body": "a"},
+            box | {"age": "1", "activity": "sits", "body": "b"},
+        ]
+    )
+    assert classes_of(frame).rows() == [(0.0, 0.0, 1.0), (1.0, 1.0, 0.0)]
+    assert classes_of(frame.drop("body"))["one_body"].sum() == 0
+
+
+def test_a_wider_scale_keeps_bodies_alike_and_doubles_them():
+    frame = pl.DataFrame(
+        {"body": ["a", "b", "a"], "age": [20, 30, 20], "height": 170, "weight": 70}
+    )
+    wide = stretched(frame, 2)
+    assert wide.row(0) == wide.row(2)
+    for name in ("age", "height", "weight"):
+        assert (wide[name] - 2 * frame[name]).is_in([0, 1]).all()
+    assert stretched(frame, 1) is frame
+
+
 def rows(column: str, *values: float) -> list[dict]:
     return [{"increments": i + 1, column: value} for i, value in enumerate(values)]
+
+
+def timed(*spans: tuple[float, float, float]) -> list[dict]:
+    return [
+        {"increments": i, "seconds_least": a, "seconds": b, "seconds_most": c}
+        for i, (a, b, c) in enumerate(spans)
+    ]
+
+
+def test_time_that_grows_may_waver_within_its_spread():
+    grown, wavering, falling, small = (
+        [(1, 1, 1), (2, 2, 2)],
+        [(1, 1, 3), (1, 2, 3), (1, 1.9, 3)],
+        [(1, 1, 1), (3, 3, 3), (2, 2, 2)],
+        [(1, 1, 1), (1.4, 1.4, 1.4)],
+    )
+    verdicts = [
+        grows(CRP)(View({CRP: timed(*s)})).verdict for s in (grown, wavering, falling, small)
+    ]
+    assert verdicts == [Verdict.HOLDS, Verdict.HOLDS, Verdict.FAILS, Verdict.FAILS]
+
+
+def sized(column: str, *values: float) -> list[dict]:
+    return [{"size": 10 * (i + 1), column: value} for i, value in enumerate(values)]
+
+
+def test_curves_over_sizes_are_judged_step_by_step():
+    def falls(*values: float) -> Verdict:
+        return moves_with_size(CRP, "gcp", -1)(View({CRP: sized("gcp", *values)})).verdict
+
+    assert falls(0.3, 0.2, 0.2) == Verdict.HOLDS
+    assert falls(0.3, 0.4, 0.2) == Verdict.IN_PART
+    assert falls(0.2, 0.3) == Verdict.FAILS
+    assert falls(0.0, 0.0) == Verdict.FAILS, "what never moves does not fall"
+    curves = {CRP: sized("gcp", 0.9, 0.5), STATIC_1: sized("gcp", 1.0, 1.0)}
+    assert gains_with_size(CRP, STATIC_1)(View(curves)).verdict == Verdict.HOLDS
+    assert gains_with_size(STATIC_1, CRP)(View(curves)).verdict == Verdict.FAILS
+    wide = {by_size(CRP): sized("gcp", 1, 1), by_size(CRP, 2): sized("gcp", 2, 1)}
+    assert loses_more_when_wide("gcp")(View(wide)).verdict == Verdict.IN_PART
+
+
+def test_claims_about_increments_see_the_curves_over_increments_alone():
+    seen = []
+    curves = {name: [] for name in (*GROWING, by_size(CRP))}
+    growing(lambda view: seen.extend(view.curves))(View(curves))
+    assert set(seen) == set(GROWING)
 
 
 def test_judges_tell_kept_claims_from_broken_ones():
@@ -66,11 +179,10 @@ def test_judges_tell_kept_claims_from_broken_ones():
     seconds = {CRP: rows("seconds", 1.0, 1.9), K_PPRP: rows("seconds", 1.0, 2.1)}
     assert stays_flat(CRP)(View(seconds)).verdict == Verdict.HOLDS
     assert stays_flat(K_PPRP)(View(seconds)).verdict == Verdict.FAILS
-    assert grows(K_PPRP)(View(seconds)).verdict == Verdict.HOLDS
     close = {CRP: rows("operations", 100, 100), K_PPRP: rows("operations", 120, 130)}
     assert lie_close(CRP, K_PPRP)(View(close)).verdict == Verdict.IN_PART
-    assert is_fewer(CRP, K_PPRP, "operations")(View(close)).verdict == Verdict.HOLDS
-    assert is_fewer(K_PPRP, CRP, "operations")(View(close)).verdict == Verdict.FAILS
+    assert is_fewer(CRP, "operations", K_PPRP)(View(close)).verdict == Verdict.HOLDS
+    assert is_fewer(K_PPRP, "operations", CRP)(View(close)).verdict == Verdict.FAILS
 
 
 def test_an_operation_is_a_cell_coarsened_anew():

@@ -54,6 +54,8 @@ def draw(figure: Figure, view: View, note: str) -> str:
             )
         axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
         axes.set_yscale("log" if figure.is_log else "linear")
+        if figure.has_log_x:
+            axes.set_xscale("log")
         axes.grid(color="#dddddd", linewidth=0.6)
         if figure.has_legend_beside:
             canvas.legend(fontsize=8, loc="outside right upper")

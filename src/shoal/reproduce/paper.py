@@ -94,7 +94,7 @@ class Figure:
     """A figure of the paper, drawn on the same axes.
 
     low, high: columns of the spread of y. curves: those it shows; none means all of the reading.
-    has_legend_beside: where curves would lie under it.
+    has_legend_beside: where curves would lie under it. has_log_x: where x spans magnitudes.
     """
 
     name: str
@@ -108,6 +108,7 @@ class Figure:
     is_log: bool = False
     curves: Sequence[str] = ()
     has_legend_beside: bool = False
+    has_log_x: bool = False
 
     def points(self, view: View) -> dict[str, dict[Any, Any]]:
         """What it shows, x -> y by curve."""
