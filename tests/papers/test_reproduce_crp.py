@@ -31,7 +31,7 @@ from shoal.reproduce.crp_claims import (
 from shoal.reproduce.paper import Verdict, View
 from shoal.reproduce.republication_bench import (
     GROWTH,
-    MONTHS,
+    QUICK_MONTHS,
     RETURN,
     SIZE,
     _operations,
