@@ -276,7 +276,7 @@ FIGURES = (
         X,
         "gcp",
         X,
-        "gcp of the release",
+        "gcp of the release (0: there is none)",
         curves=tuple(RETURNING),
         has_legend_beside=True,
     ),

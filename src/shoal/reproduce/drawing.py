@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from textwrap import fill
 from typing import Any
 
 from shoal.reproduce.paper import Figure, View
@@ -17,6 +18,7 @@ STYLES = (
     ("#56B4E9", "P", "--"),
     ("#000000", "x", "-."),
 )
+NOTE_WIDTH = 110  # letters that fit below the narrower figure
 BOLD = 2.0  # the paper's own method, which comes first
 RULES: Any = {
     "svg.hashsalt": "shoal",
@@ -61,7 +63,7 @@ def draw(figure: Figure, view: View, note: str) -> str:
             canvas.legend(fontsize=8, loc="outside right upper")
         else:
             axes.legend(fontsize=8)
-        canvas.supxlabel(note, fontsize=6.5, color="#555555")
+        canvas.supxlabel(fill(note, NOTE_WIDTH), fontsize=6.5, color="#555555")
         text = io.StringIO()
         canvas.savefig(text, format="svg", metadata={"Date": None, "Creator": "shoal"})
     return text.getvalue()
