@@ -193,6 +193,66 @@ def test_what_the_database_holds_is_audited_and_a_broken_promise_is_rolled_back(
     assert pg.tables() == set()
 
 
+@pytest.mark.parametrize("when", ["", "DEFERRABLE INITIALLY DEFERRED"])
+def test_what_a_trigger_changes_after_the_audit_is_not_committed(pg, when):
+    write(CELLS, pg.url("first"))
+    pg.run(
+        "CREATE FUNCTION later() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN UPDATE released SET a = 1 WHERE shoal_row = 1; RETURN NULL; END'",
+        "CREATE CONSTRAINT TRIGGER later AFTER INSERT ON shoal_certificates"
+        f" {when} FOR EACH ROW EXECUTE FUNCTION later()",
+    )
+    with pytest.raises(InputError, match="changed the release"):
+        write(CELLS, pg.url("released"))
+    assert "released" not in pg.tables()
+
+
+def test_types_and_operators_of_others_stand_behind_the_servers(pg):
+    pg.run(
+        "CREATE SCHEMA odd",
+        "CREATE DOMAIN odd.text AS varchar(1)",
+        "CREATE FUNCTION odd.never(pg_catalog.text, pg_catalog.text) RETURNS boolean"
+        " LANGUAGE sql AS 'SELECT false'",
+        "CREATE OPERATOR odd.= (LEFTARG = pg_catalog.text, RIGHTARG = pg_catalog.text,"
+        " FUNCTION = odd.never)",
+        "ALTER DATABASE postgres SET search_path = public, odd, pg_catalog",
+    )
+    try:
+        digest = write(CELLS, pg.url("t"))
+        assert files.read(pg.url("t")).frame.equals(CELLS)
+        assert files.read(pg.url("t", more="&schema=public")).sha256 == digest
+        assert certificate_beside(pg.url("t")) == PROOF.encode()
+    finally:
+        pg.run("ALTER DATABASE postgres RESET search_path", "DROP SCHEMA odd CASCADE")
+
+
+@pytest.mark.parametrize(
+    ("made", "more", "expected"),
+    [
+        (
+            "(\"1\" int PRIMARY KEY, b text); INSERT INTO t VALUES (1, 'z'), (2, 'a')",
+            "",
+            ["z", "a"],
+        ),
+        ("(k float8, b text); INSERT INTO t VALUES (0, 'z'), ('-0', 'a')", "&order=k", ["a", "z"]),
+    ],
+)
+def test_rows_have_one_order_whatever_the_server_takes_for_equal(pg, made, more, expected):
+    pg.run(*f"CREATE TABLE t {made}".split("; "))
+    assert files.read(pg.url("t", more=more)).frame["b"].to_list() == expected
+
+
+def test_a_primary_key_that_heirs_repeat_orders_nothing(pg):
+    pg.run(
+        "CREATE TABLE t (k int PRIMARY KEY, b text)",
+        "CREATE TABLE heir () INHERITS (t)",
+        "INSERT INTO t VALUES (1, 'a')",
+        "INSERT INTO heir VALUES (1, 'b')",
+    )
+    with pytest.raises(InputError, match="2 rows agree in the primary key"):
+        files.read(pg.url("t"))
+
+
 def test_others_see_the_old_release_until_the_commit(pg):
     write(CELLS, pg.url("t"))
     with tables.table_draft(parse(pg.url("t")), replace=True) as draft:

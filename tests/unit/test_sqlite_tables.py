@@ -205,6 +205,48 @@ def test_what_the_database_holds_is_audited_not_what_was_sent(workplace, shoal, 
     assert names_in() == {"mine"}
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "UPDATE released SET a = 'changed' WHERE shoal_row = 1",
+        "DELETE FROM released WHERE shoal_row = 6",
+        "UPDATE shoal_certificates SET certificate = '{}'",
+    ],
+)
+def test_what_a_trigger_changes_after_the_audit_is_not_committed(tmp_path, monkeypatch, changed):
+    monkeypatch.chdir(tmp_path)
+    write(CELLS, "sqlite:///out.db?table=first")
+    trigger = f"CREATE TRIGGER later AFTER INSERT ON shoal_certificates BEGIN {changed}; END"
+    run(trigger, path="out.db")
+    with pytest.raises(InputError, match=r"changed|added or taken away"):
+        write(CELLS, OUT)
+    assert "released" not in names_in()
+
+
+@pytest.mark.parametrize(
+    ("made", "rows", "more", "expected"),
+    [
+        # a bare name in ORDER BY is that of a result, not of the column
+        ('"1" INTEGER PRIMARY KEY, b', [(1, "z"), (2, "a")], "", ["z", "a"]),
+        ("k COLLATE NOCASE, b", [("b", 1), ("B", 2)], "&order=k", ["2", "1"]),
+        ("k COLLATE NOCASE, b", [("B", 2), ("b", 1)], "&order=k", ["2", "1"]),
+    ],
+)
+def test_rows_have_one_order_whatever_the_table_takes_for_equal(
+    tmp_path, monkeypatch, made, rows, more, expected
+):
+    monkeypatch.chdir(tmp_path)
+    run(f"CREATE TABLE t ({made})", *[f"INSERT INTO t VALUES {row}" for row in rows])
+    assert files.read(f"sqlite:///in.db?table=t{more}").frame["b"].to_list() == expected
+
+
+def test_a_primary_key_of_several_nulls_orders_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("CREATE TABLE t (k TEXT PRIMARY KEY, b)", "INSERT INTO t VALUES (NULL, 1), (NULL, 2)")
+    with pytest.raises(InputError, match="2 rows agree in the primary key"):
+        files.read("sqlite:///in.db?table=t")
+
+
 def test_others_see_the_old_release_until_the_commit(workplace, shoal):
     assert publish(shoal) == 0
     before = files.read(OUT).frame
@@ -235,6 +277,15 @@ def test_only_a_release_gives_way_and_only_when_asked(workplace, shoal):
     assert publish(shoal, output="sqlite:///out.db?table=shoal_certificates") == 2
     assert publish(shoal, output="sqlite:///out.db?table=sqlite_x") == 2
     assert publish(shoal, "--replace", data=OUT) == 2
+
+
+def test_a_release_that_somebody_changed_does_not_give_way(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(CELLS, OUT)
+    run("ALTER TABLE released ADD COLUMN note", path="out.db")
+    with pytest.raises(InputError, match="something else than the release that was certified"):
+        write(CELLS, OUT, replace=True)
+    assert files.read(OUT).frame.columns[-1] == "note"
 
 
 def test_names_that_sqlite_takes_for_one_are_refused(tmp_path, monkeypatch):
@@ -303,4 +354,6 @@ def test_a_table_is_not_written_over_the_one_that_is_read():
     same = "sqlite:///x.db?table=a&order=b", "sqlite:///x.db?table=a"
     with pytest.raises(InputError, match="is the input"):
         check_not_read(same[1], same[0], [])
+    with pytest.raises(InputError, match="is the input"):
+        check_not_read("sqlite:///./x.db?table=A", same[0], [])
     check_not_read("sqlite:///x.db?table=b", same[0], [])

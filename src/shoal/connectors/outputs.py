@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shoal.connectors import folder_manifest
-from shoal.connectors.database.address import certificates_of, is_address, parse
+from shoal.connectors.database.address import SQLITE, certificates_of, is_address, parse
 from shoal.connectors.files import STANDARD
 from shoal.connectors.signatures import signature_path
 from shoal.errors import InputError
@@ -57,6 +57,8 @@ def refuse_tables(source: str, sink: str) -> None:
 
 def _table(address: str) -> tuple[str, str, str | None]:
     known = parse(address)
+    if known.kind == SQLITE:  # one file has many names, and its tables have no capitals
+        return str(Path(known.location).resolve()), known.table.lower(), None
     return known.location, known.table, known.schema
 
 

@@ -19,7 +19,7 @@ from shoal.connectors.database.session import (
     DatabaseRefusal,
     SqlColumn,
     TableName,
-    quoted,
+    cell_of,
 )
 from shoal.errors import MissingExtraError
 
@@ -84,6 +84,11 @@ JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY(i.indkey
 WHERE n.nspname = $1 AND c.relname = $2 AND i.indisprimary
 ORDER BY pg_catalog.array_position(i.indkey::int2[], a.attnum)
 """
+_PATH = """
+SELECT pg_catalog.current_schema()::pg_catalog.text,
+pg_catalog.current_setting('search_path')::pg_catalog.text
+"""
+_SET_PATH = "SELECT pg_catalog.set_config('search_path', $1::pg_catalog.text, true)"
 
 
 @dataclass
@@ -92,6 +97,7 @@ class PostgresSession:
 
     connection: Any
     cursor: Any
+    usual_schema: str | None = None
     numbers: ClassVar[str] = "bigint NOT NULL"
 
     @classmethod
@@ -108,6 +114,7 @@ class PostgresSession:
             session.execute(f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ{access}")
             for setting in _SAME_TEXT:
                 session.execute(setting)
+            session._look_into_the_catalogue_first()
         except BaseException:
             session.close()
             raise
@@ -116,10 +123,16 @@ class PostgresSession:
     def named(self, address: TableAddress) -> TableName:
         schema = address.schema
         if schema is None:
-            schema = self.query("SELECT pg_catalog.current_schema()::text").item()
+            schema = self.usual_schema
         if schema is None:
             raise DatabaseRefusal("the user has no usual schema; name one with &schema=NAME")
         return TableName(schema, address.table)
+
+    def _look_into_the_catalogue_first(self) -> None:
+        """Else a type `text` or an operator `=` of somebody's own may stand before the server's."""
+        usual, path = self.query(_PATH).row(0)
+        self.usual_schema = usual
+        self.query(_SET_PATH, (", ".join(filter(None, ("pg_catalog", path))),))
 
     def columns(self, table: TableName) -> list[SqlColumn]:
         rows = self.query(_COLUMNS, (table.schema, table.name)).rows()
@@ -157,6 +170,9 @@ class PostgresSession:
                     db_schema_name=table.schema,
                 )
 
+    def run_deferred(self) -> None:
+        self.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
     def commit(self) -> None:
         with _in_our_words():
             self.connection.commit()
@@ -174,10 +190,13 @@ class PostgresSession:
 
 def _column(name: str, category: str, base: str, kind: str) -> SqlColumn:
     fits = (category in _PLAIN and base not in _ODD) or base == "uuid"
-    column = quoted(name)
-    # by bytes, not by the language of the server
-    in_order = f'{column} COLLATE "C"' if category == "S" else column
-    return SqlColumn(name, f"{column}::text", in_order, "" if fits else kind)
+    text = f"{cell_of(name)}::text"
+    # by bytes, not by the language of the server; the text also parts what is equal otherwise, as
+    # 0 and -0
+    in_order = f'{text} COLLATE "C"'
+    if category != "S":
+        in_order = f"{cell_of(name)}, {in_order}"
+    return SqlColumn(name, text, in_order, "" if fits else kind)
 
 
 def _texts(frame: pl.DataFrame) -> list[str]:

@@ -32,7 +32,8 @@ class TableName:
 
 @dataclass(frozen=True)
 class SqlColumn:
-    """A column of a table. as_text, in_order: SQL for its cells as text, and to sort by it.
+    """A column of a table. as_text, in_order: SQL for its cells as text, and to sort by it, so that
+    whatever differs as text has one order.
 
     unfit: its type, where its values have no one text; else empty.
     """
@@ -46,6 +47,16 @@ class SqlColumn:
 def quoted(name: str) -> str:
     """An identifier in SQL, whatever signs are in it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+SOURCE = "shoal_source"
+"""What a query calls the table that it reads. Cells are named by it: ORDER BY takes a bare name for
+that of a result, and a table may have columns that are named like ours."""
+
+
+def cell_of(name: str) -> str:
+    """A column of the table that is read, in SQL."""
+    return f"{SOURCE}.{quoted(name)}"
 
 
 class DatabaseRefusal(Exception):
@@ -87,6 +98,9 @@ class Session(Protocol):
 
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         """Puts rows into a table, by the names of its columns."""
+
+    def run_deferred(self) -> None:
+        """Has the database do now what it would do at the commit, such as deferred triggers."""
 
     def commit(self) -> None: ...
 

@@ -17,6 +17,7 @@ from shoal.connectors.database.session import (
     DatabaseRefusal,
     SqlColumn,
     TableName,
+    cell_of,
     quoted,
 )
 
@@ -79,7 +80,10 @@ class SqliteSession:
             rows = self.connection.execute(
                 "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 1", (table.name,)
             ).fetchall()
-        return [SqlColumn(name, quoted(name), quoted(name)) for (name,) in rows]
+        # by bytes: a collation of the table may take two texts for the same
+        return [
+            SqlColumn(name, cell_of(name), f"{cell_of(name)} COLLATE BINARY") for (name,) in rows
+        ]
 
     def key(self, table: TableName) -> list[str]:
         with _in_our_words():
@@ -122,6 +126,9 @@ class SqliteSession:
         with _in_our_words():
             for first in range(0, frame.height, BATCH):
                 self.connection.executemany(sql, frame.slice(first, BATCH).rows())
+
+    def run_deferred(self) -> None:
+        """Nothing: SQLite's triggers run at once."""
 
     def commit(self) -> None:
         with _in_our_words():

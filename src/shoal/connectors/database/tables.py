@@ -20,6 +20,7 @@ from shoal.connectors.database.address import CERTIFICATES, TableAddress
 from shoal.connectors.database.canonical import rows_sha256
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
+    SOURCE,
     DatabaseRefusal,
     Session,
     SqlColumn,
@@ -67,13 +68,13 @@ def _rows(session: Session, address: TableAddress, table: TableName) -> tuple[pl
     order = _order(session, address, table, columns)
     cells = ", ".join(f'{column.as_text} AS "{place}"' for place, column in enumerate(columns))
     by = ", ".join(column.in_order for column in order)
-    found = session.query(f"SELECT {cells} FROM {table.quoted} ORDER BY {by}")
+    found = session.query(f"SELECT {cells} FROM {table.quoted} AS {SOURCE} ORDER BY {by}")
     frame = found.rename(dict(zip(found.columns, [c.name for c in columns], strict=True)))
-    if address.order:
-        _check_order(frame.select([column.name for column in order]), address)
     if numbered:
         _check_numbers(frame[ROW], address)
         frame = frame.drop(ROW)
+    else:
+        _check_order(frame.select([column.name for column in order]), address)
     return frame, rows_sha256(frame)
 
 
@@ -99,11 +100,13 @@ def _order(
 
 
 def _check_order(key: pl.DataFrame, address: TableAddress) -> None:
+    """A primary key may be no key: of tables that inherit, or of several NULLs in SQLite."""
     alike = int(key.is_duplicated().sum())
     if alike:
+        which = "the columns of 'order'" if address.order else "the primary key"
+        way_out = "name more columns" if address.order else "name other columns with &order=A,B"
         raise InputError(
-            f"{address.where}: {alike} rows agree in the columns of 'order', so their order is"
-            " open; name more columns"
+            f"{address.where}: {alike} rows agree in {which}, so their order is open; {way_out}"
         )
 
 
@@ -181,13 +184,14 @@ def table_draft(address: TableAddress, replace: bool) -> Iterator[TableDraft]:
         unnamed = table.beside(f"shoal_tmp_{secrets.token_hex(8)}")
         draft = TableDraft(session, address, table, unnamed)
         yield draft
+        _check_as_audited(draft)
         _commit(draft)
 
 
 def _check_target(session: Session, address: TableAddress, table: TableName, replace: bool) -> None:
     where = f"output '{address.shown}'"
     wrong = session.name_findings([table.name])
-    if wrong or table.name == CERTIFICATES:
+    if wrong or table.name.lower() == CERTIFICATES:
         raise InputError(f"{where}: {[*wrong, 'is where certificates are kept'][0]}")
     columns = session.columns(table)
     if not columns:
@@ -197,6 +201,33 @@ def _check_target(session: Session, address: TableAddress, table: TableName, rep
         raise InputError(f"{where}: is a table that Shoal has not published; name a new one")
     if not replace:
         raise InputError(f"{where}: is a release already; name a new table, or say --replace")
+    if not _is_as_certified(session, address, table):
+        raise InputError(
+            f"{where}: holds something else than the release that was certified; drop it yourself"
+            " if nobody needs it, or name a new table"
+        )
+
+
+def _is_as_certified(session: Session, address: TableAddress, table: TableName) -> bool:
+    kept = table.beside(CERTIFICATES)
+    known = session.query(f"SELECT sha256 FROM {kept.quoted} WHERE name = $1", (table.name,))
+    try:
+        _, sha256 = _rows(session, address, table)
+    except InputError:
+        return False
+    return bool(known.item() == sha256)
+
+
+def _check_as_audited(draft: TableDraft) -> None:
+    """What triggers and rules of the database made of the release since it was read."""
+    draft.session.run_deferred()
+    _, sha256 = _rows(draft.session, draft.address, draft.table)
+    kept = _certificate(draft.session, draft.table)
+    if sha256 != draft.sha256 or kept != draft.certificate:
+        raise InputError(
+            f"output '{draft.address.shown}': the database itself changed the release or its"
+            f" certificate after the audit; remove the trigger or rule of '{CERTIFICATES}'"
+        )
 
 
 def _commit(draft: TableDraft) -> None:
