@@ -75,11 +75,24 @@ def test_audit_verify_and_read_release_take_a_folder(workplace, shoal):
         (lambda out: (out / "orphan.parquet").write_bytes(b""), "1 file is not in its"),
         (lambda out: (out / "notes.txt").write_text("x"), "1 file is not in its"),
         (lambda out: (out / "year=1").mkdir(), "1 file is not in its"),
+        # no part of a table, but handed on with its folder
+        (lambda out: (out / "_x.parquet").write_bytes(b""), "1 file is not in its"),
+        (lambda out: (out / ".original.csv").write_text("x"), "1 file is not in its"),
         (lambda out: pl.DataFrame({"a": [1]}).write_parquet(files_in(out)[0]), "is not as its"),
         (lambda out: (out / "_shoal.json").unlink(), "has no _shoal.json"),
         (lambda out: (out / "_shoal.json").write_text("{"), "is not a certificate"),
     ],
-    ids=["missing", "orphan", "stranger", "subfolder", "changed", "no manifest", "bad manifest"],
+    ids=[
+        "missing",
+        "orphan",
+        "stranger",
+        "subfolder",
+        "engine's",
+        "hidden",
+        "changed",
+        "no manifest",
+        "bad manifest",
+    ],
 )
 def test_a_folder_that_is_not_what_was_audited_is_refused(workplace, shoal, damage, told):
     assert publish(shoal) == 0

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shoal.connectors.database.address import is_address
+from shoal.connectors.signatures import signature_path
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 
@@ -87,8 +88,12 @@ def _counted(files: int) -> str:
 
 
 def _other_names(folder: Path) -> set[str]:
-    """What lies in the folder beside hidden names, those of engines, and Parquet files."""
-    return {path.name for path in folder.iterdir() if path.name[0] not in "._"}
+    """What lies in the folder beside the manifest and its signature; hidden names, too.
+
+    Whoever hands on the folder hands on these, and not every engine passes over them.
+    """
+    own = {MANIFEST, signature_path(MANIFEST)}
+    return {path.name for path in folder.iterdir()} - own
 
 
 def stated_files(manifest: Path) -> dict[str, str]:
