@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shoal.connectors.database.address import is_address
-from shoal.connectors.signatures import signature_path
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 
@@ -92,8 +91,7 @@ def _other_names(folder: Path) -> set[str]:
 
     Whoever hands on the folder hands on these, and not every engine passes over them.
     """
-    own = {MANIFEST, signature_path(MANIFEST)}
-    return {path.name for path in folder.iterdir()} - own
+    return {path.name for path in folder.iterdir()} - {MANIFEST, f"{MANIFEST}.sig"}
 
 
 def stated_files(manifest: Path) -> dict[str, str]:
