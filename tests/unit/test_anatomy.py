@@ -432,6 +432,18 @@ def test_people_with_several_records_are_refused():
         shoal.publish(EXAMPLE.with_columns(pl.Series("who", list("aacdefg"))), POLICY)
 
 
+def test_an_original_in_which_people_have_several_records_is_refused(published):
+    original = EXAMPLE.with_columns(pl.Series("who", list("aacdefg")))
+    with pytest.raises(shoal.InputError, match="1 people have several records"):
+        shoal.audit((published.data, published.sensitive), POLICY, original)
+
+
+def test_a_record_at_fault_is_told_by_its_row_in_the_input():
+    wrong = EXAMPLE.with_columns(pl.Series("who", ["a", "b", "c", "d", "e", "f", ""]))
+    with pytest.raises(shoal.InputError, match=r"without a subject \(row 7\)"):
+        shoal.publish(wrong, POLICY)
+
+
 def test_jobs_about_boxes_refuse_two_tables(published):
     pair = (published.data, published.sensitive)
     for asked in (

@@ -134,6 +134,15 @@ def test_without_subject_ids_nobody_can_be_found_again(which):
         shoal.audit_beside(*given_)
 
 
+@pytest.mark.parametrize("written", [str.upper, "0{}".format, "{}.0".format])
+def test_ids_that_are_written_otherwise_are_not_taken_for_others(written):
+    table = TABLE.with_columns(person=pl.Series(["p1", "p2", "p3"]))
+    again = table.with_columns(person=pl.Series(list(map(written, table["person"]))))
+    pair = [(shoal.publish(one, HOSPITAL).data, HOSPITAL, one) for one in (table, again)]
+    with pytest.raises(InputError, match="release 2: 3 of its people are those of release 1"):
+        shoal.audit_beside(*pair)
+
+
 def test_shuffled_rows_are_refused():
     shuffled = SALES | {"render": {"order": "shuffled"}}
     one = (shoal.publish(TABLE, HOSPITAL).data, HOSPITAL, TABLE)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
 import published
+import shoal
 from shoal.data.classes import Classes
 from shoal.errors import InputError
 from shoal.privacy.k_anonymity import KAnonymity
@@ -89,3 +91,18 @@ def test_k_is_a_whole_number_of_at_least_two(k):
 def test_no_class_has_no_worst_one():
     report = KAnonymity(2).report(Classes(np.full(3, -1), 0))
     assert (report["measured"], report["holds"]) == (None, True)
+
+
+TWO = {
+    "version": 1,
+    "attributes": {"who": {"role": "subject"}, "age": {"role": "quasi"}},
+    "promises": [{"model": "k-anonymity", "k": 2}],
+}
+
+
+@pytest.mark.parametrize("names", [["\u00e9", "e\u0301"], ["P1", "\uff301"], ["P1", "P1\u00a0 "]])
+def test_a_person_whose_name_is_written_in_two_ways_counts_once(names):
+    table = pl.DataFrame({"who": names, "age": ["30", "30"]})
+    with pytest.raises(shoal.InfeasibleError, match="1 subjects in the table"):
+        shoal.publish(table, TWO)
+    assert shoal.audit(table, TWO)["promises"][0]["measured"] == 1

@@ -22,6 +22,7 @@ from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import FARTHEST, number_text, parse_numbers, position_unit
+from shoal.data.person_names import person_name
 from shoal.data.room import Room, blocks
 from shoal.data.schema import Attribute, Kind, Missing, Schema
 from shoal.data.table import Column, Table
@@ -350,9 +351,7 @@ def encode_subjects(
     if schema.subject is None:
         return None, []
     column = table.column(schema.subject.name)
-    people = [
-        cell.strip() for cell in column.cells
-    ]  # blanks around a number make nobody another person
+    people = [person_name(cell) for cell in column.cells]
     missing = np.array([person in schema.missing_values or not person for person in people])
     if missing.any():
         return None, [

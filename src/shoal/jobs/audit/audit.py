@@ -35,7 +35,7 @@ from shoal.connectors.outputs import remove_stale_signature
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
-from shoal.data.encoding import encode
+from shoal.data.encoding import encode, encode_subjects
 from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release, held_release
@@ -392,6 +392,7 @@ def measure_two_tables(
     certificate, release = measure(table, schema, policy, truth, progress, groups)
     if original is not None:
         progress("comparing with the original")
+        _refuse_several_records(original, schema)
         found = contradicted_by(table, groups, original, schema)
         known = certificate.get("faults") or {"uncovered": 0, "changed": 0}
         certificate = certificate.extended(
@@ -407,6 +408,17 @@ def measure_two_tables(
     )
     certificate = certificate.extended(**groups.stated())
     return certificate.warned(ReleaseWarning(PRESENCE_DISCLOSED, text)), release, table
+
+
+def _refuse_several_records(original: Table, schema: Schema) -> None:
+    """Raises InputError where rows of a group may be of one person, or a person in several."""
+    people, _ = encode_subjects(original, schema)
+    several = 0 if people is None else int((np.bincount(people) > 1).sum())
+    if several:
+        raise InputError(
+            f"original: {several} people have several records, so two tables of it promise nothing"
+            " about people; publish one record of each"
+        )
 
 
 def _query_error(

@@ -16,6 +16,7 @@ import numpy as np
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import EncodedTable
+from shoal.data.person_names import people_of
 from shoal.data.progress import Progress
 from shoal.data.ranges import Ranges
 from shoal.data.release import PublishedColumn, Release, is_starred, label_classes
@@ -99,9 +100,7 @@ class _Audited:
         columns, sensitive = read_cells(released, schema, policy)
         subjects = None if truth is None else truth.subjects
         if truth is None and policy.subject in released.names:
-            codes = released.codes_of(policy.subject)
-            assert codes is not None
-            subjects = codes
+            subjects = people_of(released.column(policy.subject))
         names = [attribute.name for attribute in schema.sensitive]
         withheld = _is_withheld(released, columns, names, schema.render.suppressed)
         return cls(released, schema, policy, truth, columns, sensitive, withheld, subjects)

@@ -9,6 +9,7 @@ import numpy as np
 from shoal.binding.populations import tables_of
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.covered_people import people_covered
+from shoal.data.person_names import people_of
 from shoal.data.release import (
     PublishedColumn,
     Release,
@@ -57,8 +58,9 @@ def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth |
         columns = truth.completed(columns)
     withheld = is_withheld(released.frame, sensitive_names, starred, mark)
     labels, count = label_shown(columns, starred, withheld)
-    subjects = released.codes_of(policy.subject) if truth is None else truth.subjects
-    subjects = None if subjects is None else subjects.astype(np.int32, copy=False)
+    subjects = None if truth is None else truth.subjects
+    if truth is None and policy.subject in released.names:
+        subjects = people_of(released.column(policy.subject)).astype(np.int32, copy=False)
     quasi = {column.name: column.codes for column in columns}
     classes = Classes(labels, count, subjects, sensitive, quasi)
     if policy.populations:

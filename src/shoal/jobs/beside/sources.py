@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from shoal.data.beside import ReleaseBeside, ShownValues
+from shoal.data.person_names import person_name
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.jobs.audit.audit import AuditResult
@@ -69,9 +70,9 @@ def of_audited(
 
 
 def stripped(cells: Iterable[str]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Distinct names without blanks around them, and which of them each cell holds."""
+    """Distinct names as they are compared, and which of them each cell holds."""
     place: dict[str, int] = {}
-    number = [place.setdefault(cell.strip(), len(place)) for cell in cells]
+    number = [place.setdefault(person_name(cell), len(place)) for cell in cells]
     return tuple(place), np.array(number, dtype=np.int64)
 
 

@@ -73,10 +73,12 @@ def prepare(
     """
     policy.build_method("publish")  # an unusable method is rejected before the data is read
     progress("checking the data against the policy")
-    table = ordered(table, policy)
+    given, table = table, ordered(table, policy)
     bound, findings = bind(table, policy)
     if bound is None:
-        raise InputError.from_findings(findings)
+        # which name rows as they were given, not as they are ordered
+        raise InputError.from_findings(bind(given, policy)[1] or findings)
+    del given  # no second copy beside what follows
     if bound.policy.is_in_two_tables:
         if beside is not None:
             bound.policy.refuse_two_tables("beside")

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from shoal.data.person_names import person_name
 from shoal.policy.policy import Policy
 from shoal.privacy.history.people import KnownPeople
 from shoal.state.deferred import ARRIVALS, PENDING, WAITED
@@ -73,8 +74,8 @@ def tokens_of(frame: pl.DataFrame, policy: Policy, key: bytes) -> pl.DataFrame:
     names = frame[policy.subject]
     absent = {"", *policy.model.missing_values}
     distinct = names.unique()
-    stripped = [name and name.strip() for name in distinct.to_list()]
-    tokens = [None if name is None or name in absent else token_of(name, key) for name in stripped]
+    people = [name and person_name(name) for name in distinct.to_list()]
+    tokens = [None if name is None or name in absent else token_of(name, key) for name in people]
     column = names.replace_strict(
         distinct, pl.Series(tokens, dtype=pl.String), return_dtype=pl.String
     )

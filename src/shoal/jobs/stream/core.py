@@ -15,6 +15,7 @@ import polars as pl
 
 from shoal.binding.stream import bind_stream
 from shoal.binding.table import bind_original
+from shoal.data.person_names import names_of
 from shoal.data.schema import Kind, Role, Schema
 from shoal.data.sensitive import encode_sensitive
 from shoal.data.space import Space
@@ -193,7 +194,7 @@ class StreamCore:
         """
         found = []
         if self.schema.subject is not None:
-            people = as_text(frame[self.schema.subject.name]).str.strip_chars()
+            people = names_of(frame[self.schema.subject.name])
             nobody = (people.is_in([*self.schema.missing_values, ""])).to_numpy()
             found += [(int(row), "has no subject") for row in np.flatnonzero(nobody)]
         for attribute in self.schema.published:
@@ -252,7 +253,7 @@ class StreamCore:
         """A number for everybody; two people may share one, and then count once: never too many."""
         if self.schema.subject is None:
             return seq, None
-        person = as_text(frame[self.schema.subject.name]).str.strip_chars()
+        person = names_of(frame[self.schema.subject.name])
         return person.hash(seed=self.policy.model.seed).to_numpy().view(np.int64), person
 
     def _kept(
