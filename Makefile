@@ -48,7 +48,7 @@ test: $(READY) ## lint and types, then all tests
 	$(MAKE) --no-print-directory check && \
 	$(BIN)/shoal warmup --all --verb stream --verb republish --verb fuse -q && wait $$publishing
 	@# streams and ledgers wait for the disk at every commit, unless their files are in memory
-	$(if $(IN_MEMORY),TMPDIR=$(IN_MEMORY)) $(BIN)/python -m pytest -n 3 --dist worksteal --durations 20
+	$(if $(IN_MEMORY),TMPDIR=$(IN_MEMORY)) $(BIN)/python -m pytest -n 4 --dist worksteal --durations 20
 
 browser: ## Chromium, which the tests of shoal ui look at the page with
 	@if command -v chromium chromium-browser google-chrome >/dev/null; then echo "Chromium is there"; \

@@ -2,12 +2,13 @@
 nothing.
 
     python tests/golden/record.py              # the bundled samples: rewrites samples.json
+    python tests/golden/record.py fusions      # the sample of three owners: fusions.json
     python tests/golden/record.py adult FOLDER # Adult, from the folder with the real data sets:
     adult.json
 
-`test_golden.py` runs both again and compares. A change that is meant to change releases records
-them anew and says so in its commit. Certificates count without their times, the version and the
-statistics of a search.
+`test_golden.py` runs the samples again and compares; with SHOAL_LONG=1 the others, too. A change
+that is meant to change releases records them anew and says so in its commit. Certificates count
+without their times, the version and the statistics of a search.
 """
 
 from __future__ import annotations
@@ -54,10 +55,14 @@ METHOD_IGNORES = ("account", "search_statistics")
 
 
 def main(arguments: list[str]) -> None:
-    if arguments[:1] == ["adult"]:
+    if arguments[:1] == ["adult"] and len(arguments) == 2:
         recorded, path = adult(Path(arguments[1]).resolve()), HERE / "adult.json"
-    else:
+    elif arguments == ["fusions"]:
+        recorded, path = fusions(), HERE / "fusions.json"
+    elif not arguments:
         recorded, path = samples(), HERE / "samples.json"
+    else:
+        sys.exit(__doc__)
     path.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n")
     print(f"{len(recorded)} releases in {path.name}")
 
@@ -66,6 +71,12 @@ def samples() -> dict[str, Any]:
     """What every method publishes of the bundled samples."""
     with _folder() as folder:
         return dict(_of_samples(folder))
+
+
+def fusions() -> dict[str, Any]:
+    """What every method of fusion publishes of the bundled sample, each owner a process."""
+    with _folder() as folder:
+        return dict(_of_fusions(folder))
 
 
 def adult(data: Path) -> dict[str, Any]:
@@ -107,6 +118,10 @@ def _of_samples(folder: Path) -> Iterator[tuple[str, Any]]:
     wearables = yaml.safe_load(Path("wearables-1.policy.yaml").read_text())
     yield from _ledgers("wearables", wearables, [f"wearables-{i}.csv" for i in (1, 2, 3)])
     yield from _tables("bank", yaml.safe_load(Path("bank.policy.yaml").read_text()), "bank.csv", {})
+
+
+def _of_fusions(folder: Path) -> Iterator[tuple[str, Any]]:
+    _shoal("sample", "bank", "-n", 600, "--seed", 7, "-o", "bank.csv")
     yield from _fusions("bank", yaml.safe_load(Path("bank.parties.yaml").read_text()))
 
 

@@ -63,7 +63,7 @@ def test_table_2_is_a_2_anonymous_form_of_table_1():
 
 def test_figure_3_the_rounded_partition_finds_three_classes_of_two():
     certificate = shoal.publish(TABLE_1, policy(PAPER)).certificate
-    assert certificate["classes"] == {"count": 3, "min": 2, "mean": 2.0, "max": 2}
+    assert certificate["classes"] == {"count": 3, "min": 2, "mean": 2.0, "max": 2, "bound": 3}
 
 
 def test_figure_2_the_balanced_partition_finds_only_two_classes_of_three():

@@ -79,9 +79,14 @@ class Room:
 
     def __init__(self, limit: int | None = None, folder: str | Path | None = None) -> None:
         self.limit = limit
-        self.folder = Path(tempfile.gettempdir() if folder is None else folder)
+        self._folder = folder
         self.in_memory = 0
         self.on_disk = 0
+
+    @property
+    def folder(self) -> Path:
+        """Where the files are; found when one is wanted, since finding it writes a file."""
+        return Path(tempfile.gettempdir() if self._folder is None else self._folder)
 
     def array(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray[Any, Any]:
         """An array of zeros; raises InputError where the disk has no room for it."""
