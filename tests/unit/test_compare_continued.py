@@ -72,4 +72,4 @@ def test_the_command_skips_and_says_what_is_no_point(tmp_path, capsys):
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [(row["k"], row["label"]) for row in rows] == [(3, METHODS[0]), (6, METHODS[1])]
     assert status_of([*asked, "--skip", "mondrian", "--skip", "x:y"]) == 2
-    assert capsys.readouterr().err.count("is no point") == 2
+    assert capsys.readouterr().err.count("is not a point") == 2

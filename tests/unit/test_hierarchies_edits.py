@@ -107,8 +107,8 @@ def test_a_group_may_have_the_name_of_a_member():
         ({"put": "new", "under": "basic", "at": 1}, "correct its keys"),
         ({"group": "basic", "of": ["master"]}, "another group"),
         ({"group": "big", "of": ["basic", "middle"]}, "no step for it"),
-        ({"group": "big", "of": []}, "no list of members"),
-        ({"group": "big", "of": "master"}, "no list of members"),
+        ({"group": "big", "of": []}, "not a list of members"),
+        ({"group": "big", "of": "master"}, "not a list of members"),
         ({"group": "big", "of": ["basic"], "step": 1}, "stands as high"),
         ({"group": "big", "of": ["master"], "step": 5}, "no step for it"),
         ({"rename": "master", "to": "x"}, "value of the data"),
@@ -122,8 +122,8 @@ def test_a_group_may_have_the_name_of_a_member():
         ({"rare": 5, "counts": {}}, "everything is that rare"),
         ({"rare": 5, "counts": dict.fromkeys([r[0] for r in ROWS], 9)}, "nothing is that rare"),
         ({"colour": "red"}, "no kind of edit"),
-        ({}, "no mapping"),
-        ("put", "no mapping"),
+        ({}, "not a mapping"),
+        ("put", "not a mapping"),
     ],
 )
 def test_an_edit_that_cannot_be_made_says_why_and_names_no_label(edit, why):

@@ -415,7 +415,7 @@ def test_sizes(size: str, count: int) -> None:
 
 @pytest.mark.parametrize("size", ["", "many", "-1GB", "1XB", "5%"])
 def test_what_is_no_size_is_refused(size: str) -> None:
-    with pytest.raises(InputError, match="is no size"):
+    with pytest.raises(InputError, match="is not a size"):
         room.bytes_of(size)
 
 

@@ -120,10 +120,10 @@ def compare(
 
 
 def _skipped(texts: list[str] | None) -> list[tuple[str, int]]:
-    """Methods and values of k to leave out; raises InputError with every one that is no point."""
+    """Methods and values of k to leave out; raises InputError with each that is not a point."""
     parted = [(text, *text.partition(":")) for text in texts or []]
     findings = [
-        f"--skip '{text}': is no point; write K:METHOD, for instance 10:mondrian"
+        f"--skip '{text}': is not a point; write K:METHOD, for instance 10:mondrian"
         for text, k, _, method in parted
         if not (k.isascii() and k.isdigit() and len(k) < 10 and method)
     ]

@@ -87,11 +87,13 @@ def edit(
     else:
         write_hierarchy(hierarchy, output)
     if any("no_value" in one for one in asked):
-        typer.echo("shoal: name what is no value under 'missing_values' in the policy", err=True)
+        typer.echo(
+            "shoal: name the texts for no value under 'missing_values' in the policy", err=True
+        )
 
 
 def _edit(text: str) -> dict[str, Any]:
-    """One edit; raises InputError where it is no mapping, without its labels."""
+    """One edit; raises InputError where it is not a mapping, without its labels."""
     import yaml
 
     try:
@@ -99,7 +101,7 @@ def _edit(text: str) -> dict[str, Any]:
     except yaml.YAMLError:
         content = None
     if not isinstance(content, dict):
-        raise InputError("edit: is no mapping; write for instance '{put: Malta, under: Europe}'")
+        raise InputError("edit: is not a mapping; write for instance '{put: Malta, under: Europe}'")
     return content
 
 

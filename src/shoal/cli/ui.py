@@ -29,7 +29,7 @@ def ui(
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise MissingExtraError.of("shoal ui needs Starlette and uvicorn", "web")
     if not tables.is_dir():
-        raise InputError(f"--tables '{tables}': is no folder; name one that exists")
+        raise InputError(f"--tables '{tables}': is not a folder; name one that exists")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"project '{folder}': is a file; name a folder")
     from shoal.web.serve import serve

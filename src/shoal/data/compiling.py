@@ -1,4 +1,4 @@
-"""Whether loops are being compiled now, so that a person who waits can be told why."""
+"""Whether loops are being compiled now, so that a person who waits learns why."""
 
 from __future__ import annotations
 

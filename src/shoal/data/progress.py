@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 
 Progress = Callable[[str], None]
-"""Takes the name of each stage; one with parameters `done` and `total` is told both by name where
+"""Takes the name of each stage; one with parameters `done` and `total` gets both by name where
 they are known."""
 
 

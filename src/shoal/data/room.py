@@ -61,7 +61,7 @@ def bytes_of(size: str) -> int:
     """The bytes that a size such as 700MB or 1.5GiB names; raises InputError for any other text."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", size.upper())
     if found is None or found[2] not in _UNITS:
-        raise InputError(f"memory '{size}': is no size; give one such as 700MB or 2GiB")
+        raise InputError(f"memory '{size}': is not a size; give one such as 700MB or 2GiB")
     return int(float(found[1]) * _UNITS[found[2]])
 
 

@@ -1,4 +1,4 @@
-"""What a publish costs: measured on some records, told for more of them.
+"""What a publish costs: measured on some records, extrapolated to more of them.
 
 Source: Shoal's own cost model, a reconstruction. Every stage but the cut grows with the records; a
 cut of n records into classes of k grows with n * log2(n / k), its levels.
@@ -59,7 +59,7 @@ class Estimate:
     what this machine, or its container, has. least_memory: the least limit that `--memory` takes,
     and nameless: the most bytes of files without a name that it then makes; by rule, not measured.
     temporary: bytes of unfinished files beside the output. measured: the records of the run that
-    all is told from. stops: where the model stops.
+    all is estimated from. stops: where the model stops.
     """
 
     records: int

@@ -41,7 +41,7 @@ def joined(quasi: pl.DataFrame, sensitive: pl.DataFrame, name: str) -> pl.DataFr
             (count, "counts"),
         )
     ]
-    findings = [f"{many} {what} are no whole number from 1 on" for many, what in odd if many]
+    findings = [f"{many} {what} are not whole numbers from 1 on" for many, what in odd if many]
     findings = findings or _group_findings(group, values_group, count, sensitive[name])
     if findings:
         first, *more = (f"two tables: {found}" for found in findings)

@@ -1,8 +1,8 @@
 """How a stream is doing, beside its checkpoint, for whoever watches: counts and times, no value.
 
 The runner replaces `status.json` at each commit. Readers need neither the snapshot, which holds
-people, nor the lock. It is no part of the commit: a run that is killed in between leaves the status
-of the commit before, and the next run puts it right.
+people, nor the lock. A run that is killed between a commit and its
+status leaves the one before, and the next run puts it right.
 """
 
 from __future__ import annotations

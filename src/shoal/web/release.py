@@ -74,7 +74,7 @@ def hashes(server: Server, run: Run) -> Context:
 
 
 def gate(server: Server, run: Run) -> list[Context]:
-    """Every condition of a release: whether it is met, what it says, where it is mended."""
+    """Every condition of a release: whether it is met, what it says, where to settle it."""
     stated, given = run.certificate, context_of(server)
     own = hashes(server, run)
     is_measured = stated.get("output", {}).get("sha256") == own["data"]

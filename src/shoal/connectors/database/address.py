@@ -1,4 +1,4 @@
-"""Where a table in a database is, and how that is told without the password.
+"""Where a table in a database is, and how to name it without the password.
 
     sqlite:///file.db?table=NAME               four slashes before an absolute path
     postgresql://USER@HOST/DATABASE?table=NAME&schema=NAME

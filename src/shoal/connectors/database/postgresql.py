@@ -217,7 +217,7 @@ def _why_unreached(told: str) -> str:
 
 @contextmanager
 def _in_our_words() -> Iterator[None]:
-    """The server's errors quote statements and cells, so only their kind is told."""
+    """The server's errors quote statements and cells, so only their kind is reported."""
     driver = _driver()
     try:
         yield

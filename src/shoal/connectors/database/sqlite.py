@@ -192,4 +192,4 @@ def _in_our_words() -> Iterator[None]:
             known or f"SQLite refused{kind}; check that its tables are sound and its text UTF-8"
         ) from None
     except UnicodeEncodeError:
-        raise DatabaseRefusal("a cell holds what is no text in Unicode; mend it") from None
+        raise DatabaseRefusal("a cell is not valid Unicode text; correct it") from None

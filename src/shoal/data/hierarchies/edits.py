@@ -51,7 +51,7 @@ class _Sheet:
     def after(self, edit: Edit) -> np.ndarray:
         """The table after one edit."""
         if not isinstance(edit, Mapping) or not edit:
-            self._refuse("is no mapping; write for instance {put: VALUE, under: NODE}")
+            self._refuse("is not a mapping; write for instance {put: VALUE, under: NODE}")
         kind = next((name for name in _KINDS if name in edit), None)
         if kind is None:
             self._refuse(f"names no kind of edit; choose one of {', '.join(_KINDS)}")
@@ -78,7 +78,7 @@ class _Sheet:
     def group(self, edit: Edit) -> np.ndarray:
         label, members = self._label(edit["group"]), edit["of"]
         if not isinstance(members, (list, tuple)) or not members:
-            self._refuse("'of' is no list of members; name at least one")
+            self._refuse("'of' is not a list of members; name at least one")
         places = [self._node(member, "of") for member in members]
         step = self._step(edit.get("step", max(at for _, at in places) + 1))
         if any(at >= step for _, at in places):

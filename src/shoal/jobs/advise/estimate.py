@@ -30,7 +30,7 @@ def estimate(
     cores: int | None = None,
     progress: Progress = no_progress,
 ) -> Estimate:
-    """What publishing so many records costs, told from an invented table published right now.
+    """What publishing so many records costs, estimated from an invented table published right now.
 
     For the rounded partition, not refined, under k-anonymity alone, from CSV to CSV. quasi: the
     quasi-identifiers. other: columns that are published as they are. values: distinct values of
@@ -111,10 +111,11 @@ def _stops(records: int, measured: int) -> tuple[str, ...]:
     stops = []
     if records > measured:
         stops.append(
-            f"told from {measured:,} invented records; your values, hierarchies and widths differ"
+            f"estimated from {measured:,} invented records;"
+            " your values, hierarchies and widths differ"
         )
     else:
-        stops.append("told from invented records; your values, hierarchies and widths differ")
+        stops.append("estimated from invented records; your values, hierarchies and widths differ")
     if records <= REFINED_UP_TO:
         stops.append(
             f"up to {REFINED_UP_TO:,} records a method refines unless 'refine: none' is set: longer"

@@ -35,7 +35,7 @@ class Trial:
     policies: tuple[Policy, ...]
 
     def run(self, policy: Policy) -> None:
-        with suppress(InfeasibleError, InputError):  # whoever asks for the method will be told
+        with suppress(InfeasibleError, InputError):  # whoever asks for the method gets the reason
             find_classes(self.matrix, self.whole_table, policy)
 
 

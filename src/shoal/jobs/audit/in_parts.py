@@ -46,7 +46,7 @@ class MeasuredInParts:
 def measure_in_parts(
     released: CodedTable, schema: Schema, policy: Policy, truth: Truth | None, progress: Progress
 ) -> MeasuredInParts:
-    """Every figure of a released table; raises InputError with what can't be told in parts."""
+    """Every figure of a released table; raises InputError with what can't be measured in parts."""
     progress("reading the release")
     models = policy.build_promises()
     require_parts(models, schema, policy)
@@ -126,7 +126,7 @@ class _Audited:
         unknown = [name for name in names if name not in of_name]
         if unknown:
             raise InputError(
-                f"promise: attribute '{unknown[0]}' is no quasi-identifier; correct the policy"
+                f"promise: attribute '{unknown[0]}' is not a quasi-identifier; correct the policy"
             )
         others = [] if not self.withheld else list(of_name)
         carried = list(dict.fromkeys([*names, *others]))
