@@ -304,10 +304,10 @@ def test_a_limit_that_is_too_small_is_refused_with_the_figure(
     monkeypatch: pytest.MonkeyPatch, table: Path, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(past_memory, "IN_MEMORY", 1e9)
-    with pytest.raises(InputError, match=r"memory: 200 MB are too few .* allow 300 MB or more"):
+    with pytest.raises(InputError, match=r"memory: 200 MB is too little .* allow 300 MB or more"):
         published(table, METHODS["rounded"], tmp_path / "out.csv", 200_000_000)
     monkeypatch.setattr(past_memory, "RECORD_BYTES", 10**6)
-    with pytest.raises(InputError, match=r"memory: 350 MB are too few .* allow 700 MB or more"):
+    with pytest.raises(InputError, match=r"memory: 350 MB is too little .* allow 700 MB or more"):
         published(table, METHODS["rounded"], tmp_path / "out.csv", 350_000_000)
 
 

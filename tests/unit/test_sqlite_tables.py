@@ -135,7 +135,7 @@ def test_files_that_are_not_there_or_no_database_are_refused(tmp_path, monkeypat
         files.read("sqlite:///nowhere.db?table=t")
     assert not Path("nowhere.db").exists()
     Path("text.db").write_text("a,b\n" * 400)
-    with pytest.raises(InputError, match="is no SQLite file"):
+    with pytest.raises(InputError, match="is not an SQLite file"):
         files.read("sqlite:///text.db?table=t")
     with pytest.raises(InputError, match="names no file"):
         files.read("sqlite://?table=t")
@@ -283,7 +283,7 @@ def test_a_release_that_somebody_changed_does_not_give_way(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     write(CELLS, OUT)
     run("ALTER TABLE released ADD COLUMN note", path="out.db")
-    with pytest.raises(InputError, match="something else than the release that was certified"):
+    with pytest.raises(InputError, match="something other than the release that was certified"):
         write(CELLS, OUT, replace=True)
     assert files.read(OUT).frame.columns[-1] == "note"
 

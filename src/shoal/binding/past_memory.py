@@ -89,7 +89,7 @@ def require_memory(limit: int, needed: float) -> None:
     """Raises InputError where a limit is below what is needed, with the figure."""
     if limit < needed:
         raise InputError(
-            f"memory: {limit / 1e6:.0f} MB are too few for this table; allow"
+            f"memory: {limit / 1e6:.0f} MB is too little for this table; allow"
             f" {needed / 1e6:.0f} MB or more"
         )
 
@@ -108,7 +108,7 @@ def require_readable(policy: Policy, names: list[str]) -> None:
     """Raises InputError with everything that a policy says of files that needs a whole table."""
     model = policy.model
     findings = [
-        f"attribute '{name}': its numbers or dates are written otherwise than Shoal reads them"
+        f"attribute '{name}': its numbers or dates are not written as Shoal reads them"
         for name in translated_columns(policy, names)
     ]
     if model.write.numbers:

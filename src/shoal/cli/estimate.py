@@ -28,7 +28,7 @@ def estimate(
     cores: Annotated[
         int | None,
         typer.Option(
-            "--cores", metavar="N", help="Tell the wall time on so many cores, too; default yours."
+            "--cores", metavar="N", help="Estimate the time on so many cores, too; default: yours."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,

@@ -20,7 +20,7 @@ def ui(
         typer.Option("--tables", metavar="DIR", help="Below which tables may be opened."),
     ] = Path(),
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Only say where the page is.")
+        bool, typer.Option("--no-browser", help="Only print the page's address.")
     ] = False,
 ) -> None:
     """Open the steward's page of a project in your browser: from a table to a signed release, step

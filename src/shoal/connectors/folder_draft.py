@@ -89,7 +89,7 @@ def _check_target(target: Path, output_path: str, replace: bool) -> None:
         return
     if not (target / MANIFEST).is_file():
         raise InputError(
-            f"{where}: is a folder with something else than a release in it; name a new one"
+            f"{where}: is a folder with something other than a release in it; name a new one"
         )
     if not replace:
         raise InputError(f"{where}: holds a release already; name a new folder, or say --replace")

@@ -53,7 +53,7 @@ def _findings(model: PolicyModel) -> Iterator[str]:
         yield "shows no intervals that have ends; leave out 'write: numbers'"
     if "order" in model.render.model_fields_set and model.render.order == "input":
         yield (
-            "the order of rows could tell what a table that is joined by group hides; leave out"
+            "the order of rows could reveal what a table joined by group hides; leave out"
             " 'order: input'"
         )
 

@@ -29,7 +29,7 @@ def estimate_lines(found: Estimate) -> list[str]:
 
 def _memory(found: Estimate) -> str:
     if found.memory is None:
-        return "not measured: this system does not tell"
+        return "not measured: this system does not report it"
     told = f"at most about {amount(found.memory)}"
     if found.machine_memory is None:
         return told

@@ -125,7 +125,7 @@ def _parted(text: str) -> tuple[str, str, str, list[tuple[str, str]]]:
     hosts = rest.partition("/")[0].split(",")
     if "/" in userinfo or not all(_HOSTS.fullmatch(host) for host in hosts):
         raise InputError(
-            "database: its address can't be understood; write signs such as / ? @ : # of a password"
+            "database: its address can't be read; write characters such as / ? @ : # of a password"
             " as %2F %3F %40 %3A %23, or leave the password to PGPASSWORD or ~/.pgpass"
         )
     options = [option.partition("=")[::2] for option in query.split("&") if option]

@@ -42,17 +42,17 @@ _CONNECTING = {
     "no password supplied": "asks for a password; set PGPASSWORD or ~/.pgpass",
     "authentication failed": "does not know this user; check the name",
     "role": "does not know this user; check the name",
-    "database": "has no such database, or it takes no connections; check the name",
+    "database": "has no such database, or it accepts no connections; check the name",
     "definition of service": "the service is not defined; check PGSERVICEFILE",
     "URI query parameter": "its address has an option that the client library does not know",
     "could not translate host name": "its host is not known; check the name",
-    "SSL": "no secure connection came about; check sslmode and the certificates",
+    "SSL": "no secure connection could be made; check sslmode and the certificates",
 }
 _UNREACHED = "no server answers; check the host and port, and that it is running"
 _STATES = {
     "22021": "a text does not fit the encoding of the database; make one in UTF-8",
     "22P05": "a text does not fit the encoding of the database; make one in UTF-8",
-    "25006": "is read-only; name a server that takes writes",
+    "25006": "is read-only; name a server that accepts writes",
     "2BP01": "other objects, such as views, depend on the table that is replaced; drop them first",
     "3F000": "there is no such schema; make it first",
     "40001": "somebody else published into it meanwhile; run again",
@@ -62,7 +62,7 @@ _STATES = {
     "23505": "somebody else published into it meanwhile; run again",
     "53100": "the server has no room left; free some space",
     "55P03": "somebody else holds the table; try again when they are done",
-    "57014": "the server stopped it, such as by statement_timeout; ask its owner for more time",
+    "57014": "the server stopped it, such as by statement_timeout; ask its owner for a longer one",
 }
 _LOST = ("08", "57P")
 
@@ -160,7 +160,9 @@ class PostgresSession:
 
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         if any(frame[name].str.contains("\0", literal=True).any() for name in _texts(frame)):
-            raise DatabaseRefusal("a cell holds the sign NUL, which PostgreSQL does not take")
+            raise DatabaseRefusal(
+                "a cell holds the character NUL, which PostgreSQL does not accept"
+            )
         with _in_our_words():
             for first in range(0, frame.height, BATCH):
                 self.cursor.adbc_ingest(

@@ -28,11 +28,11 @@ _WHY = {
     "SQLITE_LOCKED": "somebody else is writing to it; try again when they are done",
     "SQLITE_READONLY": "may not be written to; check the permissions of its file and folder",
     "SQLITE_CANTOPEN": "can't be opened; check the name and the permissions",
-    "SQLITE_NOTADB": "is no SQLite file; check the name",
+    "SQLITE_NOTADB": "is not an SQLite file; check the name",
     "SQLITE_CORRUPT": "is a damaged SQLite file; restore it",
     "SQLITE_FULL": "has no room left; free some space",
     "SQLITE_IOERR": "reading or writing failed; check the disk",
-    "SQLITE_TOOBIG": "has a cell, or so many columns, that SQLite does not take",
+    "SQLITE_TOOBIG": "has a cell, or so many columns, that SQLite does not accept",
 }
 
 

@@ -94,7 +94,7 @@ def _order(
     if not names:
         raise InputError(
             f"{address.where}: has no primary key, so its rows have no order; name columns that"
-            " tell all of them apart with &order=A,B"
+            " distinguish all of them with &order=A,B"
         )
     return [by_name[name] for name in names]
 
@@ -203,7 +203,7 @@ def _check_target(session: Session, address: TableAddress, table: TableName, rep
         raise InputError(f"{where}: is a release already; name a new table, or say --replace")
     if not _is_as_certified(session, address, table):
         raise InputError(
-            f"{where}: holds something else than the release that was certified; drop it yourself"
+            f"{where}: holds something other than the release that was certified; drop it yourself"
             " if nobody needs it, or name a new table"
         )
 

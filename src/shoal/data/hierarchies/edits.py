@@ -54,7 +54,7 @@ class _Sheet:
             self._refuse("is not a mapping; write for instance {put: VALUE, under: NODE}")
         kind = next((name for name in _KINDS if name in edit), None)
         if kind is None:
-            self._refuse(f"names no kind of edit; choose one of {', '.join(_KINDS)}")
+            self._refuse(f"is not a known edit; choose one of {', '.join(_KINDS)}")
         make, required, optional = _KINDS[kind]
         unknown = [key for key in edit if key not in (kind, *required, *optional)]
         absent = [key for key in required if key not in edit]
@@ -66,7 +66,7 @@ class _Sheet:
     def put(self, edit: Edit) -> np.ndarray:
         value, under = self._label(edit["put"]), self._node(edit["under"], "under")
         if value in self.rows[:, 0]:
-            self._refuse("its value has a place already; move it")
+            self._refuse("its value already has a place; move it")
         row, step = under
         added = np.empty((1, self.steps), dtype=object)
         added[0, :step] = value
@@ -82,7 +82,7 @@ class _Sheet:
         places = [self._node(member, "of") for member in members]
         step = self._step(edit.get("step", max(at for _, at in places) + 1))
         if any(at >= step for _, at in places):
-            self._refuse("a member stands as high as the group; name a higher step, or add one")
+            self._refuse("a member is as high as the group; name a higher step, or add one")
         chosen = np.zeros(len(self.rows), dtype=bool)
         for row, at in places:
             chosen |= self.rows[:, at] == self.rows[row, at]
@@ -103,7 +103,7 @@ class _Sheet:
         row, step = self._node(edit["move"], "move")
         under, above = self._node(edit["under"], "under")
         if above <= step:
-            self._refuse("'under' stands no higher than what is moved; add a step, or group both")
+            self._refuse("'under' is not above what is moved; add a step, or group both")
         if step == self.steps - 1:
             self._refuse("the root can't be moved; move something below it")
         own = self.rows[:, step] == self.rows[row, step]
@@ -115,7 +115,7 @@ class _Sheet:
     def step(self, edit: Edit) -> np.ndarray:
         at = edit["step"]
         if not _is_whole(at) or not 0 <= at < self.steps - 1:
-            self._refuse(f"'step' is none below the root; choose one from 0 to {self.steps - 2}")
+            self._refuse(f"'step' is not below the root; choose one from 0 to {self.steps - 2}")
         return np.insert(self.rows, at + 1, self.rows[:, at], axis=1)
 
     def no_value(self, edit: Edit) -> np.ndarray:
@@ -155,7 +155,7 @@ class _Sheet:
         else:
             row, above = self._node(under, "under")
         if above <= step:
-            self._refuse("'under' stands no higher than the group; name a lower step, or add one")
+            self._refuse("'under' is not above the group; name a lower step, or add one")
         rows = self.rows.copy()
         rows[chosen, step:above] = label
         rows[chosen, above:] = self.rows[row, above:]
@@ -173,7 +173,7 @@ class _Sheet:
         """A row and the highest step at which a label stands; groups come before values."""
         found = np.argwhere(self.rows == self._label(label))
         if not len(found):
-            self._refuse(f"'{key}' is nothing in the hierarchy; name it as it is written there")
+            self._refuse(f"'{key}' is not in the hierarchy; name it as it is written there")
         highest = found[np.argmax(found[:, 1])]
         row, step = int(highest[0]), int(highest[1])
         while step and self.rows[row, step - 1] == self.rows[row, step]:

@@ -57,7 +57,7 @@ class PreparedViews:
         if row in (MOST_EXPOSED, MOST_DISTORTED):
             if self._views.original.place is None:
                 raise InputError(
-                    f"row '{row}': the release is shuffled, so it is not known which row is whose;"
+                    f"row '{row}': the release is shuffled, so nobody knows which row is whose;"
                     " give a number, or what 'publish' returned"
                 )
             is_exposed = row == MOST_EXPOSED

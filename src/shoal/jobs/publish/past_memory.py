@@ -343,7 +343,7 @@ def _hides(bound: BoundTable, starred: int, records: int) -> bool:
         )
     if any(promise.attributes for promise in asked):
         raise InputError(
-            "memory: fewer records than k show nothing, and promises are about some columns alone,"
+            "memory: fewer records than k show nothing, and promises cover some columns only,"
             " which needs the whole table in memory; leave out --memory"
         )
     return True

@@ -32,7 +32,7 @@ def rows_of_release(
     identities = Identities.read(ledger.step_of(number))
     if len(identities.records) != frame.height:
         raise LedgerError(
-            f"release {number:04d}: the private part has another number of rows; restore it"
+            f"release {number:04d}: the private part has a different number of rows; restore it"
         )
     return frame, identities
 
