@@ -12,7 +12,7 @@ import pytest
 from shoal.samples import patients
 from shoal.web import folder as files
 from shoal.web.app import opening_page
-from web.visitor import served
+from web.visitor import Visitor, served
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install it")
 
@@ -261,3 +261,36 @@ def test_keyboard_alone_does_it_with_and_without_script(browser, tmp_path, has_s
 
 
 POLICIES: list[str] = []
+
+
+def test_a_tree_is_walked_folded_and_found_by_keys(browser, tmp_path):
+    patients.generate(120, seed=3).write_csv(tmp_path / "patients.csv")
+    groups = {"none": "low", "primary": "low", "secondary": "low", "vocational": "low"}
+    groups |= dict.fromkeys(("bachelor", "master", "doctorate"), "high")
+    table = "".join(f"{value};{group};*\n" for value, group in groups.items())
+    (tmp_path / "schooling.csv").write_text(table)
+    with served(tmp_path / "ward", tmp_path) as server:
+        visitor = Visitor(server)
+        visitor.post("/table", path="patients.csv")
+        place = f"/hierarchies/{server.project.about['columns'].index('education') + 1}"
+        visitor.post(place, do="use", file="schooling.csv", base=server.project.policy_sha)
+        tab = come_in(browser.new_context(), server)
+        tab.goto(server.door.origin + place)
+
+        def after(*keys):
+            for key in keys:
+                tab.keyboard.press(key)
+            return tab.evaluate("document.activeElement.querySelector('.label')?.textContent")
+
+        tab.focus("#node-0")
+        assert after("ArrowDown", "ArrowDown") == "bachelor"
+        assert after("ArrowLeft") == "high"
+        assert after("ArrowLeft", "ArrowDown") == "low"  # what is folded is passed over
+        assert after("ArrowUp", "ArrowRight", "ArrowRight") == "bachelor"
+        assert after("End") == "vocational"
+        assert after("Home", "m", "a") == "master"
+        assert after(" ") == "master"
+        assert tab.is_checked("tr:has(.label:text-is('master')) [name=of]")
+        assert after("l") == "low"
+        tab.keyboard.press("Enter")
+        tab.wait_for_selector("#rename-form")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 import time
 
@@ -222,10 +223,20 @@ def test_a_gap_is_shown_mended_in_a_copy_and_the_source_stays(opened, tables):
     mended = (project.folder / "hierarchies" / "education.csv").read_text()
     assert "vocational;high;*" in mended
     assert project.policy["attributes"]["education"]["hierarchy"] == "hierarchies/education.csv"
-    opened.send("rename-form", value="high", to="upper")
+    node = re.search(r"at=(\d+)#node-\1\" data-key", page.text)[1]  # the first group: high
+    opened.get(f"/hierarchies/{number}?at={node}")
+    opened.send("rename-form", to="upper")
     assert "upper" in (project.folder / "hierarchies" / "education.csv").read_text()
     opened.post("/undo", base=project.policy_sha)
     assert (project.folder / "hierarchies" / "education.csv").read_text() == mended
+    # what is looked for is in no address, and stands with what is above it
+    opened.get(f"/hierarchies/{number}")
+    page = opened.post(f"/hierarchies/{number}", do="find", find="voc")
+    found = page.text.partition("data-tree>")[2].partition("</table>")[0]
+    assert page.path == f"/hierarchies/{number}"
+    assert re.findall(r'label">([^<]+)', found) == ["*", "high", "vocational"]
+    opened.post(f"/hierarchies/{number}", do="rare", least="40", to="few", base=project.policy_sha)
+    assert "few" in (project.folder / "hierarchies" / "education.csv").read_text()
 
 
 def test_a_comparison_stops_keeps_what_is_there_and_goes_on(opened):

@@ -30,8 +30,10 @@ def test_a_stream_is_watched_by_its_status_alone(visitor, stream):
     visitor.get("/watch")
     page = visitor.post("/watch", kind="stream", path="state")
     assert "Every release so far keeps every promise" in page.words
-    assert "1,500 came" in page.words
-    assert "Stream: state" in page.words
+    assert "1,500 records came" in page.words
+    assert "state a stream" in page.words
+    assert "shoal stream-status ../state" in page.words
+    assert "Stream: state" in visitor.get("/open").words
     assert names_in(stream) == before
     # silent, and after a broken promise, it says so on top
     path = stream / "status.json"

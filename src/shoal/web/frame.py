@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from shoal.web.edits import said_of
@@ -14,6 +15,7 @@ from shoal.web.work import Refused
 
 Context = dict[str, Any]
 SHOWN_CHANGES = 12
+ASIDE = ("watch", "stream", "ledger")  # screens that are not about the project's table
 
 
 @dataclass(frozen=True)
@@ -53,15 +55,25 @@ async def frame(server: Server, screen: str, command: list[str] | None = None) -
         "position": project.history.position(entries),
         "base": project.policy_sha,
         "places": [
-            {
-                "title": f"{place['kind'].capitalize()}: {place['path']}",
-                "href": f"/{place['kind']}/{number}",
-            }
+            _place(number, place)
             for number, place in enumerate(project.about.get("places") or [], 1)
         ],
+        "is_aside": screen in ASIDE,
         "jobs": [job_context(server, job) for job in server.jobs.open],
         "risk": risk,
         "waits": risk is None and server.table_key() is not None,
+    }
+
+
+def _place(number: int, place: dict[str, str]) -> Context:
+    """A stream or ledger that is watched, as the lists on the left name it."""
+    kind, name = place["kind"], Path(place["path"]).name or place["path"]
+    return {
+        "title": f"{kind.capitalize()}: {name}",
+        "name": name,
+        "letter": kind[0].upper(),
+        "note": f"a {kind}",
+        "href": f"/{kind}/{number}",
     }
 
 
@@ -173,6 +185,8 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
     open_questions = questions(server)
     asked = "1 question" if open_questions == 1 else f"{open_questions} questions"
     columns = len(policy.get("attributes") or {})
+    hierarchies = hierarchy_note(server, checked)
+    gaps = "gap" in hierarchies[0]
     drawn = [
         ("open", "Open", f"{rows:,} rows" if has_table and rows else "", has_table),
         (
@@ -181,8 +195,8 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
             "" if not has_table else asked if open_questions else f"{columns} columns",
             has_table and not open_questions,
         ),
-        ("hierarchies", "Hierarchies", *hierarchy_note(server, checked)),
-        ("promises", "Promises", promise_note(policy), bool(policy) and not open_questions),
+        ("hierarchies", "Hierarchies", *hierarchies),
+        ("promises", "Promises", promise_note(policy), bool(policy) and not open_questions + gaps),
         ("compare", "Compare", *compare_note(server)),
         ("result", "Result", *result_note(server)),
         ("release", "Release", "", False),

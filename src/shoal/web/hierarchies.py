@@ -25,8 +25,13 @@ MAKERS = {
 }
 
 
-async def hierarchies_screen(server: Server, number: int | None, folder: str) -> Context:
-    """The columns that others could know, one of them in full; a folder of tables matched."""
+async def hierarchies_screen(
+    server: Server, number: int | None, folder: str, shown: Context | None = None
+) -> Context:
+    """The columns that others could know, one of them in full; a folder of tables matched.
+
+    shown: which part of its tree: `find`, a page `p`, the number `at` of the node to be changed.
+    """
     project = server.project
     names = project.about.get("columns") or []
     attributes = project.policy.get("attributes") or {}
@@ -53,18 +58,30 @@ async def hierarchies_screen(server: Server, number: int | None, folder: str) ->
     if own is None or key is None:
         return context
     asked = {**key, "policy": project.policy, "base": str(project.folder)}
+    part = shown or {}
     if isinstance(context["settings"].get("hierarchy"), str):
         with suppress(Refused):
-            context["tree"] = await server.desk.look("show_tree", **asked, attribute=own)
+            context["tree"] = await server.desk.look(
+                "show_tree",
+                **asked,
+                attribute=own,
+                find=part.get("find", ""),
+                page=part.get("p", 1),
+            )
     if own in found:
         with suppress(Refused):
             context["missing"] = (await server.desk.look("show_values", **asked, attribute=own))[
                 "values"
             ]
+    if context["tree"]:
+        context["steps_shown"] = _steps_shown(context["tree"], context["missing"])
+    context |= {"find": part.get("find", ""), "at": part.get("at")}
+    context["gap_rows"] = sum(value["rows"] for value in context["missing"])
     if folder:
         place = files.within(folder, project.start, is_folder=True)
         matched = await server.desk.look("match", **asked, folder=str(place))
-        context["matches"] = [_match(names, one) for one in matched["files"]]
+        own_text = project.texts().get(str(context["settings"].get("hierarchy")))
+        context["matches"] = [_match(names, one, place, own_text) for one in matched["files"]]
     return context
 
 
@@ -93,14 +110,35 @@ def _tab(
     }
 
 
-def _match(names: list[str], found: Context) -> Context:
+def _steps_shown(tree: Context, missing: list[Context]) -> list[Context]:
+    """A bar for every step: the groups that readers see, and in the end what has no place."""
+    gap = sum(value["rows"] for value in missing)
+    drawn = []
+    for number, level in enumerate(tree["levels"]):
+        whole = (sum(level["parts"]) + gap) or 1
+        bars: list[Context] = []
+        left = 0.0
+        for part, look in [*((part, "") for part in level["parts"]), (gap, "gap")]:
+            wide = 300 * part / whole
+            if wide:
+                look = look or f"part{len(bars) % 3}"
+                bars.append({"x": round(left, 1), "w": round(max(wide - 1, 0.5), 1), "look": look})
+            left += wide
+        drawn.append({**level, "number": number, "bars": bars})
+    return drawn
+
+
+def _match(names: list[str], found: Context, place: Path, own_text: str | None) -> Context:
     best = found["fits"][0] if found["fits"] else None
+    is_used = own_text is not None and files.text_of(place / Path(found["file"]).name) == own_text
     return {
         **found,
         "rows": best["rows"] if best else 0.0,
         "number": names.index(best["column"]) + 1 if best and best["column"] in names else 0,
         "column": best["column"] if best else None,
         "file_name": Path(found["file"]).name,
+        "missing": best["missing"] if best else 0,
+        "is_used": is_used,
     }
 
 
@@ -131,6 +169,11 @@ def tree_edit(form: Form) -> tuple[list[Context], str]:
         if not members:
             raise InputError("new group: mark what belongs to it")
         return [{"group": one(form, "to"), "of": members}], "a new group"
+    if kind == "rare":
+        least = one(form, "least")
+        if not (least.isascii() and least.isdigit() and 0 < int(least) < 10**9):
+            raise InputError("group what is rare: is not a number of rows; write for instance 5")
+        return [{"rare": int(least), "into": one(form, "to") or "other"}], "what is rare grouped"
     if kind == "step":
         step = one(form, "step")
         if not step.isdecimal():

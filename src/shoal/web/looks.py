@@ -10,7 +10,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from shoal.connectors import files
@@ -24,7 +23,6 @@ from shoal.policy.policy import Policy
 
 Answer = dict[str, Any]
 MOST_ROWS = 50
-MOST_NODES = 400
 
 
 class Looks:
@@ -188,11 +186,14 @@ class Looks:
         return self._views[draft].of_row(row).to_dict()
 
     def look_ledger_chain(self, folder: str) -> Answer:
-        """Whether the chain of a ledger is whole: its length and the hash to note."""
+        """Whether the chain of a ledger is whole: its length, the hash to note, and who waits."""
         from shoal.jobs.republish.export import verify_ledger
+        from shoal.state.deferred import DeferredRecords
+        from shoal.state.ledger import Ledger
 
         releases, last = verify_ledger(folder)
-        return {"releases": releases, "hash": last}
+        waiting = DeferredRecords.of(Ledger(Path(folder))).records
+        return {"releases": releases, "hash": last, "waiting": waiting}
 
     def look_ledger_history(self, folder: str) -> Answer:
         """What an audit of a ledger's history finds, release by release."""
@@ -214,7 +215,15 @@ class Looks:
                     "findings": [*broken, *(history_sentences(one) if one.violations else [])],
                 }
             )
-        return {"holds": found.holds, "releases": releases, "damage": list(found.damage)}
+        return {
+            "holds": found.holds,
+            "releases": releases,
+            "damage": list(found.damage),
+            "leaked": any(one.violations for one in found.releases),
+            "records": sum(one["records"] for one in releases),
+            "groups": sum(one["groups"] for one in releases),
+            "loss": releases[-1]["loss"] if releases else None,
+        }
 
     def look_match(self, table: str, policy: Answer, base: str, folder: str) -> Answer:
         """Which table of a folder fits which column, by values."""
@@ -224,20 +233,34 @@ class Looks:
         found = match_hierarchies(self._source(table, policy.get("read")).frame, folder, asked)
         return {"files": [one.to_dict() for one in found]}
 
-    def look_edit_tree(self, file: str, edits: list[Answer]) -> Answer:
-        """A hierarchy's table after some edits; its file stays as it is."""
+    def look_edit_tree(self, file: str, edits: list[Answer], rare: Answer | None = None) -> Answer:
+        """A hierarchy's table after some edits; its file stays as it is.
+
+        rare: of which table, policy and attribute the rows are counted, for edits that group what
+        is rare.
+        """
         from shoal.data.hierarchies.table import read_hierarchy, table_text
 
+        if rare is not None:
+            counts = self._counts(rare["table"], rare["policy"], rare["attribute"])
+            edits = [{**edit, "counts": counts} if "rare" in edit else edit for edit in edits]
         return {"text": table_text(read_hierarchy(file).edited(edits))}
 
-    def look_show_tree(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
-        """A hierarchy's nodes, each with its rows, root first."""
+    def _counts(self, table: str, policy: Answer, attribute: str) -> dict[str, int]:
+        """How many rows have each value of a column."""
+        column = self._source(table, policy.get("read")).frame[attribute]
+        return dict(as_text(column).value_counts().iter_rows())
+
+    def look_show_tree(
+        self, table: str, policy: Answer, base: str, attribute: str, find: str = "", page: int = 1
+    ) -> Answer:
+        """A hierarchy's nodes, each with its rows, root first: a page of them, or what is found."""
         from shoal.data.hierarchies.table import read_hierarchy
+        from shoal.web.tree import tree_of
 
         file = Path(base) / policy["attributes"][attribute]["hierarchy"]
-        rows = read_hierarchy(file).rows()
-        counts = as_text(self._source(table, policy.get("read")).frame[attribute]).value_counts()
-        return tree_of(rows, dict(counts.iter_rows()))
+        counts = self._counts(table, policy, attribute)
+        return tree_of(read_hierarchy(file).rows(), counts, find, page)
 
     def look_show_values(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
         """The values of a column that its hierarchy has no place for, with their rows."""
@@ -248,27 +271,6 @@ class Looks:
         counts = as_text(frame[attribute]).value_counts(name="rows")
         rows = dict(counts.iter_rows())
         return {"values": [{"value": v, "rows": rows.get(v, 0)} for v in values[:200]]}
-
-
-def tree_of(rows: np.ndarray, counts: dict[str, int]) -> Answer:
-    """The nodes of a hierarchy, depth first. rows: (leaves, steps + 1), value first, root last."""
-    nodes: list[Answer] = []
-    places: dict[tuple[str, ...], Answer] = {}
-    for path in sorted(tuple(dict.fromkeys(reversed(row))) for row in rows.tolist()):
-        for depth in range(len(path)):
-            own = path[: depth + 1]
-            if own not in places:
-                is_leaf = depth == len(path) - 1
-                places[own] = {"label": own[-1], "depth": depth, "rows": 0, "is_leaf": is_leaf}
-                nodes.append(places[own])
-            places[own]["rows"] += counts.get(path[-1], 0)
-    levels = [len(set(rows[:, step].tolist())) for step in range(rows.shape[1])]
-    return {
-        "nodes": nodes[:MOST_NODES],
-        "more": max(len(nodes) - MOST_NODES, 0),
-        "steps": rows.shape[1] - 1,
-        "levels": levels,
-    }
 
 
 def _cells(frame: pl.DataFrame) -> list[list[str]]:

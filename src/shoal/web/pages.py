@@ -31,6 +31,7 @@ def environment() -> Environment:
     found.filters |= {
         "shown": shown,
         "percent": percent,
+        "ago": ago,
         "size": size_text,
         "yaml_line": yaml_line,
     }
@@ -47,6 +48,14 @@ def _visible(value: Any) -> Any:
 def shown(text: object) -> str:
     """A name or a cell, with marks in place of what moves a cursor or turns the line around."""
     return printable(str(text))
+
+
+def ago(seconds: float) -> str:
+    """A time that has passed, in the unit that a person would use."""
+    for unit, size in (("days", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def percent(share: float | None) -> str:

@@ -20,13 +20,18 @@ from shoal.web.server import Server
 
 
 async def shown(request: Request) -> Response:
-    number = request.path_params.get("n", "")
+    number, asked = request.path_params.get("n", ""), request.query_params
     context = await hierarchies_screen(
         request.app.state.server,
-        int(number) if number.isdecimal() else None,
-        request.query_params.get("f", ""),
+        _whole(number),
+        asked.get("f", ""),
+        {"p": _whole(asked.get("p", "")) or 1, "at": _whole(asked.get("at", ""))},
     )
     return page(request, "hierarchies.html.j2", context)
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
 async def changed(request: Request) -> Response:
@@ -38,6 +43,9 @@ async def changed(request: Request) -> Response:
         raise files.NotThere
     number = int(text)
     name = names[number - 1]
+    if one(form, "do") == "find":  # a value, which no address holds
+        context = await hierarchies_screen(server, number, "", {"find": one(form, "find")})
+        return page(request, "hierarchies.html.j2", context)
     if one(form, "base") != project.policy_sha:
         raise InputError("the policy was changed elsewhere; look at it, and decide again")
     kind = one(form, "do")
@@ -58,7 +66,8 @@ async def changed(request: Request) -> Response:
     else:
         edits, said = tree_edit(form)
         path = project.folder / str(project.policy["attributes"][name].get("hierarchy"))
-        found = await server.desk.look("edit_tree", file=str(path), edits=edits)
+        rare = {"table": str(project.table), "policy": project.policy, "attribute": name}
+        found = await server.desk.look("edit_tree", file=str(path), edits=edits, rare=rare)
         changes, sentence = _with_table(server, name, number, found["text"]), f"{name}: {said}"
     try:
         project.edit(sentence, changes, one(form, "base"))

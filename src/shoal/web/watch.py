@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from datetime import datetime
 from pathlib import Path
 from time import time
@@ -10,14 +12,36 @@ from typing import Any
 from shoal.errors import CheckpointError, InputError
 from shoal.state.stream_status import stream_status
 from shoal.web import folder as files
+from shoal.web import pictures
 from shoal.web.edits import Form, one
 from shoal.web.frame import frame
+from shoal.web.policy_text import written
 from shoal.web.server import Server
 from shoal.web.work import Refused
 
 Context = dict[str, Any]
+LEDGER_POLICY = "policy.json"
 KINDS = {"stream": "A stream: the folder of its --checkpoint", "ledger": "A ledger: its folder"}
 WIDTH, HEIGHT = 300, 60
+COUNTED = {
+    "came": "records came",
+    "published": "published",
+    "waiting": "waiting",
+    "suppressed": "suppressed",
+    "set_aside": "set aside as bad",
+    "held": "held back",
+    "dropped": "dropped",
+}
+MOST_IN_SCHOOL = 12
+RARE = ("held", "dropped")  # counts that are shown only where there are any
+HAPPENED = {
+    "begun": "Begun",
+    "resumed": "Resumed where it had stopped, nothing lost or repeated",
+    "ended": "Ended: all is published",
+    "stopped": "Stopped; the same command goes on",
+    "broken": "A release broke a promise and was withheld",
+    "failed": "Ended with an error",
+}
 
 
 def add(server: Server, form: Form) -> str:
@@ -48,7 +72,7 @@ async def stream_screen(server: Server, number: str) -> Context:
     """How a stream is doing by its last commit: the page reads `status.json` and nothing else."""
     folder = _folder(server, number, "stream")
     context = {
-        **await frame(server, "stream", ["shoal", "stream-status", str(folder)]),
+        **await frame(server, "stream", ["shoal", "stream-status", _in_commands(server, folder)]),
         "title": f"Stream {folder.name}",
         "name": folder.name,
         "here": f"/stream/{number}",
@@ -67,7 +91,7 @@ async def stream_screen(server: Server, number: str) -> Context:
         "ago": max(0, round(now - float(found["at"]))),
         "alarms": [{"kind": a.kind, "text": a.text, "at": clock(a.since)} for a in found.alarms],
         "events": [
-            {"at": clock(e["at"]), "kind": e["kind"], "count": e.get("count")}
+            {"at": clock(e["at"]), "text": _event_text(e)}
             for e in reversed(found["log"]["events"][-8:])
         ],
         "loss_line": line([_share(m["loss"], m["published"]) for m in minutes]),
@@ -75,6 +99,42 @@ async def stream_screen(server: Server, number: str) -> Context:
         "reuse_line": line([_share(m["reused"], m["decided"]) for m in minutes]),
         "from": clock(minutes[0]["at"]) if minutes else "",
         "to": clock(found["at"]),
+        "started": clock(found["log"]["started"]),
+        "counts": [
+            {"value": found["records"][name], "text": text}
+            for name, text in COUNTED.items()
+            if name not in RARE or found["records"][name]
+        ],
+        "promises": [_asked(promise) for promise in found["verdict"]["promises"]],
+        "schools": _schools(found["verdict"]["least_class"], found["records"]["waiting"]),
+    }
+
+
+def _in_commands(server: Server, folder: Path) -> str:
+    """The folder's path from the project, as commands there name it."""
+    return Path(os.path.relpath(folder, server.project.folder)).as_posix()
+
+
+def _event_text(event: Context) -> str:
+    if event["kind"] == "set aside":
+        return f"{event.get('count', 0):,} set aside as bad: the dead letters name their places"
+    return HAPPENED.get(event["kind"], str(event["kind"]))
+
+
+def _asked(promise: Context) -> str:
+    about = ", ".join(promise["attributes"])
+    return f"{promise['model']}{f' of {about}' if about else ''}: {promise['asked']}"
+
+
+def _schools(least: int | None, waiting: int) -> Context | None:
+    """Three groups and those who wait, drawn; None before anybody was published."""
+    if not least:
+        return None
+    shown = min(least, MOST_IN_SCHOOL)
+    return {
+        "groups": [pictures.school(shown, 150, 48) for _ in range(3)],
+        "waiting": pictures.school(min(waiting, 4), 110, 48) if waiting else [],
+        "least": least,
     }
 
 
@@ -87,30 +147,34 @@ def clock(seconds: float | None) -> str:
 
 
 def line(values: list[float | None], allowed: float | None = None) -> Context:
-    """A line through what is known, and where the allowed stands."""
+    """A line through what is known, its last point, and where the allowed stands."""
     known = [value for value in values if value is not None]
     top = max([*known, allowed or 0, 1e-9]) * 1.1
-    step = WIDTH / max(len(values) - 1, 1)
-    path = [
-        f"{round(place * step, 1)},{round(HEIGHT * (1 - value / top), 1)}"
+    step = WIDTH / (len(values) - 1) if len(values) > 1 else 0
+    points = [
+        (round(place * step, 1) if step else WIDTH, round(HEIGHT * (1 - value / top), 1))
         for place, value in enumerate(values)
         if value is not None
     ]
     limit = None if allowed is None else round(HEIGHT * (1 - allowed / top), 1)
-    return {"path": " ".join(path), "allowed": limit}
+    path = " ".join(f"{x},{y}" for x, y in points)
+    return {"path": path, "allowed": limit, "end": points[-1] if points else None}
 
 
 async def ledger_screen(server: Server, number: str) -> Context:
     """The chain of a ledger and what an audit of its history finds."""
     folder = _folder(server, number, "ledger")
     context = {
-        **await frame(server, "ledger", ["shoal", "audit", "--ledger", str(folder)]),
+        **await frame(
+            server, "ledger", ["shoal", "audit", "--ledger", _in_commands(server, folder)]
+        ),
         "title": f"Ledger {folder.name}",
         "name": folder.name,
         "here": f"/ledger/{number}",
         "chain": None,
         "damage": [],
         "history": None,
+        "policy_text": _policy_text(folder),
     }
     stamp = sorted((str(p), p.stat().st_mtime_ns) for p in folder.rglob("*") if p.is_file())
     try:
@@ -122,3 +186,12 @@ async def ledger_screen(server: Server, number: str) -> Context:
         context["damage"] = [broken.message, *broken.findings]
     context["waits"] = context["waits"] or (context["history"] is None and not context["damage"])
     return context
+
+
+def _policy_text(folder: Path) -> str:
+    """What a ledger's releases are measured against, as the page writes policies."""
+    try:
+        content = json.loads((folder / LEDGER_POLICY).read_text("utf-8"))
+    except (OSError, ValueError):
+        return ""
+    return written(content) if isinstance(content, dict) else ""

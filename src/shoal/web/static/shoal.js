@@ -77,14 +77,56 @@ document.addEventListener("click", event => {
 
 // Keys, which rest while somebody types.
 document.addEventListener("keydown", event => {
-  if (event.ctrlKey || event.metaKey || event.altKey || localStorage.getItem(keysOff)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.matches("input, textarea, select")) return;
+  const tree = event.target.matches("[data-tree] tr") && event.target.closest("[data-tree]");
+  if (tree) { treeKey(event, tree); return; }
+  if (localStorage.getItem(keysOff)) return;
   const undo = document.getElementById("undo");
   if (event.key === "?") document.getElementById("help").click();
   else if (event.key === "u" && undo) send(undo, null);
   else if (event.key === "v") document.documentElement.classList.toggle("veiled");
   else if (event.key === "/" && document.querySelector("[type=search]")) { event.preventDefault(); document.querySelector("[type=search]").focus(); }
 });
+
+// A tree by keys, as screen readers know treegrids: arrows walk and fold, letters find a label.
+const shownRows = tree => [...tree.querySelectorAll("tbody tr")].filter(row => !row.hidden);
+const depth = row => Number(row.getAttribute("aria-level") || 2);
+let typed = "", lastTyped = 0;
+
+function fold(row, open) {
+  row.setAttribute("aria-expanded", String(open));
+  let closed = open ? 99 : depth(row);
+  for (let next = row.nextElementSibling; next?.hasAttribute("aria-level") && depth(next) > depth(row); next = next.nextElementSibling) {
+    if (depth(next) <= closed) closed = next.getAttribute("aria-expanded") === "false" ? depth(next) : 99;
+    next.hidden = open ? depth(next) > closed : true;
+  }
+}
+
+function walk(tree, row) {
+  for (const other of tree.querySelectorAll("tbody tr[tabindex='0']")) other.tabIndex = -1;
+  row.tabIndex = 0;
+  row.focus();
+}
+
+function treeKey(event, tree) {
+  const row = event.target, rows = shownRows(tree), at = rows.indexOf(row), open = row.getAttribute("aria-expanded");
+  const above = () => rows.slice(0, at).reverse().find(other => depth(other) < depth(row));
+  const inside = () => row.querySelector("select, a, .acts button");
+  const to = { ArrowDown: () => rows[at + 1], ArrowUp: () => rows[at - 1], Home: () => rows[0], End: () => rows.at(-1),
+    ArrowRight: () => open === "false" ? void fold(row, true) : open === "true" ? rows[at + 1] : void inside()?.focus(),
+    ArrowLeft: () => open === "true" && depth(row) > 1 ? void fold(row, false) : above(),
+    " ": () => void row.querySelector("[type=checkbox]")?.click(),
+    Enter: () => void (inside()?.matches("select") ? inside().focus() : inside()?.click()), F2: () => void inside()?.click() }[event.key];
+  if (to) { typed = ""; const next = to(); if (next) walk(tree, next); }
+  else if (event.key.length === 1) {
+    typed = Date.now() - lastTyped < 800 ? typed + event.key : event.key; lastTyped = Date.now();
+    const order = [...rows.slice(at + (typed.length === 1 ? 1 : 0)), ...rows.slice(0, at)];
+    const next = order.find(other => other.querySelector(".label")?.textContent.toLowerCase().startsWith(typed.toLowerCase()));
+    if (next) walk(tree, next);
+  } else return;
+  event.preventDefault();
+}
 
 function say(text) {
   const status = document.getElementById("status");
@@ -128,6 +170,12 @@ function listen(job) {
 }
 
 function begin() {
+  const here = document.querySelector(".steps ol [aria-current]"), list = here?.closest("ol");
+  if (list?.scrollWidth > list?.clientWidth) list.scrollLeft = here.offsetLeft - 40;
+  for (const tree of document.querySelectorAll("[data-tree]")) {
+    shownRows(tree).forEach((row, place) => row.tabIndex = place ? -1 : 0);
+    tree.querySelectorAll(".fold").forEach(sign => sign.onclick = () => { const row = sign.closest("tr"); fold(row, row.getAttribute("aria-expanded") === "false"); });
+  }
   for (const job of document.querySelectorAll("[data-job]")) listen(job);
   for (const button of document.querySelectorAll("form[data-auto] .without-script")) button.hidden = true;
   if (document.body.hasAttribute("data-waits")) setTimeout(again, 700);
