@@ -47,9 +47,10 @@ def cells(columns, node):
     )
 
 
-def suppressed(columns, node, models, subjects=None, sensitive=None, share=1.0):
+def suppressed(columns, node, models, subjects=None, sensitive=None, share=1.0, metric="loss", k=1):
     """Who is suppressed: first classes of too few people, then all that fail, until none that is
-    left does.
+    left does; for promises about the release as few of the smallest classes as suffice, the
+    cheapest first.
     """
     gone = np.zeros(len(columns[0].values), dtype=bool)
     counts = [model for model in models if model.model == "k-anonymity"]
@@ -60,12 +61,27 @@ def suppressed(columns, node, models, subjects=None, sensitive=None, share=1.0):
     while not gone.all() and not of_release(columns, models, shown, gone):
         if not share:
             return ~np.zeros(len(gone), dtype=bool)  # nothing may go, so the node is out
-        sizes = Counter(s for s, g in zip(shown, gone, strict=True) if not g)
-        gone = np.array(
-            [g or sizes[s] == min(sizes.values()) for s, g in zip(shown, gone, strict=True)]
-        )
+        gone = without_some(columns, node, models, shown, gone, share, metric, k)
         gone = without_failing(columns, node, single, gone, subjects, sensitive)
     return gone
+
+
+def without_some(columns, node, models, shown, gone, share, metric, k):
+    """As few of the smallest classes less as suffice, or all of them."""
+    sizes = Counter(s for s, g in zip(shown, gone, strict=True) if not g)
+    smallest = [s for s in sizes if sizes[s] == min(sizes.values())]
+
+    def cost(cells):
+        return score(columns, node, np.array([s == cells for s in shown]), metric, k)
+
+    smallest = sorted(smallest, key=lambda s: round(cost(s), 12))
+    for number in range(1, len(smallest) + 1):
+        less = np.array([g or s in smallest[:number] for s, g in zip(shown, gone, strict=True)])
+        if less.sum() > Fraction(str(share)) * len(gone):
+            break
+        if of_release(columns, models, shown, less):
+            return less
+    return np.array([g or s in smallest for s, g in zip(shown, gone, strict=True)])
 
 
 def of_release(columns, models, shown, gone):
@@ -144,13 +160,15 @@ def score(columns, node, gone, metric, k):
             / n
         )
     spent, most = 0.0, 0.0
+    each, weights = [], []
     for c, level in zip(columns, node, strict=True):
         count = Counter(c.values)
         weight = c.weight if c.leaves > 1 else 0.0
+        losses = []
         for value, g in zip(c.values, gone, strict=True):
             at = c.height if g else level
             covered = c.cell(value, at)
-            if metric == "loss":
+            if metric.startswith("loss"):
                 cost, root = (len(covered) - 1) / max(c.leaves - 1, 1), 1.0
             elif metric == "precision":
                 cost, root = at / c.height, 1.0
@@ -161,6 +179,13 @@ def score(columns, node, gone, metric, k):
                 )
             spent += weight * cost
             most += weight * root
+            losses.append(cost)
+        each.append(sum(losses) / n)
+        weights.append(weight)
+    if metric == "loss-geometric":
+        whole = sum(weights) or 1.0
+        factors = ((1 + x) ** (w / whole) for x, w in zip(each, weights, strict=True))
+        return math.prod(factors) - 1
     return spent / most if most else 0.0
 
 
@@ -171,9 +196,31 @@ def optimum(columns, models, metric, share, k, low=None, high=None, **more):
     best = None
     n = len(columns[0].values)
     for node in nodes(columns, low, high):
-        gone = suppressed(columns, node, models, share=share, **more)
+        gone = suppressed(columns, node, models, share=share, metric=metric, k=k, **more)
         if gone.sum() > Fraction(str(share)) * n or gone.all():
             continue
         found = score(columns, node, gone, metric, k)
         best = found if best is None else min(best, found)
     return best
+
+
+def optimum_of_all(columns, models, metric, share, k, sensitive=None):
+    """The least score of all nodes and of all sets of classes that may be suppressed there."""
+    best, n = None, len(columns[0].values)
+    for node in nodes(columns):
+        shown = cells(columns, node)
+        for chosen in product((False, True), repeat=len(set(shown))):
+            of = dict(zip(sorted(set(shown), key=sorted_cell), chosen, strict=True))
+            gone = np.array([of[s] for s in shown])
+            if gone.sum() > Fraction(str(share)) * n or gone.all():
+                continue
+            single = [model for model in models if not model.whole_table]
+            left = without_failing(columns, node, single, gone, None, sensitive)
+            if (left == gone).all() and of_release(columns, models, shown, gone):
+                found = score(columns, node, gone, metric, k)
+                best = found if best is None else min(best, found)
+    return best
+
+
+def sorted_cell(shown):
+    return [sorted(cell) for cell in shown]

@@ -129,6 +129,11 @@ class Promises(ABC):
         """Whether the promises about the release as a whole hold; labels as for `holds`."""
         return True
 
+    @property
+    def about_lone_records(self) -> bool:
+        """Whether `release_holds` asks nothing but how many records are alone in their class."""
+        return False
+
     def restricted_to(self, kept: np.ndarray) -> Promises:
         """The same promises with these records for the whole table; kept: (n,) bool."""
         return self

@@ -26,7 +26,9 @@ def optimality(scene: AttackScene) -> dict[str, Any]:
     """
     made, k = scene.recoding, scene.required_k
     rounds = made.parameters.get("rounds", 0)
-    if made.method != METHOD or rounds or not made.statistics.get("proven") or k is None:
+    # by the same rule of who is suppressed, which is all that is used here
+    is_least = made.statistics.get("every_node", made.statistics.get("proven"))
+    if made.method != METHOD or rounds or not is_least or k is None:
         return {"forced": None, "why": NO_ACCOUNT}
     boxes = scene.release.boxes
     room = (made.suppression_limit or 0) - int(made.statistics["suppressed"])

@@ -176,6 +176,20 @@ class Matrix:
                 return node
             node = np.where(climbs, up, node)
 
+    def nodes_by_level(self, j: int) -> np.ndarray:
+        """`nodes_at` of every level of tree j; (heights[j] + 1, leaves) int32."""
+        node = np.arange(self.base[j], self.base[j] + self.leaves(j), dtype=np.int32)
+        nodes = np.empty((int(self.heights[j]) + 1, len(node)), dtype=np.int32)
+        for level in range(len(nodes)):
+            while True:
+                up = self.parent[node]
+                climbs = (up >= 0) & (self.level[up] <= level)
+                if not climbs.any():
+                    break
+                node = np.where(climbs, up, node)
+            nodes[level] = node
+        return nodes
+
     def starts_at(self, j: int, level: int) -> np.ndarray:
         """First codes of the spans of attribute j at a level: 0 its values, `heights[j]` the whole.
 
@@ -184,7 +198,9 @@ class Matrix:
         if level >= self.heights[j]:
             return np.zeros(1, dtype=np.int32)
         if self.is_tree(j):
-            return np.unique(self.first[self.nodes_at(j, level)])
+            # leaves stand in depth-first order: a span begins where a node's first leaf stands
+            first = self.first[self.nodes_at(j, level)]
+            return np.flatnonzero(first == np.arange(len(first))).astype(np.int32)
         values = np.unique(self.codes[:, j])
         return np.unique(np.concatenate(([0], values, values + 1))).astype(np.int32)
 

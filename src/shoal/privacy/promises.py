@@ -11,6 +11,7 @@ import numpy as np
 from shoal.data.classes import Classes, Population, SensitiveColumn
 from shoal.data.closeness import Closeness
 from shoal.errors import InputError
+from shoal.privacy.class_sizes import SampleUniqueness
 from shoal.privacy.feasibility import nearest_feasible
 from shoal.protocols import AnonymityRequirement, PrivacyModel, Promises, PromiseTerms
 
@@ -98,6 +99,12 @@ class BoundPromises(Promises):
         """Whether the promises about the release as a whole hold; labels as for `holds`."""
         classes = _labelled(self.template, labels, count, {}, {})
         return all(bool(model.holds(classes).all()) for model in self._of_release)
+
+    @property
+    def about_lone_records(self) -> bool:
+        """Whether `release_holds` asks nothing but how many records are alone in their class."""
+        asks = all(isinstance(model, SampleUniqueness) for model in self._of_release)
+        return asks and self.template.subjects is None
 
     @cached_property
     def closeness(self) -> tuple[Closeness, ...]:

@@ -146,6 +146,10 @@ class RowPromises(Promises):
     def release_holds(self, labels: np.ndarray, count: int) -> bool:
         return self._promises.release_holds(labels[self._row_of], count)
 
+    @property
+    def about_lone_records(self) -> bool:
+        return self._promises.about_lone_records
+
     def restricted_to(self, kept: np.ndarray) -> RowPromises:
         return RowPromises(self._promises.restricted_to(kept[self._row_of]), self._row_of)
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from shoal.algorithms.steps.lattice_costs import (
     _EXACT,
+    GEOMETRIC,
     LatticeCosts,
 )
 from shoal.algorithms.steps.levels import Levels, Node, NodeGroups
@@ -33,7 +34,8 @@ class NodeScore(NamedTuple):
 
     penalty: by how much suppression raises the score above the floor. counted, least: suppressed
     records and penalty if nothing but people were counted. holds: whether the node may be
-    published, as far as was asked; fails_below: whether no finer node may.
+    published, as far as was asked; fails_below: whether no finer node may. at_least: no choice of
+    suppressed records keeps the promises at this node for less; infinite where none can.
     """
 
     classes: NodeGroups
@@ -45,6 +47,7 @@ class NodeScore(NamedTuple):
     least: float
     holds: bool
     fails_below: bool
+    at_least: float
 
     @property
     def score(self) -> float:
@@ -78,6 +81,23 @@ class Lattice:
         whole = NodeGroups(np.arange(n, dtype=np.int32), size)
         self.bottom, self._bottom_of = self.rolled_up(whole, self.low)
         self._asks = promises.needs_more_than_k or promises.about_release
+        self._counts_over_all = max(
+            (q.k for q in promises.qids if len(q.attributes) in (0, matrix.attributes)), default=1
+        )
+        over = [(q.k, np.isin(matrix.names, q.attributes)) for q in promises.qids]
+        self._counts_over_some = [(k, o) for k, o in over if o.any() and not o.all()]
+        # else whoever is suppressed has to be, or costs least of those who may be
+        self._is_a_choice = limit > 0 and (
+            promises.relative
+            or (
+                promises.about_release
+                and (
+                    not promises.about_lone_records
+                    or metric == GEOMETRIC
+                    or bool(self._counts_over_some)
+                )
+            )
+        )
         self._people, at = {}, n
         for name, people in matrix.populations.items():
             rows = np.arange(at, at + len(people), dtype=np.int32)
@@ -137,7 +157,8 @@ class Lattice:
         counted, floor, least = self._measured(classes, node, failing)
         suppressed, penalty, together = counted, least, True
         fails_below = counted > self.limit
-        if self._asks and not fails_below and floor + least < enough:
+        asked = self._asks and not fails_below and floor + least < enough
+        if asked:
             failing, together = self._failing(classes, node, failing)
             suppressed, floor, penalty = self._measured(classes, node, failing)
             # with suppression a class that holds may be joined by one that doesn't, so nothing
@@ -146,9 +167,27 @@ class Lattice:
                 suppressed > 0 or (not together and self.promises.release_checks_are_monotone)
             )
         holds = suppressed <= self.limit and together and not failing.all()
+        at_least = floor + least
+        if counted > self.limit or not (holds or self._is_a_choice):
+            at_least = np.inf
+        elif asked and not self._is_a_choice:
+            at_least = floor + penalty
         return NodeScore(
-            classes, failing, suppressed, floor, penalty, counted, least, holds, fails_below
+            classes,
+            failing,
+            suppressed,
+            floor,
+            penalty,
+            counted,
+            least,
+            holds,
+            fails_below,
+            at_least,
         )
+
+    def reported(self, score: float) -> float:
+        """A score as the metric itself has it."""
+        return self._costs.reported(score)
 
     def too_small(self, node: Node, attributes: tuple[int, ...]) -> int:
         """Records in classes that are too small for the counts over these attributes alone, or over
@@ -193,22 +232,17 @@ class Lattice:
         used: (d,) bool, attributes that tell the classes apart; counts over others are not asked,
         except over all.
         """
-        over_all = max(
-            (q.k for q in self.promises.qids if len(q.attributes) in (0, len(node))), default=1
-        )
-        failing = classes.size < over_all
-        over = {q: np.isin(self.matrix.names, q.attributes) for q in self.promises.qids}
+        failing = classes.size < self._counts_over_all
         parts = [
-            q
-            for q in over
-            if over[q].any() and not over[q].all() and (used is None or used[over[q]].all())
+            (k, self.rolled_up(classes, node, over)[1])
+            for k, over in self._counts_over_some
+            if used is None or used[over].all()
         ]
-        groups = [self.rolled_up(classes, node, over[q])[1] for q in parts]
         while parts:
             before = int(failing.sum())
-            for qid, group in zip(parts, groups, strict=True):
+            for k, group in parts:
                 sizes = np.bincount(group, weights=np.where(failing, 0, classes.size))
-                failing |= sizes[group] < qid.k
+                failing |= sizes[group] < k
             if int(failing.sum()) == before:
                 break
         return failing
@@ -219,8 +253,8 @@ class Lattice:
         """Classes that have to go, (c,) bool, and whether the rest keeps all promises about the
         release.
 
-        The whole table is what is left. While a promise about the release breaks, the smallest
-        classes go.
+        The whole table is what is left. While a promise about the release breaks, as few of the
+        smallest classes go as are enough.
         """
         # classes are numbered by their first record, from whatever finer ones they were made
         _, class_of = self.rolled_up(self.bottom, node)
@@ -245,9 +279,40 @@ class Lattice:
                     return gone, True
                 if not self.limit:
                     return gone, False
-                broken = classes.size[kept] == classes.size[kept].min()
+                broken = self._fewest(classes, node, kept, of_record)
             gone[kept[broken]] = True
         return gone, not gone.all()
+
+    def _fewest(
+        self, classes: NodeGroups, node: Node, kept: np.ndarray, of_record: np.ndarray
+    ) -> np.ndarray:
+        """Which of the kept classes go: of the smallest as few as keep the promises about the
+        release, those that cost least; all of the smallest where that is not enough. (kept,) bool.
+        """
+        least = int(classes.size[kept].min())
+        smallest = np.flatnonzero(classes.size[kept] == least)
+        costs = self._costs.alone(classes, node, kept[smallest])
+        smallest = smallest[np.argsort(costs, kind="stable")]
+        room = self.limit - (self.matrix.total - int(classes.size[kept].sum()))
+
+        def without(number: int) -> np.ndarray:
+            left = np.ones(len(kept), dtype=bool)
+            left[smallest[:number]] = False
+            return left
+
+        def holds(number: int) -> bool:
+            left = kept[without(number)]
+            place = np.full(len(classes.size), -1, dtype=np.int32)
+            place[left] = np.arange(len(left), dtype=np.int32)
+            return self.promises.release_holds(place[of_record], len(left))
+
+        few, most = 0, min(len(smallest), room // least)  # `few` are not enough
+        if not holds(most):
+            return ~without(len(smallest))
+        while most - few > 1:
+            middle = (few + most) // 2
+            few, most = (few, middle) if holds(middle) else (middle, most)
+        return ~without(most)
 
     def population(self, classes: NodeGroups, node: Node) -> dict[str, Population]:
         """Who of each population fits each class of a node."""
@@ -266,15 +331,24 @@ class Lattice:
 
 
 def account(
-    lattice: Lattice, node: Node, judged: NodeScore, proven: bool = False
+    lattice: Lattice,
+    node: Node,
+    judged: NodeScore,
+    proven: bool = False,
+    every_node: bool = False,
 ) -> dict[str, Any]:
-    """What a search says about the node it chose. proven: whether no other scores less."""
+    """What a search says about the node it chose.
+
+    proven: whether nothing scores less, whatever levels and whoever is suppressed. every_node:
+    whether no other node scores less by the same rule of who is suppressed.
+    """
     return {
         "levels": dict(zip(lattice.matrix.names, node, strict=True)),
         "metric": lattice.metric,
-        "score": judged.score,
+        "score": lattice.reported(judged.score),
         "suppressed": judged.suppressed,
         "proven": proven,
+        "every_node": every_node,
         "nodes": lattice.nodes,
         "judged": lattice.judged,
     }

@@ -29,6 +29,7 @@ class Levels:
     groups: how many there are, by attribute and level.
     values: for each attribute, the matrix's code behind each code; present: how many records have
     it.
+    nodes: for each tree, (levels, codes) int32 the node of each code; None for other attributes.
     """
 
     codes: np.ndarray
@@ -37,28 +38,49 @@ class Levels:
     groups: tuple[np.ndarray, ...]
     values: tuple[np.ndarray, ...]
     present: tuple[np.ndarray, ...]
+    nodes: tuple[np.ndarray | None, ...]
 
     @classmethod
     def of(cls, matrix: Matrix) -> Levels:
         codes, values = _dense(matrix)
         records = codes[: matrix.records]
-        spans, place, groups, present = [], [], [], []
+        spans: list[np.ndarray] = []
+        place, groups, present = [], [], []
+        nodes: list[np.ndarray | None] = []
         room = 0
         for j in range(matrix.attributes):
-            starts = [matrix.starts_at(j, level) for level in range(int(matrix.heights[j]) + 1)]
-            spans += [np.searchsorted(s, values[j], side="right") - 1 for s in starts]
-            place.append(room + len(values[j]) * np.arange(len(starts)))
-            groups.append(np.array([len(s) for s in starts]))
+            levels = int(matrix.heights[j]) + 1
+            if matrix.is_tree(j):
+                numbered, number = _numbered(matrix, j)
+                spans += [row[values[j]] for row in number]
+                nodes.append(np.take(numbered, values[j], axis=1))
+                groups.append(number[:, -1] + 1)
+            else:
+                starts = [matrix.starts_at(j, level) for level in range(levels)]
+                spans += [np.searchsorted(s, values[j], side="right") - 1 for s in starts]
+                nodes.append(None)
+                groups.append(np.array([len(s) for s in starts]))
+            place.append(room + len(values[j]) * np.arange(levels))
             counted = np.bincount(records[:, j], weights=matrix.count, minlength=len(values[j]))
             present.append(counted.astype(np.int64, copy=False))
-            room += len(values[j]) * len(starts)
+            room += len(values[j]) * levels
         flat = np.concatenate(spans).astype(np.int32) if spans else np.zeros(0, np.int32)
-        return cls(codes, flat, tuple(place), tuple(groups), tuple(values), tuple(present))
+        return cls(
+            codes, flat, tuple(place), tuple(groups), tuple(values), tuple(present), tuple(nodes)
+        )
 
     def at(self, j: int, level: int) -> np.ndarray:
         """The group of each code of attribute j at a level."""
         start = self.place[j][level]
         return self.span[start : start + len(self.present[j])]
+
+
+def _numbered(matrix: Matrix, j: int) -> tuple[np.ndarray, np.ndarray]:
+    """The node of each leaf of a tree at each level, and its number there; (levels, leaves)."""
+    nodes = matrix.nodes_by_level(j)
+    begins = matrix.first[nodes] == np.arange(nodes.shape[1])
+    begins[-1] = np.arange(nodes.shape[1]) == 0  # the whole domain, whatever the tree says
+    return nodes, np.cumsum(begins, axis=1, dtype=np.int32) - 1
 
 
 def _dense(matrix: Matrix) -> tuple[np.ndarray, list[np.ndarray]]:

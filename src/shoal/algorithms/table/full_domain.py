@@ -26,7 +26,11 @@ Reading: a record that is suppressed costs what it would cost at the root of eve
 precision, entropy, ambiguity), the whole table (discernibility), nothing of its own
 (`discernibility-star` and height); all suppressed records are one class more for the average class
 size. Classes of too few people are suppressed first, then those that break another promise, the
-whole table being who is left, until none does.
+whole table being who is left, until none does. While a promise about the release breaks, as few of
+the smallest classes as suffice, those that cost least (ours). Where other records might be
+suppressed instead - a promise compares with whoever is left, or is about the release and asks more
+than how many records are alone - the outcome is the least by this rule (`every_node`) and not
+`proven`; `bound` is then what the counts of people alone make it cost.
 """
 
 from __future__ import annotations
@@ -141,9 +145,10 @@ class FullDomain(Recoder):
         if found.node is None or found.judged is None:
             raise InfeasibleError(_nothing_found(self, lattice))
         suppressed = lattice.suppressed(found.node)
-        told = account(lattice, found.node, found.judged, found.bound == found.score) | {
-            "bound": found.bound
-        }
+        proven = found.bound == found.score
+        bound = None if found.bound is None else lattice.reported(found.bound)
+        told = account(lattice, found.node, found.judged, proven, found.every_node)
+        told |= {"bound": bound}
         cut = Cut.at_levels(matrix, found.node, suppressed, search_statistics=told)
         if not rounds or not suppressed.any():
             return cut
@@ -228,13 +233,14 @@ class _Clock:
 
 @dataclass(frozen=True)
 class _Incumbent:
-    """The best node so far. bound: no node can score less; the score itself where that is
-    proven.
+    """The best node so far. bound: nothing can score less; the score itself where that is proven.
+    every_node: whether no other node scores less by the same rule of who is suppressed.
     """
 
     node: Node | None = None
     judged: NodeScore | None = None
     bound: float | None = None
+    every_node: bool = False
 
     @property
     def score(self) -> float:
@@ -249,6 +255,7 @@ class _Search:
     def __init__(self, lattice: Lattice, clock: _Clock) -> None:
         self.lattice, self.clock = lattice, clock
         self.best = _Incumbent()
+        self.at_least = np.inf  # what the nodes that were judged cost, whoever is suppressed
         self.top = tuple(extent - 1 for extent in lattice.shape)
         self.origin = tuple(0 for _ in lattice.shape)
         self.kept = _ClassCache(lattice)
@@ -281,12 +288,16 @@ class _Search:
         if classes is None:
             classes = self.kept.classes(place)
         judged = self.lattice.judge(classes, node, enough)
+        self.at_least = min(self.at_least, judged.at_least)
         if judged.holds and judged.score < self.best.score - ROUNDING:
             self.best = _Incumbent(node, judged)
         return judged
 
     def node(self, place: Place) -> Node:
         return tuple(int(low + step) for low, step in zip(self.lattice.low, place, strict=True))
+
+    def _told(self) -> float:
+        return self.lattice.reported(self.best.score)
 
     # Every node that may be best
 
@@ -299,9 +310,10 @@ class _Search:
         if self.lattice.limit and not self.clock.over:
             self._everywhere()
         left = self._left()
-        self.best = replace(
-            self.best, bound=float(self.bounds[left].min()) if left.any() else self.best.score
-        )
+        bound = min(self.at_least, float(self.bounds[left].min()) if left.any() else np.inf)
+        if bound >= self.best.score - ROUNDING:
+            bound = self.best.score
+        self.best = replace(self.best, bound=bound, every_node=not left.any())
 
     def _left(self) -> np.ndarray:
         """Nodes that may still be best; bool of the lattice's shape."""
@@ -334,7 +346,7 @@ class _Search:
         """
         left = int(self._left().sum())
         while left and not self.clock.over:
-            self.clock.tell(self._left, self.lattice.nodes, self.best.score)
+            self.clock.tell(self._left, self.lattice.nodes, self._told())
             bounds = np.where(self._left(), self.bounds, np.inf)
             path = self._path(
                 tuple(int(step) for step in np.unravel_index(bounds.argmin(), bounds.shape))
@@ -376,7 +388,7 @@ class _Search:
         stack = [(self.origin, 0, self.lattice.bottom)]
         while stack and not self.clock.over:
             place, turn, classes = stack.pop()
-            self.clock.tell(self._left, self.lattice.nodes, self.best.score)
+            self.clock.tell(self._left, self.lattice.nodes, self._told())
             if self.open[place] and self.bounds[place] < self.best.score - ROUNDING:
                 classes, _ = self.lattice.rolled_up(classes, self.node(place))
                 self._look(place, classes)
@@ -407,7 +419,7 @@ class _Search:
         place, classes = self.origin, self.lattice.bottom
         here = self._judge(place, classes)
         while not self.clock.over:
-            self.clock.tell(sum(self.top) - sum(place), sum(self.top), self.best.score)
+            self.clock.tell(sum(self.top) - sum(place), sum(self.top), self._told())
             ups = list(self._steps(place, 1))
             steps = [
                 (up, self._judge(up, self.lattice.rolled_up(classes, self.node(up))[0]))

@@ -37,6 +37,7 @@ from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder
 
+ROUNDING = 1e-12  # scores closer than this are equal
 LARGEST = 2_000_000  # nodes of all sets of attributes together
 
 Attributes = tuple[int, ...]
@@ -79,7 +80,7 @@ class Incognito(Recoder):
             )
         limit = int(Fraction(str(self.suppression)) * matrix.total)
         lattice = Lattice(matrix, promises, self.metric, limit)
-        node, judged = _cheapest(lattice, _anonymous(lattice, progress))
+        node, judged, proven = _cheapest(lattice, _anonymous(lattice, progress))
         if node is None or judged is None:
             raise InfeasibleError(
                 f"method '{self.name}': no node keeps every promise; raise 'suppression' or relax"
@@ -89,7 +90,7 @@ class Incognito(Recoder):
             matrix,
             node,
             lattice.suppressed(node),
-            search_statistics=account(lattice, node, judged, proven=True),
+            search_statistics=account(lattice, node, judged, proven, every_node=True),
         )
 
 
@@ -127,9 +128,14 @@ def _marked(
     return marked
 
 
-def _cheapest(lattice: Lattice, anonymous: np.ndarray) -> tuple[Node | None, NodeScore | None]:
-    """Step 3: the node whose score is least among those that keep every promise."""
+def _cheapest(
+    lattice: Lattice, anonymous: np.ndarray
+) -> tuple[Node | None, NodeScore | None, bool]:
+    """Step 3: the node whose score is least among those that keep every promise, and whether none
+    scores less, whoever is suppressed there.
+    """
     floors = lattice.floors()
+    at_least = np.inf
     best: tuple[Node | None, NodeScore | None] = (None, None)
     for place in sorted(
         map(tuple, np.argwhere(anonymous).tolist()), key=lambda at: (floors[at], at)
@@ -138,6 +144,7 @@ def _cheapest(lattice: Lattice, anonymous: np.ndarray) -> tuple[Node | None, Nod
         if floors[place] >= enough:
             break
         judged = lattice.judge(lattice.rolled_up(lattice.bottom, place)[0], place, enough)
+        at_least = min(at_least, judged.at_least)
         if judged.holds and judged.score < enough:
             best = place, judged
-    return best
+    return *best, best[1] is not None and at_least >= best[1].score - ROUNDING

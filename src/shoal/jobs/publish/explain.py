@@ -119,9 +119,8 @@ def _looser(lattice: Lattice, cut: Cut) -> list[dict[str, Any]]:
         node = _raised(lattice, cut.levels, j, cut.levels[j] + 1)
         if node != cut.levels:
             judged = lattice.judge(lattice.rolled_up(lattice.bottom, node)[0], node)
-            steps.append(
-                {"attribute": name, "suppressed": judged.suppressed, "score": judged.score}
-            )
+            score = lattice.reported(judged.score)
+            steps.append({"attribute": name, "suppressed": judged.suppressed, "score": score})
     return steps
 
 
