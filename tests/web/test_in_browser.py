@@ -24,7 +24,9 @@ pytestmark = [
 ]
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic"]
-SCREENS = ("open columns hierarchies promises compare result release history help text").split()
+SCREENS = (
+    "open columns hierarchies promises compare result release history help text check watch"
+).split()
 PATIENCE = 60_000  # milliseconds; the machine may be busy
 
 

@@ -91,3 +91,18 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     assert found["released"]["sha256"] == hashlib.sha256(whole).hexdigest()
     given = yaml.safe_load((project.folder / "release.yaml").read_text())
     assert given["recipient"]["who"] == "Health services"
+    # whoever gets it checks it on the page, too
+    name = place.relative_to(tables) / "data.csv"
+    page = opened.get("/check")
+    assert str(name) in page.words
+    opened.send("check-form", path=str(name), policy=str(name.with_name("policy.yaml")))
+    page = opened.until("/check", "No check fails")
+    assert "shoal verify releases/" in page.words
+    assert "Measured again" in page.words
+    (place / "data.csv").write_bytes(whole + b"\n")
+    opened.send("check-form", typed=str(name))
+    opened.until("/check", "Do not rely on this file")
+    opened.get("/check")
+    opened.send("check-form", typed="patients.csv")
+    opened.until("/check", "It could not be checked")
+    assert opened.post("/check", typed="../elsewhere.csv").status == 404

@@ -106,7 +106,8 @@ class _Forms(HTMLParser):
             and given.get("name")
             and not (kind in ("radio", "checkbox") and "checked" not in given)
         ):
-            fields.append((given["name"], given.get("value", "on")))
+            otherwise = "on" if kind in ("radio", "checkbox") else ""
+            fields.append((given["name"], given.get("value", otherwise)))
         elif tag == "select":
             self._select = given.get("name")
         elif tag == "option" and self._select and "selected" in given:

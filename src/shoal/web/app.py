@@ -24,13 +24,14 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from shoal.errors import InputError
-from shoal.web import folder as files
 from shoal.web import (
+    checked,
     routes_of_edits,
     routes_of_hierarchies,
     routes_of_jobs,
     routes_of_release,
 )
+from shoal.web import folder as files
 from shoal.web import watch as watching
 from shoal.web.compared import compare_screen
 from shoal.web.door import COOKIE, IDLE_SECONDS, TooManyTries
@@ -86,6 +87,7 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         *routes_of_release.ROUTES,
         *routes_of_hierarchies.ROUTES,
         *routes_of_jobs.ROUTES,
+        *checked.ROUTES,
     ]
     handlers = {
         InputError: refused, Refused: refused, files.NotThere: missing, 404: missing, 500: broken

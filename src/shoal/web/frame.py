@@ -15,7 +15,7 @@ from shoal.web.work import Refused
 
 Context = dict[str, Any]
 SHOWN_CHANGES = 12
-ASIDE = ("watch", "stream", "ledger")  # screens that are not about the project's table
+ASIDE = ("watch", "stream", "ledger", "check")  # screens that are not about the project's table
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,7 @@ def job_name(server: Server, job: Any) -> str:
         "compare": "Comparison",
         "attack": "Attacks",
         "marginal": "Prices of columns",
+        "verify": "Check",
     }.get(job.kind, job.kind)
 
 

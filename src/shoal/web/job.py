@@ -205,12 +205,27 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {}
 
 
+def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
+    """Every check of a released file against its certificate."""
+    from dataclasses import asdict
+
+    from shoal.jobs.audit.verify import verify
+    from shoal.policy.policy import Policy
+
+    policy = None if asked["policy"] is None else Policy.load(asked["policy"])
+    checks = verify(
+        asked["file"], asked["certificate"], policy, original=asked["original"], progress=tell
+    )
+    return {"checks": [asdict(check) for check in checks]}
+
+
 JOBS: dict[str, Callable[[Asked, Tell, Line], Asked]] = {
     "draft": _draft,
     "marginal": _marginal,
     "compare": _compare,
     "attack": _attack,
     "release": _release,
+    "verify": _verify,
 }
 
 

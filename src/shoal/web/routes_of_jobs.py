@@ -22,6 +22,7 @@ from shoal.web.routes_of_edits import back, form_of
 from shoal.web.server import Server
 
 ROWS_OF_DRAFT = 10
+PLACES = {"compare": "/compare", "verify": "/check"}  # where somebody stands who cancels
 EXPOSED, DISTORTED, ANY = "most-exposed", "most-distorted", "any"
 
 
@@ -108,7 +109,7 @@ async def cancel(request: Request) -> Response:
     if job is None:
         raise files.NotThere
     await server.jobs.cancel(job)
-    return RedirectResponse("/compare" if job.kind == "compare" else "/result", 303)
+    return RedirectResponse(PLACES.get(job.kind, "/result"), 303)
 
 
 async def rows(request: Request) -> Response:

@@ -181,7 +181,7 @@ class Server:
         elif job.state == "done" and job.kind == "marginal":
             run = self.project.run(job.asked["run"])
             files.write(run.folder / "prices.json", json.dumps(job.result["prices"]))
-        elif job.state != "done":
+        elif job.kind != "verify" and job.state != "done":
             what = "Stopped." if job.state == "stopped" else str(job.result.get("message"))
             self.notices.append(f"{what} Nothing was written.")
 
