@@ -102,6 +102,8 @@ def _read_delimited(
     by_place = dict(zip(header, growing.dtypes().values(), strict=True))
     rows = _Rows(content, path, dialect.delimiter, len(header))
     for piece in _ahead(iter(pieces)):
+        if b'"' in piece:
+            rows.check_quotes(pieces.head + piece)
         try:
             frame = pl.read_csv(
                 pieces.head + piece,
@@ -135,8 +137,17 @@ class _Rows:
 
     def check(self) -> list[int]:
         """Rows that are blank lines; raises InputError where the text is wrong."""
+        delimited.check_quotes(self._content, self._path, self._separator)
         delimited.check_encoding(self._content, self._path)
         return delimited.check_rows(self._content, self._path, self._separator, self._columns)
+
+    def check_quotes(self, piece: bytes) -> None:
+        """Raises InputError where a quote of a piece, behind the names, opens or closes no cell."""
+        try:
+            delimited.check_quotes_in(piece, self._path, self._separator)
+        except InputError:  # with the numbers of the whole text
+            delimited.check_quotes(self._content, self._path, self._separator)
+            raise
 
     def without_blank(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The next records, without those that are blank lines."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import mmap
 from collections.abc import Collection
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -14,12 +15,14 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.connectors import record_ends
 from shoal.connectors.dialect import ENCODINGS, UTF8, Dialect, Reading, as_utf8
 from shoal.errors import InputError
 
 _MOST_NAMED = 5
 _SEPARATORS = ",;\t|"
 _LOOKED_AT = 30  # lines that tell a title from the name of a column
+_MARK = b"\xef\xbb\xbf"
 _HEAD = 1 << 20  # bytes in which the first line must end
 
 
@@ -131,6 +134,7 @@ def _cells(
     above: int,
 ) -> pl.DataFrame:
     """The records below the names. above: how many lines stand above those."""
+    check_quotes(content, path, separator)
     try:
         categories = {name: pl.Categorical for name in header if name in categorical}
         frame = pl.read_csv(
@@ -228,6 +232,36 @@ def check_encoding(content: bytes | Path, path: str, above: int = 0) -> None:
                 raise InputError(
                     f"file '{path}': line {number} is not UTF-8; say what it is, {ENCODINGS}"
                 )
+
+
+def check_quotes(content: bytes | Path, path: str, separator: str) -> None:
+    """Raises InputError where a quote opens or closes no cell: by some readers, Polars among them,
+    such a record and those up to the next quote are one, and nobody would miss them.
+    """
+    if not isinstance(content, bytes):
+        with open(content, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as text:
+            check_quotes_in(text, path, separator)
+        return
+    check_quotes_in(content, path, separator)
+
+
+def check_quotes_in(text: bytes | mmap.mmap, path: str, separator: str) -> None:
+    """The same of a text that begins with the names."""
+    if text.find(b'"') < 0:
+        return
+    rows = np.zeros(_MOST_NAMED, dtype=np.int64)
+    begun = len(_MARK) if text[: len(_MARK)] == _MARK else 0
+    letters = np.frombuffer(text, dtype=np.uint8)[begun:]
+    count = record_ends.stray_quotes(letters, ord(separator), rows)
+    del letters  # a map that is looked at can't be closed
+    if count:
+        named = ["the first line" if row == 0 else f"row {row}" for row in rows[:count].tolist()]
+        more = ", ..." if count > len(named) else ""
+        raise InputError(
+            f"file '{path}': {count} record{'s' if count > 1 else ''} with a quote that opens or"
+            f" closes no cell ({', '.join(named)}{more}); put such cells into quotes and double"
+            " those inside"
+        )
 
 
 def is_utf8(text: bytes) -> bool:

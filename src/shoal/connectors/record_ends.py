@@ -69,6 +69,45 @@ def ends_of(
     return count
 
 
+@outer
+def stray_quotes(text: np.ndarray, separator: int, rows: np.ndarray) -> int:
+    """How many records have a quote that opens or closes no cell: a lone one in a cell that does
+    not begin with it, one before more text, or one that is left open at the end.
+
+    Parsers read such records differently, some as one with the next. rows: (m,) int64, is filled
+    with the numbers of the first of them, from 0.
+    """
+    count, row, last = 0, 0, -1
+    fresh, quoted, closed, is_lone = True, False, False, False
+    n = len(text)
+    for i in range(n):
+        byte = text[i]
+        is_stray = False
+        if quoted:
+            if byte == QUOTE:
+                quoted, closed = False, True
+        elif byte in (separator, BREAK):
+            is_stray = is_lone
+            fresh, closed, is_lone = True, False, False
+        elif byte == QUOTE:
+            if fresh or closed:  # behind a closing quote, it was a doubled one
+                quoted = True
+            else:
+                is_lone = not is_lone
+            fresh, closed = False, False
+        else:
+            is_end = byte == RETURN and (i + 1 == n or text[i + 1] == BREAK)
+            is_stray = closed and not is_end
+            fresh = False
+        if (is_stray or (i + 1 == n and (is_lone or quoted))) and last != row:
+            if count < len(rows):
+                rows[count] = row
+            count, last = count + 1, row
+        if byte == BREAK and not quoted:
+            row += 1
+    return count
+
+
 @inner
 def _one(
     text: np.ndarray, start: int, separator: int, most_lines: int
