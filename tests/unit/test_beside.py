@@ -143,6 +143,14 @@ def test_ids_that_are_written_otherwise_are_not_taken_for_others(written):
         shoal.audit_beside(*pair)
 
 
+def test_one_id_among_many_that_is_written_otherwise_is_not_taken_for_another():
+    table = TABLE.with_columns(person=pl.Series(["p1", "p2", "p3"]))
+    again = table.with_columns(person=pl.Series(["p1", "p2", "P3"]))
+    pair = [(shoal.publish(one, HOSPITAL).data, HOSPITAL, one) for one in (table, again)]
+    with pytest.raises(InputError, match="release 2: 1 of its people are those of release 1"):
+        shoal.audit_beside(*pair)
+
+
 def test_shuffled_rows_are_refused():
     shuffled = SALES | {"render": {"order": "shuffled"}}
     one = (shoal.publish(TABLE, HOSPITAL).data, HOSPITAL, TABLE)

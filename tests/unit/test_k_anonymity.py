@@ -12,6 +12,7 @@ import naive
 import published
 import shoal
 from shoal.data.classes import Classes
+from shoal.data.person_names import names_of, person_name
 from shoal.errors import InputError
 from shoal.privacy.k_anonymity import KAnonymity
 
@@ -100,9 +101,31 @@ TWO = {
 }
 
 
-@pytest.mark.parametrize("names", [["\u00e9", "e\u0301"], ["P1", "\uff301"], ["P1", "P1\u00a0 "]])
+WRITTEN_TWICE = [
+    ["\u00e9", "e\u0301"],
+    ["P1", "\uff301"],
+    ["P1", "P1\u00a0 "],
+    ["P1", "\ufeffP1"],
+    ["P1", "P\u200b1"],
+    ["P1", "P1\x1f"],
+]
+
+
+@pytest.mark.parametrize("names", WRITTEN_TWICE)
 def test_a_person_whose_name_is_written_in_two_ways_counts_once(names):
     table = pl.DataFrame({"who": names, "age": ["30", "30"]})
     with pytest.raises(shoal.InfeasibleError, match="1 subjects in the table"):
         shoal.publish(table, TWO)
     assert shoal.audit(table, TWO)["promises"][0]["measured"] == 1
+
+
+@given(st.lists(st.text(max_size=4), min_size=1))
+def test_a_column_of_names_is_compared_as_each_of_them(cells):
+    column = pl.Series("who", cells)
+    assert names_of(column).to_list() == [person_name(cell) for cell in cells]
+
+
+@pytest.mark.parametrize("letter", [chr(n) for n in range(0x3001) if chr(n).isspace()])
+def test_whatever_python_takes_for_a_blank_is_none_of_a_name(letter):
+    assert person_name(f"{letter}p{letter}") == "p"
+    assert names_of(pl.Series([f"{letter}p{letter}"])).to_list() == ["p"]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from shoal.data.table import Column, Table, as_text
+from shoal.data.person_names import names_of
+from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy.agreement import Agreement
 from shoal.policy.agreement_model import PartyModel
@@ -64,11 +65,11 @@ def _label_of(agreement: Agreement, name: str, table: Table) -> tuple[Column | N
 
 
 def checked_ids(column: pl.Series, party: str) -> pl.Series:
-    """The ids as they are compared: Unicode's compatibility form, without surrounding blanks.
+    """The ids as they are compared.
 
     Raises InputError where a record has no id, or two records have the same.
     """
-    ids = as_text(column).str.normalize("NFKC").str.strip_chars()
+    ids = names_of(column)
     empty = int((ids == "").sum())
     repeated = ids.len() - ids.n_unique()
     findings = []
