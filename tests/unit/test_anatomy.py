@@ -251,6 +251,17 @@ def test_rows_that_the_original_lacks_are_found(published):
             "not whole numbers",
         ),
         ({"group": [1, 1]}, {"group": [1, 1], "v": ["a", "b"], "count": [1, -1]}, "not whole numb"),
+        # one group to who counts, two to who joins the tables by their text
+        (
+            {"group": ["1", "01"]},
+            {"group": ["1", "01"], "v": ["a", "b"], "count": ["1", "1"]},
+            "not whole numbers",
+        ),
+        (
+            {"group": ["1", "1 "]},
+            {"group": ["1", "1 "], "v": ["a", "b"], "count": ["1", "1"]},
+            "not whole numbers",
+        ),
         ({"group": [1]}, {"group": [1], "w": ["a"], "count": [1]}, "the second must have"),
         ({"gruppe": [1]}, {"group": [1], "v": ["a"], "count": [1]}, "the first must have"),
     ],

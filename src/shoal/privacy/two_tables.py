@@ -68,10 +68,16 @@ def _column_findings(quasi: pl.DataFrame, sensitive: pl.DataFrame, name: str) ->
 
 
 def _whole(column: pl.Series) -> np.ndarray:
-    """(n,) int64, the whole numbers of a column; 0 for whatever is none."""
-    numbers = as_text(column).str.strip_chars().cast(pl.Float64, strict=False).fill_null(0.0)
-    values = numbers.to_numpy()
+    """(n,) int64, the whole numbers of a column; 0 for whatever is none.
+
+    In text only as they are counted: to whoever joins the tables by it, `01` is not `1`.
+    """
+    is_number = column.dtype.is_numeric()
+    text = column.cast(pl.String) if is_number else as_text(column)
+    values = text.cast(pl.Float64, strict=False).fill_null(0.0).to_numpy()
     is_whole = np.isfinite(values) & (values == np.floor(values)) & (values < 2**53)
+    if not is_number:
+        is_whole = is_whole & text.str.contains(r"\A[1-9][0-9]*\z").fill_null(False).to_numpy()
     return np.where(is_whole, values, 0).astype(np.int64)
 
 
