@@ -18,9 +18,16 @@ from shoal.errors import InputError
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 _KINDS = {"sqlite": SQLITE, "postgresql": POSTGRESQL, "postgres": POSTGRESQL}
 _SCHEME = re.compile(r"(sqlite|postgres|postgresql)://", re.IGNORECASE)
+_SHORT = re.compile(r"-[A-Za-z]")
 _HOSTS = re.compile(r"(\[[^\]@]*\]|[^:@\[\]]*)(:\d*)?")
 _OWN = ("table", "schema", "order")
-_SECRET = ("password", "sslpassword")
+_SECRET = (
+    "password",
+    "sslpassword",
+    "oauth_client_secret",
+    "scram_client_key",
+    "scram_server_key",
+)
 CERTIFICATES = "shoal_certificates"
 
 _secrets: dict[str, str] = {}
@@ -61,11 +68,14 @@ def without_password(argument: str) -> str:
     name, equals, address = argument.partition("=")
     if argument.startswith("-") and equals and is_address(address):
         return f"{name}={without_password(address)}"
+    if _SHORT.match(argument) and is_address(argument[2:]):
+        return argument[:2] + without_password(argument[2:])
     if not is_address(argument):
         return argument
     start, userinfo, rest, options = _parted(argument)
     user, colon, password = userinfo.partition(":")
-    kept = [option for option in options if option[0] not in _SECRET]
+    # the client library decodes names of options, too
+    kept = [option for option in options if unquote(option[0]) not in _SECRET]
     if not colon and len(kept) == len(options):
         return argument
     bare = _joined(start, user, rest, kept)
