@@ -58,6 +58,22 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     assert [text for text, met in gate(opened).items() if not met] == ["Signed refused"]
     opened.send("sign-form", name="Ben", role="head of study", decision="accept")
     assert all(gate(opened).values())
+    # another recipient than was signed for, or other findings of attacks, shut it again
+    signed_for = opened.last
+    opened.send("answers", who="Everybody")
+    assert not gate(opened)["Signed something has changed since; sign anew"]
+    assert opened.post("/release", do="release", run=name).status == 422
+    opened.last = signed_for
+    stale = opened.send("sign-form", name="Ada", decision="accept")
+    assert stale.status == 422
+    opened.get("/release")
+    opened.send("answers", who="Health services")
+    assert all(gate(opened).values())
+    tried = project.run(name).folder / "attacks.json"
+    found = tried.read_bytes()
+    tried.write_text(json.dumps({"lines": ["nothing"]}))
+    assert not gate(opened)["Signed something has changed since; sign anew"]
+    tried.write_bytes(found)
     # the table, the policy and the data are what was signed, or the gate names them
     path = tables / "patients.csv"
     original = path.read_bytes()
@@ -73,10 +89,23 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     whole = data.read_bytes()
     data.write_bytes(whole.replace(b"female", b"male  ", 1))
     assert not gate(opened)[f"Every promise holds on the file draft {int(name)}"]
-    assert "(other bytes)" in opened.last.words
+    assert "(over something else)" in opened.last.words
     data.write_bytes(whole)
     assert all(gate(opened).values())
+    # what somebody refuses while it is made ready does not leave
+    shown = opened.get("/release")
+    opened.send("release-form")
+    opened.last = shown
+    opened.send("sign-form", name="Ada", decision="reject")
+    opened.until("/release", "Nothing was released")
+    assert not [*(project.folder / "releases").iterdir()]
+    opened.send("sign-form", name="Ada", decision="accept")
+    # a decision over an earlier draft is none over this one, though release.yaml names it
+    context = yaml.safe_load((project.folder / "release.yaml").read_text())
+    context["sign_off"].insert(0, {"name": "Eve", "role": None, "decision": "accept"})
+    (project.folder / "release.yaml").write_text(yaml.safe_dump(context))
     # all of it leaves together, byte for byte
+    opened.get("/release")
     opened.send("release-form")
     opened.until("/release", "✓ Released:")
     (place,) = (project.folder / "releases").iterdir()
@@ -87,7 +116,8 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     assert (place / "data.csv").read_bytes() == whole
     assert all(check.ok is not False for check in verify(place / "data.csv"))
     found = json.loads((place / "dossier.json").read_text())
-    assert [s["decision"] for s in found["context"]["sign_off"]] == ["reject", "accept"]
+    decided = [(s["name"], s["decision"]) for s in found["context"]["sign_off"]]
+    assert decided == [("Ada", "reject"), ("Ben", "accept"), ("Ada", "reject"), ("Ada", "accept")]
     assert found["released"]["sha256"] == hashlib.sha256(whole).hexdigest()
     given = yaml.safe_load((project.folder / "release.yaml").read_text())
     assert given["recipient"]["who"] == "Health services"

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from contextlib import suppress
 from datetime import date
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError
 from shoal.web import folder as files
 from shoal.web.edits import Form, one
 from shoal.web.frame import frame, person_answered, shell
-from shoal.web.policy_text import read, sha256
+from shoal.web.policy_text import sha256
 from shoal.web.project import RELEASE, Run
 from shoal.web.server import Server
+from shoal.web.sign_off import ATTACKS, context_of, decisions, digest, hashes, is_accepted, signed
 
 Context = dict[str, Any]
 KINDS = {"public": "Open to everybody", "restricted": "By contract", "enclave": "In a safe room"}
@@ -32,51 +30,18 @@ DONE = {
 }
 
 
-def context_of(server: Server) -> Context:
-    """release.yaml: who gets it, why, under which controls, and who signed."""
-    text = files.text_of(server.project.folder / RELEASE)
-    return {"version": 1} if not text else read(text, RELEASE)
-
-
-def signed(run: Run) -> list[Context]:
-    """Every decision about a draft, over which hashes."""
-    with suppress(OSError, ValueError):
-        found = json.loads((run.folder / "signed.json").read_text("utf-8"))
-        if isinstance(found, list):
-            return found
-    return []
-
-
 def attacks_of(run: Run) -> list[str] | None:
     """What attacks found, in lines; None where none was tried."""
     with suppress(OSError, ValueError):
-        found = json.loads((run.folder / "attacks.json").read_text("utf-8"))
+        found = json.loads((run.folder / ATTACKS).read_text("utf-8"))
         return [str(line) for line in found["lines"]]
     return None
 
 
-@lru_cache(maxsize=8)
-def _file_sha(path: Path, stamp: int, size: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def hashes(server: Server, run: Run) -> Context:
-    """What a signature is over: the released bytes, the policy, the table."""
-    path = run.folder / "data.csv"
-    stat = path.stat()
-    return {
-        "data": _file_sha(path, stat.st_mtime_ns, stat.st_size),
-        "policy": run.about.get("policy_sha"),
-        "hierarchies": run.about.get("hierarchies_sha"),
-        "table": run.about.get("table_sha"),
-    }
-
-
 def gate(server: Server, run: Run) -> list[Context]:
     """Every condition of a release: whether it is met, what it says, where to settle it."""
-    stated, given = run.certificate, context_of(server)
-    own = hashes(server, run)
+    stated, given = run.certificate, context_of(server.project)
+    own = hashes(server.project, run)
     is_measured = stated.get("output", {}).get("sha256") == own["data"]
     holds = is_measured and all(promise["holds"] for promise in stated["promises"])
     stale = server.stale_parts(run)
@@ -93,9 +58,7 @@ def gate(server: Server, run: Run) -> list[Context]:
         )
         if not value
     ]
-    decisions = [one for one in signed(run) if one["hashes"] == own]
-    accepted = bool(decisions) and decisions[-1]["decision"] == "accept"
-    refused = bool(decisions) and decisions[-1]["decision"] == "reject"
+    accepted = is_accepted(server.project, run)
     changed = f"{', '.join(stale)} changed" if stale else ""
     tried = attacks_of(run)
     rows = [
@@ -105,19 +68,30 @@ def gate(server: Server, run: Run) -> list[Context]:
         ("Attacks tried", tried is not None, "" if tried is not None else "not yet", "#attacks"),
         ("Recipient, purpose, controls, review", not open_fields, ", ".join(open_fields), "#who"),
         ("A reason for every column", not lacking, ", ".join(lacking[:3]), "#why"),
-        ("Other releases of these people", given.get("other_releases") is not None, "", "#other"),
-        ("Signed", accepted, "refused" if refused else "" if accepted else "not yet", "#sign"),
+        ("Other releases of these people", bool(given.get("other_releases")), "", "#other"),
+        ("Signed", accepted, "" if accepted else _not_accepted(server, run), "#sign"),
     ]
     return [
         {"text": text, "is_met": met, "note": note, "href": href} for text, met, note, href in rows
     ]
 
 
+def _not_accepted(server: Server, run: Run) -> str:
+    if decisions(server.project, run):
+        return "refused"
+    return "something has changed since; sign anew" if signed(run) else "not yet"
+
+
 def published(run: Run) -> list[str]:
-    """The columns that readers get."""
-    policy = read(files.text_of(run.folder / "policy.yaml") or "")
+    """The columns that readers get, those included that the policy leaves to `other: plain`."""
     shown = ("quasi", "sensitive", "plain")
-    return [n for n, s in (policy.get("attributes") or {}).items() if s.get("role") in shown]
+    return [
+        column["name"]
+        for column in run.certificate.get("columns") or ()
+        if column["role"] in shown
+        and column["technique"] != "removed"
+        and not column["derived_from"]
+    ]
 
 
 def _why(given: Context, name: str) -> str:
@@ -142,7 +116,8 @@ async def release_screen(server: Server) -> Context:
     }
     if run is None:
         return context
-    given, conditions = context_of(server), gate(server, run)
+    given, conditions = context_of(server.project), gate(server, run)
+    own = hashes(server.project, run)
     columns = {c["name"]: c for c in run.certificate.get("columns") or ()}
     return {
         **context,
@@ -162,7 +137,8 @@ async def release_screen(server: Server) -> Context:
         ],
         "attacks": attacks_of(run),
         "decisions": signed(run),
-        "own_hashes": hashes(server, run),
+        "own_hashes": own,
+        "shown": digest(own),
         "today": date.today().isoformat(),
     }
 

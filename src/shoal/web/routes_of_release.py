@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 from starlette.requests import Request
@@ -17,20 +17,20 @@ from shoal.web.edits import Form, one
 from shoal.web.pages import page
 from shoal.web.policy_text import read, written
 from shoal.web.project import RELEASE, Run
-from shoal.web.release import (
-    context_of,
-    gate,
-    hashes,
-    published,
-    release_screen,
-    release_sha,
-    signed,
-    with_answers,
-)
+from shoal.web.release import gate, published, release_screen, release_sha, with_answers
 from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
-
-DECISIONS = ("accept", "reject")
+from shoal.web.sign_off import (
+    ACCEPT,
+    REJECT,
+    SIGNED,
+    context_of,
+    decisions,
+    digest,
+    hashes,
+    sign_offs,
+    signed,
+)
 
 
 async def shown(request: Request) -> Response:
@@ -44,7 +44,7 @@ async def release(request: Request) -> Response:
     do = one(form, "do")
     if do == "answers":
         _unchanged(server, form)
-        content, sentence = with_answers(form, context_of(server), published(run))
+        content, sentence = with_answers(form, context_of(server.project), published(run))
         server.project.edit(sentence, {RELEASE: written(content)}, None)
     elif do == "attack":
         server.start("attack", one(form, "once"), **_asked(server, run))
@@ -56,7 +56,7 @@ async def release(request: Request) -> Response:
             one(form, "once"),
             **_asked(server, run),
             draft=str(draft),
-            context=json.loads(json.dumps(context_of(server), default=str)),
+            context=json.loads(json.dumps(_decided(server, run), default=str)),
         )
     else:
         raise InputError("release: there is no such form; load the page again")
@@ -85,6 +85,12 @@ def _asked(server: Server, run: Run) -> dict[str, Any]:
     }
 
 
+def _decided(server: Server, run: Run) -> dict[str, Any]:
+    """The answers, and the decisions over them and this draft; none of an earlier draft."""
+    own = sign_offs(decisions(server.project, run))
+    return {**context_of(server.project), "sign_off": own}
+
+
 def _require_open(server: Server, run: Run) -> None:
     """Raises InputError while a condition is open."""
     lacking = [one for one in gate(server, run) if not one["is_met"]]
@@ -98,21 +104,20 @@ async def sign(request: Request) -> Response:
     server, form = request.app.state.server, form_of(request)
     run = _draft(server, form)
     _unchanged(server, form)
-    decision, name, role = one(form, "decision"), one(form, "name"), one(form, "role")
-    if decision not in DECISIONS or not name:
+    decision, name = one(form, "decision"), one(form, "name")
+    if decision not in (ACCEPT, REJECT) or not name:
         raise InputError("sign: needs a name and a decision")
-    if one(form, "data") != hashes(server, run)["data"]:
+    own = hashes(server.project, run)
+    if one(form, "shown") != digest(own):
         raise InputError("sign: the draft is not the one that was shown; look at it again")
-    own = {"name": name, "role": role or None, "decision": decision}
-    own["comment"] = one(form, "comment") or None
+    entry = {"name": name, "role": one(form, "role") or None, "decision": decision}
+    entry["comment"] = one(form, "comment") or None
     when = datetime.now().astimezone().isoformat(timespec="seconds")
-    decisions = [*signed(run), {**own, "at": when, "hashes": hashes(server, run)}]
-    files.write(run.folder / "signed.json", json.dumps(decisions, indent=1))
-    content = context_of(server)
-    entry = {**own, "date": date.today()}
-    content = {**content, "sign_off": [*(content.get("sign_off") or []), entry]}
-    word = "accepted" if decision == "accept" else "refused"
-    server.project.edit(f"draft {run.number} {word}", {RELEASE: written(content)}, None)
+    kept = [*signed(run), {**entry, "at": when, "hashes": own}]
+    files.write(run.folder / SIGNED, json.dumps(kept, indent=1))
+    word = "accepted" if decision == ACCEPT else "refused"
+    text = written(_decided(server, run))
+    server.project.edit(f"draft {run.number} {word}", {RELEASE: text}, None)
     return RedirectResponse("/release", 303)
 
 

@@ -20,6 +20,7 @@ from shoal.web.door import Door
 from shoal.web.measured_points import store, stored
 from shoal.web.policy_text import changed_lines, sha256, written
 from shoal.web.project import PROJECT, Project, Run, clear_run
+from shoal.web.sign_off import is_accepted, is_copy
 from shoal.web.work import Desk, Job, Jobs
 
 MOST_STREAMS = 8
@@ -188,7 +189,7 @@ class Server:
     def _release_ended(self, job: Job) -> None:
         """The whole folder gets its name by one rename, or goes."""
         draft, run = Path(job.asked["draft"]), self.project.run(job.asked["run"])
-        if job.state != "done" or self.stale_parts(run):
+        if job.state != "done" or not self._is_as_accepted(run, draft):
             shutil.rmtree(draft, ignore_errors=True)
             why = job.result.get("message") or "something was changed meanwhile"
             findings = " ".join(job.result.get("findings") or [])
@@ -200,6 +201,11 @@ class Server:
         draft.rename(draft.parent / name)
         self.project.note(f"Draft {run.number} released: releases/{name}")
         self.notices.append(f"Released: releases/{name}/")
+
+    def _is_as_accepted(self, run: Run, draft: Path) -> bool:
+        """Whether what is about to leave is what was signed, and nobody has refused it since."""
+        is_same = is_copy(run, draft / "data.csv") and not self.stale_parts(run)
+        return is_same and is_accepted(self.project, run)
 
     def _comparison_ended(self, job: Job) -> None:
         """Keeps what was measured, whatever ended it."""

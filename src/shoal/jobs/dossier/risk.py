@@ -27,19 +27,18 @@ class Roles:
 
     @classmethod
     def of(cls, certificate: Certificate, policy: Policy | None) -> Roles:
-        """From the policy, else from a certificate that lists its columns."""
-        if policy is not None:
-            roles = {name: a.role for name, a in policy.model.attributes.items()}
-            return cls._of({name: (role, True) for name, role in roles.items()})
+        """From the policy, and from a certificate that lists its columns."""
         columns = certificate.get("columns")
         if not isinstance(columns, list) or not all(isinstance(c, Mapping) for c in columns):
-            return cls(False)
-        return cls._of(
-            {
-                str(c.get("name")): (str(c.get("role")), c.get("technique") != "removed")
-                for c in columns
-            }
-        )
+            if policy is None:
+                return cls(False)
+            columns = []
+        listed = {
+            str(c.get("name")): (str(c.get("role")), c.get("technique") != "removed")
+            for c in columns
+        }
+        declared = {} if policy is None else policy.model.attributes
+        return cls._of(listed | {name: (a.role, True) for name, a in declared.items()})
 
     @classmethod
     def _of(cls, roles: dict[str, tuple[str, bool]]) -> Roles:

@@ -1,0 +1,90 @@
+"""Sign-off: what a decision is over, and which decisions are over what is there now."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from shoal.web import folder as files
+from shoal.web.policy_text import read, sha256
+from shoal.web.project import CERTIFICATE, RELEASE, Project, Run
+
+Context = dict[str, Any]
+SIGNED, ATTACKS = "signed.json", "attacks.json"
+ACCEPT, REJECT = "accept", "reject"
+MEASURED = {"data": "data.csv", "certificate": CERTIFICATE, "report": "report.html"}
+
+
+def context_of(project: Project) -> Context:
+    """release.yaml: who gets it, why, under which controls, and who signed."""
+    text = files.text_of(project.folder / RELEASE)
+    return {"version": 1} if not text else read(text, RELEASE)
+
+
+def signed(run: Run) -> list[Context]:
+    """Every decision about a draft, over which hashes."""
+    with suppress(OSError, ValueError):
+        found = json.loads((run.folder / SIGNED).read_text("utf-8"))
+        if isinstance(found, list):
+            return found
+    return []
+
+
+def hashes(project: Project, run: Run) -> Context:
+    """What a decision is over: all that is released or was decided by, but for the decisions."""
+    answers = {key: value for key, value in context_of(project).items() if key != "sign_off"}
+    return {
+        **{what: _file_sha(run.folder / name) for what, name in MEASURED.items()},
+        "policy": run.about.get("policy_sha"),
+        "hierarchies": run.about.get("hierarchies_sha"),
+        "table": run.about.get("table_sha"),
+        "answers": sha256(json.dumps(answers, sort_keys=True, default=str)),
+        "attacks": _file_sha(run.folder / ATTACKS),
+    }
+
+
+def digest(own: Context) -> str:
+    """All hashes in one, which a form carries."""
+    return sha256(json.dumps(own, sort_keys=True))
+
+
+def decisions(project: Project, run: Run) -> list[Context]:
+    """The decisions over exactly what is there now, the last one last."""
+    own = hashes(project, run)
+    return [one for one in signed(run) if one["hashes"] == own]
+
+
+def is_accepted(project: Project, run: Run) -> bool:
+    """Whether the last decision over what is there now is to accept it."""
+    found = decisions(project, run)
+    return bool(found) and found[-1]["decision"] == ACCEPT
+
+
+def sign_offs(found: list[Context]) -> list[Context]:
+    """Decisions as a context of `shoal dossier` has them."""
+    kept = ("name", "role", "decision", "comment")
+    return [{**{key: one[key] for key in kept}, "date": one["at"][:10]} for one in found]
+
+
+def is_copy(run: Run, released: Path) -> bool:
+    """Whether two files of data are the same."""
+    return _file_sha(run.folder / MEASURED["data"]) == _file_sha(released)
+
+
+def _file_sha(path: Path) -> str | None:
+    """The hash of a file, None where there is none."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return _hashed(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=32)
+def _hashed(path: Path, stamp: int, size: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
