@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.kernels.compile import inner, outer
+from shoal.kernels.uncompiled import uncompiled_up_to
 
 WHOLE, ODD, BROKEN, BLANK, RAGGED = range(5)
 QUOTE = 34
@@ -19,6 +20,7 @@ BREAK = 10
 RETURN = 13
 
 
+@uncompiled_up_to(lambda text, *_: len(text))
 @outer
 def ends_of(
     text: np.ndarray,

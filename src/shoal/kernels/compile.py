@@ -105,6 +105,10 @@ class _FollowingCache(FunctionCache):
             return  # frozen: Numba's own stamp is that of the executable, which holds all kernels
         self._cache_file = _Index(self._cache_path, self._impl.filename_base, stamp)
 
+    def has_code(self) -> bool:
+        """Whether compiled code of this function is on disk, and not out of date."""
+        return bool(self._cache_file._load_index())
+
 
 def _kept_on_disk(dispatcher: Any) -> Any:
     if hasattr(

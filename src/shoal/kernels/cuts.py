@@ -20,6 +20,7 @@ from shoal.kernels.compile import inner, outer
 from shoal.kernels.cut_sizes import SAME, lower_size
 from shoal.kernels.rows import swap_rows
 from shoal.kernels.spans import first_node, last_leaf, parent_of, span_loss
+from shoal.kernels.uncompiled import uncompiled_up_to
 
 MEDIAN = 0
 """Left are the codes up to the lower median: records of one code stay together."""
@@ -35,6 +36,9 @@ ROUNDED = 5
 """Left are ceil(a / 2) * least + ceil(b / 2) of m = a * least + b records, equal codes shared."""
 IN_TURN = 6
 """As ROUNDED, but not the widest attribute is cut first: that of the segment's depth, in turn."""
+
+HALVINGS = 12
+"""Passes that find a rank in a range of a few thousand values."""
 
 
 class CutRule(NamedTuple):
@@ -60,6 +64,16 @@ class Scratch(NamedTuple):
     child: np.ndarray  # (2, d + nodes) rows of each node, then where its next row and its end are
 
 
+def _passes(rows, d):
+    """Of cutting segments that have all rows together once: the bounds, then the halving of a
+    range.
+    """
+    return len(rows) * (2 * d + HALVINGS)
+
+
+@uncompiled_up_to(
+    lambda rows, d, rule, least, *_: _passes(rows, d) * (len(rows) // least).bit_length()
+)
 @outer
 def split_to_end(rows, d, rule, least, k, costs, seen, history, ends):
     """Cuts the whole of `rows` until no cut is left; returns how many segments there are.
@@ -93,6 +107,7 @@ def split_to_end(rows, d, rule, least, k, costs, seen, history, ends):
     return closed
 
 
+@uncompiled_up_to(lambda rows, starts, ends, attempts, d, *_: _passes(rows, d))
 @outer
 def propose(rows, starts, ends, attempts, d, rule, least, k, costs, seen, history, cuts):
     """Makes the next cut of each segment that leaves k people on every side; returns the parts of
@@ -118,6 +133,7 @@ def propose(rows, starts, ends, attempts, d, rule, least, k, costs, seen, histor
     return parts
 
 
+@uncompiled_up_to(lambda rows, *_: len(rows))
 @outer
 def number_segments(rows, d, starts, ends, labels):
     """Writes into labels[record] the number of the segment that holds the record."""

@@ -12,10 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.kernels.compile import inner, outer
+from shoal.kernels.uncompiled import uncompiled_up_to
 
 TILE = 1024  # records whose distances stay in the nearest cache while they are looked through
 
 
+@uncompiled_up_to(lambda points, people, k, *_: points.size * (points.shape[1] // k))
 @outer
 def around_far_centres(points, subject_ids, k, first):
     """The class of each record, (n,) int32, -1 for those left when fewer than k people are.

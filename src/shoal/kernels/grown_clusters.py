@@ -33,6 +33,7 @@ from shoal.kernels.stream_distances import (
     node_over,
     set_box_to,
 )
+from shoal.kernels.uncompiled import uncompiled_up_to
 
 
 class GrowthPool(NamedTuple):
@@ -90,6 +91,11 @@ def _exclude_person(taken, total, pool, remaining):
                 total[row] = FAR
 
 
+@uncompiled_up_to(
+    lambda near, leaf, people, picks, k, reach, *_: (
+        (near.size + leaf.size) * (len(picks) // k + reach * k)
+    )
+)
 @outer
 def grown_near(near, leaf, subject_ids, picks, k, reach, base, parent, first, last, cost):
     """As `grown`, but a cluster grows only among the picked record's `reach * k` nearest people.

@@ -15,8 +15,12 @@ from shoal.kernels.stream_distances import (
     empty_boxes,
     widen,
 )
+from shoal.kernels.uncompiled import uncompiled_up_to
 
 
+@uncompiled_up_to(
+    lambda near, leaf, people, labels, clusters, *_: (near.size + leaf.size) * clusters
+)
 @outer
 def join(near, leaf, subject_ids, labels, clusters, base, parent, first, last, cost):
     """Puts each record that is left over into the cluster whose loss grows least, as they arrived.

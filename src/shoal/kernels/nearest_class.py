@@ -17,6 +17,7 @@ import numpy as np
 
 from shoal.kernels.compile import inner, outer
 from shoal.kernels.spans import box_loss
+from shoal.kernels.uncompiled import uncompiled_up_to
 
 DEEPEST = 128  # nodes that can wait on the way down: two for each level of the tree
 
@@ -61,6 +62,7 @@ class Unpaired(NamedTuple):
     lowest: np.ndarray  # (nodes,) int64, the lowest number of a node's classes, in a pair or not
 
 
+@uncompiled_up_to(lambda codes, *_: codes.size)
 @outer
 def boxes(codes, labels, count):
     """Bounds and sizes of classes: lo, hi (count, d) int32; sizes (count,) int64. -1 is in no
@@ -84,6 +86,7 @@ def boxes(codes, labels, count):
     return lo, hi, sizes
 
 
+@uncompiled_up_to(lambda lo, hi, sizes, failing, *_: lo.size * (4 + int(failing.sum())))
 @outer
 def partners(lo, hi, sizes, failing, order, ends, costs):
     """The class that each failing class merges with in this round, (count,) int32, -1 for none.

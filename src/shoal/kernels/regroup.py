@@ -22,8 +22,14 @@ from shoal.kernels.stream_distances import (
     node_over,
     set_box_to,
 )
+from shoal.kernels.uncompiled import uncompiled_up_to
 
 
+@uncompiled_up_to(
+    lambda near, leaf, people, labels, k, tries, *_: (
+        (near.size + leaf.size) * (len(labels) // k**2 + tries * 2 * k)
+    )
+)
 @outer
 def regrouped(near, leaf, subject_ids, labels, k, tries, rounds, base, parent, first, last, cost):
     """Two near clusters of k records are divided anew wherever that loses less.

@@ -22,6 +22,7 @@ import numpy as np
 from shoal.kernels.compile import inner, outer
 from shoal.kernels.cut_sizes import LEAST_SHARE, lower_size, nearest_admissible
 from shoal.kernels.spans import span_loss
+from shoal.kernels.uncompiled import uncompiled_up_to
 
 TIES_BY_ROW = 0
 TIES_LEXICOGRAPHIC = 1
@@ -95,6 +96,7 @@ def space_of(codes, counts, prices, attributes, order, bounds):
     return CutSpace(codes[0], codes[1], codes[2, 0], counts, prices, attributes, order, bounds)
 
 
+@uncompiled_up_to(lambda columns, *_: columns.size * 4 * columns.shape[1].bit_length())
 @outer
 def cut_listed(
     columns,

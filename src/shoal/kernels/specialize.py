@@ -13,8 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.kernels.compile import outer
+from shoal.kernels.uncompiled import uncompiled_up_to
 
 
+@uncompiled_up_to(lambda codes, *_: len(codes))
 @outer
 def class_counts(codes, classes, weights, cells, labels):
     """Records by cell and class; (cells, labels) int64."""
@@ -25,6 +27,7 @@ def class_counts(codes, classes, weights, cells, labels):
     return counts
 
 
+@uncompiled_up_to(lambda rows, *_: len(rows))
 @outer
 def children_of(rows, codes, lo, child_of_cell):
     """The child of every row, by its cell. child_of_cell: uint16, from cell `lo` on."""
@@ -34,6 +37,7 @@ def children_of(rows, codes, lo, child_of_cell):
     return child
 
 
+@uncompiled_up_to(lambda rows, child, weights, children, *_: len(rows) * (1 + children))
 @outer
 def tally(rows, child, weights, children, labels, place, seen, counts):
     """Counts the rows by group and child, into `seen` and `counts`; returns how many groups
@@ -57,6 +61,7 @@ def tally(rows, child, weights, children, labels, place, seen, counts):
     return found
 
 
+@uncompiled_up_to(lambda counts, found: counts.shape[1] * found)
 @outer
 def least_count(counts, found):
     """The smallest part of a group that is not empty."""
@@ -68,6 +73,9 @@ def least_count(counts, found):
     return least
 
 
+@uncompiled_up_to(
+    lambda rows, child, labels, place, seen, found, counts, *_: len(rows) + found * counts.shape[1]
+)
 @outer
 def relabel(rows, child, labels, place, seen, found, counts, sizes, fresh):
     """Every part of a group becomes a group: its first part keeps the number, others get `fresh`
@@ -96,6 +104,7 @@ def relabel(rows, child, labels, place, seen, found, counts, sizes, fresh):
     return fresh
 
 
+@uncompiled_up_to(lambda rows, *_: 2 * len(rows))
 @outer
 def part(rows, child, children):
     """The rows in the order of their children, and where each child's rows begin: (m,) int32 and

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.compile import inner, outer
+from shoal.kernels.uncompiled import uncompiled_up_to
 
 BLOCK = 512
 """Records whose distances are added up together, so that they stay in the cache."""
@@ -63,6 +64,7 @@ class Boxes(NamedTuple):
     loss: np.ndarray
 
 
+@uncompiled_up_to(lambda near, leaf, probes, *_: len(probes) * (near.size + leaf.size))
 @outer
 def rarity(near, leaf, probes, base, parent, first, last, cost):
     """Distances of each record to the probes, records too, added up; (n,) int64."""

@@ -23,6 +23,7 @@ from shoal.data.progress import Progress
 from shoal.errors import InfeasibleError, InputError
 from shoal.jobs.advise.compared_methods import label_of
 from shoal.jobs.publish.recode import find_classes
+from shoal.kernels.uncompiled import nothing_uncompiled
 from shoal.policy.policy import Policy
 
 
@@ -35,7 +36,8 @@ class Trial:
     policies: tuple[Policy, ...]
 
     def run(self, policy: Policy) -> None:
-        with suppress(InfeasibleError, InputError):  # whoever asks for the method gets the reason
+        # whoever asks for the method gets the reason
+        with nothing_uncompiled(), suppress(InfeasibleError, InputError):
             find_classes(self.matrix, self.whole_table, policy)
 
 

@@ -25,6 +25,7 @@ from shoal.jobs.publish.publish import publish_file
 from shoal.jobs.republish.republish import republish_file
 from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.run import stream_file
+from shoal.kernels.uncompiled import nothing_uncompiled
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.privacy.history.release_view import SIGNATURES
@@ -77,7 +78,11 @@ def warm_up(
         if verb not in VERBS:
             raise InputError(f"verb '{verb}': compiles nothing; choose among {', '.join(VERBS)}")
     runs = [run for verb in VERBS if verb in (verbs or VERBS) for run in _runs(verb, every_method)]
-    with tempfile.TemporaryDirectory(prefix="shoal-warmup-") as base, _counted() as compiled:
+    with (
+        tempfile.TemporaryDirectory(prefix="shoal-warmup-") as base,
+        nothing_uncompiled(),
+        _counted() as compiled,
+    ):
         for number, run in enumerate(runs, start=1):
             by = f" by {run.method}" if run.method else ""
             stage = f"warming up {number} of {len(runs)}: {run.verb}{by}"

@@ -34,9 +34,11 @@ from shoal.jobs.fuse.run_statistics import FusionResult, RunStatistics
 from shoal.jobs.fuse.secure_rounds import ClearRounds, MpycRounds, Rounds, rounds_of
 from shoal.jobs.fuse.shared_columns import Codes, SharedColumns
 from shoal.jobs.fuse.transcript import Recorder
+from shoal.kernels.uncompiled import nothing_uncompiled
 from shoal.policy.agreement import Agreement
 from shoal.protocols import BiddingParty, FusionParty, TurnParty
 
+FEW_ROWS = 2_000  # a step on so many takes less time than compiling its loops
 _SLICE = 1 << 18  # rows
 _FINISHED = b"F"  # journal: everything was received
 _BIDS = b"B"  # journal: this party's bids in a round
@@ -135,12 +137,13 @@ class PartyProtocol:
         self._statistics = RunStatistics()
 
     def warm_up(self) -> None:
-        """Loads the compiled loops before anybody waits for them."""
-        if self._input is None or self._input.ids.is_empty():
+        """Loads the compiled loops before anybody waits for them; a small table needs none."""
+        if self._input is None or len(self._input.ids) <= FEW_ROWS:
             return
         first_row = np.zeros(4, dtype=np.int64)
         own = {j: cells[first_row] for j, cells in self._input.cells.items()}
-        self._party(own, self._ground(np.arange(4), {}, None)).warm_up()
+        with nothing_uncompiled():
+            self._party(own, self._ground(np.arange(4), {}, None)).warm_up()
 
     def attempt(self) -> FusionResult | None:
         """One session, from the beginning to the end; raises LinkLost if the session breaks."""

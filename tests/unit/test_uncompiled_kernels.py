@@ -1,0 +1,165 @@
+"""Kernels that run as plain Python on small tables do what they do compiled."""
+
+from __future__ import annotations
+
+import importlib
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import yaml
+from numba import njit
+
+from shoal.connectors import record_ends
+from shoal.jobs.advise.sample import generators, sample
+from shoal.jobs.publish.publish import publish_file
+from shoal.jobs.republish.republish import republish_file
+from shoal.jobs.stream.options import StreamOptions
+from shoal.jobs.stream.run import stream_file
+from shoal.kernels import uncompiled
+from shoal.kernels.compile import KERNELS
+from shoal.kernels.uncompiled import nothing_uncompiled, uncompiled_up_to
+from shoal.policy.policy import Policy
+
+
+def marked():
+    """All kernels that may run as plain Python, by name."""
+    modules = [
+        importlib.import_module(f"shoal.kernels.{path.stem}") for path in KERNELS.glob("*.py")
+    ]
+    found = (kernel for module in [*modules, record_ends] for kernel in vars(module).values())
+    return {
+        f"{kernel.compiled.py_func.__module__}.{kernel.compiled.py_func.__name__}": kernel
+        for kernel in found
+        if isinstance(kernel, uncompiled._AtFirst)
+    }
+
+
+@pytest.mark.parametrize("name", sorted(marked()))
+def test_nothing_compiled_is_left_in_a_plain_kernel(name):
+    """A kernel that only kernels call has no wrapper: a call from plain Python would crash."""
+    waiting, seen = [marked()[name]._plain[0]], set()
+    while waiting:
+        function = waiting.pop()
+        seen.add(function)
+        for called in function.__code__.co_names:
+            value = function.__globals__.get(called)
+            assert not hasattr(value, "py_func")
+            assert getattr(value, "__name__", "").count("shoal.kernels.") == 0  # no module of ours
+            if getattr(value, "__module__", "").startswith("shoal") and hasattr(value, "__code__"):
+                waiting += [value] if value not in seen else []
+
+
+def same(one, other):
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if not isinstance(one, np.ndarray):
+        return type(one) is type(other) and one == other
+    return np.asarray(one).tobytes() == np.asarray(other).tobytes()  # room that is empty, too
+
+
+@pytest.fixture
+def both_ways(monkeypatch):
+    """Every call is made plain and compiled, and compared; the names of the kernels called."""
+    called = set()
+
+    def twice(kernel, *arguments):
+        name = kernel.compiled.py_func
+        called.add(f"{name.__module__}.{name.__name__}")
+        before = deepcopy(arguments)
+        plain = kernel.plain(*before)
+        found = kernel.compiled(*arguments)
+        assert same(plain, found)
+        assert same(before, arguments)
+        return found
+
+    monkeypatch.setattr(uncompiled._AtFirst, "__call__", twice)
+    return called
+
+
+def bundled(name):
+    return dict(yaml.safe_load(generators()[name].POLICY))
+
+
+def test_plain_kernels_find_and_leave_what_compiled_ones_do(tmp_path, both_ways):
+    def table(name, records, seed=1):
+        path = tmp_path / f"{name}{seed}.csv"
+        sample(name, records, seed).write_csv(path)
+        return str(path)
+
+    patients = bundled("patients")
+    single = deepcopy(patients)
+    single["attributes"]["patient"] = {"role": "drop"}
+    alone = single | {"promises": patients["promises"][:1], "method": {"name": "rounded-partition"}}
+    trees = alone | {"method": {"name": "tds"}}
+    for number, policy in enumerate((patients, single, alone, trees)):
+        source = table("patients", 250)
+        publish_file(source, Policy.from_dict(policy), str(tmp_path / f"out{number}.csv"))
+    purchases = bundled("purchases")
+    purchases["method"]["delta"] = 300
+    options = StreamOptions(table("purchases", 400), str(tmp_path / "s.csv"), tmp_path / "state")
+    stream_file(options, Policy.from_dict(purchases), progress=lambda *_: None)
+    for seed in (1, 2):
+        increment = table("wearables", 250, seed)
+        republish_file(
+            increment, Policy.from_dict(bundled("wearables")), tmp_path / "ledger", allow_leaks=True
+        )
+    assert both_ways == set(marked())
+
+
+def kernel_of(function, passes):
+    """A kernel of its own, without a place on disk."""
+    kernel = uncompiled_up_to(lambda *_: passes)(njit(function))
+    kernel.compiled._cache.has_code = lambda: False
+    return kernel
+
+
+def doubled(values):
+    for i in range(len(values)):
+        values[i] = values[i] * 2
+    return values[0]
+
+
+def test_few_passes_are_made_plain_and_many_compiled():
+    kernel = kernel_of(doubled, 1)
+    assert kernel(np.ones(2)) == 2
+    assert not kernel.compiled.overloads
+    kernel = kernel_of(doubled, 10**9)
+    assert kernel(np.ones(2)) == 2
+    assert kernel.compiled.overloads
+
+
+def test_a_kernel_is_compiled_once_its_plain_calls_took_their_share(monkeypatch):
+    kernel = kernel_of(doubled, 1)
+    kernel(np.ones(2))
+    monkeypatch.setattr(kernel, "_seconds", 10.0)
+    kernel(np.ones(2))
+    assert kernel.compiled.overloads
+
+
+def test_what_is_on_disk_or_asked_to_be_compiled_is_never_run_plain():
+    kernel = kernel_of(doubled, 1)
+    kernel.compiled._cache.has_code = lambda: True
+    kernel(np.ones(2))
+    assert kernel.compiled.overloads
+    kernel = kernel_of(doubled, 1)
+    with nothing_uncompiled():
+        kernel(np.ones(2))
+    assert kernel.compiled.overloads
+
+
+def test_an_overflow_of_narrow_numbers_is_compiled_on_the_arguments_as_they_were():
+    def summed(values, total):
+        total[0] += 1
+        high = values[0] + values[0]  # 64 bits, compiled
+        return high // 2
+
+    kernel = kernel_of(summed, 1)
+    total = np.zeros(1, np.int64)
+    assert kernel(np.array([2**31 - 1], np.int32), total) == 2**31 - 1
+    assert total[0] == 1
+    assert kernel.compiled.overloads
+
+
+def test_the_mark_leaves_a_function_alone_where_the_compiler_is_off():
+    assert uncompiled_up_to(lambda *_: 1)(doubled) is doubled
