@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from shoal.data.stream import Arrivals
 from shoal.reproduce import reproduce_paper
 from shoal.reproduce.fads import PAPER, grid
 from shoal.reproduce.fads_claims import (
@@ -29,6 +31,7 @@ from shoal.reproduce.fads_claims import (
 )
 from shoal.reproduce.paper import View
 from shoal.reproduce.rows import ROWS, RowFile
+from shoal.reproduce.stream_bench import _KAndL
 from shoal.reproduce.verdict_report import judge
 
 COMMITTED = Path(__file__).parents[2] / "papers" / "fads" / "results.json"
@@ -154,3 +157,11 @@ def test_the_committed_results_are_of_a_full_run_and_their_verdicts_are_those_of
         for claim, finding in zip(CLAIMS, j.findings, strict=True)
     ]
     assert verdicts == [(v["reading"], v["about"], v["verdict"]) for v in content["verdicts"]]
+
+
+def test_a_cluster_of_the_diverse_reading_has_so_many_distinct_values():
+    arrivals = Arrivals(np.arange(4), np.zeros((4, 1)), np.arange(4))
+    promises = _KAndL(2, 2, np.array([0, 0, 1, 2]))
+    labels = np.array([0, 0, 1, 1])
+    assert promises.holds(arrivals, labels, 2).tolist() == [False, True]
+    assert promises.holds(arrivals, np.array([0, -1, 0, 1]), 2).tolist() == [True, False]

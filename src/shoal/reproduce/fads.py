@@ -27,6 +27,9 @@ PARAMETERS = {
 GROWN = {**PARAMETERS, FADS: ("fads", "neighbour=grow,tau=0.5,c0=1")}
 OURS = {**PARAMETERS, FADS: ("fads", "neighbour=near,tau=0.5,c0=1")}
 NO_REUSE = {**PARAMETERS, FADS: ("fads", "preset=paper,tau=0.0,c0=1")}
+WITH_L = ", l"
+DIVERSE = 3
+"""Distinct values of the sensitive attribute in a cluster, where l-diversity is asked, too."""
 FULL, WHOLE = 30_162, {1: 10, 2: 6}
 SIZES = (1_000, 2_500, 5_000, 10_000, 15_000, 20_000, 25_000, FULL)
 DELTAS = (1_000, 2_000, 5_000, 10_000, 15_000)
@@ -68,21 +71,22 @@ def _asked(
     ]
 
 
-def _grid_of(methods: dict[str, tuple[str, str]], quick: bool) -> list[Setting]:
+def _grid_of(
+    methods: dict[str, tuple[str, str]], quick: bool, suffix: str = "", **also: int
+) -> list[Setting]:
+    """Every experiment by size, delta, k and attributes; with `also` under a name of its own."""
     sizes, deltas = (QUICK["sizes"], QUICK["deltas"]) if quick else (SIZES, DELTAS)
     ks, qis = (QUICK["ks"], QUICK["qis"]) if quick else (KS, QIS)
     found: list[Setting] = []
     for group in (1, 2):
         for n in sizes:
-            found += _asked("size", group, methods, quick, records=n)
+            found += _asked("size" + suffix, group, methods, quick, **also, records=n)
         for delta in deltas:
-            found += _asked("delta", group, methods, quick, delta=delta)
+            found += _asked("delta" + suffix, group, methods, quick, **also, delta=delta)
         for k in ks:
-            found += _asked("k", group, methods, quick, k=k)
+            found += _asked("k" + suffix, group, methods, quick, **also, k=k)
         for many in qis[group]:  # type: ignore[index]
-            found += _asked("attributes", group, methods, quick, attributes=many)
-    for k in ks if quick else FEW_KS:
-        found += [s for s in _asked("few k", 1, methods, quick, k=k) if s["method"] == "castle"]
+            found += _asked("attributes" + suffix, group, methods, quick, **also, attributes=many)
     return found
 
 
@@ -91,6 +95,9 @@ def grid(quick: bool) -> list[Setting]:
     found: list[Setting] = []
     for methods in (PARAMETERS,) if quick else (PARAMETERS, GROWN, OURS, NO_REUSE):
         found += _grid_of(methods, quick)
+        for k in QUICK["ks"] if quick else FEW_KS:
+            few_k = _asked("few k", 1, methods, quick, k=k)
+            found += [setting for setting in few_k if setting["method"] == "castle"]
         if methods is NO_REUSE:  # neither c0 nor another tau says anything of it
             continue
         base = methods[FADS][1]
@@ -103,10 +110,12 @@ def grid(quick: bool) -> list[Setting]:
         for tau in (0.4, 1.0) if quick else TAUS:
             changed = base.replace("tau=0.5", f"tau={tau}")
             found.append({**usual, "experiment": "tau", "parameters": changed, "tau": tau})
+    if not quick:
+        found += _grid_of(PARAMETERS, quick, WITH_L, l=DIVERSE)
     return [setting for i, setting in enumerate(found) if setting not in found[:i]]
 
 
-def _curves(methods: dict[str, tuple[str, str]]) -> dict[str, Setting]:
+def _curves(methods: dict[str, tuple[str, str]], suffix: str = "") -> dict[str, Setting]:
     """A curve for each method of each experiment, those of c0 and tau, and CASTLE's of few k."""
     curves: dict[str, Setting] = {}
     for group in (1, 2):
@@ -114,7 +123,7 @@ def _curves(methods: dict[str, tuple[str, str]]) -> dict[str, Setting]:
             for name in methods_of(group):
                 method, parameters = methods[name]
                 curves[curve(name, experiment, group)] = {
-                    "experiment": experiment,
+                    "experiment": experiment + suffix,
                     "group": group,
                     "method": method,
                     "parameters": parameters,
@@ -147,6 +156,12 @@ READINGS = (
         "as main, FADS with tau = 0 in figures 1 to 9, so that no cluster is used again: what reuse"
         " gains",
         _curves(NO_REUSE) | {name: c for name, c in _curves(PARAMETERS).items() if "reading" in c},
+    ),
+    Reading(
+        "diverse",
+        f"as main, and in figures 1 to 9 every cluster has {DIVERSE} distinct values of workclass,"
+        " too: distinct l-diversity, which the authors' later version of FADS has as an option",
+        _curves(PARAMETERS, WITH_L),
     ),
     Reading(
         "ours",

@@ -2,9 +2,8 @@
 order.
 
 A setting names experiment, method, parameters, k, delta, records, and how many quasi-identifiers of
-which
-group: 1 has numbers and hierarchies, 2 numbers alone. Every record is its own person, as in the
-paper.
+which group: 1 has numbers and hierarchies, 2 numbers alone. With `l`, every cluster also needs that
+many distinct values of a sensitive attribute. Every record is its own person, as in the paper.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from shoal.data.space import Space
 from shoal.data.stream import KINDS, Arrivals
 from shoal.policy import registry
 from shoal.policy.parameters import build
+from shoal.protocols import StreamPromises
 from shoal.reproduce.data_sets import adult, data_file
 from shoal.reproduce.paper import DataSet, Setting
 from shoal.samples import purchases
@@ -39,7 +39,7 @@ PIECE = 10_000
 QUICK_RECORDS = 3000
 
 
-class _KAlone:
+class _KAlone(StreamPromises):
     """k-anonymity and nothing else."""
 
     needs_more_than_k = False
@@ -54,16 +54,35 @@ class _KAlone:
         return np.ones(len(records), dtype=bool)
 
 
+class _KAndL(_KAlone):
+    """k-anonymity and distinct l-diversity; sensitive: (n,) code of every record of the stream."""
+
+    needs_more_than_k = True
+
+    def __init__(self, k: int, l: int, sensitive: np.ndarray) -> None:
+        super().__init__(k)
+        self._l, self._sensitive = l, sensitive
+
+    def holds(self, records: Arrivals, labels: np.ndarray, count: int) -> np.ndarray:
+        known = labels >= 0
+        many = int(self._sensitive.max()) + 1
+        pairs = np.unique(labels[known] * many + self._sensitive[records.seq[known]])
+        distinct = np.bincount(pairs // many, minlength=count)
+        return super().holds(records, labels, count) & (distinct >= self._l)
+
+
 @dataclass(frozen=True)
 class StreamBench:
     """Streams the records under each setting.
 
     attributes: numbers first, then trees. values: (n, d) float64, as `Space` reads them.
+    sensitive: (n,) codes of what `l` counts.
     """
 
     data: DataSet
     attributes: tuple[Attribute, ...]
     values: np.ndarray
+    sensitive: np.ndarray
     repeats: int
 
     def measure(self, setting: Setting) -> dict[str, Any]:
@@ -72,8 +91,13 @@ class StreamBench:
         parameters = dict(pair.split("=") for pair in setting["parameters"].split(",") if pair)
         method = registry.method(setting["method"], "stream").implementation
         built = build(method, setting["method"], {**parameters, "delta": setting["delta"]})
-        self._stream(built, space, values[: 3 * setting["k"]], setting["k"])  # compiles
-        runs = [self._stream(built, space, values, setting["k"]) for _ in range(self.repeats)]
+        promises = (
+            _KAndL(setting["k"], setting["l"], self.sensitive)
+            if "l" in setting
+            else _KAlone(setting["k"])
+        )
+        self._stream(built, space, values[: 3 * setting["k"]], promises)  # compiles
+        runs = [self._stream(built, space, values, promises) for _ in range(self.repeats)]
         seconds = sorted(run.pop("seconds") for run in runs)
         return runs[0] | {
             "seconds": seconds[len(seconds) // 2],
@@ -92,8 +116,8 @@ class StreamBench:
         return Space.of(schema), np.ascontiguousarray(self.values[:records, chosen])
 
     @staticmethod
-    def _stream(method: Any, space: Space, values: np.ndarray, k: int) -> dict[str, Any]:
-        publisher = method.start(space, _KAlone(k), 1)
+    def _stream(method: Any, space: Space, values: np.ndarray, promises: _KAlone) -> dict[str, Any]:
+        publisher = method.start(space, promises, 1)
         seq = np.arange(len(values))
         begun = time.process_time()
         released = [
@@ -138,7 +162,7 @@ def bench(folder: Path | None, quick: bool) -> StreamBench:
         name: read_hierarchy(data_file(folder, f"adult/taxonomy_tds/{name}.csv"), name)
         for name in TREES
     }
-    return StreamBench(data, *_encoded(frame, NUMBERS, trees), REPEATS)
+    return StreamBench(data, *_encoded(frame, NUMBERS, trees), _codes(frame["workclass"]), REPEATS)
 
 
 def _purchases() -> StreamBench:
@@ -152,7 +176,12 @@ def _purchases() -> StreamBench:
     frame.write_csv(text)
     digest = hashlib.sha256(text.getvalue()).hexdigest()
     data = DataSet("invented purchases (shoal sample purchases, seed 1)", frame.height, digest)
-    return StreamBench(data, *_encoded(frame, ("age", "income"), trees), 1)
+    encoded = _encoded(frame, ("age", "income"), trees)
+    return StreamBench(data, *encoded, _codes(frame["category"]), 1)
+
+
+def _codes(cells: pl.Series) -> np.ndarray:
+    return cells.rank("dense").to_numpy().astype(np.int64)
 
 
 def _encoded(
