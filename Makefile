@@ -13,7 +13,7 @@ IN_MEMORY = $(shell grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*noexec' /proc/mounts 2>/
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help browser demo test check bench soak fuzz mutants docs man pictures wheel services postgresql kafka clean
+.PHONY: help browser demo test check bench soak fuzz mutants docs man pictures wheel services postgresql kafka spark clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
@@ -80,13 +80,16 @@ fuzz: $(READY) ## random releases against an independent checker: N=20000 CORES=
 	cd tests && ../$(BIN)/python -m fuzz $(if $(CASE),$(abspath $(CASE)),$(if $(SEED),--seed $(SEED)) \
 		--tables $(or $(N),1000) --share --cores $(or $(CORES),1) --failures $(abspath fuzz-failures))
 
-services: postgresql kafka ## servers for the tests that want one: both of the next two
+services: postgresql kafka spark ## servers for the tests that want one: all of the next three
 
 postgresql: ## the PostgreSQL server of services alone (on Debian, as root)
 	@tests/services/install-postgresql
 
 kafka: ## the Kafka broker of services alone (needs Maven and Java 17)
 	@tests/services/install-kafka
+
+spark: $(READY) ## PySpark for the tests of --engine spark alone, 0.5 GB (needs Java 17)
+	@tests/services/install-spark $(BIN)/python
 
 docs: $(READY) ## the documentation as web pages in docs/_build
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'

@@ -169,7 +169,7 @@ def test_the_image_is_warmed_up_by_whom_it_runs_as():
 
 
 def test_continuous_integration_fetches_what_servers_it_can():
-    assert re.search(r"^make --keep-going services \|\|", text_of(".ci/run"), re.MULTILINE)
+    assert re.search(r"^make --keep-going -j 3 services \|\|", text_of(".ci/run"), re.MULTILINE)
     targets = re.search(r"^services: (.+?) ##", text_of("Makefile"), re.MULTILINE)[1].split()
     for name in targets:
         script = ROOT / "tests" / "services" / f"install-{name}"

@@ -224,7 +224,7 @@ AUDITED = [
 ]
 
 
-def _audited(person: str) -> Policy:
+def audited_policy(person: str) -> Policy:
     cost = {"role": "sensitive", "domain": [0, 1000]}
     return _changed({"promises": AUDITED, "label": "ill"}, person={"role": person}, cost=cost)
 
@@ -243,7 +243,7 @@ def test_an_audit_within_a_limit_finds_what_any_audit_finds(
         frame.with_columns(age=pl.Series(age), ill=pl.Series(ill), sex=pl.Series(sex)).write_csv(
             out
         )
-    asked = _audited(person)
+    asked = audited_policy(person)
     originals = (str(table), None)
     whole = [certified(audit_file(str(out), asked, one).certificate) for one in originals]
     assert bool(sum(whole[0]["faults"].values())) == faulty

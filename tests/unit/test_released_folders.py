@@ -35,10 +35,7 @@ def publish(shoal, *more: str, output: str = "out/") -> int:
 def test_a_folder_holds_what_a_file_would_and_its_manifest_names_every_part(
     workplace, shoal, monkeypatch
 ):
-    def small_parts(frame: pl.DataFrame, draft: Path, metadata: dict[str, str] | None) -> None:
-        write_parts(frame, draft, metadata, records=250)
-
-    monkeypatch.setattr("shoal.connectors.release_drafts.write_parts", small_parts)
+    monkeypatch.setattr(folder_draft, "RECORDS", 250)
     assert publish(shoal) == publish(shoal, output="one.parquet") == 0
     names = [f"part-{number:05d}.parquet" for number in range(3)]
     assert sorted(path.name for path in Path("out").iterdir()) == ["_shoal.json", *names]

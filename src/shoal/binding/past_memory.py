@@ -5,7 +5,7 @@ A table that surely fits is done as without a limit. Any other is read as codes,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,14 @@ import polars as pl
 
 from shoal.binding.certified import certified_reading
 from shoal.binding.notation import translated_columns
-from shoal.connectors import files
+from shoal.connectors import engines, files
 from shoal.connectors.coded_files import CodedSource, needs_whole, read_coded
 from shoal.connectors.database.address import is_address
 from shoal.connectors.dialect import Dialect, Reading
+from shoal.connectors.spread_files import is_readable, read_spread
 from shoal.data import room
 from shoal.data.room import Room
+from shoal.data.shared_room import SharedRoom
 from shoal.errors import InputError
 from shoal.policy.interchange import reading_of
 from shoal.policy.policy import Policy
@@ -40,27 +42,59 @@ PACKED = 10
 """How much larger than its file a compressed text may be."""
 
 
-def room_for(*paths: str | Path | None) -> Room | None:
+def room_for(*paths: str | Path | None, beside: str | Path | None = None) -> Room | None:
     """Where work on these tables finds a place; None where all of them fit into memory as a whole.
 
+    beside: what an engine makes a folder beside, which its workers see; by default the first table.
     Raises InputError where no table past memory could be done within the limit.
     """
-    limit = room.limit()
+    limit = is_past_memory(*paths)
     if limit is None:
         return None
-    if any(path is not None and is_address(str(path)) for path in paths):
+    engine = engines.asked()
+    if beside is not None and is_address(str(beside)):
+        raise needs_whole("a table of a database is written")
+    given = [path for path in (beside, *paths) if path is not None]
+    return Room(limit) if engine is None else engine.room(given[0])
+
+
+def is_past_memory(*paths: str | Path | None) -> int | None:
+    """The limit that work on these tables has to keep to; None where all of them fit into it, or
+    nothing limits them.
+
+    With an engine, none is taken to fit. Raises InputError as `room_for`.
+    """
+    engine, limit = engines.asked(), room.limit()
+    tables = [path for path in paths if path is not None]
+    if engine is not None:
+        limit = engine.limit
+        _require_spread(tables)
+    if limit is None:
+        return None
+    if any(is_address(str(path)) for path in tables):
         raise needs_whole("a table of a database is read")
-    needed = BASE + sum(_bytes_of(path) for path in paths if path is not None)
-    if needed <= limit:
+    if engine is None and BASE + sum(map(_bytes_of, tables)) <= limit:
         return None
     require_memory(limit, BASE)
-    return Room(limit)
+    return limit
+
+
+def _require_spread(tables: Sequence[str | Path]) -> None:
+    """Raises InputError with every table that many processes can't read."""
+    findings = [
+        f"engine: '{path}' is not made of Parquet files, which tasks read one by one; name a folder"
+        " of them, or leave out --engine"
+        for path in tables
+        if is_address(str(path)) or not is_readable(path)
+    ]
+    if findings:
+        raise InputError.from_findings(findings)
 
 
 def refuse_whole(asked: Mapping[str, Any], *paths: str | Path | None) -> None:
     """Raises InputError where something is asked that needs tables which don't fit as a whole."""
     given = [name for name, value in asked.items() if value]
-    if given and room_for(*paths) is not None:
+    if given and is_past_memory(*paths) is not None:
         raise InputError.from_findings(
             [
                 f"memory: {name} needs the whole table in memory; leave out --memory"
@@ -130,6 +164,8 @@ def require_readable(policy: Policy, names: list[str]) -> None:
 
 def read_original_coded(path: str, policy: Policy, room: Room) -> CodedSource:
     """The table that a policy is for, piece by piece; raises InputError."""
+    if isinstance(room, SharedRoom):
+        return _checked(read_spread(path, room), path, policy)
     source = read_coded(path, files.format_of(path), reading_of(policy.model.read), room)
     return _checked(source, path, policy)
 
@@ -141,6 +177,8 @@ def read_released_coded(
 
     stated: how its certificate says that it is written; by default, the certificate beside it.
     """
+    if isinstance(room, SharedRoom):
+        return _checked(read_spread(path, room), path, policy)
     reading = reading_of(policy.model.read, policy.model.write)
     stated = certified_reading(path, reading) if stated is None else stated
     if stated is not None:
@@ -154,6 +192,8 @@ def read_written_coded(
     path: Path, kind: str, policy: Policy, dialect: Dialect, room: Room
 ) -> CodedSource:
     """A release that was just written in a dialect."""
+    if isinstance(room, SharedRoom):
+        return _checked(read_spread(path, room), str(path), policy)
     reading = reading_of(policy.model.read, policy.model.write)
     reading = replace(reading, encoding=dialect.encoding, delimiter=dialect.delimiter)
     return _checked(read_coded(path, kind, reading, room), str(path), policy)

@@ -14,6 +14,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.attacks import NO_ATTACKS, Attacks, with_attacks
 from shoal.cli.beside import NO_BESIDE, NONE_NAMED, Beside, Named, with_others
+from shoal.cli.engine import with_engine
 from shoal.cli.grouped import grouped
 from shoal.cli.key import Sign, opened
 from shoal.cli.memory import with_memory
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 @with_threads
 @with_memory
+@with_engine
 @with_attacks
 @with_others
 @grouped("columns", options.ReleasedColumns)

@@ -36,6 +36,7 @@ from shoal.cli import (
     sample,
     stream,
     stream_status,
+    sweep,
     ui,
     verify,
     warmup,
@@ -81,6 +82,7 @@ app.command("ui")(ui.ui)
 app.command("methods")(methods.methods)
 app.command("reproduce")(reproduce.reproduce)
 app.command("sample")(sample.sample)
+app.command("sweep")(sweep.sweep)
 app.command("warmup")(warmup.warmup)
 app.command("estimate")(estimate.estimate)
 app.add_typer(party.app, name="party")

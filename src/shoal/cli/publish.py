@@ -9,6 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.attacks import NO_ATTACKS, Attacks, with_attacks
+from shoal.cli.engine import with_engine
 from shoal.cli.guard import NO_GUARD, Guard, with_guard
 from shoal.cli.key import Sign, opened
 from shoal.cli.memory import with_memory
@@ -22,6 +23,7 @@ from shoal.reports.text import summary
 
 @with_threads
 @with_memory
+@with_engine
 @with_attacks
 @with_guard
 @options.with_overrides

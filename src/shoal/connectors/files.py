@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
-import re
 import secrets
 import shutil
 import sys
@@ -26,6 +25,7 @@ from shoal.connectors import delimited, folder_manifest, parquet_parts, workbook
 from shoal.connectors.database import address as database
 from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, default_dialect
 from shoal.connectors.json_keys import check_keys
+from shoal.connectors.sweeping import DRAFT_BYTES, sweep
 from shoal.data import cores
 from shoal.data.regular_files import is_pipe, require_regular
 from shoal.errors import InputError
@@ -48,7 +48,6 @@ FORMATS = (
 STANDARD = "-"
 ROW_GROUP = 1 << 20
 """Records of a row group, whether a table is written at once or block by block."""
-DRAFT_BYTES = 8  # of a random name
 
 
 @dataclass(frozen=True)
@@ -209,7 +208,8 @@ def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
             f"output '{path}': can't be written; name a file in a folder that exists and is"
             " writable"
         )
-    _sweep_drafts(target)
+    with suppress(OSError):  # a folder that may be written to, but not listed
+        sweep(target.parent, target.name)
     draft, lock = _locked_draft(target, path)
     try:
         yield draft
@@ -239,26 +239,6 @@ def _locked_draft(target: Path, path: str) -> tuple[Path, int]:
         if os.fstat(lock).st_nlink:
             return draft, lock
         os.close(lock)  # swept away by another run between its making and its lock
-
-
-def _sweep_drafts(target: Path) -> None:
-    """Removes the drafts of this target whose writers died: the system has freed their locks."""
-    if fcntl is None:
-        return
-    form = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{{2 * DRAFT_BYTES}}}\.part")
-    try:
-        names = [name for name in os.listdir(target.parent) if form.fullmatch(name)]
-    except OSError:
-        return  # a folder that may be written to, but not listed
-    for name in names:
-        draft = target.parent / name
-        with suppress(OSError):  # another's, or one that is locked
-            handle = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                draft.unlink()
-            finally:
-                os.close(handle)
 
 
 def _take_place(draft: Path, target: Path, path: str, is_private: bool) -> None:

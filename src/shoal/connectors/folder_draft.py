@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ import polars as pl
 
 from shoal.connectors import files, folder_manifest, parquet_parts
 from shoal.connectors.folder_manifest import MANIFEST
+from shoal.connectors.sweeping import DRAFT_BYTES, sweep
 from shoal.errors import InputError
 
 try:
@@ -31,17 +31,14 @@ except ImportError:  # not on Windows, where drafts of killed runs stay
 
 RECORDS = 1 << 20
 """Of one part: so that parts follow from the release alone, not from the machine."""
-ID_BYTES = 8
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux: fcntl.h, linux/fs.h
 
 
-def write_parts(
-    frame: pl.DataFrame, draft: Path, metadata: dict[str, str] | None, records: int = RECORDS
-) -> None:
+def write_parts(frame: pl.DataFrame, draft: Path, metadata: dict[str, str] | None) -> None:
     """The release as the files of a folder, at least one."""
-    for number, first in enumerate(range(0, max(frame.height, 1), records)):
+    for number, first in enumerate(range(0, max(frame.height, 1), RECORDS)):
         part = draft / f"part-{number:05d}{parquet_parts.SUFFIX}"
-        files.write(frame.slice(first, records), part, ".parquet", metadata=metadata)
+        files.write(frame.slice(first, RECORDS), part, ".parquet", metadata=metadata)
 
 
 def listed_files(draft: Path) -> list[dict[str, object]]:
@@ -67,8 +64,7 @@ def folder_draft(output_path: str, replace: bool) -> Iterator[Path]:
     """
     target = Path(output_path)
     _check_target(target, output_path, replace)
-    _sweep(target)
-    draft, lock = _locked_draft(target, output_path)
+    draft, lock = private_folder(target, output_path)
     try:
         yield draft
         _take_place(draft, target, output_path)
@@ -99,10 +95,14 @@ def _check_target(target: Path, output_path: str, replace: bool) -> None:
     folder_manifest.check_named(target, names, parquet_parts.hashes(parts))
 
 
-def _locked_draft(target: Path, output_path: str) -> tuple[Path, int]:
-    """A new folder, and the descriptor whose lock says that its writer lives."""
+def private_folder(target: Path, output_path: str) -> tuple[Path, int]:
+    """A new folder beside a name, its owner's alone, and the descriptor whose lock says that its
+    writer lives. Those that dead writers left beside this name are deleted.
+    """
+    with suppress(OSError):  # a folder that may be written to, but not listed
+        sweep(target.parent, target.name)
     while True:
-        draft = target.parent / f".{target.name}.{secrets.token_hex(ID_BYTES)}.part"
+        draft = target.parent / f".{target.name}.{secrets.token_hex(DRAFT_BYTES)}.part"
         try:
             draft.mkdir(mode=0o700)
             lock = os.open(draft, os.O_RDONLY)
@@ -118,23 +118,6 @@ def _locked_draft(target: Path, output_path: str) -> tuple[Path, int]:
         if draft.is_dir():
             return draft, lock
         os.close(lock)  # swept away by another run between its making and its lock
-
-
-def _sweep(target: Path) -> None:
-    """Deletes the drafts of this folder whose writers died: the system has freed their locks."""
-    form = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{{2 * ID_BYTES}}}\.part")
-    with suppress(OSError):  # a folder that may be written to, but not listed
-        for name in os.listdir(target.parent) if fcntl is not None else ():
-            left = target.parent / name
-            if not form.fullmatch(name) or not left.is_dir() or left.is_symlink():
-                continue
-            with suppress(OSError):  # another's, or one that is locked
-                handle = os.open(left, os.O_RDONLY | os.O_NOFOLLOW)
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(left)
-                finally:
-                    os.close(handle)
 
 
 def _take_place(draft: Path, target: Path, output_path: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -128,11 +128,9 @@ def digest(parts: list[Part], known: list[str] | None = None) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def joined(frames: list[pl.DataFrame], parts: list[Part]) -> pl.DataFrame:
-    """The records of all files, one file after the other; raises InputError with every file that
-    differs from the first.
-    """
-    first = frames[0].schema
+def check_alike(schemas: Sequence[Mapping[str, pl.DataType]], parts: list[Part]) -> None:
+    """Raises InputError with every file that differs from the first. schemas: of each file."""
+    first = schemas[0]
     twice = sorted(set(parts[0].keys) & set(first))
     findings = [
         f"file '{parts[0].shown}': has a column '{key}', which is also in the names of its"
@@ -142,9 +140,16 @@ def joined(frames: list[pl.DataFrame], parts: list[Part]) -> pl.DataFrame:
     findings += [
         f"file '{part.shown}': has other columns, or columns of other types, than"
         f" '{parts[0].shown}'; write all files alike"
-        for part, frame in zip(parts, frames, strict=True)
-        if frame.schema != first
+        for part, schema in zip(parts, schemas, strict=True)
+        if list(schema.items()) != list(first.items())
     ]
     if findings:
         raise InputError.from_findings(findings)
+
+
+def joined(frames: list[pl.DataFrame], parts: list[Part]) -> pl.DataFrame:
+    """The records of all files, one file after the other; raises InputError with every file that
+    differs from the first.
+    """
+    check_alike([frame.schema for frame in frames], parts)
     return pl.concat([part.with_values(frame) for part, frame in zip(parts, frames, strict=True)])

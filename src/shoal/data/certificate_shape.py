@@ -201,7 +201,7 @@ OPTIONAL: dict[str, Rule] = {
     "attacks": record({}, {"accept": many(ACCEPTED)}),
     "scale": record(
         {"threads": POSITIVE},
-        {"memory": POSITIVE, "room_bytes": WHOLE, "parts": POSITIVE},
+        {"memory": POSITIVE, "room_bytes": WHOLE, "parts": POSITIVE, "tasks": WHOLE},
     ),
     "beside": BESIDE,
     "plan": OBJECT,

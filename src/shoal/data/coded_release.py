@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -22,6 +23,10 @@ CLASSES = 1 << 18
 """Classes whose spans are found at once."""
 
 
+Codes = Callable[[slice], np.ndarray]
+"""What the records of a block show."""
+
+
 @dataclass(frozen=True)
 class ShownColumn:
     """One published column.
@@ -32,7 +37,7 @@ class ShownColumn:
 
     name: str
     cells: pl.Series
-    codes: Callable[[slice], np.ndarray]
+    codes: Codes
     suppressed: int = -1
 
     def block(self, rows: slice) -> pl.Series:
@@ -45,27 +50,25 @@ class ShownColumn:
 
 def as_is(column: Column, cells: pl.Series) -> ShownColumn:
     """A column that shows what the original holds."""
-    return ShownColumn(column.name, cells, lambda rows: column.codes[rows])
+    return ShownColumn(column.name, cells, partial(_of_block, column.codes))
 
 
 def hidden_where(
-    column: ShownColumn, starred: Callable[[slice], np.ndarray], mark: str | None, records: int
+    column: ShownColumn, starred: Codes, mark: str | None, records: int
 ) -> ShownColumn:
     """The same, the mark (no value where it is None) in the records that are starred."""
     cells = column.cells.cast(pl.String) if mark is not None else column.cells
     last = len(cells)
     shown = pl.concat([cells, pl.Series([mark], dtype=cells.dtype)])
 
-    def codes(rows: slice) -> np.ndarray:
-        return np.where(starred(rows), last, column.codes(rows)).astype(np.uint32)
-
+    codes = partial(_hidden, column.codes, starred, last)
     occurs = np.zeros(len(shown), dtype=bool)
     for rows in blocks(records):
         occurs[codes(rows)] = True
     # what no record shows any more must not decide how the others are written
     place = (np.cumsum(occurs) - 1).astype(np.uint32)
     return ShownColumn(
-        column.name, shown.filter(pl.Series(occurs)), lambda rows: place[codes(rows)]
+        column.name, shown.filter(pl.Series(occurs)), partial(_renumbered, place, codes)
     )
 
 
@@ -200,7 +203,7 @@ def _of_ranks(
     return ShownColumn(
         attribute.attribute.name,
         cells.filter(pl.Series(occurs)),
-        lambda rows: cell[rounds[rows], attribute.codes[rows]],
+        partial(_of_rounds, cell, rounds, attribute.codes),
         int(place[mark]) if occurs[mark] else -1,
     )
 
@@ -228,4 +231,31 @@ def _of_classes(
     # a class whose members all lack the value publishes just that: no value
     cells = pl.Series([text or None for text in distinct], dtype=pl.String)
     name = attribute.attribute.name
-    return ShownColumn(name, cells, lambda rows: cell_of_class[labels[rows]], mark)
+    return ShownColumn(name, cells, partial(_of_labels, cell_of_class, labels), mark)
+
+
+# What `ShownColumn.codes` are made of: functions with names, so that other processes can be given
+# them, and the arrays that they look into.
+
+
+def _of_block(codes: np.ndarray, rows: slice) -> np.ndarray:
+    return codes[rows]
+
+
+def _of_labels(of_label: np.ndarray, labels: np.ndarray, rows: slice) -> np.ndarray:
+    found: np.ndarray = of_label[labels[rows]]
+    return found
+
+
+def _of_rounds(cell: np.ndarray, rounds: np.ndarray, codes: np.ndarray, rows: slice) -> np.ndarray:
+    found: np.ndarray = cell[rounds[rows], codes[rows]]
+    return found
+
+
+def _hidden(codes: Codes, starred: Codes, last: int, rows: slice) -> np.ndarray:
+    return np.where(starred(rows), last, codes(rows)).astype(np.uint32)
+
+
+def _renumbered(place: np.ndarray, codes: Codes, rows: slice) -> np.ndarray:
+    found: np.ndarray = place[codes(rows)]
+    return found

@@ -73,16 +73,20 @@ class CodedTable(Table):
     def dtype(self, name: str) -> pl.DataType:
         return self._dtypes.get(name, pl.String())
 
+    def blank(self, name: str) -> Blank:
+        """What reads as the empty text in a column."""
+        return self._blanks.get(name, Blank())
+
     def is_restorable(self, name: str) -> bool:
         """Whether `cells` are what the column came with, whatever its records hold."""
-        dtype, blank = self.dtype(name), self._blanks.get(name, Blank())
+        dtype, blank = self.dtype(name), self.blank(name)
         is_known = self.is_text(name) or dtype.is_integer() or dtype.is_float()
         return is_known and not (blank.missing and blank.empty)
 
     def cells(self, name: str) -> pl.Series:
         """The distinct cells of a column, of the type it came in."""
         texts = pl.Series(name, self._columns[name].cells, dtype=pl.String)
-        if self._blanks.get(name, Blank()).missing:
+        if self.blank(name).missing:
             texts = texts.replace("", None)
         return texts if self.is_text(name) else texts.cast(self.dtype(name))
 

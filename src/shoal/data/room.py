@@ -118,18 +118,24 @@ class Room:
     def _mapped(self, size: int) -> mmap.mmap:
         handle = _nameless(self.folder)
         try:
-            # all blocks now: a page that finds none later would kill the process
-            _allocate(handle, size)
-            return mmap.mmap(handle, size)
-        except OSError as failed:
-            if failed.errno not in _FULL:
-                raise
-            raise InputError(
-                f"memory: needs {size / 1e9:.1f} GB more on the disk of '{self.folder}', which has"
-                " no room for it; free some, or name another place in TMPDIR"
-            ) from None
+            return mapped_file(handle, size, self.folder)
         finally:
             os.close(handle)  # the map keeps the file
+
+
+def mapped_file(handle: int, size: int, folder: Path) -> mmap.mmap:
+    """An empty file, filled with zeros and mapped; raises InputError where there is no room."""
+    try:
+        # all blocks now: a page that finds none later would kill the process
+        _allocate(handle, size)
+        return mmap.mmap(handle, size)
+    except OSError as failed:
+        if failed.errno not in _FULL:
+            raise
+        raise InputError(
+            f"memory: needs {size / 1e9:.1f} GB more on the disk of '{folder}', which has"
+            " no room for it; free some, or name another place in TMPDIR"
+        ) from None
 
 
 @contextmanager

@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import heapq
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 
 import numpy as np
 
+from shoal.algorithms.steps import spread_cuts
 from shoal.data import cores
 from shoal.data.room import IN_MEMORY, Room
+from shoal.data.shared_room import SharedRoom
 from shoal.kernels import rounded_cut
 
 GRAIN = 300_000
@@ -45,10 +48,15 @@ def cut(
     records, grain = columns.shape[1], grain or GRAIN
     nodes = np.array([0, records])
     listed = rounded_cut.is_listed(records, k, sample)
+    least = max(rounded_cut.most_listed(k, sample), 2 * k - 1)
+    if isinstance(room, SharedRoom) and not listed:
+        node = _Node(k, rules, sample, costs)
+        most = max(room.most_records(records, spread_cuts.BYTES * len(columns)), least)
+        return spread_cuts.cut(columns, node.once, node.to_end, most, room)
     is_free = room.limit is None
     if (cores.threads() == 1 and is_free) or listed or records <= grain:
         return rounded_cut.cut(columns, nodes, k, rules, sample, costs)
-    whole = max(grain, rounded_cut.most_listed(k, sample), 2 * k - 1)
+    whole = max(grain, least)
 
     sides, aside = room.array(records, np.int8), room.array(records, np.int32)
 
@@ -82,3 +90,24 @@ def cut(
                 for begin, end in parts:
                     heapq.heappush(waiting, (begin - end if is_free else -begin, begin, end))
     return np.append(np.sort(np.concatenate(found)), records)
+
+
+@dataclass(frozen=True)
+class _Node:
+    """How a node of a large table is cut by whoever has its records; as in `cut`."""
+
+    k: int
+    rules: Rules
+    sample: int
+    costs: np.ndarray
+
+    def once(self, columns: np.ndarray, room: Room) -> list[tuple[int, int]]:
+        size = columns.shape[1]
+        beside = room.array(size, np.int8), room.array(size, np.int32)
+        rules, sample = self.rules, self.sample
+        middle = rounded_cut.halve(columns, 0, size, self.k, rules, sample, self.costs, beside)
+        return [(0, middle), (middle, size)]
+
+    def to_end(self, columns: np.ndarray, room: Room) -> np.ndarray:
+        node = np.array([0, columns.shape[1]])
+        return rounded_cut.cut(columns, node, self.k, self.rules, self.sample, self.costs, False)

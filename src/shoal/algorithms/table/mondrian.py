@@ -19,14 +19,22 @@ Reading: the median counts records, the promise counts people.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.algorithms.steps.segments import cut_by_rule, cut_to_end, require_people
+from shoal.algorithms.steps import spread_cuts
+from shoal.algorithms.steps.segments import (
+    cut_by_rule,
+    cut_to_end,
+    require_people,
+    rule_cutter,
+)
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.room import Room, blocks
+from shoal.data.shared_room import SharedRoom
 from shoal.kernels import cuts
 from shoal.protocols import Partitioner, Promises
 
@@ -89,10 +97,45 @@ class Mondrian(Partitioner):
         self, columns: np.ndarray, matrix: Matrix, promises: Promises, room: Room
     ) -> np.ndarray:
         """As `partition` for k alone, on columns that may lie in files."""
-        rows = room.array(columns.T.shape, np.int32)
-        for block in blocks(len(rows)):
-            rows[block] = columns[:, block].T
-        starts, ends = cut_to_end(matrix, rows, self._rule, promises.k, promises.k)
-        for block in blocks(len(rows)):
-            columns[:, block] = rows[block].T
+        node = _Node(matrix, self._rule, promises.k)
+        if isinstance(room, SharedRoom):
+            most = room.most_records(columns.shape[1], 2 * spread_cuts.BYTES * len(columns))
+            return spread_cuts.cut(columns, node.once, node.to_end, most, room)
+        return node.to_end(columns, room)
+
+
+@dataclass(frozen=True)
+class _Node:
+    """How columns of records are cut. matrix: without any record."""
+
+    matrix: Matrix
+    rule: int
+    k: int
+
+    def to_end(self, columns: np.ndarray, room: Room) -> np.ndarray:
+        """Moves them so that classes are runs: where each starts, and the end."""
+        rows = _rows_of(columns, room)
+        starts, ends = cut_to_end(self.matrix, rows, self.rule, self.k, self.k)
+        _move(rows, columns)
         return np.append(starts, ends[-1:])
+
+    def once(self, columns: np.ndarray, room: Room) -> list[tuple[int, int]]:
+        """Moves them so that the parts of one cut are runs."""
+        rows = _rows_of(columns, room)
+        cutter = rule_cutter(self.matrix, rows, self.rule, self.k, self.k)
+        first, last = np.zeros(1, dtype=np.int64), np.array([len(rows)], dtype=np.int64)
+        _, ends = cutter(first, last, np.zeros(1, dtype=np.int64), 0)
+        _move(rows, columns)
+        return list(pairwise([0, *ends.tolist()]))
+
+
+def _rows_of(columns: np.ndarray, room: Room) -> np.ndarray:
+    rows = room.array(columns.T.shape, np.int32)
+    for block in blocks(len(rows)):
+        rows[block] = columns[:, block].T
+    return rows
+
+
+def _move(rows: np.ndarray, columns: np.ndarray) -> None:
+    for block in blocks(len(rows)):
+        columns[:, block] = rows[block].T

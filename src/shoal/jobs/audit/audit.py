@@ -41,6 +41,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release, held_release
 from shoal.data.room import Room
 from shoal.data.schema import Schema
+from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.two_tables import GROUP, sensitive_path
@@ -296,7 +297,8 @@ def certificate_in_parts(
 
 def scale_of(room: Room, parts: int) -> dict[str, Any]:
     """How work past memory was done, as a certificate states it."""
-    return {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
+    done = {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
+    return done | ({"tasks": room.tasks} if isinstance(room, SharedRoom) else {})
 
 
 def measure(

@@ -6,10 +6,10 @@ over ranges that hold whole classes (`Tally`, `Promise.part` and `total`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,8 +20,9 @@ from shoal.data.person_names import people_of
 from shoal.data.progress import Progress
 from shoal.data.ranges import Ranges
 from shoal.data.release import PublishedColumn, Release, is_starred, label_classes
-from shoal.data.room import blocks
+from shoal.data.room import Room, blocks
 from shoal.data.schema import Role, Schema
+from shoal.data.shared_room import SharedRoom
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.jobs.audit.columns import ColumnFigures
@@ -31,6 +32,9 @@ from shoal.policy.policy import Policy
 from shoal.privacy.whole_table import in_whole_table
 
 Codes = dict[str, np.ndarray]
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 @dataclass(frozen=True)
@@ -55,29 +59,59 @@ def measure_in_parts(
     tally = Tally(schema)
     found: list[list[Any]] = [[] for _ in models]
     whole = [i for i, model in enumerate(models) if not model.groups_by]
-    parts = 0
     progress("measuring range by range")
-    for part in audited.ranges():
+    of_part = partial(_measured_part, schema, [models[i] for i in whole], table)
+    parts = 0
+    for added, amounts in _each(of_part, audited.ranges(), released.room):
         parts += 1
-        tally.add(part.release)
-        if part.truth is not None:
-            tally.compare(part.released, part.release, part.truth)
-        for i in whole:
-            found[i].append(models[i].part(part.release.classes, table))
+        tally.absorb(added)
+        for i, amount in zip(whole, amounts, strict=True):
+            found[i].append(amount)
     for i, model in enumerate(models):
         if model.groups_by:
             progress(f"measuring {', '.join(model.groups_by)}")
-            found[i] = [model.part(each, table) for each in audited.grouped_by(model.groups_by)]
+            of_group = partial(_measured_group, model, table)
+            found[i] = list(_each(of_group, audited.grouped_by(model.groups_by), released.room))
     reports = [model.total(each) for model, each in zip(models, found, strict=True)]
     figures = ColumnFigures(tally.losses(), tally.single_ends())
     return MeasuredInParts(tally, reports, figures, parts)
 
 
+def _each(work: Callable[[A], B], parts: Iterable[A], room: Room) -> Iterator[B]:
+    """What is found in each part: by many processes, or one part after the other."""
+    if isinstance(room, SharedRoom):
+        yield from room.each(work, list(parts))
+    else:
+        yield from map(work, parts)
+
+
+def _measured_part(
+    schema: Schema, models: list[Any], table: Classes, measured: Measurable
+) -> tuple[Tally, list[Any]]:
+    """The figures of a range, and what each promise finds there."""
+    part = measured()
+    tally = Tally(schema)
+    tally.add(part.release)
+    if part.truth is not None:
+        tally.compare(part.released, part.release, part.truth)
+    return tally, [model.part(part.release.classes, table) for model in models]
+
+
+def _measured_group(model: Any, table: Classes, group: Callable[[], Classes]) -> Any:
+    return model.part(group(), table)
+
+
 @dataclass(frozen=True)
-class _Part:
+class Part:
+    """A range as it is measured."""
+
     released: CodedTable
     release: Release
     truth: Truth | None
+
+
+Measurable = Callable[[], Part]
+"""Makes a range when it is measured, so that no two are held at once, and where it is measured."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +139,9 @@ class _Audited:
         withheld = _is_withheld(released, columns, names, schema.render.suppressed)
         return cls(released, schema, policy, truth, columns, sensitive, withheld, subjects)
 
-    def ranges(self) -> Iterator[_Part]:
+    def ranges(self) -> Iterator[Measurable]:
         """The release, range by range, beside what its owner knows."""
+        _ = self._places  # once, before others are given it
         shown = {name: self.released.column(name).codes for name in self._compared}
         true = {} if self.truth is None else _true_codes(self.truth, self.schema)
         people = {} if self.subjects is None else {"": self.subjects}
@@ -114,13 +149,14 @@ class _Audited:
         moved = ranges.moved([*shown.values(), *true.values(), *people.values()])
         for number in range(ranges.count):
             some = iter([column[ranges.rows(number)] for column in moved])
-            yield self._part(
+            yield partial(
+                self._part,
                 {name: next(some) for name in shown},
                 {name: next(some) for name in true},
                 next(some, None),
             )
 
-    def grouped_by(self, names: tuple[str, ...]) -> Iterator[Classes]:
+    def grouped_by(self, names: tuple[str, ...]) -> Iterator[Callable[[], Classes]]:
         """Records whose cells are equal in these columns alone as classes, range by range."""
         of_name = {column.name: column for column in self.columns}
         unknown = [name for name in names if name not in of_name]
@@ -136,18 +172,25 @@ class _Audited:
         for number in range(ranges.count):
             rows = ranges.rows(number)
             some = [column[rows] for column in moved]
+            subjects = None if self.subjects is None else some.pop()
             columns = [
                 replace(of_name[name], codes=codes)
-                for name, codes in zip(carried, some, strict=False)
+                for name, codes in zip(carried, some, strict=True)
             ]
-            left_out = np.zeros(rows.stop - rows.start, dtype=bool)
-            if self.withheld:
-                left_out = is_starred(tuple(columns), self.schema.render.suppressed)
-            grouping = tuple(column for column in columns if column.name in names)
-            labels, count = label_classes(grouping, left_out)
-            subjects = None if self.subjects is None else some[-1].astype(np.int32, copy=False)
-            quasi = {column.name: column.codes for column in grouping}
-            yield Classes(labels, count, subjects, {}, quasi)
+            yield partial(self._group, columns, names, subjects)
+
+    def _group(
+        self, columns: list[PublishedColumn], names: tuple[str, ...], subjects: np.ndarray | None
+    ) -> Classes:
+        """Some records by some of these columns; the others tell who is withheld."""
+        left_out = np.zeros(len(columns[0].codes), dtype=bool)
+        if self.withheld:
+            left_out = is_starred(tuple(columns), self.schema.render.suppressed)
+        grouping = tuple(column for column in columns if column.name in names)
+        labels, count = label_classes(grouping, left_out)
+        people = None if subjects is None else subjects.astype(np.int32, copy=False)
+        quasi = {column.name: column.codes for column in grouping}
+        return Classes(labels, count, people, {}, quasi)
 
     def _ranges(self, names: list[str]) -> Ranges:
         codes = [self.released.column(name).codes for name in names]
@@ -159,7 +202,7 @@ class _Audited:
         roles = (Role.QUASI, Role.SENSITIVE, Role.PLAIN)
         return [a.name for a in self.schema.published if a.role in roles]
 
-    def _part(self, shown: Codes, true: Codes, people: np.ndarray | None) -> _Part:
+    def _part(self, shown: Codes, true: Codes, people: np.ndarray | None) -> Part:
         released = self.released.part(shown)
         truth = None if self.truth is None else _part_of(self.truth, true, people)
         columns = tuple(replace(column, codes=shown[column.name]) for column in self.columns)
@@ -176,7 +219,7 @@ class _Audited:
         originals = {} if truth is None else truth.originals()
         required_k = self.policy.required_k
         release = Release(columns, classes, required_k, label, originals, starred)
-        return _Part(released, release, truth)
+        return Part(released, release, truth)
 
     def _sensitive(self, name: str, codes: np.ndarray) -> SensitiveColumn:
         """A sensitive column of some records. codes: of their texts."""

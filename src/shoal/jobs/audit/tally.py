@@ -73,6 +73,11 @@ class Crowd:
         """So many people of one record each."""
         self._records += records
 
+    def absorb(self, other: Crowd) -> None:
+        """All people of another crowd, numbered alike."""
+        self._records += other._records
+        self.add_people(np.flatnonzero(other._met))
+
     def __len__(self) -> int:
         return self._records + int(np.count_nonzero(self._met))
 
@@ -122,6 +127,23 @@ class Tally:
         for name, count in faults(released, release, self.schema, truth).items():
             self.faults[name] += count
         self._ends.append(single_ends(release, truth))
+
+    def absorb(self, other: Tally) -> None:
+        """Everything that was added to another tally, of other classes."""
+        self.required_k, self._names = other.required_k, other._names
+        for name in ("records", "suppressed", "withheld", "unrounded", "_classes"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name, count in other.faults.items():
+            self.faults[name] += count
+        for name, parts in other._parts.items():
+            self._parts[name] += parts
+        self._sizes += other._sizes
+        self._cells += other._cells
+        self._ends += other._ends
+        self._everybody.absorb(other._everybody)
+        self._withheld_people.absorb(other._withheld_people)
+        for name, crowd in other._together.items():
+            self._together[name].absorb(crowd)
 
     def _add_together(self, classes: Classes) -> None:
         people, asked = classes.people(), self.required_k

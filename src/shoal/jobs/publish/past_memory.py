@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,10 @@ from shoal.binding.past_memory import (
 from shoal.binding.table import BoundTable, bind
 from shoal.connectors import files
 from shoal.connectors.coded_files import needs_whole, write_blocks
-from shoal.connectors.database.address import is_address
 from shoal.connectors.dialect import DELIMITED, UTF8
 from shoal.connectors.folder_manifest import is_folder
-from shoal.connectors.release_drafts import FileDraft, release_draft
+from shoal.connectors.release_drafts import FileDraft, FolderDraft, release_draft
+from shoal.connectors.spread_files import write_spread
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
@@ -48,6 +49,7 @@ from shoal.data.formulas import formula_sentences_of
 from shoal.data.progress import Progress
 from shoal.data.room import Room, blocks
 from shoal.data.schema import Role, Schema
+from shoal.data.shared_room import SharedRoom
 from shoal.data.truth import Truth
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InfeasibleError, InputError
@@ -67,9 +69,12 @@ ROWS_SHARE, ROW_BYTES = 4, 16
 
 @dataclass(frozen=True)
 class CodedTarget:
-    """Where a release goes. started: the CPU seconds that were spent before."""
+    """Where a release goes. replace: whether an earlier one in a folder gives way. started: the CPU
+    seconds that were spent before.
+    """
 
     path: str
+    replace: bool
     require_together: bool
     progress: Progress
     started: float
@@ -77,8 +82,7 @@ class CodedTarget:
 
 def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) -> Certificate:
     """As `publish_file`; the certificate of what was written."""
-    if is_folder(target.path) or is_address(target.path):
-        raise needs_whole("a folder or a table of a database is written")
+    _require_writable(target.path, room)
     kind, progress = files.format_of(target.path), target.progress
     if kind not in (*DELIMITED, ".parquet"):
         raise needs_whole(f"'{target.path}': files of the format {kind[1:]} are written")
@@ -88,15 +92,19 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         raise needs_whole(f"'{target.path}': text in {dialect.encoding} is written")
     draft = prepare_coded(source.table, policy, progress, files.is_typed(kind))
     assumed = people_assumed(source.table, policy)
-    with release_draft(target.path) as place:
-        assert isinstance(place, FileDraft)
+    with release_draft(target.path, target.replace) as place:
+        assert isinstance(place, FileDraft | FolderDraft)
         progress("writing the release")
         columns = _written(draft.columns, policy, kind)
         metadata = file_metadata([column.name for column in columns], draft.schema, policy)
-        is_packed = target.path.endswith(".gz")
-        frames = block_frames(columns, draft.records)
-        write_blocks(frames, place.path, kind, is_packed, dialect, metadata)
-        del columns, frames
+        if isinstance(room, SharedRoom):
+            write_spread(columns, draft.records, place.path, metadata, room)
+        else:
+            is_packed = target.path.endswith(".gz")
+            frames = block_frames(columns, draft.records)
+            write_blocks(frames, place.path, kind, is_packed, dialect, metadata)
+            del frames
+        del columns
         draft.columns.clear()  # classes and cells are not needed to read what was written
         progress("reading the release back")
         back = read_written_coded(place.path, kind, policy, dialect, room)
@@ -129,6 +137,17 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
             require_together_kept(certificate, WITHHELD)
         place.certify(certificate.to_json())
     return certificate
+
+
+def _require_writable(path: str, room: Room) -> None:
+    """Raises InputError where a release past memory can't go to this place."""
+    if isinstance(room, SharedRoom) and not is_folder(path):
+        raise InputError(
+            f"engine: '{path}' is one file, and tasks write one each; end its name with / for a"
+            " folder of Parquet files, or leave out --engine"
+        )
+    if is_folder(path) and not isinstance(room, SharedRoom):
+        raise needs_whole("a folder is written")
 
 
 @dataclass(frozen=True)
@@ -317,13 +336,15 @@ def _local(
 def _starred(shown: list[ShownColumn], records: int) -> tuple[Callable[[slice], np.ndarray], int]:
     """Which records of a block show the mark in every quasi-identifier, and how many do in all."""
 
-    def starred(rows: slice) -> np.ndarray:
-        found: np.ndarray = np.logical_and.reduce([column.is_suppressed(rows) for column in shown])
-        return found
-
+    starred = partial(_all_suppressed, shown)
     if any(column.suppressed < 0 for column in shown):
         return starred, 0
     return starred, sum(int(np.count_nonzero(starred(rows))) for rows in blocks(records))
+
+
+def _all_suppressed(shown: list[ShownColumn], rows: slice) -> np.ndarray:
+    found: np.ndarray = np.logical_and.reduce([column.is_suppressed(rows) for column in shown])
+    return found
 
 
 def _hides(bound: BoundTable, starred: int, records: int) -> bool:

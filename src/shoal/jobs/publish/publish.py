@@ -152,11 +152,11 @@ def publish_file(
     known = _existing(plan, policy, explain)
     kind = files.format_of(output_path)
     progress("reading the table")
-    room = room_for(input_path)
+    room = room_for(input_path, beside=output_path)
     if room is not None:
         asked_for = {"--plan": plan, "--explain": explain, "--attack": request.attacks}
         refuse_whole({**asked_for, "--beside": beside}, input_path)
-        target = CodedTarget(output_path, require_together, progress, started)
+        target = CodedTarget(output_path, replace, require_together, progress, started)
         return Outcome(publish_coded(input_path, policy, target, room), None, None)
     source = read_original(input_path, policy)
     table, digest = Table(source.frame), source.sha256

@@ -1,0 +1,123 @@
+"""Who works on a table that is too large for one process: an engine that schedules its tasks.
+
+The engine's workers see the folder beside the table or the release that `open` makes for codes and
+results. It is its owner's alone, as what lies in it is personal, and is deleted in the end; that
+of a driver that was killed is deleted by the next run, or by `shoal sweep`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from shoal.connectors.folder_draft import private_folder
+from shoal.data import room
+from shoal.data.shared_room import SharedRoom, Workers
+from shoal.errors import InputError, MissingExtraError
+
+LIMIT = 2_000_000_000
+"""Bytes of memory for the driver and for each task, unless --memory says more or less."""
+
+ENGINES = ("spark",)
+
+_asked: ContextVar[Engine | None] = ContextVar("engine", default=None)
+
+
+@dataclass
+class Engine:
+    """What was asked for.
+
+    start: makes workers when the first table is opened, and says how they end. most: records that a
+    task cuts to the end; by default, as many as the limit and the cores ask for.
+    """
+
+    name: str
+    start: Callable[[ExitStack], Workers]
+    most: int | None = None
+    _open: ExitStack = field(default_factory=ExitStack)
+    _workers: Workers | None = None
+
+    @property
+    def limit(self) -> int:
+        """Bytes of memory for the driver, and for each task."""
+        return room.limit() or LIMIT
+
+    def room(self, beside: str | Path) -> SharedRoom:
+        """A place for a table's codes. beside: whose folder all workers see."""
+        if self._workers is None:
+            self._workers = self.start(self._open)
+        folder = self._open.enter_context(_work_folder(beside))
+        return SharedRoom(self.limit, folder, self._workers, self.most)
+
+
+def asked() -> Engine | None:
+    """The engine that works on tables; None where this process does."""
+    return _asked.get()
+
+
+@contextmanager
+def using(name: str | Engine | None) -> Iterator[None]:
+    """An engine works on tables inside the block; raises InputError for a name that none has."""
+    engine = _named(name) if isinstance(name, str) else name
+    token = _asked.set(engine)
+    try:
+        yield
+    except InputError as refused:
+        raise refused if engine is None else _about_engine(refused) from None
+    finally:
+        _asked.reset(token)
+        if engine is not None:
+            engine._open.close()
+
+
+def _named(name: str) -> Engine:
+    if name not in ENGINES:
+        raise InputError(f"engine '{name}': is not known; name one of {', '.join(ENGINES)}")
+    return Engine(name, _start_spark)
+
+
+def _about_engine(refused: InputError) -> InputError:
+    """A refusal past memory in the words of an engine, which is refused the same."""
+    remedy = "leave out --memory"
+    lines = [str(refused.args[0]), *refused.findings]
+    return InputError.from_findings(
+        [
+            f"engine:{line.removeprefix('memory:').replace(remedy, 'leave out --engine')}"
+            if remedy in line and line.startswith("memory:")
+            else line
+            for line in lines
+        ]
+    )
+
+
+def _start_spark(ending: ExitStack) -> Workers:
+    try:
+        from shoal.connectors.spark import SparkWorkers
+    except ImportError:
+        what = "engine 'spark': needs Java 17 and PySpark"
+        raise MissingExtraError.of(what, "spark") from None
+    workers = SparkWorkers.started()
+    ending.callback(workers.close)
+    return workers
+
+
+@contextmanager
+def _work_folder(beside: str | Path) -> Iterator[Path]:
+    target = Path(beside).absolute()
+    try:
+        folder, lock = private_folder(target, str(beside))
+    except InputError:
+        raise InputError(
+            f"engine: beside '{beside}' no folder can be made for codes, which all workers see;"
+            " make it writable, or name a table elsewhere"
+        ) from None
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)

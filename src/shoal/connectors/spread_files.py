@@ -1,0 +1,146 @@
+"""Folders of Parquet files, read and written by many processes: a file is a task.
+
+Records have the order of their files by name, as where one process reads the folder. Each task
+finds the distinct texts of its file and numbers them; what they are in the whole table is decided
+once all are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from shoal.connectors import files, folder_manifest, parquet_parts
+from shoal.connectors.coded_files import CodedSource, read_coded
+from shoal.connectors.codes import SHARE, TEXT_BYTES
+from shoal.connectors.dialect import AS_FOUND
+from shoal.connectors.folder_draft import RECORDS
+from shoal.connectors.parquet_parts import Part
+from shoal.data.coded_release import ShownColumn
+from shoal.data.coded_table import Blank, CodedTable
+from shoal.data.room import Room, blocks
+from shoal.data.shared_room import SharedRoom, new_file
+from shoal.data.table import Column
+from shoal.errors import InputError
+
+
+def is_readable(path: str | Path) -> bool:
+    """Whether a table is files of Parquet, which many processes can read, or is not there."""
+    if parquet_parts.is_many(path) or not Path(path).exists():
+        return True
+    return Path(path).suffix.lower() == parquet_parts.SUFFIX
+
+
+def read_spread(path: str | Path, room: SharedRoom) -> CodedSource:
+    """The table in a folder, or in the files that a pattern names; raises InputError."""
+    is_folder = Path(path).is_dir()
+    if not (is_folder or parquet_parts.is_many(path) or Path(path).exists()):
+        raise InputError(
+            f"file '{path}': can't be read (No such file or directory); check the name and"
+            " permissions"
+        )
+    many = parquet_parts.is_many(path)
+    parts = parquet_parts.parts_of(path) if many else [Part(Path(path), Path(path).name)]
+    found = room.each(partial(_read_part, room.limit), parts)
+    hashes = [source.sha256 for source in found]
+    if is_folder:
+        folder_manifest.check_named(path, [part.name for part in parts], hashes)
+    tables = [source.table for source in found]
+    schemas = [{name: table.dtype(name) for name in table.names} for table in tables]
+    parquet_parts.check_alike(schemas, parts)
+    whole = _joined(tables, parts, room)
+    digest = parquet_parts.digest(parts, hashes) if many else hashes[0]
+    return CodedSource(whole, digest)
+
+
+def _read_part(limit: int, part: Part) -> CodedSource:
+    source = read_coded(part.path, parquet_parts.SUFFIX, AS_FOUND, Room(limit))
+    return source
+
+
+def _joined(tables: list[CodedTable], parts: list[Part], room: SharedRoom) -> CodedTable:
+    """All records, one file after the other, with the columns that the folders' names hold."""
+    records = sum(table.records for table in tables)
+    first = tables[0]
+    columns, blanks = {}, {}
+    for name in first.names:
+        of_parts = [table.column(name) for table in tables]
+        blanks[name] = Blank(
+            any(table.blank(name).missing for table in tables),
+            any(table.blank(name).empty for table in tables),
+        )
+        columns[name] = _one_column(of_parts, records, room)
+    dtypes = {name: first.dtype(name) for name in first.names}
+    for key in parts[0].keys:
+        texts = [dict(part.values)[key] for part in parts]
+        of_parts = [
+            Column(key, np.broadcast_to(np.uint8(0), table.records), (text or "",))
+            for text, table in zip(texts, tables, strict=True)
+        ]
+        columns[key] = _one_column(of_parts, records, room)
+        dtypes[key] = pl.String()
+        filled = [text for text, table in zip(texts, tables, strict=True) if table.records]
+        blanks[key] = Blank(None in filled, "" in filled)
+    return CodedTable(columns, records, room, dtypes, blanks)
+
+
+def _one_column(of_parts: list[Column], records: int, room: SharedRoom) -> Column:
+    """A column of all files. Codes are into the sorted distinct texts of all."""
+    name = of_parts[0].name
+    texts = [
+        pl.Series(column.cells if len(column.codes) else (), dtype=pl.String) for column in of_parts
+    ]
+    cells = pl.concat(texts).unique().sort()
+    _require_few(name, cells, room.limit)
+    enum = pl.Enum(cells)
+    dtype = np.min_scalar_type(max(len(cells) - 1, 0))
+    codes = room.array(records, dtype)
+    begun = 0
+    for some, column in zip(texts, of_parts, strict=True):
+        place = some.cast(enum).to_physical().to_numpy().astype(dtype)
+        for rows in blocks(len(column.codes)):
+            codes[begun + rows.start : begun + rows.stop] = place[column.codes[rows]]
+        begun += len(column.codes)
+    return Column(name, codes, tuple(cells.to_list()), of_parts[0].was_number)
+
+
+def _require_few(name: str, cells: pl.Series, limit: int) -> None:
+    """Raises InputError where a column's distinct texts take too much of the driver's memory."""
+    needed = SHARE * (int(cells.str.len_bytes().sum()) + TEXT_BYTES * len(cells))
+    if needed > max(limit, SHARE << 16):
+        raise InputError(
+            f"memory: column '{name}' has {len(cells)} different texts, too many to be held in an"
+            f" eighth of the limit; leave the column out, or allow {needed / 1e6:.0f} MB and more"
+        )
+
+
+def write_spread(
+    columns: Sequence[ShownColumn],
+    records: int,
+    draft: Path,
+    metadata: dict[str, str],
+    room: SharedRoom,
+) -> None:
+    """The release as the files of a folder, those that one process writes.
+
+    A task writes under a name that nobody else has. Only the file of the attempt that succeeded is
+    moved into the draft.
+    """
+    write = partial(_write_part, list(columns), metadata, room.folder)
+    begun = range(0, max(records, 1), RECORDS)
+    spans = [slice(first, min(first + RECORDS, records)) for first in begun]
+    for number, written in enumerate(room.each(write, spans)):
+        Path(written).rename(draft / f"part-{number:05d}{parquet_parts.SUFFIX}")
+
+
+def _write_part(
+    columns: list[ShownColumn], metadata: dict[str, str], folder: Path, rows: slice
+) -> str:
+    frame = pl.DataFrame([column.block(rows) for column in columns])
+    path = new_file(folder)
+    files.write(frame, path, parquet_parts.SUFFIX, metadata=metadata)
+    return str(path)

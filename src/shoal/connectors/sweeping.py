@@ -1,0 +1,83 @@
+"""Drafts of runs that were killed: hidden files and folders beside an output, with personal data.
+
+Every draft has a random name, and whoever writes it holds its lock. The system frees the locks of
+the dead, however they died, so that a draft that is locked is never deleted, and neither is one
+where there are no locks. A release has another name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from shoal.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where drafts of killed runs stay
+    fcntl = None  # type: ignore[assignment]
+
+DRAFT_BYTES = 8
+"""Of a draft's random name."""
+
+
+@dataclass(frozen=True)
+class Swept:
+    """How many drafts were deleted, and how many stay: they are at work, or another user's."""
+
+    deleted: int = 0
+    kept: int = 0
+
+
+def sweep_output(output: str | Path) -> Swept:
+    """Deletes what dead runs left of an output; of every output in it where it is a folder.
+
+    Raises InputError where there is no such folder, or one that can't be listed.
+    """
+    target = Path(output)
+    folder, name = (target, None) if target.is_dir() else (target.parent, target.name)
+    try:
+        found = sweep(folder, name)
+        if target.is_dir() and target.name:
+            beside = sweep(target.parent, target.name)
+            found = Swept(found.deleted + beside.deleted, found.kept + beside.kept)
+    except OSError:
+        raise InputError(
+            f"'{output}': is not in a folder that can be read; name an output, or its folder"
+        ) from None
+    return found
+
+
+def sweep(folder: Path, name: str | None) -> Swept:
+    """Deletes the drafts of dead runs in a folder. name: of the output; None for any.
+
+    Raises OSError where the folder can't be listed.
+    """
+    if fcntl is None:
+        return Swept()
+    of = ".+" if name is None else re.escape(name)
+    form = re.compile(rf"\.{of}\.[0-9a-f]{{{2 * DRAFT_BYTES}}}\.part", re.DOTALL)
+    drafts = [folder / one for one in os.listdir(folder) if form.fullmatch(one)]
+    deleted = sum(_is_deleted(draft) for draft in drafts)
+    return Swept(deleted, len(drafts) - deleted)
+
+
+def _is_deleted(draft: Path) -> bool:
+    """Deletes it, unless it is another's or its writer lives."""
+    try:
+        handle = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if stat.S_ISDIR(os.fstat(handle).st_mode):
+                shutil.rmtree(draft)
+            else:
+                draft.unlink()
+        finally:
+            os.close(handle)
+    except OSError:
+        return False
+    return True
