@@ -97,7 +97,7 @@ def test_every_move_is_that_of_plain_python_and_keeps_the_promises(case, seed, h
     asked = asked_of(matrix, promises)
     moves = promised_annealing.anneal_promised(
         SlotClasses(*slots),
-        asked.arrays(setting.capacity),
+        asked.arrays(setting.capacity, 0, partition.count),
         near,
         np.zeros((2, 0), dtype=np.int32),
         space.shape(k, setting.capacity),

@@ -1,7 +1,8 @@
 """Whether a class of the local searches keeps what it promises about sensitive values.
 
 Asked of a class as it is, or with one member replaced, gone or come: the sensitive values of its
-members are gathered, sorted and compared with what is allowed, O(size log size) for each attribute.
+members are gathered, in rising order where that matters, and compared with what is allowed. A class
+that is asked as it is has its values sorted and kept, so that asking for a change takes O(size).
 Records are counted, not people; whoever asks for more has the last word elsewhere.
 """
 
@@ -45,6 +46,8 @@ class ClassPromises(NamedTuple):
     share: np.ndarray
     values_gathered: np.ndarray
     counts: np.ndarray
+    kept: np.ndarray
+    first_slot: int
 
 
 @inner
@@ -56,14 +59,16 @@ def excess(c, out, new, classes, promises, shape):
     beyond = 0.0
     size = np.int64(0)
     for m in range(len(promises.least)):
-        size = _gather(c, out, new, promises.values, m, classes, promises, shape)
+        size = _in_order(c, out, new, promises.values, m, m, classes, promises, shape)
         beyond += _lacking(size, m, promises)
     targets = promises.targets
     for s in range(len(targets.limit)):
-        size = _gather(c, out, new, targets.codes, s, classes, promises, shape)
         if targets.layout[s, TREE] == 1:
+            size = _gather(c, out, new, targets.codes, s, classes, promises, shape)
             cost = _tree_cost(size, s, promises)
         else:
+            row = len(promises.least) + s
+            size = _in_order(c, out, new, targets.codes, s, row, classes, promises, shape)
             cost = _order_cost(size, s, promises)
         unit = unit_cost(size, s, targets)
         beyond += max(0.0, cost - targets.limit[s] * unit * NEARLY) / unit
@@ -72,7 +77,7 @@ def excess(c, out, new, classes, promises, shape):
 
 @inner
 def _gather(c, out, new, codes, column, classes, promises, shape):
-    """Puts the values of the class into `values_gathered`, rising; returns how many there are."""
+    """Puts the values of the class into `values_gathered`; returns how many there are."""
     gathered = promises.values_gathered
     first = c * shape[CAPACITY]
     size = np.int64(0)
@@ -83,10 +88,50 @@ def _gather(c, out, new, codes, column, classes, promises, shape):
     if new >= 0:
         gathered[size] = codes[new, column]
         size += 1
+    return size
+
+
+@inner
+def _in_order(c, out, new, codes, column, row, classes, promises, shape):
+    """As `_gather`, rising. row: where in `kept` the class's values are; as it is, they are put
+    there.
+    """
+    gathered, kept = promises.values_gathered, promises.kept
+    first = c * shape[CAPACITY] - promises.first_slot
+    if out < 0 and new < 0:
+        size = _gather(c, out, new, codes, column, classes, promises, shape)
+        _sort(gathered, size)
+        for e in range(size):
+            kept[row, first + e] = gathered[e]
+        return size
+    is_gone, has_come = out < 0, new < 0
+    leaving = np.int64(0) if is_gone else np.int64(codes[classes.record[out], column])
+    coming = np.int64(0) if has_come else np.int64(codes[new, column])
+    size = np.int64(0)
+    for e in range(first, first + classes.size[c]):
+        value = kept[row, e]
+        if not is_gone and value == leaving:
+            is_gone = True
+            continue
+        if not has_come and coming <= value:
+            gathered[size] = coming
+            size += 1
+            has_come = True
+        gathered[size] = value
+        size += 1
+    if not has_come:
+        gathered[size] = coming
+        size += 1
+    return size
+
+
+@inner
+def _sort(gathered, size):
+    """Shell's sort of the first so many."""
     gap = 1
     while 3 * gap + 1 < size:
         gap = 3 * gap + 1
-    while gap > 0:  # Shell's sort
+    while gap > 0:
         for e in range(gap, size):
             key = gathered[e]
             at = e
@@ -95,7 +140,6 @@ def _gather(c, out, new, codes, column, classes, promises, shape):
                 at -= gap
             gathered[at] = key
         gap //= 3
-    return size
 
 
 @inner

@@ -40,6 +40,9 @@ MANY = 48
 GAIN = 1e-9
 """Less is rounding."""
 
+MARGIN = 1e-9
+"""By which part of its terms a bound of a sum is raised, since sums are rounded."""
+
 
 class Aim(NamedTuple):
     """What is asked of the exchanges: people in each class, and what an excess of 1 weighs."""
@@ -56,12 +59,14 @@ class Membership(NamedTuple):
     members: (n,) int64, records, those of class c at start[c]..start[c + 1] - 1. A position is a
         place in it.
     start: (classes + 1,) int64. means: (classes, d) float64. excess: (classes,) float64.
+    around: (2, n) float64, room for what `_placed` finds, by position.
     """
 
     members: np.ndarray
     start: np.ndarray
     means: np.ndarray
     excess: np.ndarray
+    around: np.ndarray
 
 
 @outer
@@ -175,7 +180,8 @@ def _membership(labels, classes, d):
     for i in range(n):
         members[filled[labels[i]]] = i
         filled[labels[i]] += 1
-    return Membership(members, start, np.empty((classes, d)), np.empty(classes))
+    around = np.empty((2, n))
+    return Membership(members, start, np.empty((classes, d)), np.empty(classes), around)
 
 
 @inner
@@ -217,9 +223,16 @@ def _best_exchange(a, b, clock, aim, own, runs, counts, targets):
     best_r = np.int64(-1)
     best_s = np.int64(-1)
     counted = False
+    _placed(a, a, b, aim, own)
+    farthest, nearest = _placed(b, a, b, aim, own)
     for r_at in range(start[a] + clock % step_a, start[a + 1], step_a):
+        if _gains_at_most(r_at, farthest, nearest, shrink, own) + weight * now <= best:
+            continue
         r = members[r_at]
         for s_at in range(start[b] + clock % step_b, start[b + 1], step_b):
+            far, along = own.around[0, s_at], own.around[1, s_at]
+            if _gains_at_most(r_at, far, along, shrink, own) + weight * now <= best:
+                continue
             s = members[s_at]
             # what the squared error loses; cheapest to compute, and mostly enough to give up
             gain = 0.0
@@ -248,6 +261,41 @@ def _best_exchange(a, b, clock, aim, own, runs, counts, targets):
         count_members(np.int64(-1), members, start, a, counts[0], targets)
         count_members(np.int64(-1), members, start, b, counts[1], targets)
     return best_r, best_s
+
+
+@inner
+def _placed(c, a, b, aim, own):
+    """Puts into `around` how far each member of class c is from the middle of the means of a and b,
+    and how far it is along from a to b, times their distance; returns the greatest and the least.
+    """
+    rows, means, members = aim.rows, own.means, own.members
+    farthest = 0.0
+    nearest = np.inf
+    for at in range(own.start[c], own.start[c + 1]):
+        i = members[at]
+        far = 0.0
+        along = 0.0
+        for j in range(rows.shape[1]):
+            from_middle = rows[i, j] - 0.5 * (means[a, j] + means[b, j])
+            far += from_middle * from_middle
+            along += from_middle * (means[b, j] - means[a, j])
+        far = np.sqrt(far)
+        own.around[0, at] = far
+        own.around[1, at] = along
+        farthest = max(farthest, far)
+        nearest = min(nearest, along)
+    return farthest, nearest
+
+
+@inner
+def _gains_at_most(r_at, far, along, shrink, own):
+    """More than this the squared error does not fall if a record so far from the middle comes for
+    the member at `r_at`: they are at most as far apart as both are from the middle.
+    """
+    apart = own.around[0, r_at] + far
+    square = shrink * apart * apart
+    shift = 2.0 * (along - own.around[1, r_at])
+    return square - shift + MARGIN * (square + abs(along) + abs(own.around[1, r_at]))
 
 
 @inner

@@ -36,8 +36,8 @@ class Asked:
         values = np.ascontiguousarray(self.values[rows])
         return replace(self, targets=self.targets.take(rows), values=values)
 
-    def arrays(self, capacity: int) -> ClassPromises:
-        """As a kernel takes them, for classes of up to `capacity` records."""
+    def arrays(self, capacity: int, first: int, end: int) -> ClassPromises:
+        """As a kernel takes them, for classes first..end - 1 of up to `capacity` records."""
         nodes = int(self.targets.layout[:, VALUES].max(initial=0))
         return ClassPromises(
             TargetArrays(*self.targets.arrays),
@@ -46,6 +46,11 @@ class Asked:
             self.share,
             np.zeros(capacity + 1, dtype=np.int64),
             np.zeros(nodes, dtype=np.int64),
+            np.empty(
+                (len(self.least) + len(self.targets.limit), (end - first) * capacity),
+                dtype=np.int64,
+            ),
+            first * capacity,
         )
 
 

@@ -164,7 +164,7 @@ class Refinery:
             else:
                 promised_annealing.anneal_promised(
                     SlotClasses(*slots),
-                    self._asked.arrays(capacity),
+                    self._asked.arrays(capacity, int(firsts[block]), int(firsts[block + 1])),
                     self._near,
                     self._bound,
                     *costs,

@@ -14,7 +14,11 @@ import numpy as np
 
 from shoal.data.classes import SensitiveColumn
 from shoal.data.closeness import Closeness
+from shoal.kernels import value_chains
 from shoal.protocols import Promises
+
+UNSURE = 1e-9
+"""Distances are floats here: who exceeds a limit by less is asked exactly."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,15 @@ class Targets:
     def take(self, rows: np.ndarray) -> Targets:
         """The same for some of the records."""
         return replace(self, codes=np.ascontiguousarray(self.codes[rows]))
+
+    def too_far(self, labels: np.ndarray, count: int) -> np.ndarray:
+        """Classes that are surely farther than any limit allows, (count,) bool: records are
+        counted, so that it says nothing of people with several.
+
+        labels: (n,) int32, -1 for records in none.
+        """
+        rows = np.flatnonzero(labels >= 0)
+        return value_chains.excesses(labels[rows], count, *self.take(rows).arrays) > UNSURE
 
 
 def targets_of(promises: Promises, records: int) -> Targets:

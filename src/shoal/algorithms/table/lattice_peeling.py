@@ -39,6 +39,7 @@ from shoal.algorithms.steps.costs import costs_of
 from shoal.algorithms.steps.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.algorithms.steps.repair import repair
 from shoal.algorithms.steps.segments import require_people, rows_of, rule_cutter, split_by_level
+from shoal.algorithms.steps.targets import Targets, targets_of
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
@@ -133,7 +134,9 @@ class LatticePeeling(Partitioner):
         units = units_of(matrix)
         levels = [levels_of(matrix, j, values) for j, values in enumerate(units.values)]  # step 1
         vectors = vectors_of(levels, units, self._most_vectors(matrix, units, promises))
-        group = _peel(units, levels, vectors, promises)  # step 2
+        targets = targets_of(promises, matrix.records)
+        says = matrix.subjects is None and len(targets.limit) > 0
+        group = _peel(units, levels, vectors, promises, targets if says else None)  # step 2
         partition = _with_leftovers(matrix, units, group, promises)  # step 3
         # with more to ask than k records, every cut is put to the promises
         if matrix.subjects is not None or promises.needs_more_than_k:
@@ -274,9 +277,16 @@ def thinned(means: list[np.ndarray], most: int) -> list[list[int]]:
 
 
 def _peel(
-    units: Units, levels: list[list[Level]], vectors: np.ndarray, promises: Promises
+    units: Units,
+    levels: list[list[Level]],
+    vectors: np.ndarray,
+    promises: Promises,
+    targets: Targets | None = None,
 ) -> np.ndarray:
-    """The group of each unit, (units,) int32; -1 where no vector finds one."""
+    """The group of each unit, (units,) int32; -1 where no vector finds one.
+
+    targets: tell groups that are too far for t-closeness, so that nothing else is asked of them.
+    """
     parts, place = _key_parts(levels)
     group = np.full(len(units.rows), -1, dtype=np.int32)
     rows, count, vector, ask = units.rows.copy(), 0, 0, promises.needs_more_than_k
@@ -299,11 +309,26 @@ def _peel(
         # groups that break a promise are taken apart again, the others numbered without gaps
         proposed = group >= count
         number = np.where(proposed, group - count, -1).astype(np.int32)
-        holds = promises.holds(number[units.of_record], found - count)
+        holds = _held(number[units.of_record], found - count, promises, targets)
         renumbered = np.where(holds, count + np.cumsum(holds) - 1, -1)
         group[proposed] = renumbered[number[proposed]]
         count += int(holds.sum())
         rows = rows[group[rows[:, -1]] < 0]
+
+
+def _held(
+    labels: np.ndarray, count: int, promises: Promises, targets: Targets | None
+) -> np.ndarray:
+    """As `Promises.holds`, which few of many groups have to be asked about."""
+    if targets is None:
+        return promises.holds(labels, count)
+    near = np.flatnonzero(~targets.too_far(labels, count))
+    holds = np.zeros(count, dtype=bool)
+    if len(near):
+        number = np.full(count + 1, -1, dtype=np.int32)  # the last one for those in no group
+        number[near] = np.arange(len(near), dtype=np.int32)
+        holds[near] = promises.holds(number[labels], len(near))
+    return holds
 
 
 def _with_leftovers(
