@@ -42,6 +42,21 @@ class Division(NamedTuple):
     people: np.ndarray
 
 
+class Waiting(NamedTuple):
+    """Records that come, or slots to wait in.
+
+    seq, people: (n,) int64. values: (n, d) float64. codes: (d, n) int32. held, lacking: (n,) bool,
+    who waits, and who lacks a value; of records that come, `held` says nothing.
+    """
+
+    seq: np.ndarray
+    people: np.ndarray
+    values: np.ndarray
+    codes: np.ndarray
+    held: np.ndarray
+    lacking: np.ndarray
+
+
 @outer
 def leaf_of(target, k, by_gap, codes, subject_ids, held, trees, cuts, free, refused, rows, path):
     """Goes from the root to the leaf of the record in slot `target`.
@@ -57,11 +72,84 @@ def leaf_of(target, k, by_gap, codes, subject_ids, held, trees, cuts, free, refu
     that was there. Returns where the leaf's records begin and end in `rows`, and the number of
     cuts; 0, 0, 0 where all records are not k people.
     """
-    d = codes.shape[0]
     people = np.empty(1 << bits_for(k), np.int64)
     all_ = Division(
         codes, subject_ids, trees, rows, k, by_gap, np.empty(len(rows), np.int32), people
     )
+    return _leaf(target, held, cuts, free, refused, path, all_)
+
+
+@outer
+def arrive(arrivals, slots, k, shares, most, trees, cuts, free, depths):
+    """Takes records in until the leaf of one loses at most `most` on the linear attributes.
+
+    Cuts are at medians. arrivals: `Waiting`, whose records are put into their slots, number modulo
+    slots. shares: (d,) float64, what the whole domain of each linear attribute loses, -1 for trees;
+    both in units of codes. depths: a tree with room for fewer than twice so many cuts begins anew.
+    Returns how many have arrived, and the slots of the leaf of the last one; no slots
+    where all arrived and none of their leaves is good enough.
+    """
+    count = len(slots.seq)
+    d = slots.codes.shape[0]
+    people = np.empty(1 << bits_for(k), np.int64)
+    rows = np.empty(count, np.int32)
+    ordered = np.empty(count, np.int32)
+    division = Division(slots.codes, slots.people, trees, rows, k, False, ordered, people)
+    refused = np.zeros((depths + 1, d + 1), np.bool_)
+    path = np.empty((depths + 1, 4), np.int32)
+    held = slots.held & ~slots.lacking
+    for i in range(len(arrivals.seq)):
+        slot = arrivals.seq[i] % count
+        _put(i, slot, arrivals, slots)
+        held[slot] = not slots.lacking[slot]
+        if slots.lacking[slot]:
+            continue
+        if free[0] < 2 * depths:
+            _begin_anew(cuts, free)
+        begin, end, _ = _leaf(slot, held, cuts, free, refused, path, division)
+        if begin < end and _loss_of_numbers(begin, end, shares, division) <= most:
+            return i + 1, rows[begin:end].copy()
+    return len(arrivals.seq), rows[:0].copy()
+
+
+@inner
+def _begin_anew(cuts, free):
+    """Makes the tree one leaf, its root; all other nodes are free."""
+    nodes = len(free) - 1
+    for node in range(cuts.shape[1]):
+        cuts[ATTRIBUTE, node] = -1
+    free[0] = nodes - 1
+    for at in range(1, nodes):
+        free[at] = nodes - at
+
+
+@inner
+def _put(i, slot, arrivals, slots):
+    """Record i stands in the slot, and waits."""
+    slots.seq[slot] = arrivals.seq[i]
+    slots.people[slot] = arrivals.people[i]
+    slots.lacking[slot] = arrivals.lacking[i]
+    slots.held[slot] = True
+    for j in range(slots.codes.shape[0]):
+        slots.values[slot, j] = arrivals.values[i, j]
+        slots.codes[j, slot] = arrivals.codes[j, i]
+
+
+@inner
+def _loss_of_numbers(begin, end, shares, division):
+    """What the records' spans lose on the linear attributes."""
+    loss = 0.0
+    for j in range(len(shares)):
+        if shares[j] >= 0.0:
+            loss += min(np.float64(_width(j, begin, end, division)), shares[j])
+    return loss
+
+
+@inner
+def _leaf(target, held, cuts, free, refused, path, all_):
+    """`leaf_of`, in the division of all records."""
+    codes, rows = all_.codes, all_.rows
+    d = codes.shape[0]
     begin = 0
     end = 0
     for slot in range(len(held)):

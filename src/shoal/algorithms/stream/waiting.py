@@ -118,7 +118,7 @@ class OneByOne(ABC):
     """A publisher that decides about each record when it arrives or at the latest when it is due.
 
     It has `_slots`, the records that wait; `_decided`; and `_now`, the number of the last arrival.
-    at_once: records that may be taken in before any of them is looked at.
+    at_once: records that may be taken in before any of them is looked at, by `_take_in` itself.
     """
 
     at_once = MANY
@@ -150,16 +150,21 @@ class OneByOne(ABC):
         codes = codes_of(self._space, arrivals.values).T
         lacking, at = np.isnan(arrivals.values).any(axis=1), 0
         while at < len(arrivals):
-            end = min(at + min(self._room, self.at_once), len(arrivals))
-            part = slice(at, end)
-            slots = self._slots.add(arrivals.part(part), codes[:, part], lacking[part])
+            part = slice(at, min(at + min(self._room, MANY), len(arrivals)))
+            slots = self._take_in(arrivals.part(part), codes[:, part], lacking[part])
             for _ in self._arrive(slots):
                 yield from self._taken()
-            self._now, at = int(arrivals.seq[end - 1]), end
+            at += len(slots)
+            self._now = int(arrivals.seq[at - 1])
             if not self._room:
                 self._let_out(self._now - self._delta + 1)
                 yield from self._taken()
         yield from self._decided.taken(self._live)
+
+    def _take_in(self, arrivals: Arrivals, codes: np.ndarray, lacking: np.ndarray) -> np.ndarray:
+        """Puts the first of these records into their slots, which it returns."""
+        part = slice(0, self.at_once)
+        return self._slots.add(arrivals.part(part), codes[:, part], lacking[part])
 
     @property
     def _room(self) -> int:

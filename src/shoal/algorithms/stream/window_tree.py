@@ -11,8 +11,8 @@ import numpy as np
 
 from shoal.algorithms.stream.emission import tree_table
 from shoal.algorithms.stream.waiting import Slots
-from shoal.data.space import Space
-from shoal.data.stream import State
+from shoal.data.space import UNIT, Space
+from shoal.data.stream import Arrivals, State
 from shoal.kernels import window_cuts
 from shoal.protocols import StreamPromises
 
@@ -29,6 +29,8 @@ class WindowTree:
     def __init__(self, slots: Slots, space: Space, promises: StreamPromises, by_gap: bool) -> None:
         self._slots, self._promises, self._by_gap = slots, promises, by_gap
         self._trees = tree_table(space)
+        self._shares = np.full(space.attributes, -1.0)
+        self._shares[space.linear] = space.share[space.linear] * UNIT
         self._depths = ceil(len(slots.seq) / promises.k)
         nodes = 2 * TREES_KEPT * self._depths + 1
         self._cuts = np.full((4, nodes), -1, np.int32)
@@ -81,6 +83,28 @@ class WindowTree:
             refused[checked + 1 :] = False
         found = rows[begin:end]
         return found[np.argsort(slots.seq[found])]
+
+    def arrive(
+        self, arrivals: Arrivals, codes: np.ndarray, lacking: np.ndarray, most: float
+    ) -> tuple[int, np.ndarray]:
+        """Puts records into their slots, up to the first whose leaf loses at most so much on the
+        linear attributes; how many, and the slots of this leaf as they arrived, empty for none.
+
+        Under k alone, and for cuts at medians.
+        """
+        slots = self._slots
+        # copies: compiled code knows no more than one kind of array
+        seq, people = np.array(arrivals.seq), np.array(arrivals.people)
+        values, lacks = np.array(arrivals.values, order="C"), np.array(lacking)
+        came = window_cuts.Waiting(seq, people, values, np.array(codes, order="C"), lacks, lacks)
+        stand = window_cuts.Waiting(
+            slots.seq, slots.people, slots.values, slots.codes, slots.held, slots.lacking
+        )
+        tree = self._trees, self._cuts, self._free, self._depths
+        count, leaf = window_cuts.arrive(
+            came, stand, self._promises.k, self._shares, most * UNIT, *tree
+        )
+        return count, leaf[np.argsort(slots.seq[leaf])]
 
     def _hold(self, rows: np.ndarray, begin: int, middle: int, end: int) -> bool:
         """Whether both sides of a cut keep every promise; with no high side, all records."""

@@ -25,8 +25,8 @@ import numpy as np
 
 from shoal.algorithms.stream.emission import SNAP, STAR_OR_DROP, TICK, with_effective_delay
 from shoal.algorithms.stream.swaf import C0, DELTA, SwafPublisher
-from shoal.data.space import UNIT, Space
-from shoal.data.stream import State
+from shoal.data.space import Space
+from shoal.data.stream import Arrivals, State
 from shoal.protocols import StreamMethod, StreamPromises
 
 NEARLY = 1e-6
@@ -72,13 +72,23 @@ class ZhouPublisher(SwafPublisher):
     def __init__(self, parameters: Zhou, space: Space, promises: StreamPromises, seed: int) -> None:
         super().__init__(parameters, space, promises, seed)
         self._losses, self._mu = np.zeros(0), parameters.mu
+        self._good: np.ndarray | None = None  # the leaf of the record that has just come
+
+    def _take_in(self, arrivals: Arrivals, codes: np.ndarray, lacking: np.ndarray) -> np.ndarray:
+        """Up to the first whose leaf may be good enough."""
+        if self._promises.needs_more_than_k:  # a cap may keep the widest back
+            slots = super()._take_in(arrivals, codes, lacking)
+            self._good = None if lacking[0] else self._tree.leaf(int(slots[0]))
+            return slots
+        count, leaf = self._tree.arrive(arrivals, codes, lacking, self._tau + NEARLY)
+        self._good = leaf if len(leaf) else None
+        return arrivals.seq[:count] % self._delta
 
     def _arrive(self, slots: np.ndarray) -> Iterator[None]:
-        """The leaf of a record may leave."""
-        slot = int(slots[0])
-        self._now = int(self._slots.seq[slot])
-        leaf = None if self._slots.lacking[slot] else self._tree.leaf(slot)
-        if leaf is None or self._loses_too_much(leaf):
+        """The leaf of the last record may leave."""
+        self._now = int(self._slots.seq[slots[-1]])
+        leaf = self._good
+        if leaf is None:
             return
         lo, hi, loss = self._bounds(leaf)
         chance = self._chance(leaf, lo, hi, float(loss[0]))
@@ -90,15 +100,6 @@ class ZhouPublisher(SwafPublisher):
     def _tau(self) -> float:
         """What a good leaf loses at most."""
         return float(self._losses.mean()) if len(self._losses) else 1.0
-
-    def _loses_too_much(self, leaf: np.ndarray) -> bool:
-        """Whether its loss on linear attributes alone leaves no chance; quicker than all of it."""
-        if self._promises.needs_more_than_k:
-            return False  # a cap may keep the widest back
-        linear = self._space.linear
-        codes = self._slots.codes[linear][:, leaf]
-        spans = (codes.max(axis=1) - codes.min(axis=1)) / UNIT
-        return float(np.minimum(spans, self._space.share[linear]).sum()) > self._tau + NEARLY
 
     def _chance(self, leaf: np.ndarray, lo: np.ndarray, hi: np.ndarray, loss: float) -> float:
         """The probability with which a leaf leaves now."""
