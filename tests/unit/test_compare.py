@@ -16,6 +16,7 @@ from test_report import Page
 
 import shoal as front_door
 from shoal.errors import InfeasibleError, InputError
+from shoal.jobs.advise import compare as comparing
 from shoal.jobs.advise.compare import compare
 from shoal.jobs.advise.compared_methods import (
     checked_ks,
@@ -24,6 +25,7 @@ from shoal.jobs.advise.compared_methods import (
     with_methods,
 )
 from shoal.jobs.advise.comparison import promise_titles
+from shoal.kernels import uncompiled
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports.comparison import render
@@ -39,6 +41,24 @@ def compared(sample_table, sample_policy):
 
 
 # What is measured
+
+
+@pytest.mark.parametrize(("few", "compiled"), [(10_000, False), (0, True)])
+def test_times_are_of_compiled_loops_unless_the_table_is_small(
+    sample_table, sample_policy, monkeypatch, few, compiled
+):
+    asked = []
+
+    def found(*arguments):
+        asked.append(uncompiled._compiles)
+        return find_classes(*arguments)
+
+    find_classes = comparing.find_classes
+    monkeypatch.setattr(comparing, "find_classes", found)
+    monkeypatch.setattr(comparing, "FEW_RECORDS", few)
+    compare(sample_table, sample_policy, ["mondrian"], [20])
+    assert asked == [compiled]
+    assert uncompiled._compiles is None
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.run import stream_file
 from shoal.kernels import uncompiled
 from shoal.kernels.compile import KERNELS
-from shoal.kernels.uncompiled import nothing_uncompiled, uncompiled_up_to
+from shoal.kernels.uncompiled import always, uncompiled_up_to
 from shoal.policy.policy import Policy
 
 
@@ -92,7 +92,8 @@ def test_plain_kernels_find_and_leave_what_compiled_ones_do(tmp_path, both_ways)
     single["attributes"]["patient"] = {"role": "drop"}
     alone = single | {"promises": patients["promises"][:1], "method": {"name": "rounded-partition"}}
     trees = alone | {"method": {"name": "tds"}}
-    for number, policy in enumerate((patients, single, alone, trees)):
+    levels = single | {"method": {"name": "rounded-partition"}}
+    for number, policy in enumerate((patients, single, alone, trees, levels)):
         source = table("patients", 250)
         publish_file(source, Policy.from_dict(policy), str(tmp_path / f"out{number}.csv"))
     purchases = bundled("purchases")
@@ -143,9 +144,16 @@ def test_what_is_on_disk_or_asked_to_be_compiled_is_never_run_plain():
     kernel(np.ones(2))
     assert kernel.compiled.overloads
     kernel = kernel_of(doubled, 1)
-    with nothing_uncompiled():
+    with always(compiled=True):
         kernel(np.ones(2))
     assert kernel.compiled.overloads
+
+
+def test_plain_runs_that_are_timed_stay_plain_however_long_they_take():
+    kernel = kernel_of(doubled, 10**9)
+    with always(compiled=False):
+        kernel(np.ones(2))
+    assert not kernel.compiled.overloads
 
 
 def test_an_overflow_of_narrow_numbers_is_compiled_on_the_arguments_as_they_were():

@@ -29,6 +29,7 @@ from shoal.kernels.sorted_cut import (
     span_losses,
     tie_order,
 )
+from shoal.kernels.uncompiled import uncompiled_up_to
 
 LOW, HIGH, TIED = range(3)
 # a large node's cut is priced on one of so many records, and on at least so many
@@ -93,6 +94,7 @@ def cut_large(
     return done
 
 
+@uncompiled_up_to(lambda columns, *_: 8 * columns.size)
 @outer
 def cut_once(
     columns, nodes, rules, costs, low_rows, sides, scratch, codes, counts, prices, attributes, order

@@ -28,14 +28,19 @@ SHARE = 0.25
 """Of the time that compiling takes, what a process may spend on running a kernel without it: each
 run of a table of middle size pays that again, compiling is paid once."""
 
-_compiles = False
+_compiles: bool | None = None
 
 
 @contextmanager
-def nothing_uncompiled() -> Iterator[None]:
-    """Within, every kernel is compiled whatever its input: to be kept on disk, or to be timed."""
+def always(compiled: bool) -> Iterator[None]:
+    """Within, what was compiled or run plain stays so, whatever the input: to be kept on disk, or
+    to be timed.
+
+    compiled: whether every kernel is compiled; else those that may run plain do, unless their code
+    is there already.
+    """
     global _compiles
-    before, _compiles = _compiles, True
+    before, _compiles = _compiles, compiled
     try:
         yield
     finally:
@@ -62,9 +67,9 @@ class _AtFirst:
         self._is_compiled = False
 
     def __call__(self, *arguments: Any) -> Any:
-        if not self._is_compiled and not self._stays_plain(arguments):
+        if not self._is_compiled and (self._is_dear(arguments) or self._has_code()):
             self._is_compiled = True
-        if self._is_compiled or _compiles:
+        if self._is_compiled:
             return self.compiled(*arguments)
         arrays = [array for array in arguments if isinstance(array, np.ndarray)]
         before = [array.copy() for array in arrays]
@@ -86,11 +91,15 @@ class _AtFirst:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             return _as_compiled(self._plain[0](*arguments))
 
-    def _stays_plain(self, arguments: tuple[Any, ...]) -> bool:
+    def _is_dear(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether the kernel is sooner compiled than run so often."""
+        if _compiles is not None:
+            return _compiles
         _, compiling = self._plain
-        if self._seconds + self._passes(*arguments) / PASSES > SHARE * compiling:
-            return False
-        return not self.compiled.overloads and not self.compiled._cache.has_code()
+        return self._seconds + self._passes(*arguments) / PASSES > SHARE * compiling
+
+    def _has_code(self) -> bool:
+        return bool(self.compiled.overloads) or self.compiled._cache.has_code()
 
     @cached_property
     def _plain(self) -> tuple[Callable[..., Any], float]:

@@ -26,7 +26,7 @@ from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError, PromiseError
 from shoal.jobs.audit.audit import measure
-from shoal.kernels.uncompiled import nothing_uncompiled
+from shoal.kernels.uncompiled import always
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.utility import Classification, Discernibility
@@ -72,7 +72,7 @@ class OneTable:
         asked = f"{policy.method_name} {policy.method_settings}"
         if asked not in self._warm:
             few = replace(self._matrix, codes=self._matrix.codes[:WARM_UP].copy())
-            with nothing_uncompiled():
+            with always(compiled=True):
                 _partition(few, policy)
             self._warm.add(asked)
 

@@ -40,9 +40,11 @@ from shoal.jobs.audit.audit import measure
 from shoal.jobs.audit.warnings import open_question_warnings
 from shoal.jobs.publish.recode import find_classes, ordered, recode
 from shoal.jobs.publish.second_release import republisher
+from shoal.kernels.uncompiled import always
 from shoal.policy.policy import Policy, PolicyLike
 
 WARM_UP = 300  # records
+FEW_RECORDS = 1_000  # up to here plain Python costs a method less than a second, compiling several
 
 
 def compare(
@@ -96,14 +98,17 @@ def _compared(table: Table, policy: Policy, asked: _Asked, progress: Progress) -
     settings = [(k, own.with_k(k)) for k in asked_ks for own in policies]
     settings = [(k, own) for k, own in settings if (label_of(own), k) not in skip]
     firsts = {label_of(own): (k, own) for k, own in reversed(settings)}
+    compiled = ground.table.records > FEW_RECORDS
     if firsts:
         most = max(k for k, _ in firsts.values())
         tried = tuple(own for _, own in reversed(firsts.values()))
-        warm_up(Trial(*ground.first(max(WARM_UP, 4 * most)), tried), progress)
+        trial = Trial(*ground.first(max(WARM_UP, 4 * most)), tried, compiled)
+        warm_up(trial, progress)
     rows = []
     for number, (k, own) in enumerate(settings):
         tell(progress, f"k={k} {label_of(own)}", number, len(settings))
-        rows.append(_row(ground, own, k, attack))
+        with always(compiled):
+            rows.append(_row(ground, own, k, attack))
         if on_row is not None:
             on_row(rows[-1])
     quasi = tuple(attribute.name for attribute in ground.bound.schema.quasi)

@@ -23,21 +23,25 @@ from shoal.data.progress import Progress
 from shoal.errors import InfeasibleError, InputError
 from shoal.jobs.advise.compared_methods import label_of
 from shoal.jobs.publish.recode import find_classes
-from shoal.kernels.uncompiled import nothing_uncompiled
+from shoal.kernels.uncompiled import always
 from shoal.policy.policy import Policy
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A few records, on which every one of these methods runs once."""
+    """A few records, on which every one of these methods runs once.
+
+    compiled: whether all their loops are compiled, or only those that can't run without.
+    """
 
     matrix: Matrix
     whole_table: Classes
     policies: tuple[Policy, ...]
+    compiled: bool = True
 
     def run(self, policy: Policy) -> None:
         # whoever asks for the method gets the reason
-        with nothing_uncompiled(), suppress(InfeasibleError, InputError):
+        with always(self.compiled), suppress(InfeasibleError, InputError):
             find_classes(self.matrix, self.whole_table, policy)
 
 

@@ -25,7 +25,7 @@ from shoal.jobs.publish.publish import publish_file
 from shoal.jobs.republish.republish import republish_file
 from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.run import stream_file
-from shoal.kernels.uncompiled import nothing_uncompiled
+from shoal.kernels.uncompiled import always
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.privacy.history.release_view import SIGNATURES
@@ -80,7 +80,7 @@ def warm_up(
     runs = [run for verb in VERBS if verb in (verbs or VERBS) for run in _runs(verb, every_method)]
     with (
         tempfile.TemporaryDirectory(prefix="shoal-warmup-") as base,
-        nothing_uncompiled(),
+        always(compiled=True),
         _counted() as compiled,
     ):
         for number, run in enumerate(runs, start=1):

@@ -34,7 +34,7 @@ from shoal.jobs.fuse.run_statistics import FusionResult, RunStatistics
 from shoal.jobs.fuse.secure_rounds import ClearRounds, MpycRounds, Rounds, rounds_of
 from shoal.jobs.fuse.shared_columns import Codes, SharedColumns
 from shoal.jobs.fuse.transcript import Recorder
-from shoal.kernels.uncompiled import nothing_uncompiled
+from shoal.kernels.uncompiled import always
 from shoal.policy.agreement import Agreement
 from shoal.protocols import BiddingParty, FusionParty, TurnParty
 
@@ -142,7 +142,7 @@ class PartyProtocol:
             return
         first_row = np.zeros(4, dtype=np.int64)
         own = {j: cells[first_row] for j, cells in self._input.cells.items()}
-        with nothing_uncompiled():
+        with always(compiled=True):
             self._party(own, self._ground(np.arange(4), {}, None)).warm_up()
 
     def attempt(self) -> FusionResult | None:

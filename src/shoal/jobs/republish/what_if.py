@@ -30,7 +30,7 @@ from shoal.jobs.republish.republish import (
     with_defaults,
 )
 from shoal.jobs.republish.value_counts import with_table
-from shoal.kernels.uncompiled import nothing_uncompiled
+from shoal.kernels.uncompiled import always
 from shoal.policy import registry
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.history.release_view import HistoryFinding
@@ -139,7 +139,7 @@ def _warm_up(source: SourceFile, policy: Policy, folder: Path) -> None:
         if policy.subject is None
         else some.with_columns(pl.col(policy.subject).cast(pl.String) + "again")
     )
-    with nothing_uncompiled(), suppress(ShoalError):
+    with always(compiled=True), suppress(ShoalError):
         for turn, frame in enumerate((some, others)):
             republish_source(SourceFile(frame, f"{turn}"), policy, folder, allow_leaks=True)
 
