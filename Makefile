@@ -67,7 +67,7 @@ bench: ## the figures that the docs claim, side by side with a floor or a peer
 	$(BENCH)/python benchmarks/run.py
 
 soak: export PYTHONPATH := src:tests
-soak: $(READY) ## kill, damage and lie to streams, ledgers and fusions: MINUTES=10 SEED=3, or TRIALS=500 ROOM=kills
+soak: $(READY) ## kill, damage and lie to streams, ledgers, fusions and runs past memory: MINUTES=10 SEED=3, or TRIALS=500 ROOM=kills
 	$(BIN)/python -m soak --minutes $(or $(MINUTES),5) --seed $(or $(SEED),1) $(if $(TRIALS),--trials $(TRIALS)) $(if $(ROOM),--only $(ROOM))
 
 mutants: ## changes in the auditor's code that no test notices: all of them (hours), or SAMPLE=100 of each part

@@ -1,4 +1,4 @@
-"""Streams, ledgers and fusions, killed, damaged and lied to at random, for as long as one likes.
+"""Streams, ledgers, fusions and runs past memory, killed, damaged and lied to at random.
 
     python -m soak --minutes 10 --seed 3           (with src and tests on PYTHONPATH; or: make soak)
     python -m soak --only kills --trials 500       one room, so many trials
@@ -11,4 +11,5 @@ machine, too, so that a trial that failed may have to be repeated several times.
     peers      fusions in which one party sends malformed messages
     streams    streams that are killed, and whose checkpoint is damaged
     ledgers    ledgers whose appends are killed, and whose files are damaged
+    memory     publications within a limit on memory that are killed
 """

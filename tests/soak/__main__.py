@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TextIO
 
-from soak import kills, ledgers, peers, streams
+from soak import kills, ledgers, memory, peers, streams
 
 Trial = Callable[[random.Random, Path], str]
 SAY_EVERY = 60.0  # seconds between two counts
@@ -23,6 +23,7 @@ ROOMS: dict[str, Trial] = {
     "peers": peers.trial,
     "streams": streams.trial,
     "ledgers": ledgers.trial,
+    "memory": memory.trial,
 }
 
 
