@@ -41,6 +41,7 @@ _PUBLIC = {
     "shoal.jobs.audit.verify": ("verify",),
     "shoal.jobs.beside.beside": ("BesideAudit", "audit_beside"),
     "shoal.jobs.publish.attack": ("attack",),
+    "shoal.jobs.publish.from_files": ("audit_file", "publish_file"),
     "shoal.jobs.republish.export": ("ledger_table", "verify_ledger"),
     "shoal.jobs.republish.history": ("LedgerAudit", "audit_ledger"),
     "shoal.jobs.republish.rehearsal": ("Rehearsal", "rehearse"),
@@ -101,6 +102,8 @@ if TYPE_CHECKING:
     from shoal.jobs.beside.beside import BesideAudit as BesideAudit
     from shoal.jobs.beside.beside import audit_beside as audit_beside
     from shoal.jobs.publish.attack import attack as attack
+    from shoal.jobs.publish.from_files import audit_file as audit_file
+    from shoal.jobs.publish.from_files import publish_file as publish_file
     from shoal.jobs.republish.export import ledger_table as ledger_table
     from shoal.jobs.republish.export import verify_ledger as verify_ledger
     from shoal.jobs.republish.history import LedgerAudit as LedgerAudit

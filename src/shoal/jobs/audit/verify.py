@@ -22,6 +22,7 @@ from shoal.connectors.dialect import AS_FOUND, reading_as_stated
 from shoal.connectors.files import SourceFile
 from shoal.connectors.folder_manifest import check_released
 from shoal.connectors.signatures import SIGNATURE_BYTES, read_trusted, signature_path
+from shoal.data import room
 from shoal.data.fault_words import fault_sentence
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
@@ -64,6 +65,7 @@ def verify(
     *,
     original: str | Path | None = None,
     trust: Sequence[str | Path] = (),
+    memory: int | str | None = None,
     progress: Progress = no_progress,
 ) -> list[Check]:
     """Every check of a released file against its certificate, in order; good if none is False.
@@ -71,14 +73,16 @@ def verify(
     certificate: by default PATH.certificate.json. policy: the promises are measured again; of a
     fusion, that of its agreement.
     original: its hash is compared, and people are counted. trust: public keys, or folders of them;
-    one of them must have signed. Raises InputError where a file can't be read, MissingExtraError
-    where trust is given and the extra `sign` is missing.
+    one of them must have signed. memory: bytes that may be used, or a size such as `"700MB"`; a
+    table that does not fit is worked on in nameless files. Raises InputError where a file can't be
+    read, MissingExtraError where trust is given and the extra `sign` is missing.
     """
     path = str(path)
     require_there(path)
     asked = None if policy is None else Policy.of(policy)
     source = None if original is None else str(original)
-    return verify_by(path, Proof.of(path, certificate), asked, source, trust, progress)
+    with room.using(memory):
+        return verify_by(path, Proof.of(path, certificate), asked, source, trust, progress)
 
 
 def verify_by(

@@ -1,0 +1,66 @@
+"""Publish, audit and verify from file to file in Python, within a limit or by an engine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.data import room
+from shoal.errors import InputError, MissingExtraError
+from unit.test_past_memory import LIMITS, METHODS, certified, rows, tiny
+from unit.test_spread import folder
+
+__all__ = ["tiny"]
+ASKED = METHODS["rounded"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rows().write_csv(tmp_path / "in.csv")
+    return tmp_path / "in.csv"
+
+
+def test_a_limit_changes_neither_the_release_nor_what_is_measured(
+    table: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    out, small = tmp_path / "out.csv", tmp_path / "small.csv"
+    whole = shoal.publish_file(table, ASKED, out, threads=1)
+    audited = certified(shoal.audit_file(out, ASKED, table))
+    checks = shoal.verify(out, policy=ASKED, original=table)
+    request.getfixturevalue("tiny")
+    within = shoal.publish_file(table, ASKED, small, memory=LIMITS[1])
+    assert small.read_bytes() == out.read_bytes()
+    assert certified(within) == certified(whole)
+    assert within["scale"]["memory"] == LIMITS[1]
+    limited = shoal.audit_file(out, ASKED, table, memory=LIMITS[1])
+    assert certified(limited) == audited
+    assert limited["scale"]["parts"] > 1
+    assert shoal.verify(out, policy=ASKED, original=table, memory=f"{LIMITS[1]}") == checks
+    assert room.limit() is None
+
+
+def test_warnings_are_python_warnings_too(table: Path, tmp_path: Path) -> None:
+    with pytest.warns(shoal.ReleaseWarning) as told:
+        certificate = shoal.publish_file(table, ASKED, tmp_path / "out.csv", threads=1)
+    assert [str(one.message) for one in told] == [str(one) for one in certificate.warnings]
+    assert {one.filename for one in told} == {__file__}
+
+
+def test_what_no_size_and_no_engine_is_called_is_refused(table: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a size"):
+        shoal.audit_file(table, ASKED, memory="much")
+    with pytest.raises(InputError, match="engine 'flink': is not known"):
+        shoal.publish_file(table, ASKED, tmp_path / "out.csv", engine="flink")
+    with pytest.raises(InputError, match="is not made of Parquet files"):
+        shoal.audit_file(table, ASKED, engine="spark")
+
+
+def test_an_engine_is_asked_for_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "shoal.connectors.spark", None)
+    source = folder(tmp_path / "in", rows())
+    with pytest.raises(MissingExtraError, match="PySpark"):
+        shoal.publish_file(source, ASKED, f"{tmp_path}/out/", engine="spark")
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
