@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.algorithms.steps import compile_beside
 from shoal.algorithms.steps.refinement import (
     is_asked_of_moves,
     is_k_alone,
@@ -66,6 +67,12 @@ class Effort(NamedTuple):
         """Whether classes are annealed, each move asked for more than k."""
         asks = is_asked_of_moves(matrix, promises)
         return asks and self.on(matrix.records, anneals=True) == "full"
+
+    def announce(self, matrix: Matrix, promises: Promises) -> None:
+        """On a new machine, has the compiler begin with what `refined` will need."""
+        k_alone = is_k_alone(matrix, promises)
+        if k_alone and self.on(matrix.records, anneals=True) in ("full", "thorough"):
+            compile_beside.begin()
 
     def refined(
         self,

@@ -131,6 +131,7 @@ class LatticePeeling(Partitioner):
             raise InputError(
                 f"method '{self.name}': the policy has no quasi-identifier to partition on"
             )
+        self._effort.announce(matrix, promises)
         units = units_of(matrix)
         levels = [levels_of(matrix, j, values) for j, values in enumerate(units.values)]  # step 1
         vectors = vectors_of(levels, units, self._most_vectors(matrix, units, promises))

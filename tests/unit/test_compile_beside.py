@@ -1,0 +1,113 @@
+"""On a new machine refining is compiled in a second process, for the types it is called with."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import numba
+import numpy as np
+import pytest
+from numba.core.sigutils import normalize_signature
+
+from shoal.algorithms.steps import compile_beside
+from shoal.algorithms.steps.efforts import FULL_RECORDS, SMALL_RECORDS
+from shoal.algorithms.table.lattice_peeling import LatticePeeling
+from shoal.algorithms.table.rounded_partition import RoundedPartition
+from shoal.data import cores
+from shoal.data.matrix import Matrix
+from shoal.kernels import annealing, near_records
+from shoal.testing import OnlyK
+
+MODULES = {"annealing": annealing, "near_records": near_records}
+
+
+def some(records):
+    codes = np.random.default_rng(1).integers(0, 9, (records, 3), dtype=np.int32)
+    return Matrix.from_columns(codes, [9.0] * 3)
+
+
+@pytest.mark.parametrize("method", [RoundedPartition, LatticePeeling])
+def test_kernels_are_compiled_for_the_types_of_a_call(method, monkeypatch):
+    called = {}
+
+    def watched(module, name):
+        kernel = getattr(MODULES[module], name)
+
+        def call(*arguments):
+            called[module, name] = tuple(map(numba.typeof, arguments))
+            return kernel(*arguments)
+
+        monkeypatch.setattr(MODULES[module], name, call)
+
+    monkeypatch.setattr(compile_beside, "begin", lambda: None)
+    for module, name, _ in compile_beside.KERNELS:
+        watched(module, name)
+    matrix = some(60)
+    method(refine="full").partition(matrix, OnlyK(matrix, 3), np.random.default_rng(1))
+    assert called == {
+        (module, name): normalize_signature(types)[0]
+        for module, name, types in compile_beside.KERNELS
+    }
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The processes that were started, and what was done with each in the end."""
+    processes = []
+
+    def start(command, **options):
+        done = []
+        processes.append(SimpleNamespace(command=command, done=done))
+        return SimpleNamespace(kill=lambda: done.append("kill"), wait=lambda: done.append("wait"))
+
+    monkeypatch.setattr(compile_beside.subprocess, "Popen", start)
+    monkeypatch.setattr(compile_beside, "_is_compiled", lambda kernel: False)
+    monkeypatch.setattr(
+        compile_beside.atexit, "register", lambda end, helper: end(helper)
+    )  # as if the process ended now
+    return processes
+
+
+def test_a_process_of_its_own_compiles_and_ends_with_this_one(started):
+    with cores.using(2):
+        compile_beside.begin()
+    (process,) = started
+    assert process.command[0] == sys.executable
+    assert process.command[-1] == compile_beside.__name__
+    assert process.done == ["kill", "wait"]
+
+
+def test_nobody_is_asked_on_one_core_or_where_all_is_compiled(started, monkeypatch):
+    with cores.using(1):
+        compile_beside.begin()
+    monkeypatch.setattr(compile_beside, "_is_compiled", lambda kernel: True)
+    with cores.using(2):
+        compile_beside.begin()
+    assert started == []
+
+
+@pytest.mark.parametrize(
+    ("records", "asked"),
+    [(SMALL_RECORDS, 0), (SMALL_RECORDS + 1, 1), (FULL_RECORDS, 1), (FULL_RECORDS + 1, 0)],
+)
+def test_it_is_begun_only_for_tables_that_are_annealed(records, asked, started):
+    matrix = some(records)
+    with cores.using(2):
+        RoundedPartition()._effort.announce(matrix, OnlyK(matrix, 3))
+    assert len(started) == asked
+
+
+def test_a_kernel_that_was_called_is_compiled():
+    matrix = some(60)
+    RoundedPartition(refine="full").partition(matrix, OnlyK(matrix, 3), np.random.default_rng(1))
+    assert compile_beside._is_compiled(annealing.anneal)
+    assert compile_beside._is_compiled(len)
+
+
+def test_the_process_compiles_all_of_them(monkeypatch):
+    compiled = []
+    kernel = SimpleNamespace(compile=compiled.append)
+    monkeypatch.setattr(compile_beside, "_kernel", lambda module, name: kernel)
+    compile_beside.main()
+    assert compiled == [normalize_signature(types)[0] for *_, types in compile_beside.KERNELS]
