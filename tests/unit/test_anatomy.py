@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import itertools
 import json
 from collections import Counter, defaultdict
@@ -333,6 +334,28 @@ def test_a_certificate_that_states_other_groups_fails_verification(folder):
     for forged in (stated | {"groups": stated["groups"] | {"max": 9}}, _without(stated)):
         path.write_text(json.dumps(forged))
         assert status_of(["verify", "r.csv", "-p", "p.json", "-q"]) == 1
+
+
+def test_a_forged_certificate_of_groups_that_tell_a_value_fails_verification(folder, capsys):
+    """Every value is whose it was, but the first group has one alone."""
+    assert status_of(["publish", "in.csv", "-p", "p.json", "-o", "r.csv", "-q"]) == 0
+    groups = pl.Series("group", [1, 1, 2, 2, 3, 3, 3])
+    first = EXAMPLE.select("age", "zip", groups)
+    second = EXAMPLE.select(groups, "disease").group_by("group", "disease").len("count").sort("*")
+    path, hashed = Path("r.csv.certificate.json"), {}
+    for name, frame in (("r.csv", first), ("r.sensitive.csv", second)):
+        frame.write_csv(name)
+        content = Path(name).read_bytes()
+        hashed[name] = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    stated = json.loads(path.read_text())
+    output = stated["output"] | hashed["r.csv"] | {"sensitive": hashed["r.sensitive.csv"]}
+    path.write_text(json.dumps(stated | {"output": output}))
+    assert status_of(["verify", "r.csv", "-p", "p.json"]) == 1
+    told = capsys.readouterr().out
+    assert [line.split(":")[0] for line in told.splitlines() if line.startswith("FAIL")] == [
+        "FAIL measured again"
+    ]
+    assert "alpha-k-anonymity: an audit finds another value" in told
 
 
 def _without(stated: dict) -> dict:

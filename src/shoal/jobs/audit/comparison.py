@@ -92,6 +92,9 @@ class Comparison:
                 elif one.get("classes") is not None:
                     name = "k-anonymity"
                     yield from self._bounded(name, one["classes"], other["classes"])
+            elif found.get("presence") is not None:  # of two tables, where a row is a person
+                keys = {"holds", *filter(_is_measure, {*one, *other})}
+                yield from self._promise(index, one, other, keys)
             elif has_classes and (one["model"], one.get("kind")) == COUNTS_VALUES:
                 yield from self._promise(index, one, other, {"measured", "holds"})
         if not has_classes:

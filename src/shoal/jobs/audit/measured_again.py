@@ -284,9 +284,9 @@ def _holds(found: Certificate, is_counted: bool) -> bool:
     """Whether what was measured is kept.
 
     is_counted: as the certificate counts, in this file alone; else rows may break what people keep,
-    but not k-anonymity.
+    but not k-anonymity. Of two tables, rows are people.
     """
-    if is_counted:
+    if is_counted or found.get("presence") is not None:
         return found.holds
     faults = found.get("faults") or {}
     counted = [promise for promise in found["promises"] if promise["model"] == K_ANONYMITY]
