@@ -21,7 +21,7 @@ from shoal.connectors.dialect import DELIMITED, UTF8, Dialect, Reading
 from shoal.connectors.pieces import PIECE, Pieces
 from shoal.data import cores
 from shoal.data.coded_table import CodedTable
-from shoal.data.regular_files import is_pipe, require_regular
+from shoal.data.regular_files import is_pipe, require_regular, unchanged
 from shoal.data.room import Room, spooled
 from shoal.errors import InputError
 
@@ -52,21 +52,26 @@ def read_coded(path: str | Path, kind: str, reading: Reading, room: Room) -> Cod
     if str(path) == files.STANDARD or is_pipe(path):
         raise needs_whole("what comes from a pipe is read")
     try:
-        if kind == ".parquet":
-            with cores.beside(files.file_sha256, path) as hashed:
-                table = _read_parquet(path, room)
-                return CodedSource(table, hashed())
-        with open(path, "rb") as file:
-            is_packed = file.read(2) == b"\x1f\x8b"
-        if not is_packed:
-            return _read_delimited(Path(path), str(path), kind, reading, room)
-        with _unpacked(path, room) as plain:
-            source = _read_delimited(plain, str(path), kind, reading, room)
-        return replace(source, sha256=files.file_sha256(path))
+        with unchanged(path):
+            return _read_regular(path, kind, reading, room)
     except OSError as failed:
         raise InputError(
             f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
         ) from None
+
+
+def _read_regular(path: str | Path, kind: str, reading: Reading, room: Room) -> CodedSource:
+    if kind == ".parquet":
+        with cores.beside(files.file_sha256, path) as hashed:
+            table = _read_parquet(path, room)
+            return CodedSource(table, hashed())
+    with open(path, "rb") as file:
+        is_packed = file.read(2) == b"\x1f\x8b"
+    if not is_packed:
+        return _read_delimited(Path(path), str(path), kind, reading, room)
+    with _unpacked(path, room) as plain:
+        source = _read_delimited(plain, str(path), kind, reading, room)
+    return replace(source, sha256=files.file_sha256(path))
 
 
 def needs_whole(what: str) -> InputError:

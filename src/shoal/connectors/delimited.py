@@ -238,11 +238,17 @@ def check_quotes(content: bytes | Path, path: str, separator: str) -> None:
     """Raises InputError where a quote opens or closes no cell: by some readers, Polars among them,
     such a record and those up to the next quote are one, and nobody would miss them.
     """
-    if not isinstance(content, bytes):
-        with open(content, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as text:
-            check_quotes_in(text, path, separator)
+    if isinstance(content, bytes):
+        check_quotes_in(content, path, separator)
         return
-    check_quotes_in(content, path, separator)
+    with open(content, "rb") as file:
+        try:
+            text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:  # a file that says that it is empty, as those of /proc do
+            check_quotes_in(file.read(), path, separator)
+            return
+        with text:
+            check_quotes_in(text, path, separator)
 
 
 def check_quotes_in(text: bytes | mmap.mmap, path: str, separator: str) -> None:

@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -27,7 +27,7 @@ from shoal.connectors.dialect import AS_FOUND, DELIMITED, Dialect, Reading, defa
 from shoal.connectors.json_keys import check_keys
 from shoal.connectors.sweeping import DRAFT_BYTES, sweep
 from shoal.data import cores
-from shoal.data.regular_files import is_pipe, require_regular
+from shoal.data.regular_files import is_pipe, require_regular, unchanged
 from shoal.errors import InputError
 
 try:
@@ -131,7 +131,7 @@ def read_as(
             piped = Path(path).read_bytes()
             digest = hashlib.sha256(piped).hexdigest()
             return _parsed(piped, str(path), kind, categorical, reading, digest)
-        with cores.beside(file_sha256, path) as hashed:
+        with unchanged(path), cores.beside(file_sha256, path) as hashed:
             source = _read_regular(str(path), kind, categorical, reading)
             return replace(source, sha256=hashed())
     except OSError as failed:
@@ -155,10 +155,13 @@ def _read_regular(
 def _read_parts(path: str | Path) -> SourceFile:
     parts = parquet_parts.parts_of(path)
     try:
-        hashes = parquet_parts.hashes(parts)
-        if Path(path).is_dir():
-            folder_manifest.check_named(path, [part.name for part in parts], hashes)
-        frames = [_typed(str(part.path), ".parquet") for part in parts]
+        with ExitStack() as kept:
+            for part in parts:
+                kept.enter_context(unchanged(part.path))
+            hashes = parquet_parts.hashes(parts)
+            if Path(path).is_dir():
+                folder_manifest.check_named(path, [part.name for part in parts], hashes)
+            frames = [_typed(str(part.path), ".parquet") for part in parts]
         digest = parquet_parts.digest(parts, hashes)
         return SourceFile(parquet_parts.joined(frames, parts), digest)
     except OSError as failed:

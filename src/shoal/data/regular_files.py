@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from shoal.errors import InputError
@@ -28,3 +30,27 @@ def is_pipe(path: str | Path) -> bool:
         return stat.S_ISFIFO(os.stat(path).st_mode)
     except OSError:
         return False
+
+
+@contextmanager
+def unchanged(path: str | Path) -> Iterator[None]:
+    """Raises InputError where a file was written to or replaced while the block read it.
+
+    A table is opened several times, for its names, its records and its hash: those must be of one.
+    """
+    before = _stamp(path)
+    yield
+    if _stamp(path) != before:
+        raise InputError(
+            f"file '{path}': was changed while it was read; run again once whoever writes it is"
+            " done"
+        )
+
+
+def _stamp(path: str | Path) -> tuple[int, ...]:
+    """What changes when the content does; empty where there is no such file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
