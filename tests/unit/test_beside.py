@@ -315,6 +315,9 @@ def test_a_ledger_is_one_release_by_the_classes_of_all_its_increments(tmp_path):
     assert activity["none"] == 0
     with pytest.raises(InputError, match="leave out 'own'"):
         shoal.audit_beside((table, asked, again), folder, attacker="own")
+    other = again.with_columns(who="0" + pl.col("who"))
+    with pytest.raises(InputError, match="release 1: 60 of its people are those of release 2"):
+        shoal.audit_beside((table, asked, other), folder)
     with pytest.raises(InputError, match="two ledgers"):
         shoal.audit_beside(folder, folder)
 

@@ -5,10 +5,8 @@ read each > number people and classes through > intersect > report counts, never
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from shoal.data.person_names import person_name
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.jobs.audit.audit import AuditResult
+from shoal.jobs.beside.spelling import check_spelling
 from shoal.privacy.beside.judging import Attribute, Joint
 from shoal.privacy.beside.own_presence import KnownPeople, people_who_fit
 from shoal.privacy.beside.sharing import Links
@@ -182,7 +181,7 @@ def _numbers(sources: Sequence[Source]) -> tuple[list[np.ndarray], int]:
                 [number_of.setdefault(name, len(number_of)) for name in source.release.subjects],
                 dtype=np.int64,
             )
-    _check_spelling(sources)
+    check_spelling([(source.what, source.release) for source in sources])
     people = len(number_of)
     for index, source in enumerate(sources):
         token = source.release.token
@@ -252,28 +251,3 @@ def _attribute(everybody: Numbered, named: Mapping[int, str], l: int | None) -> 
             asked.append(release.least_values[name])
     values = Links.of(np.concatenate(items), np.concatenate(classes), len(place), everybody.classes)
     return Attribute(named, l if l is not None else min(asked, default=None), values)
-
-
-def _check_spelling(sources: Sequence[Source]) -> None:
-    """Raises InputError where people are taken for others, as ids are written otherwise."""
-    named = [source for source in sources if source.release.token is None]
-    for first, second in combinations(named, 2):
-        ours, theirs = set(first.release.subjects), set(second.release.subjects)
-        alike = ours & theirs
-        bare = {_bare(name) for name in ours - alike} & {_bare(name) for name in theirs - alike}
-        is_told_apart = _tells_apart(ours) or _tells_apart(theirs)
-        if len(bare) > (len(alike) if is_told_apart else 0):
-            raise InputError(
-                f"{second.what}: {len(bare)} of its people are those of {first.what}, but for"
-                " capitals, zeros in front or '.0' in their ids, and would be taken for others;"
-                " write the ids of all releases alike"
-            )
-
-
-def _tells_apart(names: set[str]) -> bool:
-    """Whether one release has several people whose ids differ in nothing else."""
-    return len({_bare(name) for name in names}) < len(names)
-
-
-def _bare(name: str) -> str:
-    return re.sub(r"(?<=\d)\.0+$", "", name.casefold()).lstrip("0")
