@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import ipaddress
+import os
 import re
+import socket
 import sys
 
 import pytest
 
 from shoal.web import door as doors
 from shoal.web import folder as files
+from shoal.web import peers
 from shoal.web.door import COOKIE, Door, TooManyTries
+from shoal.web.guard import Guard
 from shoal.web.serve import _listening
+from shoal.web.server import MOST_STREAMS
+from shoal.web.work import Job
 from web.visitor import SECRET, Visitor
 
 
@@ -41,6 +48,27 @@ def test_s2_two_hosts_get_400(shared_server):
     connection.putheader("Host", "evil.test")
     connection.endheaders()
     assert connection.getresponse().status == 400
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says whose a connection is")
+@pytest.mark.parametrize("kind", [socket.AF_INET, socket.AF_INET6])
+def test_s3_the_system_says_whose_a_connection_is(kind):
+    with _listening() as server, socket.socket(kind) as client:
+        host, port = server.getsockname()
+        client.connect((host if kind == socket.AF_INET else f"::ffff:{host}", port))
+        end, (seen, seen_port, *_) = server.accept()
+        with end:
+            assert peers.user_of((seen, seen_port), (host, port)) == os.getuid()
+            assert peers.user_of((seen, seen_port), (host, port + 1)) is None
+    assert peers.user_of((seen, seen_port), (host, port)) is None
+
+
+def test_s3_a_cookie_is_of_no_use_to_another_account(guest, monkeypatch):
+    monkeypatch.setattr(peers, "user_of", lambda client, server: os.getuid() + 1)
+    answer = guest.request("GET", "/open")
+    assert (answer.status, answer.text) == (403, "The page is for the account that has opened it.")
+    monkeypatch.setattr(peers, "user_of", lambda client, server: None)  # where nothing tells
+    assert guest.request("GET", "/open").status == 200
 
 
 def test_s3_without_a_cookie_nothing_is_told(shared_server):
@@ -177,6 +205,42 @@ def test_s7_a_link_inside_the_start_folder_is_fine(tables):
 def test_s10_a_large_body_is_refused_before_it_is_read(guest):
     answer = guest.request("POST", "/policy", {"key": ""}, {"Content-Length": "2000000"})
     assert answer.status == 413
+
+
+def test_s10_a_large_body_of_no_stated_length_is_cut_off(guest):
+    door = guest.server.door
+    connection = http.client.HTTPConnection(door.host, door.port, 10)
+    headers = {"Origin": door.origin, "Cookie": guest.cookie}
+    pieces = iter([b"x" * 65_536] * 16)
+    connection.request("POST", "/policy", pieces, headers, encode_chunked=True)
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+def test_s10_a_form_of_too_many_fields_is_none(guest):
+    key = guest.server.door.form_key(guest.cookie.partition("=")[2])
+    form = [("key", key)] + [("n", "")] * 20_000
+    assert guest.request("POST", "/nothing", form).status == 403
+    assert guest.request("POST", "/nothing", form[:-1]).status == 404
+
+
+def test_s4_a_web_socket_is_closed_before_any_route_sees_it(shared_server):
+    told = []
+
+    async def send(message):
+        told.append(message)
+
+    guard = Guard(None, shared_server.door)
+    asyncio.run(guard({"type": "websocket"}, None, send))
+    assert told == [{"type": "websocket.close"}]
+
+
+def test_s10_only_so_many_windows_listen_at_once(guest, monkeypatch):
+    server = guest.server
+    monkeypatch.setitem(server.jobs._all, "n", Job("n", "draft", {}, state="done"))
+    assert guest.request("GET", "/jobs/n/events").status == 200
+    monkeypatch.setattr(server, "streams", MOST_STREAMS)
+    assert guest.request("GET", "/jobs/n/events").status == 503
 
 
 def test_s10_twelve_hours_without_a_visit_end_a_visit():

@@ -7,6 +7,9 @@ import re
 import signal
 import time
 
+from shoal.errors import InputError
+from shoal.web.work import Job, Jobs
+
 WRITTEN = re.compile(
     r"(project|policy|release)\.yaml|history(/\d{4}\.yaml|/by-hand-\w+\.yaml)?"
     r"|hierarchies(/[\w-]+\.csv)?|runs(/\d{4}(/(policy\.yaml|run\.json|events\.jsonl|data\.csv"
@@ -20,6 +23,17 @@ def until(claim, seconds=30):
     while not claim():
         assert time.monotonic() < ends
         time.sleep(0.02)
+
+
+def test_a_job_whose_end_can_not_be_written_is_over_and_the_next_one_runs():
+    def ended(job):
+        raise InputError("no room")
+
+    job = Job("1", "draft", {})
+    Jobs(ended)._over(job, "done")
+    assert job.is_over
+    assert (job.state, job.result["message"]) == ("failed", "no room")
+    assert job.events == [{"id": 1, "state": "failed"}]
 
 
 def test_a_killed_desk_is_said_and_the_next_look_works(opened):

@@ -130,6 +130,9 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     assert "shoal verify releases/" in page.words
     assert "Measured again" in page.words
     (place / "data.csv").write_bytes(whole + b"\n")
+    page = opened.get("/check")
+    assert "A file has changed since it was checked" in page.words
+    assert "No check fails" not in page.words
     opened.send("check-form", typed=str(name))
     opened.until("/check", "Do not rely on this file")
     opened.get("/check")

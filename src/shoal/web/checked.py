@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from shoal.data.two_tables import sensitive_path
 from shoal.web import folder as files
 from shoal.web.edits import Form, one
 from shoal.web.frame import frame
@@ -35,7 +37,8 @@ async def check_screen(server: Server) -> Context:
     """Released files below the start folder, and what the last check found."""
     job = server.jobs.last("verify")
     asked = job.asked if job else {}
-    checks = job.result.get("checks") if job and job.state == "done" else None
+    is_same = asked.get("stamps") == _stamps(asked)
+    checks = job.result.get("checks") if job and job.state == "done" and is_same else None
     return {
         **await frame(server, "check", _command(server, asked) if asked else None),
         "title": "Check a released file",
@@ -47,6 +50,7 @@ async def check_screen(server: Server) -> Context:
         "checks": checks,
         "is_good": checks is not None and all(check["ok"] is not False for check in checks),
         "trouble": job.result if job and job.state in ("refused", "failed") else None,
+        "has_changed": bool(job) and not is_same,
         "is_running": job is not None and not job.is_over,
         "made_again": any(c["name"] == "measured" and c["ok"] for c in checks or ()),
     }
@@ -75,8 +79,21 @@ async def started(request: Request) -> Response:
     asked: Context = {"named": named, "file": str(files.within(named, server.project.start))}
     for field in FIELDS:
         asked[field] = _path(server, form, field)
-    server.start("verify", one(form, "once"), **asked)
+    server.start("verify", one(form, "once"), **asked, stamps=_stamps(asked))
     return RedirectResponse("/check", 303)
+
+
+def _stamps(asked: Context) -> list[list[int]]:
+    """What changes when one of the files that a check reads does, found beside others or named."""
+    named: list[str | None] = [asked.get(field) for field in ("file", *FIELDS)]
+    if named[0]:
+        named += [named[0] + CERTIFICATE, sensitive_path(named[0])]
+    found = []
+    for path in filter(None, named):
+        with suppress(OSError):
+            stat = os.stat(path)
+            found.append([stat.st_ino, stat.st_mtime_ns, stat.st_size])
+    return found
 
 
 def _path(server: Server, form: Form, field: str) -> str | None:

@@ -1,7 +1,7 @@
 """What a request must show before any route sees it, and what every answer carries (S2 to S6, S10).
 
-In this order: it is for our address, it is small, its browser came in by a link, it was not sent by
-another page; if it changes something, it comes from a form of ours.
+In this order: it is for our address and of our account, it is small, its browser came in by a link,
+it was not sent by another page; if it changes something, it comes from a form of ours.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from shoal.web.door import COOKIE, Door
+from shoal.web.peers import is_stranger
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -87,6 +88,8 @@ class Guard:
         """Why a request goes no further: a status and a sentence; None where it may."""
         if headers.every("host") != [self._door.address]:
             return 400, ""  # a name that leads here was not given by us
+        if is_stranger(scope.get("client"), (self._door.host, self._door.port)):
+            return 403, "The page is for the account that has opened it."
         if scope["method"] not in ("GET", "HEAD", "POST"):
             return 405, ""
         if scope["path"] in (ENTER, LINK) and scope["method"] == "POST":

@@ -16,7 +16,7 @@ from shoal.web.edits import Form, column_of, edited, one, with_role
 from shoal.web.frame import frame
 from shoal.web.measured_points import asked_ks, comparison_key, rows_now
 from shoal.web.pages import page
-from shoal.web.policy_text import read, written
+from shoal.web.policy_text import read, sha256, written
 from shoal.web.result import result_screen
 from shoal.web.routes_of_edits import back, form_of
 from shoal.web.server import Server
@@ -35,12 +35,12 @@ async def jobs(request: Request) -> Response:
         raise InputError("job: there is none of this name; load the page again")
     job = server.was_sent(one(form, "once"))
     if job is None:
-        if one(form, "base") != server.project.policy_sha:
+        text = server.project.policy_text  # once: an editor may write it at any moment
+        if one(form, "base") != sha256(text):
             server.notices.append("The policy was changed elsewhere; look at it before a draft.")
             return back(form, "promises")
         server.project.notice_hand_edits()
-        text = server.project.policy_text
-        job = server.start_draft(one(form, "once"), server.project.policy, text)
+        job = server.start_draft(one(form, "once"), read(text), text)
     return RedirectResponse(f"/result/{job.asked['run']}", 303)
 
 

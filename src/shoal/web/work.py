@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
+from shoal.errors import InputError
+
 LONGEST_LINE = 256 << 20
 PATIENCE = 0.1  # seconds that a page waits for each figure; then it shows without
 GRACE = 2.0  # seconds between asking a job to end and ending it
@@ -248,8 +250,12 @@ class Jobs:
 
     def _over(self, job: Job, state: str) -> None:
         job.state = state
-        self._ended(job)
-        job.tell({"state": state})
+        try:
+            self._ended(job)
+        except (InputError, OSError) as failed:  # a full disk: the next job is not to wait for it
+            why = failed.args[0] if isinstance(failed, InputError) else failed.strerror
+            job.state, job.result = "failed", {"message": str(why), "findings": []}
+        job.tell({"state": job.state})
 
     async def _run(self, job: Job) -> str:
         job.process = process = await _started("shoal.web.job")
