@@ -84,7 +84,7 @@ def bundled(name):
 def test_plain_kernels_find_and_leave_what_compiled_ones_do(tmp_path, both_ways):
     def table(name, records, seed=1):
         path = tmp_path / f"{name}{seed}.csv"
-        sample(name, records, seed).write_csv(path)
+        sample(name, records, seed).write_csv(path, quote_style="always")
         return str(path)
 
     patients = bundled("patients")

@@ -8,6 +8,8 @@ import signal
 import time
 
 from shoal.errors import InputError
+from shoal.web import app
+from shoal.web.child import said
 from shoal.web.work import Job, Jobs
 
 WRITTEN = re.compile(
@@ -34,6 +36,18 @@ def test_a_job_whose_end_can_not_be_written_is_over_and_the_next_one_runs():
     assert job.is_over
     assert (job.state, job.result["message"]) == ("failed", "no room")
     assert job.events == [{"id": 1, "state": "failed"}]
+
+
+def test_of_a_bug_only_its_kind_is_said(guest, monkeypatch):
+    assert "canary" not in str(said(ValueError("canary")))
+
+    async def broken(*_):
+        raise ValueError("canary")
+
+    monkeypatch.setattr(app, "open_screen", broken)
+    answer = guest.get("/open")
+    assert (answer.status, "ValueError" in answer.text) == (500, True)
+    assert "canary" not in answer.text
 
 
 def test_a_killed_desk_is_said_and_the_next_look_works(opened):

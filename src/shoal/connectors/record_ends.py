@@ -71,6 +71,7 @@ def ends_of(
     return count
 
 
+@uncompiled_up_to(lambda text, *_: len(text))
 @outer
 def stray_quotes(text: np.ndarray, separator: int, rows: np.ndarray) -> int:
     """How many records have a quote that opens or closes no cell: a lone one in a cell that does
