@@ -18,6 +18,7 @@ from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.address import parse, without_password
 from shoal.connectors.database.canonical import rows_sha256
+from shoal.connectors.database.connections import opened
 from shoal.connectors.outputs import certificate_beside, check_not_read
 from shoal.errors import InputError, PromiseError
 
@@ -286,6 +287,13 @@ def test_a_release_that_somebody_changed_does_not_give_way(tmp_path, monkeypatch
     with pytest.raises(InputError, match="something other than the release that was certified"):
         write(CELLS, OUT, replace=True)
     assert files.read(OUT).frame.columns[-1] == "note"
+
+
+def test_views_and_triggers_of_others_call_nothing_unsafe(tmp_path):
+    path = tmp_path / "d.db"
+    sqlite3.connect(path).close()
+    with opened(parse(f"sqlite:///{path}?table=t")) as session:
+        assert session.connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
 
 
 def test_names_that_sqlite_takes_for_one_are_refused(tmp_path, monkeypatch):
