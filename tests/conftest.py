@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from shoal.cli.main import status_of
 from shoal.samples import patients
+from thorough import LONG
 
 # How long an example takes says nothing: machines are shared, and kernels compile on their first
 # call. Every run draws new examples, except the one that decides whether a change lands: that must
@@ -27,6 +28,17 @@ settings.register_profile(
     max_examples=EXAMPLES,
 )
 settings.load_profile("shoal")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A property that asks for a number of examples of its own asks for so many of a hundred."""
+    asked = "_hypothesis_internal_use_settings"
+    for test in {getattr(item, "obj", None) for item in items}:
+        many = getattr(getattr(test, asked, None), "max_examples", 0)
+        if many > EXAMPLES and not LONG:
+            fewer = max(EXAMPLES, many * EXAMPLES // 100)
+            setattr(test, asked, settings(getattr(test, asked), max_examples=fewer))
+
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("SHOAL_DATA") or ROOT.parent / "shared" / "data")

@@ -14,6 +14,7 @@ from shoal.policy.parameters import coerce_parameter
 from shoal.protocols import Promises
 from shoal.testing import check_partitioner, small_matrices
 from strategies import policies_with_tables
+from thorough import examples, in_turn
 
 METHODS = [m for m in registry.methods().values() if m.partitions]
 
@@ -29,17 +30,20 @@ def variants(method: registry.Method):
 
 
 VARIANTS = [variant for method in METHODS for variant in variants(method)]
+DEFAULTS = [method.implementation() for method in METHODS]
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_battery(variant):
-    for matrix in small_matrices():
-        for k in (2, 3, 10):
+    """By default with every k; a choice of a parameter with one k for each table, in turn."""
+    for number, matrix in enumerate(small_matrices()):
+        ks = (2, 3, 10)
+        for k in ks if variant in DEFAULTS else in_turn(number + number // 3, ks):
             check_partitioner(variant, matrix, k)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(10, 50), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_published_table_keeps_every_promise_and_covers_the_truth(method, data):
     """A policy and table of any kind end in a release that an audit with the original finds
@@ -75,7 +79,7 @@ def test_parameters_have_help_and_defaults_within_their_limits(method):
 
 @pytest.mark.parametrize("name", sorted(m.name for m in METHODS))
 def test_many_equal_records_are_no_trap(name):
-    matrix = Matrix.from_columns(np.zeros((50_000, 3), dtype=np.int32), [1.0, 1.0, 0.0])
+    matrix = Matrix.from_columns(np.zeros((20_000, 3), dtype=np.int32), [1.0, 1.0, 0.0])
 
     class JustK(Promises):
         k, needs_more_than_k = 10, False

@@ -28,6 +28,7 @@ from shoal.privacy import (
     TCloseness,
 )
 from shoal.testing import check_promise
+from thorough import examples
 
 EXAMPLES = [
     KAnonymity(3),
@@ -55,7 +56,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("promise", EXAMPLES, ids=str)
 def test_battery(promise):
-    for seed in range(3):
+    for seed in range(examples(2, 4)):
         check_promise(promise, seed)
 
 

@@ -20,6 +20,7 @@ from shoal.policy import registry
 from shoal.policy.parameters import coerce_parameter
 from shoal.policy.policy import Policy
 from shoal.testing import OnlyK
+from thorough import examples
 
 METHODS = [m for m in registry.methods().values() if m.verb == "republish"]
 LEAKS = {"static-2"}
@@ -80,7 +81,7 @@ def leaks(method: registry.Method, parameters: dict) -> bool:
 
 
 @pytest.mark.parametrize(("method", "parameters"), VARIANTS, ids=IDS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(examples(2, 3)))
 def test_every_release_keeps_every_promise_and_so_does_the_history(
     tmp_path, method, parameters, seed
 ):

@@ -52,7 +52,7 @@ def test_killed_publication_leaves_a_whole_release_or_none(tmp_path, trial):
 
 
 def test_an_interrupted_search_publishes_the_best_so_far_and_says_how_to_repeat_it(tmp_path):
-    patients.generate(200, 1).write_csv(tmp_path / "patients.csv")
+    patients.generate(60, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(patients.POLICY)
     publish = [sys.executable, "-m", "shoal", "publish", "patients.csv", "-p", "policy.yaml"]
     search = ["--set", "refine=thorough", "--set"]
@@ -115,7 +115,7 @@ def test_a_file_that_may_not_grow_is_told_in_one_line_and_leaves_nothing(tmp_pat
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_publication_leaves_no_draft(tmp_path, stop):
-    patients.generate(300_000, 1).write_csv(tmp_path / "patients.csv")
+    patients.generate(150_000, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(patients.POLICY)
     process = subprocess.Popen(
         [

@@ -15,6 +15,7 @@ import pytest
 
 from shoal.samples import purchases
 from stream_processes import killed_until_done
+from thorough import LONG
 
 pytestmark = pytest.mark.services
 QUICK = (
@@ -22,7 +23,6 @@ QUICK = (
     "-XX:+UseSerialGC",
     "-Xshare:auto",
 )  # a broker that lives for seconds
-LONG = os.environ.get("SHOAL_LONG") == "1"
 ROWS, KILLS = (6000, 8) if LONG else (3000, 3)
 JARS = Path(__file__).resolve().parents[2] / ".services" / "kafka"
 kafka = pytest.importorskip(

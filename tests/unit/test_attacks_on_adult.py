@@ -5,7 +5,6 @@ sampled ones within two.
 from __future__ import annotations
 
 import json
-import os
 from functools import cache
 
 import polars as pl
@@ -14,6 +13,7 @@ import pytest
 import shoal
 from shoal.jobs.publish.attack import attack
 from shoal.policy.policy import Policy
+from thorough import LONG
 
 BY_FREQUENCY = "workclass marital-status occupation race sex native-country".split()
 BY_HIERARCHY = "sex race marital-status education native-country workclass".split()
@@ -49,10 +49,8 @@ ENDS = {
     "interior": (0.20, None, 0.16, None, None),
 }
 CASES = ("A", "B", "B3", "F", "T")
-LONG = pytest.mark.skipif(
-    not os.environ.get("SHOAL_LONG"), reason="takes a minute to publish; SHOAL_LONG=1 runs it"
-)
-OF_CASES = [pytest.param(case, marks=[LONG] if case == "T" else []) for case in CASES]
+TAKES_LONG = pytest.mark.skipif(not LONG, reason="takes a minute to publish; SHOAL_LONG=1 runs it")
+OF_CASES = [pytest.param(case, marks=[TAKES_LONG] if case == "T" else []) for case in CASES]
 
 
 CLOSE = [

@@ -7,11 +7,12 @@ from __future__ import annotations
 import importlib
 import json
 import math
-import os
 import sys
 from pathlib import Path
 
 import pytest
+
+from thorough import LONG
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -48,7 +49,7 @@ QUICK = ("quality", "kernel", "whole_process", "waiting")
 LONGER = ("audit", "tcloseness", "full_domain", "attack_cost", "returning")
 
 
-@pytest.mark.parametrize("name", [*QUICK, *(LONGER if os.environ.get("SHOAL_LONG") else ())])
+@pytest.mark.parametrize("name", [*QUICK, *(LONGER if LONG else ())])
 def test_a_benchmark_runs_on_a_tiny_table_and_says_how(name, module, data_folder, tmp_path):
     page = tmp_path / "page.md"
     where = ["--results", str(tmp_path), "--page", str(page)]

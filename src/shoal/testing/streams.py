@@ -67,18 +67,21 @@ class HiddenValues(StreamPromises):
 def check_stream_method(method: StreamMethod, k: int = 3, seed: int = 0) -> None:
     """Each record decided once, in clusters of k people that cover it, whatever the chunks.
 
-    Streams of at most 90 records are pushed whole, one by one, in sevens, with a restart from a
-    snapshot after every chunk, and with delays that run out; give the method parameters for so few
-    records. With `HiddenValues` every new cluster keeps a promise besides k, too.
+    Streams of at most 90 records are pushed whole, and one by one or in sevens with a restart from
+    a snapshot after every chunk, which takes turns; then with delays that run out. Give the method
+    parameters for so few records. With `HiddenValues` every new cluster keeps a promise besides k,
+    too.
     """
     space = Space.of(_schema(), method.snap)
-    for arrivals in _streams(space, seed):
+    for turn, arrivals in enumerate(_streams(space, seed)):
         for promises in (OnlyPeople(k), HiddenValues(k)):
             whole = _run(method, space, promises, arrivals, seed, len(arrivals) or 1)
             _check_rules(method.name, promises, arrivals, whole)
-            for chunk, restarts in ((1, False), (7, False), (7, True)):
-                again = _run(method, space, promises, arrivals, seed, chunk, restarts)
-                _check_same(method.name, whole, again, chunk, restarts)
+            # each kind of stream, and each kind of promise, is divided in both ways
+            restarts = (turn % 2 == 0) == promises.needs_more_than_k
+            chunk = 7 if restarts else 1
+            again = _run(method, space, promises, arrivals, seed, chunk, restarts)
+            _check_same(method.name, whole, again, chunk, restarts)
             early = _run(method, space, promises, arrivals, seed, 7, expires=True)
             _check_rules(method.name, promises, arrivals, early)
 
