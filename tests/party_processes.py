@@ -13,7 +13,10 @@ import os
 import signal
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from multiprocessing import forkserver
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import yaml
@@ -21,15 +24,22 @@ import yaml
 from shoal.samples import bank
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(
-    [
-        "party_processes",
-        "warm_parties",
-        "shoal.jobs.fuse.party",
-        "grpc",
-        "nacl.bindings",
-    ]
-)
+_CONTEXT.set_forkserver_preload(["party_processes", "warm_parties"])
+HERE = Path(__file__).parent
+
+
+def forked(target: Callable[..., None], arguments: tuple) -> ForkServerProcess:
+    """A process that runs the function, forked from the server; not started yet."""
+    before = os.environ.get("PYTHONPATH")
+    # the server's interpreter does not get `sys.path`, and says nothing about what it can't import
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), *([before] if before else [])])
+    try:
+        forkserver.ensure_running()
+    finally:
+        del os.environ["PYTHONPATH"]
+        if before:
+            os.environ["PYTHONPATH"] = before
+    return _CONTEXT.Process(target=target, args=arguments, daemon=True)
 
 
 @dataclass
@@ -58,7 +68,7 @@ class World:
         self, name: str, die_at: int | None = None, patience: float = 40.0, lie: str | None = None
     ) -> None:
         arguments = (str(self.folder), str(self.agreement), name, die_at, patience, lie)
-        self.running[name] = _CONTEXT.Process(target=_party, args=arguments, daemon=True)
+        self.running[name] = forked(_party, arguments)
         self.running[name].start()
 
     def statuses(self, seconds: float = 60.0) -> dict[str, int]:

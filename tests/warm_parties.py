@@ -1,5 +1,5 @@
-"""Loads a party's compiled loops: imported once, by the server that all parties of the tests are
-forked from.
+"""Loads a party's modules and compiled loops: imported once, by the server that all parties of the
+tests are forked from.
 
 No Polars is at work here: its threads would not outlive a fork.
 """

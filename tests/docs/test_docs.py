@@ -59,6 +59,7 @@ def with_blocks(*languages: str) -> list[Path]:
 # Every command, every Python block
 
 
+@pytest.mark.usefixtures("forked_parties")
 @pytest.mark.parametrize("page", with_blocks("console", "bash", "python"), ids=name_of)
 def test_every_command_of_a_page_runs_in_order(page, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)

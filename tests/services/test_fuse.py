@@ -32,9 +32,11 @@ from shoal.jobs.fuse.keys import Keys
 from shoal.policy.agreement import Agreement
 from shoal.samples import bank
 
+pytestmark = pytest.mark.usefixtures("forked_parties")
+
 
 @pytest.fixture(scope="module")
-def fused(tmp_path_factory):
+def fused(forked_parties, tmp_path_factory):
     """`shoal fuse` with everything as it is by default: three owners, MPyC, a transcript."""
     folder = tmp_path_factory.mktemp("fused")
     write_sample("bank", 250, 4, str(folder / "demo"))

@@ -30,7 +30,7 @@ METHOD = {"name": "party-mondrian", "hulls": True}
 
 
 @pytest.fixture(scope="module")
-def fused(tmp_path_factory):
+def fused(forked_parties, tmp_path_factory):
     """Two owners without a helper, one of them with a column that is published as it is."""
     folder = tmp_path_factory.mktemp("fused")
     write_sample("bank", 120, 4, str(folder / "demo"))

@@ -20,6 +20,7 @@ from shoal.samples import bank
 
 K = 4
 QUASI = ("age", "education", "job", "salary", "sex")
+pytestmark = pytest.mark.usefixtures("forked_parties")
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ RECORD = struct.Struct("<16sBI")
 
 
 @pytest.fixture(scope="module", params=["three owners", "two and a helper", "keyed"])
-def spoken(tmp_path_factory, request):
+def spoken(forked_parties, tmp_path_factory, request):
     """The transcript of a fusion by MPyC."""
     folder = tmp_path_factory.mktemp("spoken")
     write_sample("bank", 120, 4, str(folder / "demo"))

@@ -255,6 +255,7 @@ def test_the_releases_of_a_ledger_verify_with_its_own_policy(tmp_path):
             assert (found["policy"], found["columns"]) == (True, True)
 
 
+@pytest.mark.usefixtures("forked_parties")
 def test_a_fusion_is_signed_and_verifies_with_its_agreement(tmp_path, monkeypatch, capsys):
     pytest.importorskip("cryptography")
     monkeypatch.chdir(tmp_path)

@@ -106,6 +106,7 @@ def test_an_honest_release_of_every_verb_gets_a_dossier(honest, capsys):
     assert 0 < initial["alone"] <= 1
 
 
+@pytest.mark.usefixtures("forked_parties")
 def test_a_fusion_passes_beside_its_agreement_and_its_table(tmp_path, capsys):
     parties = [{"name": "clinic", "table": "clinic.csv", "attributes": {}}]
     parties[0]["attributes"] = {
