@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import adult_cases
 import shoal
 from shoal.algorithms.table.anatomy import Anatomy
 from shoal.cli.main import status_of
@@ -506,15 +507,10 @@ def test_the_page_says_what_is_disclosed(published, tmp_path):
 
 def test_adult_comes_out_as_the_prototype_measured(adult):
     """Reconstruction error n - groups, and the error of counts within 10 % of what was measured."""
-    quasi = ["workclass", "marital-status", "race", "sex", "native-country"]
-    declared = {name: {"role": "quasi", "type": "ordinal", "order": "frequency"} for name in quasi}
-    declared["age"] = {"role": "quasi", "type": "number", "domain": [17, 90]}
-    declared["education-num"] = {"role": "quasi", "type": "number", "domain": [1, 16]}
-    declared["occupation"] = {"role": "sensitive"}
     content = {
         "version": 1,
         "other": "drop",
-        "attributes": declared,
+        "attributes": adult_cases.declared(),
         "promises": [{"model": "l-diversity", "attribute": "occupation", "l": 4}],
         "method": {"name": "anatomy", "l": 4},
         "seed": 2,

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import adult_cases
 import shoal
 from shoal.privacy.class_bounds import most_distinct, most_shares
 
@@ -173,15 +174,10 @@ def test_what_can_not_be_counted_is_refused():
 
 
 def test_adult_has_as_many_classes_as_the_prototype_found(adult):
-    quasi = ["workclass", "marital-status", "race", "sex", "native-country"]
-    declared = {name: {"role": "quasi", "type": "ordinal", "order": "frequency"} for name in quasi}
-    declared["age"] = {"role": "quasi", "type": "number", "domain": [17, 90]}
-    declared["education-num"] = {"role": "quasi", "type": "number", "domain": [1, 16]}
-    declared["occupation"] = {"role": "sensitive"}
     content = {
         "version": 1,
         "other": "drop",
-        "attributes": declared,
+        "attributes": adult_cases.declared(),
         "promises": [
             {"model": "k-anonymity", "k": 10},
             {"model": "l-diversity", "attribute": "occupation", "l": 5},
