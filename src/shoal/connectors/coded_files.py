@@ -119,14 +119,8 @@ def _read_delimited(
             )
         except pl.exceptions.PolarsError:
             rows.check()
-            raise InputError(
-                f"file '{path}': can't be read as delimited text; a quote may be left open"
-            ) from None
-        if len(header) != frame.width:
-            raise InputError(
-                f"file '{path}': its first line can't be read as column names; begin with the names"
-            )
-        frame.columns = header  # Polars leaves doubled quotes in names as they are
+            raise delimited.unreadable(path) from None
+        delimited.name_columns(frame, header, path)
         growing.add(rows.without_blank(frame))
     return CodedSource(growing.table(), pieces.sha256, dialect)
 

@@ -148,14 +148,8 @@ def _cells(
     except pl.exceptions.PolarsError:
         check_encoding(content, path, above)
         check_rows(content, path, separator, len(header))
-        raise InputError(
-            f"file '{path}': can't be read as delimited text; a quote may be left open"
-        ) from None
-    if len(header) != frame.width:
-        raise InputError(
-            f"file '{path}': its first line can't be read as column names; begin with the names"
-        )
-    frame.columns = header  # Polars leaves doubled quotes in names as they are
+        raise unreadable(path) from None
+    name_columns(frame, header, path)
     # a row that is too short shows as a missing last cell: only then is each row looked at
     if frame.height and frame[frame.columns[-1]].null_count():
         blank = check_rows(content, path, separator, len(header))
@@ -164,6 +158,20 @@ def _cells(
             kept[blank] = False
             frame = frame.filter(pl.Series(kept))
     return frame
+
+
+def unreadable(path: str) -> InputError:
+    """The error where rows are in order one by one, and yet no table comes of them."""
+    return InputError(f"file '{path}': can't be read as delimited text; a quote may be left open")
+
+
+def name_columns(frame: pl.DataFrame, header: list[str], path: str) -> None:
+    """Gives a frame the names of its file; raises InputError where they are too few or too many."""
+    if len(header) != frame.width:
+        raise InputError(
+            f"file '{path}': its first line can't be read as column names; begin with the names"
+        )
+    frame.columns = header  # Polars leaves doubled quotes in names as they are
 
 
 def _check_no_title(start: str, path: str, above: int) -> None:
