@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
+from shoal.cli.answers import answer
 from shoal.cli.progress import shown
 
 
@@ -44,8 +44,4 @@ def estimate(
         found = estimated(
             records, quasi, k=k, other=other, values=values, cores=cores, progress=progress
         )
-    if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2))
-        return
-    for line in estimate_lines(found):
-        typer.echo(line)
+    answer(found, estimate_lines, as_json)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
 from shoal.cli import options
+from shoal.cli.answers import answer
 from shoal.cli.progress import shown
-from shoal.data.printable import printable
 
 
 @options.with_overrides
@@ -31,8 +30,4 @@ def marginal(
     asked = overrides.policy(policy)
     with shown(quiet) as progress:
         found = measured(input_path, asked, progress=progress)
-    if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2))
-        return
-    for line in marginal_lines(found):
-        typer.echo(printable(line))
+    answer(found, marginal_lines, as_json)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from shoal.cli import options
+from shoal.cli.answers import answer
 from shoal.cli.progress import shown
-from shoal.data.printable import printable
 
 
 def profile(
@@ -45,8 +44,4 @@ def profile(
             k=k,
             progress=progress,
         )
-    if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2))
-        return
-    for line in profile_lines(found):
-        typer.echo(printable(line))
+    answer(found, profile_lines, as_json)

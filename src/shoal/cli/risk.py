@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
 from shoal.cli import options
+from shoal.cli.answers import answer
 from shoal.cli.progress import shown
-from shoal.data.printable import printable
 
 
 def risk(
@@ -31,8 +30,4 @@ def risk(
     asked = options.Overrides(k=k, read=read).policy(policy)
     with shown(quiet) as progress:
         found = measured(input_path, asked, progress=progress)
-    if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2))
-        return
-    for line in risk_lines(found):
-        typer.echo(printable(line))
+    answer(found, risk_lines, as_json)
