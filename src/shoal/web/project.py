@@ -97,6 +97,11 @@ class Project:
         return str(self.about.get("table", "TABLE"))
 
     @property
+    def publish_command(self) -> list[str]:
+        """What publishes the table by its policy, as it is typed in the project's folder."""
+        return ["shoal", "publish", self.table_in_commands, "-p", POLICY, "-o", "draft.csv"]
+
+    @property
     def policy_text(self) -> str:
         """policy.yaml as it is; empty before there is one."""
         return files.text_of(self.folder / POLICY) or ""

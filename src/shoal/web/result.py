@@ -29,17 +29,8 @@ async def result_screen(server: Server, name: str | None, cells: Context | None 
     project = server.project
     runs = project.runs
     run = project.run(name) if name else next(iter(runs), None)
-    command = [
-        "shoal",
-        "publish",
-        project.table_in_commands,
-        "-p",
-        "policy.yaml",
-        "-o",
-        "draft.csv",
-    ]
     context = {
-        **await frame(server, "result", [*command, "--report", "report.html"]),
+        **await frame(server, "result", [*project.publish_command, "--report", "report.html"]),
         "title": "Result" if run is None else f"Draft {run.number}",
         "run": run,
         "runs": runs,

@@ -234,16 +234,7 @@ async def findings(server: Server) -> list[Context]:
 async def promises_screen(server: Server) -> Context:
     """k, what it means on this table, and what private columns are promised."""
     project, policy = server.project, server.project.policy
-    command = [
-        "shoal",
-        "publish",
-        project.table_in_commands,
-        "-p",
-        "policy.yaml",
-        "-o",
-        "draft.csv",
-    ]
-    context = await frame(server, "promises", command)
+    context = await frame(server, "promises", project.publish_command)
     risk = context["risk"] or {}
     k = next((p["k"] for p in policy.get("promises") or () if p.get("model") == "k-anonymity"), 0)
     sets = [[one["size"], one["people"]] for one in risk.get("sets") or ()]
