@@ -8,7 +8,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from starlette.applications import Starlette
@@ -45,7 +45,6 @@ from shoal.web.screens import columns_screen, open_screen, promises_screen
 from shoal.web.server import MOST_STREAMS, Server
 from shoal.web.work import Refused
 
-Handler = Callable[[Request], Awaitable[Response]]
 STATIC = {
     "shoal.css": "text/css; charset=utf-8",
     "shoal.js": "text/javascript; charset=utf-8",

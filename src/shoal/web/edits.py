@@ -40,7 +40,6 @@ WORDS = {
     "drop": "left out",
 }
 KEPT = ("type", "domain", "order", "hierarchy", "weight", "render", "round")
-TYPES = ("number", "ordinal", "category")
 ROWS = "rows"
 
 

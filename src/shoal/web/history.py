@@ -39,10 +39,6 @@ class Entry:
     returns_to: int | None = None
 
     @property
-    def is_undo(self) -> bool:
-        return self.returns_to is not None
-
-    @property
     def changes(self) -> bool:
         """Whether it has changed a file; events have not."""
         return bool(self.files)

@@ -62,15 +62,6 @@ class Server:
         stat = path.stat()
         return [stat.st_mtime_ns, stat.st_size]
 
-    async def table_now(self) -> dict[str, Any] | None:
-        """The table as it is now, None while it is read."""
-        key = self.table_key()
-        if key is None:
-            return None
-        if self.project.about.get("stamp") == self.stamp():
-            return self.project.about
-        return await self.desk.soon("open", stamp=self.stamp(), **key, read=self.read_options)
-
     async def policy_look(self, name: str, **more: Any) -> dict[str, Any] | None:
         """A kept look at the table by the policy; None while it is counted. Raises Refused."""
         key = self.table_key()
