@@ -115,7 +115,7 @@ def test_a_file_that_may_not_grow_is_told_in_one_line_and_leaves_nothing(tmp_pat
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_publication_leaves_no_draft(tmp_path, stop):
-    patients.generate(150_000, 1).write_csv(tmp_path / "patients.csv")
+    patients.generate(300_000, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(patients.POLICY)
     process = subprocess.Popen(
         [
