@@ -17,6 +17,8 @@ import pytest
 import shoal
 from shoal.cli.main import status_of
 from shoal.errors import InputError
+from shoal.jobs.audit.proof import Proof
+from shoal.jobs.audit.verify import verify_by
 from shoal.policy.digest import policy_identity, policy_sha256
 from shoal.policy.policy import Policy
 
@@ -402,6 +404,15 @@ def test_a_signature_is_64_bytes_and_verifies(folder, key):
     assert signature(folder, folder / "k.pub.pem").startswith("ok   signature: by the key in")
     assert signature(folder, folder).startswith("ok")
     assert signature(folder) == "--   signature: not checked; name a key with --trust"
+
+
+def test_what_is_signed_is_what_was_read_whatever_lies_there_now(folder, key):
+    """Somebody puts the signed certificate in the place of a forged one that was just read."""
+    assert sign(folder, key) == 0
+    path = folder / "out.csv.certificate.json"
+    forged = Proof(path, path.read_bytes().replace(b'"seed"', b'"seed" ', 1))
+    checks = verify_by(str(folder / "out.csv"), forged, trust=[folder / "k.pub.pem"])
+    assert str(checks[-1]) == "FAIL signature: is by none of the keys that --trust names"
 
 
 @pytest.mark.skipif(OPENSSL is None, reason="needs OpenSSL")
