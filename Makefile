@@ -100,6 +100,7 @@ man: $(READY) ## the manual page share/man/man1/shoal.1, from the help texts
 
 pictures: $(READY) ## the pictures of shoal ui in docs/images, from the sample (needs Chromium)
 	$(BIN)/python docs/_ext/page_pictures.py
+	$(BIN)/python docs/_ext/tutorial_pictures.py
 
 wheel: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
 wheel: $(READY) ## wheel and source archive in dist/, built twice to see that both are the same

@@ -68,7 +68,7 @@ def prepared(visitor) -> None:
 def shown(tab, server, screen: str) -> None:
     tab.goto(f"{server.door.origin}/{screen}")
     tab.wait_for_selector("main h1")
-    tab.wait_for_function("!document.body.hasAttribute('data-waits')")
+    tab.wait_for_selector("body:not([data-waits])", state="attached")
     if screen == "result":
         tab.click("#attacker-most-exposed button")
         tab.wait_for_selector("text=The best guess is")
