@@ -73,7 +73,7 @@ def is_past_memory(*paths: str | Path | None) -> int | None:
         return None
     if any(is_address(str(path)) for path in tables):
         raise needs_whole("a table of a database is read")
-    if engine is None and BASE + sum(map(_bytes_of, tables)) <= limit:
+    if engine is None and BASE + sum(map(memory_of, tables)) <= limit:
         return None
     require_memory(limit, BASE)
     return limit
@@ -103,7 +103,7 @@ def refuse_whole(asked: Mapping[str, Any], *paths: str | Path | None) -> None:
         )
 
 
-def _bytes_of(path: str | Path) -> float:
+def memory_of(path: str | Path) -> float:
     """What a table takes in memory at its most, by its file."""
     name = str(path)
     if name == files.STANDARD or not Path(name).is_file():

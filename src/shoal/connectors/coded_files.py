@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -105,6 +105,23 @@ def _read_delimited(
     pieces = Pieces(content, min(PIECE, max(limit // 32, 1)), path=path)
     growing = GrowingTable({name: pl.String() for name in header}, room)
     by_place = dict(zip(header, growing.dtypes().values(), strict=True))
+    for frame in frames_of(pieces, content, path, beginning, list(by_place.values())):
+        growing.add(frame)
+    return CodedSource(growing.table(), pieces.sha256, dialect)
+
+
+def frames_of(
+    pieces: Pieces,
+    content: Path,
+    path: str,
+    beginning: delimited.Beginning,
+    dtypes: Sequence[pl.DataType],
+) -> Iterator[pl.DataFrame]:
+    """The records of a delimited text, piece by piece; raises InputError where it is wrong.
+
+    dtypes: of the columns, in their order.
+    """
+    dialect, header = beginning.dialect, beginning.header
     rows = _Rows(content, path, dialect.delimiter, len(header))
     for piece in _ahead(iter(pieces)):
         if b'"' in piece:
@@ -114,15 +131,14 @@ def _read_delimited(
                 pieces.head + piece,
                 separator=dialect.delimiter,
                 infer_schema=False,
-                schema_overrides=list(by_place.values()),
+                schema_overrides=list(dtypes),
                 low_memory=True,
             )
         except pl.exceptions.PolarsError:
             rows.check()
             raise delimited.unreadable(path) from None
         delimited.name_columns(frame, header, path)
-        growing.add(rows.without_blank(frame))
-    return CodedSource(growing.table(), pieces.sha256, dialect)
+        yield rows.without_blank(frame)
 
 
 class _Rows:
