@@ -52,7 +52,7 @@ def explain(
             _lower(lattice, cut.levels, j, whole_table, policy) for j in _full(lattice, cut.levels)
         ]
         explanation["looser"] = _looser(lattice, cut)
-        explanation |= _neighbourhood(matrix, bound, cut.levels, policy)
+        explanation |= neighbourhood(matrix, bound, cut.levels, policy)
     changes = _changed(matrix, whole_table, cut, policy, search)
     explanation["cheaper"] = [change for change in changes if _is_cheaper(change)]
     return explanation
@@ -124,7 +124,7 @@ def _looser(lattice: Lattice, cut: Cut) -> list[dict[str, Any]]:
     return steps
 
 
-def _neighbourhood(
+def neighbourhood(
     matrix: Matrix, bound: BoundPromises, levels: Node, policy: Policy
 ) -> dict[str, Any]:
     """The chosen levels, and each a step coarser or finer along one attribute.

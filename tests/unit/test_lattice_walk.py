@@ -1,0 +1,50 @@
+"""A walk through the levels of a global recoding: what it says is what a release there would."""
+
+from __future__ import annotations
+
+import pytest
+
+import shoal
+from shoal.errors import InputError
+from shoal.jobs.advise.lattice_walk import lattice_walk
+
+POLICY = {
+    "version": 1,
+    "attributes": {
+        "patient": {"role": "subject"},
+        "age": {"role": "quasi", "hierarchy": {"bins": {"width": 10, "levels": 3}}},
+        "sex": {"role": "quasi"},
+        "zip": {"role": "quasi", "hierarchy": {"prefix": 5}},
+    },
+    "other": "drop",
+    "promises": [{"model": "k-anonymity", "k": 4}],
+    "method": {"name": "full-domain", "suppression": 0.05},
+}
+FRAME = shoal.sample("patients", 200, 3)
+
+
+def test_the_first_look_is_what_publish_explains():
+    stated = shoal.publish(FRAME, POLICY, explain=True).certificate["explanation"]
+    found = lattice_walk(FRAME, POLICY).around(stated["node"]["levels"])
+    assert found == {name: stated[name] for name in ("node", "neighbours")}
+
+
+def test_a_step_leads_to_what_the_neighbour_says_and_back():
+    walk = lattice_walk(FRAME, POLICY)
+    here = {"age": 1, "sex": 0, "zip": 2}
+    first = walk.around(here)
+    assert len(first["neighbours"]) == 5  # sex can't be finer
+    for neighbour in first["neighbours"]:
+        there = walk.around(neighbour["levels"])
+        kept = ("levels", "breaking", "is_safe", "loss")
+        assert there["node"] == {name: neighbour[name] for name in kept}
+        assert here in [back["levels"] for back in there["neighbours"]]
+
+
+def test_levels_that_are_none_and_methods_without_any_are_refused():
+    walk = lattice_walk(FRAME, POLICY)
+    for levels in ({"age": 1}, {"age": 99, "sex": 0, "zip": 0}):
+        with pytest.raises(InputError, match="levels"):
+            walk.around(levels)
+    with pytest.raises(InputError, match="full-domain"):
+        lattice_walk(FRAME, {**POLICY, "method": {"name": "mondrian"}})
