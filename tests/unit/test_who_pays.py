@@ -1,0 +1,40 @@
+"""How unevenly the loss of a release falls on its rows, by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from shoal.reports.who_pays import WhoPays, who_pays
+
+
+def column(name, codes, widths):
+    return SimpleNamespace(name=name, codes=np.array(codes), widths=np.array(widths))
+
+
+def release(*columns, starred=None):
+    return SimpleNamespace(columns=columns, starred=starred)
+
+
+def test_the_tenth_that_pays_most_and_the_group_that_does():
+    age = column("age", [0] * 8 + [1] * 2, [0.1, 0.9])
+    sex = column("sex", [0] * 5 + [1] * 5, [0.0, 0.3])
+    # rows lose .05 five times, .2 three times, .6 twice
+    found = who_pays(release(age, sex))
+    assert found == WhoPays(
+        tenth=pytest.approx(0.6), half=pytest.approx(0.05), worst=pytest.approx(0.6), rows=2,
+        columns=("age",),
+    )  # fmt: skip
+
+
+def test_a_suppressed_row_loses_all_and_is_no_group():
+    age = column("age", [0, 0, 0, 1], [0.2, 1.0])
+    found = who_pays(release(age, starred=np.array([False, False, False, True])))
+    assert (found.tenth, found.worst, found.rows) == (1.0, pytest.approx(0.2), 3)
+
+
+def test_where_a_width_is_not_known_nothing_is_said():
+    assert who_pays(release(column("age", [0], [np.nan]))) is None
+    assert who_pays(release()) is None
