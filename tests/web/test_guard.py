@@ -1,7 +1,8 @@
-"""The security rules S1 to S7, S10: who may ask, what every answer carries."""
+"""The security rules S1 to S7, S10, S11: who may ask, what every answer carries."""
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import http.client
 import ipaddress
@@ -9,14 +10,17 @@ import os
 import re
 import socket
 import sys
+from pathlib import Path
 
 import pytest
 
+from shoal.errors import InputError
 from shoal.web import door as doors
 from shoal.web import folder as files
 from shoal.web import peers
 from shoal.web.door import COOKIE, Door, TooManyTries
 from shoal.web.guard import Guard
+from shoal.web.policy_text import read
 from shoal.web.serve import _listening
 from shoal.web.server import MOST_STREAMS
 from shoal.web.work import Job
@@ -257,3 +261,30 @@ def test_s10_quit_clears_what_the_browser_keeps(server, visitor):
     answer = visitor.post("/quit")
     assert answer.headers["clear-site-data"] == '"cache", "cookies", "storage"'
     assert not server.door.knows(visitor.cookie.removeprefix(f"{COOKIE}="))
+
+
+def test_s10_eight_windows_listen_and_no_more(shared_server, guest):
+    job = shared_server.jobs._all["listened"] = Job("listened", "draft", {}, state="done")
+    shared_server.streams = MOST_STREAMS
+    try:
+        assert guest.get("/jobs/listened/events").status == 503
+        shared_server.streams -= 1
+        assert guest.get("/jobs/listened/events").status == 200
+        assert shared_server.streams == MOST_STREAMS - 1  # a stream that ended is counted no more
+    finally:
+        shared_server.streams = 0
+        del shared_server.jobs._all[job.id]
+
+
+def test_s11_yaml_is_read_safely_and_nothing_is_unpickled():
+    for text in ("!!python/object/apply:os.getcwd []", "a: !!python/name:os.system"):
+        with pytest.raises(InputError):
+            read(text)
+    for path in (Path(doors.__file__).parent).glob("*.py"):
+        tree = ast.parse(path.read_text())
+        names = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+        names |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+        assert not names & {"pickle", "marshal", "shelve", "multiprocessing", "dill"}, path.name
+        loads = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "load"]
+        used = [ast.unparse(n.value) for n in loads]
+        assert "yaml" not in used or path.name == "policy_text.py"  # which has the safe loader

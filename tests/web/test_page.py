@@ -10,6 +10,7 @@ import time
 
 from shoal.cli.main import status_of
 from shoal.samples import patients
+from shoal.web.looks import Looks
 from shoal.web.measured_points import rows_now
 from web.visitor import Visitor, served
 
@@ -62,8 +63,12 @@ def test_from_a_table_to_a_draft_whose_command_gives_the_same_bytes(opened, monk
     opened.send("draft-form")
     opened.until("/result", "Draft 2")
     assert len(project.runs) == 2
+    page = opened.until("/result", "Every promise holds")
+    assert "The tenth of the rows that pays most loses" in page.words
+    page = opened.get(f"/result/{project.runs[0].name}?with={name}")
+    assert "Draft 1 beside draft 2" in page.words
+    assert "The same was asked." in page.words
     # an edit makes the draft stale, and the page says how
-    opened.until("/result", "Every promise holds")
     opened.edit("k", k="5")
     assert "Made with an older policy: 1 change." in opened.get("/result").words
     # so does a table that was touched
@@ -131,6 +136,50 @@ def test_a_wrong_edit_is_said_and_nothing_is_saved(opened):
     assert answer.status == 422
     assert "role" in answer.words
     assert opened.server.project.policy_text == before
+
+
+def test_suppressed_rows_are_shown_and_shuffled_ones_beside_nobody(tmp_path):
+    (tmp_path / "t.csv").write_text("age,sex\n1,f\n2,m\n3,f\n")
+    (tmp_path / "d.csv").write_text("age,sex\n1,f\n*,*\n3,*\n")
+    attributes = {"age": {"role": "quasi"}, "sex": {"role": "quasi"}}
+    asked = {"table": str(tmp_path / "t.csv"), "draft": str(tmp_path / "d.csv"), "rows": [0]}
+    looks, policy = Looks(), {"version": 1, "attributes": attributes}
+    found = looks.look_show_draft(**asked, policy=policy, is_starred=True)
+    assert (found["rows"], found["before"], found["after"]) == ([1], [["2", "m"]], [["*", "*"]])
+    found = looks.look_show_draft(**asked, policy={**policy, "render": {"order": "shuffled"}})
+    assert found["rows"] == []
+
+
+def test_a_table_too_large_is_set_up_on_a_sample_and_the_gate_takes_none(visitor, tables):
+    path, looks = tables / "patients.csv", Looks()
+    answer = looks.answer("open", {"table": str(path), "read": {}})
+    assert answer["rows"] == answer["rows_in_all"] == 300
+    server = visitor.server
+    # as if half of the free memory were less than this table takes
+    server.too_large = {"path": str(path), "read": {}, "every": 10, "free": 1000}
+    assert "Set up on 1 row in 10" in visitor.get("/open").words
+    visitor.send("sampled")
+    assert "sample: 30 of 300 rows" in visitor.get("/open").words
+    visitor.edit("person", person="2")
+    refused = visitor.post("/jobs", kind="draft", once="1", base=server.project.policy_sha)
+    assert refused.status == 422
+    assert "shoal publish ../patients.csv -p policy.yaml" in refused.words
+    assert server.project.runs == []
+    assert visitor.post("/jobs", kind="compare", once="2").status == 422
+    # the whole again, once it fits
+    visitor.post("/table", path="patients.csv")
+    assert server.sample_of == 0
+
+
+def test_more_than_half_of_the_free_memory_is_too_large(tables, monkeypatch):
+    from shoal.web import looks
+
+    table = {"table": str(tables / "patients.csv"), "read": {}}
+    monkeypatch.setattr(looks, "free_memory", lambda: 2 * int(looks.memory_of(table["table"])) + 9)
+    assert "too_large" not in Looks().answer("open", dict(table))
+    monkeypatch.setattr(looks, "free_memory", lambda: 100_000)
+    assert Looks().answer("open", dict(table))["too_large"] == {"free": 100_000, "every": 10}
+    assert "too_large" not in Looks().answer("open", {**table, "every": 10})
 
 
 CANARY = "Kanarienvogel"
@@ -255,6 +304,14 @@ def test_a_comparison_stops_keeps_what_is_there_and_goes_on(opened):
     row = next(r for r in rows_now(opened.server) if r["holds"] and r["k"] == 5)
     page = opened.get(f"/compare?m={row['label']}&k=5")
     assert f"{row['label']}, k = 5" in page.words
+    # the levels of a same-for-all recoding, a step coarser and finer
+    draft(opened)
+    opened.get("/compare")
+    opened.send("try-global")
+    page = opened.until("/compare", "Around the best same-for-all recoding Steps of")
+    there = re.search(r"/compare\?at=[\d.]+", page.text)[0]
+    opened.until(there, "Around another same-for-all recoding Steps of")
+    opened.get(f"/compare?m={row['label']}&k=5")
     opened.send("use")
     policy = opened.server.project.policy
     assert policy["method"]["name"] == row["label"].partition(":")[0]

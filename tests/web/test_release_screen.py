@@ -56,7 +56,11 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     # a refusal is kept, and shuts the gate; an approval over the same bytes opens it
     opened.send("sign-form", name="Ada", role="data protection", decision="reject")
     assert [text for text, met in gate(opened).items() if not met] == ["Signed refused"]
+    # four eyes: who asks can't sign
+    opened.send("ask-form", asker=" BEN ")
     opened.send("sign-form", name="Ben", role="head of study", decision="accept")
+    assert "Signed by somebody else by who asked for it" in gate(opened)
+    opened.send("ask-form", asker="")
     assert all(gate(opened).values())
     # another recipient than was signed for, or other findings of attacks, shut it again
     signed_for = opened.last

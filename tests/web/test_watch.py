@@ -61,6 +61,26 @@ def test_a_ledger_is_verified_and_its_damage_named(visitor, tables, monkeypatch)
     assert "2 releases" in page.words
     assert visitor.get("/ledger/2").status == 404
     assert visitor.get("/stream/1").status == 404
+    # the next increment: tried with every method, then the gate, then published
+    sample = ["sample", "wearables", "-n", "400", "--seed", "3", "-o", "next.csv", "-q"]
+    assert status_of(sample) == 0
+    visitor.get("/ledger/1")
+    visitor.send("try-form", path="next.csv")
+    page = visitor.until("/ledger/1", "What each method would do with next.csv")
+    assert len(list((tables / "led").glob("0*"))) == 2  # trying publishes nothing
+    assert visitor.post("/ledger/1", do="publish").status == 422
+    visitor.send("methods", method="crp")
+    answers = {"who": "a", "purpose": "b", "controls": "c", "review_by": "2031-01-01"}
+    visitor.send("answers", **answers)
+    visitor.send("sign-form", name="Ada", decision="accept")
+    visitor.until("/ledger/1", "Publish release 3")
+    visitor.send("publish-form")
+    visitor.until("/ledger/1", "Release 3 is published")
+    page = visitor.until("/ledger/1", "3 releases, measured again")
+    # a signature is over the increment, the ledger and the method
+    assert "! Increment and ledger as they were tried" in page.words
+    assert visitor.post("/ledger/1", do="publish").status == 422
+    assert "allow-leaks" not in page.text
     first = min((tables / "led").rglob("*.csv"))
     first.write_bytes(first.read_bytes() + b"x\n")
     page = visitor.until("/ledger/1", "The chain is damaged")

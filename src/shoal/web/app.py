@@ -29,12 +29,14 @@ from shoal.web import (
     routes_of_edits,
     routes_of_hierarchies,
     routes_of_jobs,
+    routes_of_ledgers,
     routes_of_release,
 )
 from shoal.web import folder as files
 from shoal.web import watch as watching
 from shoal.web.compared import compare_screen
 from shoal.web.door import COOKIE, IDLE_SECONDS, TooManyTries
+from shoal.web.drafts_beside import beside as drafts_beside
 from shoal.web.frame import frame
 from shoal.web.guard import ENTER, LINK, REPORT_POLICY, App, Guard
 from shoal.web.history import Entry
@@ -72,7 +74,6 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         Route("/watch", watch),
         Route("/watch", add_watch, methods=["POST"]),
         Route("/stream/{n}", stream),
-        Route("/ledger/{n}", ledger),
         Route("/result", result),
         Route("/result/{run}", result),
         Route("/runs/{run}/report", report),
@@ -87,6 +88,7 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         *routes_of_hierarchies.ROUTES,
         *routes_of_jobs.ROUTES,
         *checked.ROUTES,
+        *routes_of_ledgers.ROUTES,
     ]
     handlers = {
         InputError: refused, Refused: refused, files.NotThere: missing, 404: missing, 500: broken
@@ -182,7 +184,8 @@ async def promises(request: Request) -> Response:
 
 async def compare(request: Request) -> Response:
     asked = request.query_params
-    context = await compare_screen(server_of(request), asked.get("m", ""), asked.get("k", ""))
+    wanted = (asked.get(name, "") for name in ("m", "k", "at"))
+    context = await compare_screen(server_of(request), *wanted)
     return page(request, "compare.html.j2", context)
 
 
@@ -206,13 +209,11 @@ async def stream(request: Request) -> Response:
     return page(request, "stream.html.j2", context)
 
 
-async def ledger(request: Request) -> Response:
-    context = await watching.ledger_screen(server_of(request), request.path_params["n"])
-    return page(request, "ledger.html.j2", context)
-
-
 async def result(request: Request) -> Response:
-    context = await result_screen(server_of(request), request.path_params.get("run"))
+    server, other = server_of(request), request.query_params.get("with")
+    context = await result_screen(server, request.path_params.get("run"))
+    if other and context["run"] and context["run"].state == "done":
+        context["beside"] = drafts_beside(context["run"], server.project.run(other))
     return page(request, "result.html.j2", context)
 
 

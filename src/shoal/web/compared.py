@@ -6,14 +6,16 @@ from typing import Any
 
 from shoal.web import pictures
 from shoal.web.frame import frame
+from shoal.web.lattice import lattice_context
 from shoal.web.measured_points import asked_ks, required_k, rows_now
 from shoal.web.server import Server
 
 Context = dict[str, Any]
+GLOBAL = "full-domain:suppression=0.05"  # a method whose levels can be walked
 
 
-async def compare_screen(server: Server, method: str, k: str) -> Context:
-    """The points, one of them chosen, and the same as a table."""
+async def compare_screen(server: Server, method: str, k: str, levels: str = "") -> Context:
+    """The points, one of them chosen, and the same as a table. levels: of a global recoding."""
     project = server.project
     ks = ",".join(map(str, asked_ks(server)))
     command = ["shoal", "compare", project.table_in_commands, "-p", "policy.yaml", "--ks", ks]
@@ -25,8 +27,9 @@ async def compare_screen(server: Server, method: str, k: str) -> Context:
     chosen = chosen or next((r for r in known if r["k"] == own_k and r["holds"]), None)
     running = next((j for j in server.jobs.open if j.kind == "compare"), None)
     at = chosen["k"] if chosen else own_k
+    context = await frame(server, "compare", command)
     return {
-        **await frame(server, "compare", command),
+        **context,
         "title": "Compare",
         "rows": rows,
         "at": at,
@@ -39,6 +42,9 @@ async def compare_screen(server: Server, method: str, k: str) -> Context:
         "broken": [row for row in rows if row["holds"] is False],
         "running": running is not None,
         "done": len(rows),
+        "lattice": await lattice_context(server, levels) if rows else None,
+        "last_run": server.last_draft(),
+        "global_label": GLOBAL,
         "once": server.new_once(),
     }
 

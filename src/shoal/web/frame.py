@@ -103,6 +103,8 @@ def job_name(server: Server, job: Any) -> str:
         "attack": "Attacks",
         "marginal": "Prices of columns",
         "verify": "Check",
+        "what-if": "What each method would do",
+        "republish": "The next release",
     }.get(job.kind, job.kind)
 
 
@@ -142,6 +144,8 @@ def table_line(server: Server, risk: Context | None) -> str:
     if path is None:
         return "no table yet"
     parts = [path.name, f"{about.get('rows', 0):,} rows"]
+    if server.sample_of:
+        parts[1] = f"sample: {about['rows']:,} of {about['rows_in_all']:,} rows"
     if risk and risk.get("unit") == "people":
         parts.append(f"{risk['people']:,} people")
     return " · ".join(parts)

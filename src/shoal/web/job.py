@@ -85,7 +85,8 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     tell("drawing the report")
     write_report(outcome, policy, folder / "report.html")
     measured = measured_of(outcome, policy)
-    (folder / "shown.json").write_text(json.dumps(_shown(measured)), "utf-8")
+    shown = {**_shown(measured), **_paid(measured)}
+    (folder / "shown.json").write_text(json.dumps(shown), "utf-8")
     for path in folder.iterdir():
         path.chmod(0o600)
     (folder / "data.csv.certificate.json").replace(folder / "certificate.json")
@@ -109,6 +110,16 @@ def _shown(measured: Any) -> Asked:
             }
         )
     return {"distributions": found}
+
+
+def _paid(measured: Any) -> Asked:
+    """Who pays most for the release, and why rows are suppressed: counts and names of columns."""
+    from dataclasses import asdict
+
+    from shoal.reports.who_pays import who_pays
+
+    found = who_pays(measured.release)
+    return {"who_pays": found and asdict(found), "reasons": dict(measured.reasons)}
 
 
 def _numbers(values: Any) -> list[float | None]:
@@ -219,6 +230,41 @@ def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {"checks": [asdict(check) for check in checks]}
 
 
+def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
+    """What each method would do with the next increment of a ledger, under the ledger's policy."""
+    from shoal.jobs.republish.export import verify_ledger
+    from shoal.jobs.republish.republish import read_increment
+    from shoal.jobs.republish.terms import policy_of
+    from shoal.jobs.republish.what_if import what_if_file
+    from shoal.state.ledger import Ledger
+
+    policy, stat = policy_of(Ledger(Path(asked["folder"]))), Path(asked["increment"]).stat()
+    found = what_if_file(asked["increment"], policy, asked["folder"], progress=tell)
+    kept = ("method", "outcome", "records", "gcp", "waiting", "told")
+    return {
+        "prospects": [{name: one.report()[name] for name in kept} for one in found],
+        "sha256": read_increment(asked["increment"], policy).sha256,
+        "stamp": [stat.st_mtime_ns, stat.st_size],
+        "head": verify_ledger(asked["folder"])[1],
+    }
+
+
+def _republish(asked: Asked, tell: Tell, line: Line) -> Asked:
+    """Appends the increment that was signed, by the method that was signed, to its ledger."""
+    from shoal.errors import InputError
+    from shoal.jobs.republish.republish import read_increment, republish_source
+    from shoal.jobs.republish.terms import policy_of
+    from shoal.state.ledger import Ledger
+
+    folder = Path(asked["folder"])
+    policy = policy_of(Ledger(folder)).with_method(asked["method"], {})
+    source = read_increment(asked["increment"], policy)
+    if source.sha256 != asked["sha256"]:
+        raise InputError("increment: is not the one that was signed; try it again")
+    done = republish_source(source, policy, folder, allow_leaks=False, progress=tell)
+    return {"release": done.release, "waiting": done.waiting, "head": done.head}
+
+
 JOBS: dict[str, Callable[[Asked, Tell, Line], Asked]] = {
     "draft": _draft,
     "marginal": _marginal,
@@ -226,6 +272,8 @@ JOBS: dict[str, Callable[[Asked, Tell, Line], Asked]] = {
     "attack": _attack,
     "release": _release,
     "verify": _verify,
+    "what-if": _what_if,
+    "republish": _republish,
 }
 
 

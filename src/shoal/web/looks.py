@@ -6,17 +6,22 @@ server neither keeps nor logs them. All others answer with counts and names of c
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from shoal.binding.past_memory import memory_of
 from shoal.connectors import files
+from shoal.connectors.sampled_files import read_sampled
 from shoal.data.findings import AttributeFinding
 from shoal.data.table import as_text
 from shoal.errors import InputError
 from shoal.jobs.advise.check import check
+from shoal.jobs.advise.estimate import machine_memory
 from shoal.policy.interchange import reading_of
 from shoal.policy.loading import read_options
 from shoal.policy.policy import Policy
@@ -30,9 +35,13 @@ class Looks:
 
     def __init__(self) -> None:
         self._frames: dict[tuple[Any, ...], files.SourceFile] = {}
+        self._every, self._rows = 1, 0
         self._views: dict[str, Any] = {}
+        self._walks: dict[str, Any] = {}
 
     def answer(self, name: str, asked: dict[str, Any]) -> Answer:
+        """What a look finds. asked: may name `every`, of a table of which a sample is looked at."""
+        self._every = int(asked.pop("every", 1))
         look = getattr(self, f"look_{name}", None)
         if look is None:
             raise InputError(f"look '{name}': there is none of this name")
@@ -44,20 +53,31 @@ class Looks:
     def _source(self, table: str, read: dict[str, Any] | None = None) -> files.SourceFile:
         """The table as it is written, from memory where its file is as it was."""
         stat = Path(table).stat()
-        key = (table, stat.st_mtime_ns, stat.st_size, repr(sorted((read or {}).items())))
+        options = repr(sorted((read or {}).items()))
+        key = (table, stat.st_mtime_ns, stat.st_size, options, self._every)
         if key not in self._frames:
             self._frames.clear()  # one at a time
             self._views.clear()
+            self._walks.clear()
             reading = reading_of(read_options(read or {}))
-            self._frames[key] = files.read(table, reading=reading)
+            if self._every > 1:
+                sampled = read_sampled(table, self._every, reading)
+                self._frames[key], self._rows = sampled.source, sampled.rows
+            else:
+                self._frames[key] = files.read(table, reading=reading)
+                self._rows = self._frames[key].frame.height
         return self._frames[key]
 
     def look_open(self, table: str, read: dict[str, Any]) -> Answer:
-        """How large a table is and what its columns are called."""
+        """How large a table is and what its columns are called, or that it is too large."""
+        needed, free = memory_of(table), free_memory()
+        if self._every == 1 and free and needed > free / 2:
+            return {"too_large": {"free": free, "every": _tenfold(2 * needed / free)}}
         source = self._source(table, read)
         dialect = None if source.dialect is None else asdict(source.dialect)
         return {
             "rows": source.frame.height,
+            "rows_in_all": self._rows,
             "columns": source.frame.columns,
             "sha256": source.sha256,
             "bytes": Path(table).stat().st_size,
@@ -160,11 +180,19 @@ class Looks:
         return {"columns": frame.columns, "first": first, "rows": _cells(frame)}
 
     def look_show_draft(
-        self, table: str, read: dict[str, Any], draft: str, rows: list[int]
+        self, table: str, policy: Answer, draft: str, rows: list[int], is_starred: bool = False
     ) -> Answer:
-        """Rows before and after."""
-        source = self._source(table, read).frame
+        """Rows before and after; nothing where nobody can tell which row became which.
+
+        is_starred: instead of these rows, the first ones that are suppressed.
+        """
+        source = self._source(table, policy.get("read")).frame
         after = files.read(draft).frame
+        render = policy.get("render") or {}
+        if render.get("order", "input") != "input" or after.height != source.height:
+            return {"columns": [], "rows": [], "is_shuffled": True}
+        if is_starred:
+            rows = _starred(after, policy)[:MOST_ROWS]
         kept = [row for row in rows if 0 <= row < min(source.height, after.height)]
         return {
             "columns": after.columns,
@@ -225,6 +253,17 @@ class Looks:
             "loss": releases[-1]["loss"] if releases else None,
         }
 
+    def look_lattice(self, table: str, policy: Answer, base: str, levels: dict[str, int]) -> Answer:
+        """Levels of a global recoding and their neighbours: what they lose, and whether safe."""
+        from shoal.jobs.advise.lattice_walk import lattice_walk
+
+        key = json.dumps([policy, base], sort_keys=True, default=str)
+        if key not in self._walks:
+            asked = Policy.from_dict(policy, base)
+            frame = self._source(table, policy.get("read")).frame
+            self._walks = {key: lattice_walk(frame, asked)}  # one at a time
+        return {**self._walks[key].around(levels), "heights": self._walks[key].heights}
+
     def look_match(self, table: str, policy: Answer, base: str, folder: str) -> Answer:
         """Which table of a folder fits which column, by values."""
         from shoal.jobs.advise.match_hierarchies import match_hierarchies
@@ -271,6 +310,35 @@ class Looks:
         counts = as_text(frame[attribute]).value_counts(name="rows")
         rows = dict(counts.iter_rows())
         return {"values": [{"value": v, "rows": rows.get(v, 0)} for v in values[:200]]}
+
+
+def free_memory() -> int | None:
+    """Bytes of memory that nobody uses; None where the system does not say."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text("ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    whole = machine_memory()
+    return None if whole is None else whole // 2
+
+
+def _tenfold(least: float) -> int:
+    """The power of ten that is at least so much."""
+    found = 10
+    while found < least and found < 10**9:
+        found *= 10
+    return found
+
+
+def _starred(frame: pl.DataFrame, policy: Answer) -> list[int]:
+    """The rows that show the mark in every column that others could know."""
+    attributes = policy.get("attributes") or {}
+    quasi = [n for n in frame.columns if (attributes.get(n) or {}).get("role") == "quasi"]
+    mark = (policy.get("render") or {}).get("suppressed", "*")
+    if not quasi:
+        return []
+    is_marked = pl.all_horizontal(as_text(frame[name]) == mark for name in quasi)
+    return frame.select(is_marked).to_series().arg_true().to_list()
 
 
 def _cells(frame: pl.DataFrame) -> list[list[str]]:

@@ -14,7 +14,16 @@ from shoal.web.frame import frame, person_answered, shell
 from shoal.web.policy_text import sha256
 from shoal.web.project import RELEASE, Run
 from shoal.web.server import Server
-from shoal.web.sign_off import ATTACKS, context_of, decisions, digest, hashes, is_accepted, signed
+from shoal.web.sign_off import (
+    ATTACKS,
+    REJECT,
+    context_of,
+    decisions,
+    digest,
+    hashes,
+    is_accepted,
+    signed,
+)
 
 Context = dict[str, Any]
 KINDS = {"public": "Open to everybody", "restricted": "By contract", "enclave": "In a safe room"}
@@ -59,6 +68,7 @@ def gate(server: Server, run: Run) -> list[Context]:
         if not value
     ]
     accepted = is_accepted(server.project, run)
+    asker = server.project.about.get("asked_by")
     changed = f"{', '.join(stale)} changed" if stale else ""
     tried = attacks_of(run)
     rows = [
@@ -69,7 +79,12 @@ def gate(server: Server, run: Run) -> list[Context]:
         ("Recipient, purpose, controls, review", not open_fields, ", ".join(open_fields), "#who"),
         ("A reason for every column", not lacking, ", ".join(lacking[:3]), "#why"),
         ("Other releases of these people", bool(given.get("other_releases")), "", "#other"),
-        ("Signed", accepted, "" if accepted else _not_accepted(server, run), "#sign"),
+        (
+            "Signed by somebody else" if asker else "Signed",
+            accepted,
+            "" if accepted else _not_accepted(server, run),
+            "#sign",
+        ),
     ]
     return [
         {"text": text, "is_met": met, "note": note, "href": href} for text, met, note, href in rows
@@ -77,8 +92,9 @@ def gate(server: Server, run: Run) -> list[Context]:
 
 
 def _not_accepted(server: Server, run: Run) -> str:
-    if decisions(server.project, run):
-        return "refused"
+    found = decisions(server.project, run)
+    if found:
+        return "refused" if found[-1]["decision"] == REJECT else "by who asked for it"
     return "something has changed since; sign anew" if signed(run) else "not yet"
 
 
@@ -137,6 +153,7 @@ async def release_screen(server: Server) -> Context:
         ],
         "attacks": attacks_of(run),
         "decisions": signed(run),
+        "asked_by": server.project.about.get("asked_by"),
         "own_hashes": own,
         "shown": digest(own),
         "today": date.today().isoformat(),

@@ -85,6 +85,8 @@ async def _measured(server: Server, run: Run) -> Context:
         "has_prices": bool(_prices(run)),
         "is_pricing": any(j.kind == "marginal" for j in server.jobs.open),
         "distributions": [_drawn(one) for one in shown.get("distributions", ())],
+        "who_pays": shown.get("who_pays"),
+        "reasons": shown.get("reasons") or {},
         "warnings": stated.get("warnings") or [],
         "explanation": _explanation(stated),
         "fish": pictures.school(stated["classes"]["min"] or 0, 300, 84),

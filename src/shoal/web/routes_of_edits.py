@@ -45,8 +45,14 @@ async def table(request: Request) -> Response:
         path = server.project.table
         if path is None or not path.is_file():
             raise InputError("table: it is not there any more; open another one")
-        await server.choose_table(path, server.read_options)
+        await server.choose_table(path, server.read_options, server.sample_of)
         return RedirectResponse("/open", 303)
+    if one(form, "every"):
+        asked = server.too_large
+        if not asked:
+            raise InputError("sample: no table is too large; open one first")
+        await server.choose_table(Path(asked["path"]), asked["read"], asked["every"])
+        return RedirectResponse("/columns", 303)
     named = one(form, "typed") or one(form, "path")
     if not named:
         raise InputError("table: none is chosen; mark a file or type its path")
@@ -55,6 +61,8 @@ async def table(request: Request) -> Response:
     except files.NotThere:
         raise files.NotThere from None
     await server.choose_table(path, _read_of(form))
+    if server.too_large:
+        return RedirectResponse("/open", 303)
     _set_missing(server, form)
     return RedirectResponse("/columns", 303)
 

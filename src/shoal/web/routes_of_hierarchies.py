@@ -67,7 +67,9 @@ async def changed(request: Request) -> Response:
         edits, said = tree_edit(form)
         path = project.folder / str(project.policy["attributes"][name].get("hierarchy"))
         rare = {"table": str(project.table), "policy": project.policy, "attribute": name}
-        found = await server.desk.look("edit_tree", file=str(path), edits=edits, rare=rare)
+        found = await server.desk.look(
+            "edit_tree", file=str(path), edits=edits, rare=rare, every=server.sample_of or 1
+        )
         changes, sentence = _with_table(server, name, number, found["text"]), f"{name}: {said}"
     try:
         project.edit(sentence, changes, one(form, "base"))

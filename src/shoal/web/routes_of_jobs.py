@@ -65,10 +65,14 @@ async def _tried(server: Server, form: Form) -> Response:
     """A draft under one change of an earlier draft's policy, which stays as it is."""
     run = server.project.run(one(form, "run"))
     policy = read(files.text_of(run.folder / "policy.yaml") or "")
-    if one(form, "k"):
+    tried: dict[str, int | str]
+    if one(form, "k") and not one(form, "method"):
         changed, _ = edited("k", form, policy, ())
         why = f"tried with k = {one(form, 'k')}"
-        tried: dict[str, int | str] = {"k": one(form, "k")}
+        tried = {"k": one(form, "k")}
+    elif one(form, "method"):
+        changed, why = edited("method", form, policy, ())
+        tried = {"method": one(form, "method")}
     else:
         columns = server.project.about.get("columns") or []
         name = column_of(form, columns)
@@ -82,6 +86,7 @@ async def _compared(server: Server, form: Form) -> Response:
     """Measures what is not measured yet of methods and values of k."""
     if server.table_key() is None:
         raise InputError("table: none is open; open one first")
+    server.require_whole()
     skip = [[row["label"], row["k"]] for row in rows_now(server)]
     server.start(
         "compare",
@@ -125,9 +130,10 @@ async def rows(request: Request) -> Response:
         cells = await server.desk.look(
             "show_draft",
             **key,
-            read=server.read_options,
+            policy=read(files.text_of(run.folder / "policy.yaml") or ""),
             draft=str(run.folder / "data.csv"),
             rows=listed,
+            is_starred=bool(one(form, "starred")),
         )
         context = await result_screen(server, run.name, {**cells, "first": first})
         return page(request, "result.html.j2", context)
@@ -160,6 +166,11 @@ async def attacker(request: Request) -> Response:
     return page(request, "result.html.j2", context)
 
 
+async def elsewhere(request: Request) -> Response:
+    """Where somebody is led who asks for a page that only a form gets, as by a reload."""
+    return RedirectResponse("/result" if request.url.path == "/attacker" else "/columns", 303)
+
+
 def _row(text: str, step: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 12):
         raise InputError("row: is not a number; give one of the table's")
@@ -171,4 +182,6 @@ ROUTES = [
     Route("/jobs/{id}/cancel", cancel, methods=["POST"]),
     Route("/attacker", attacker, methods=["POST"]),
     Route("/rows", rows, methods=["POST"]),
+    Route("/attacker", elsewhere),
+    Route("/rows", elsewhere),
 ]

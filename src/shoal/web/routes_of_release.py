@@ -46,6 +46,10 @@ async def release(request: Request) -> Response:
         _unchanged(server, form)
         content, sentence = with_answers(form, context_of(server.project), published(run))
         server.project.edit(sentence, {RELEASE: written(content)}, None)
+    elif do == "ask":
+        asker = " ".join(one(form, "asker").split())
+        said = "somebody else must sign" if asker else "whoever made the draft may sign"
+        server.remember(said, asked_by=asker or None)
     elif do == "attack":
         server.start("attack", one(form, "once"), **_asked(server, run))
     elif do == "release":

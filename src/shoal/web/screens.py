@@ -62,7 +62,8 @@ async def open_screen(server: Server, below: str) -> Context:
         "about": project.about,
         "read": server.read_options,
         "missing": project.policy.get("missing_values") or [""],
-        "is_sample": bool(project.about.get("sample_of")),
+        "is_sample": bool(server.sample_of),
+        "too_large": server.too_large,
     }
 
 

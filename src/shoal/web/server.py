@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import secrets
+import shlex
 import shutil
 import time
 from collections import deque
@@ -25,6 +26,7 @@ from shoal.web.work import Desk, Job, Jobs
 
 MOST_STREAMS = 8
 ONCE_KEPT = 200
+LARGE = "8G"  # in the command for a table that is too large here
 COMMENT = "policy.yaml has comments. They stay in history/ as you wrote them; the page writes none."
 
 
@@ -37,6 +39,7 @@ class Server:
         self.jobs = Jobs(self._job_ended)
         self.notices: deque[str] = deque(maxlen=3)
         self.streams = 0
+        self.too_large: dict[str, Any] = {}  # of a table that could not be opened
         self.used = time.monotonic()
         self._once: dict[str, str] = {}
         self._shut = asyncio.Event()
@@ -52,7 +55,24 @@ class Server:
     def table_key(self) -> dict[str, Any] | None:
         """What a look is told about the table; None where there is none (any more)."""
         path = self.project.table
-        return None if path is None or not path.exists() else {"table": str(path)}
+        if path is None or not path.exists():
+            return None
+        every = self.sample_of
+        return {"table": str(path), **({"every": every} if every else {})}
+
+    @property
+    def sample_of(self) -> int:
+        """Of how many rows one is looked at, of a table that is too large; 0 where all are."""
+        return int(self.project.about.get("sample_of") or 0)
+
+    def require_whole(self) -> None:
+        """Raises InputError where only a sample of the table is open."""
+        if self.sample_of:
+            command = ["shoal", "publish", self.project.table_in_commands, "-p", "policy.yaml"]
+            raise InputError(
+                "sample: is for setting up only; make the release of the whole table from a shell:"
+                f" {shlex.join(command)} -o draft.csv --memory {LARGE}"
+            )
 
     def stamp(self) -> list[int]:
         """What changes when the table's file does."""
@@ -75,15 +95,25 @@ class Server:
         texts = {n: t for n, t in self.project.texts().items() if n.startswith("hierarchies/")}
         return sha256(json.dumps(texts, sort_keys=True))
 
-    async def choose_table(self, path: Path, read: dict[str, Any]) -> None:
-        """Opens a table and, where no policy fits it, has one proposed. Raises Refused."""
-        found = await self.desk.look("open", table=str(path), read=read)
+    async def choose_table(self, path: Path, read: dict[str, Any], every: int = 0) -> None:
+        """Opens a table and, where no policy fits it, has one proposed. Raises Refused.
+
+        every: of how many rows one is to be looked at; a table that is too large asks for it.
+        """
+        key = {"table": str(path), "read": read, **({"every": every} if every else {})}
+        found = await self.desk.look("open", **key)
+        self.too_large = {}
+        if "too_large" in found:
+            self.too_large = {**found["too_large"], "path": str(path), "read": read}
+            return
         stat = path.stat()
         about = {
             **self.project.about,
             "version": 1,
             "table": _relative(path, self.project.folder),
             "rows": found["rows"],
+            "sample_of": every or None,
+            "rows_in_all": found["rows_in_all"],
             "columns": found["columns"],
             "bytes": found["bytes"],
             "sha256": found["sha256"],
@@ -93,7 +123,7 @@ class Server:
         known = set(policy.get("attributes") or {})
         changes = {}
         if not known or not known <= set(found["columns"]):
-            proposed = await self.desk.look("propose", table=str(path), read=read)
+            proposed = await self.desk.look("propose", **key)
             policy = proposed["content"]
             about["reasons"], about["person"] = proposed["reasons"], None
             sentence = f"Proposed by Shoal, {len(policy['attributes'])} roles"
@@ -134,6 +164,7 @@ class Server:
             return known
         if self.table_key() is None:
             raise InputError("table: none is open; open one first")
+        self.require_whole()
         run = self.project.new_run()
         files.write(run.folder / "policy.yaml", text)
         for name, kept in self.project.texts().items():
@@ -173,6 +204,8 @@ class Server:
         elif job.state == "done" and job.kind == "marginal":
             run = self.project.run(job.asked["run"])
             files.write(run.folder / "prices.json", json.dumps(job.result["prices"]))
+        elif job.kind == "republish" and job.state == "done":
+            self.notices.append(_republished(job.result))
         elif job.kind != "verify" and job.state != "done":
             what = "Stopped." if job.state == "stopped" else str(job.result.get("message"))
             self.notices.append(f"{what} Nothing was written.")
@@ -253,7 +286,8 @@ class Server:
             "policy": about.get("policy_sha") != now.policy_sha,
             "hierarchies": about.get("hierarchies_sha") != self.hierarchies_sha(),
             "table": about.get("table_sha") != now.about.get("sha256")
-            or self.stamp() != now.about.get("stamp"),
+            or self.stamp() != now.about.get("stamp")
+            or bool(self.sample_of),
         }
         return [name for name, differs in parts.items() if differs]
 
@@ -276,6 +310,13 @@ class Server:
         await self.jobs.close()
         await self.desk.close()
         self.door.close()
+
+
+def _republished(done: dict[str, Any]) -> str:
+    waiting = f" {done['waiting']:,} records wait for company." if done["waiting"] else ""
+    if done["release"] is None:
+        return f"Accepted; no release yet.{waiting}"
+    return f"Release {done['release']} is published. Note the new hash.{waiting}"
 
 
 def _relative(path: Path, folder: Path) -> str:

@@ -59,9 +59,18 @@ def decisions(project: Project, run: Run) -> list[Context]:
 
 
 def is_accepted(project: Project, run: Run) -> bool:
-    """Whether the last decision over what is there now is to accept it."""
-    found = decisions(project, run)
-    return bool(found) and found[-1]["decision"] == ACCEPT
+    """Whether the last decision over what is there now is to accept it, by another than who asked
+    for it where somebody did.
+    """
+    found, asker = decisions(project, run), project.about.get("asked_by")
+    if not found or found[-1]["decision"] != ACCEPT:
+        return False
+    return not asker or _as_one(found[-1]["name"]) != _as_one(asker)
+
+
+def _as_one(name: str) -> str:
+    """A name however it was typed."""
+    return " ".join(name.split()).casefold()
 
 
 def sign_offs(found: list[Context]) -> list[Context]:

@@ -12,7 +12,7 @@ from typing import Any
 from shoal.errors import CheckpointError, InputError
 from shoal.state.stream_status import stream_status
 from shoal.web import folder as files
-from shoal.web import pictures
+from shoal.web import increments, pictures
 from shoal.web.edits import Form, one
 from shoal.web.frame import frame
 from shoal.web.policy_text import written
@@ -58,7 +58,8 @@ def add(server: Server, form: Form) -> str:
     return f"/{kind}/{known.index(place) + 1}"
 
 
-def _folder(server: Server, number: str, kind: str) -> Path:
+def folder_of(server: Server, number: str, kind: str) -> Path:
+    """The folder of a place that is watched; raises NotThere."""
     known = server.project.about.get("places") or []
     if not number.isdecimal() or not 1 <= int(number) <= len(known):
         raise files.NotThere
@@ -70,7 +71,7 @@ def _folder(server: Server, number: str, kind: str) -> Path:
 
 async def stream_screen(server: Server, number: str) -> Context:
     """How a stream is doing by its last commit: the page reads `status.json` and nothing else."""
-    folder = _folder(server, number, "stream")
+    folder = folder_of(server, number, "stream")
     context = {
         **await frame(server, "stream", ["shoal", "stream-status", _in_commands(server, folder)]),
         "title": f"Stream {folder.name}",
@@ -161,9 +162,12 @@ def line(values: list[float | None], allowed: float | None = None) -> Context:
     return {"path": path, "allowed": limit, "end": points[-1] if points else None}
 
 
-async def ledger_screen(server: Server, number: str) -> Context:
-    """The chain of a ledger and what an audit of its history finds."""
-    folder = _folder(server, number, "ledger")
+async def ledger_screen(server: Server, number: str, waits: bool = False) -> Context:
+    """The chain of a ledger, what an audit of its history finds, and its next increment.
+
+    waits: until all of it is measured, for whoever decides something.
+    """
+    folder = folder_of(server, number, "ledger")
     context = {
         **await frame(
             server, "ledger", ["shoal", "audit", "--ledger", _in_commands(server, folder)]
@@ -178,12 +182,15 @@ async def ledger_screen(server: Server, number: str) -> Context:
     }
     stamp = sorted((str(p), p.stat().st_mtime_ns) for p in folder.rglob("*") if p.is_file())
     try:
-        context["chain"] = await server.desk.soon("ledger_chain", stamp=stamp, folder=str(folder))
-        context["history"] = await server.desk.soon(
-            "ledger_history", stamp=stamp, folder=str(folder)
-        )
+        for part in ("chain", "history"):
+            asked = {"stamp": stamp, "folder": str(folder)}
+            look = server.desk.kept if waits else server.desk.soon
+            context[part] = await look(f"ledger_{part}", **asked)
     except Refused as broken:
         context["damage"] = [broken.message, *broken.findings]
+    holds = context["history"] is not None and context["history"]["holds"]
+    head = context["chain"]["hash"] if context["chain"] and holds else None
+    context |= increments.increment_context(server, int(number), folder, head)
     context["waits"] = context["waits"] or (context["history"] is None and not context["damage"])
     return context
 

@@ -21,7 +21,7 @@ from typing import Any
 from shoal.errors import InputError
 
 LONGEST_LINE = 256 << 20
-PATIENCE = 0.1  # seconds that a page waits for each figure; then it shows without
+PATIENCE = 0.1  # seconds that a page waits for figures of a busy desk; then it shows without
 GRACE = 2.0  # seconds between asking a job to end and ending it
 KEPT_LOOKS = 64
 KEPT_JOBS = 20
@@ -54,6 +54,7 @@ class Desk:
         self._process: Process | None = None
         self._turn = asyncio.Lock()
         self._known: dict[str, asyncio.Task[dict[str, Any]]] = {}
+        self._since: dict[asyncio.Task[dict[str, Any]], float] = {}
 
     @property
     def pid(self) -> int | None:
@@ -70,16 +71,23 @@ class Desk:
         task = self._known.get(key)
         if task is None or (task.done() and (task.cancelled() or task.exception())):
             task = asyncio.ensure_future(self.look(name, **asked))
+            self._since[task] = monotonic()
             task.add_done_callback(_seen)
+            task.add_done_callback(self._since.pop)
             self._known[key] = task
             while len(self._known) > KEPT_LOOKS:
                 self._known.pop(next(iter(self._known)))
         return task
 
     async def soon(self, name: str, stamp: Any = None, **asked: Any) -> dict[str, Any] | None:
-        """A kept look; None where it takes longer than a page waits. Raises Refused."""
+        """A kept look; None where it takes longer than a page waits. Raises Refused.
+
+        A page asks for several, one after the other: its patience is counted from the oldest that
+        is still unanswered, so that it waits once for a busy desk and not once for each.
+        """
         task = self.kept(name, stamp, **asked)
-        done, _ = await asyncio.wait({task}, timeout=PATIENCE)
+        left = PATIENCE + min(self._since.values(), default=monotonic()) - monotonic()
+        done, _ = await asyncio.wait({task}, timeout=max(left, 0.0))
         return task.result() if done else None
 
     def forget(self) -> None:

@@ -15,7 +15,8 @@ async function show(response) {
   for (const part of ["header.top", "nav.steps", "main", "aside.recipe"]) {
     document.querySelector(part)?.replaceWith(document.importNode(next.querySelector(part), true));
   }
-  if (response.url !== location.href) history[response.redirected && !isSame ? "pushState" : "replaceState"](null, "", response.url);
+  // a page that a form got without being led elsewhere has no address of its own
+  if (response.redirected && response.url !== location.href) history[!isSame ? "pushState" : "replaceState"](null, "", response.url);
   const error = document.getElementById("error");
   const target = error || (focused && document.getElementById(focused));
   if (target) target.focus({ preventScroll: !error });
@@ -81,6 +82,8 @@ document.addEventListener("keydown", event => {
   if (event.target.matches("input, textarea, select")) return;
   const tree = event.target.matches("[data-tree] tr") && event.target.closest("[data-tree]");
   if (tree) { treeKey(event, tree); return; }
+  const lattice = event.target.closest("[data-lattice]");
+  if (lattice && event.key.startsWith("Arrow")) { latticeKey(event, lattice); return; }
   if (localStorage.getItem(keysOff)) return;
   const undo = document.getElementById("undo");
   if (event.key === "?") document.getElementById("help").click();
@@ -126,6 +129,15 @@ function treeKey(event, tree) {
     if (next) walk(tree, next);
   } else return;
   event.preventDefault();
+}
+
+// Levels of a recoding: arrows go between boxes and rows, Enter follows as links do.
+function latticeKey(event, place) {
+  const rows = [...place.querySelectorAll(".lattice > *")].map(row => row.matches(".here") ? [row] : [...row.querySelectorAll("a")]).filter(row => row.length);
+  const y = rows.findIndex(row => row.includes(event.target)), x = y < 0 ? -1 : rows[y].indexOf(event.target);
+  const next = { ArrowLeft: rows[y]?.[x - 1], ArrowRight: rows[y]?.[x + 1],
+    ArrowUp: rows[y - 1]?.[Math.min(x, rows[y - 1].length - 1)], ArrowDown: rows[y + 1]?.[Math.min(x, rows[y + 1].length - 1)] }[event.key];
+  if (next) { next.focus(); event.preventDefault(); }
 }
 
 function say(text) {
