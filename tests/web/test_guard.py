@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from shoal.cli.ui import _show
 from shoal.errors import InputError
 from shoal.web import door as doors
 from shoal.web import folder as files
 from shoal.web import peers
+from shoal.web.app import opening_page
 from shoal.web.door import COOKIE, Door, TooManyTries
 from shoal.web.guard import Guard
 from shoal.web.policy_text import read
@@ -106,6 +108,18 @@ def test_s3_a_link_is_void_after_a_minute_and_five_tries_are_the_most():
         door.enter(door.new_link())
     now[0] += doors.TRIES_SECONDS + 1
     assert door.enter(door.new_link()) is not None
+
+
+def test_s3_no_token_is_in_what_the_browser_is_started_with(shared_server, tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr("webbrowser.open", started.append)
+    path = tmp_path / "open.html"
+    files.write(path, opening_page(shared_server))
+    _show(path)
+    token = re.search(r'name="token" value="([^"]+)"', path.read_text())[1]
+    assert started == [path.as_uri()]
+    assert token not in started[0]
+    assert path.stat().st_mode & 0o077 == 0
 
 
 def test_s3_only_the_newest_link_opens():

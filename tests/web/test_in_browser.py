@@ -207,6 +207,29 @@ def test_seven_tabs_are_all_live(visit, place):
         tab.close()
 
 
+def test_odd_names_and_cells_are_text_and_break_no_rule(browser, tmp_path):
+    lines = [
+        ",".join(f'"{name}"' for name in ("age", "sex", "<img src=x onerror=alert(1)>", "c\u202ed"))
+    ]
+    cells = '"<script>alert(1)</script>","=cmd()|\'a\u202eb"'
+    (tmp_path / "t.csv").write_text(
+        "\n".join([*lines, *[f"{i % 7},f,{cells}" for i in range(60)], ""])
+    )
+    with served(tmp_path / "ward", tmp_path) as server:
+        context = browser.new_context()
+        watch = Watch(context, server)
+        tab = come_in(context, server)
+        tab.on("dialog", lambda dialog: watch.said.append("a dialog") or dialog.dismiss())
+        tab.check("input[value='t.csv']")
+        tab.click("#table-form button.main")
+        tab.wait_for_selector("#person-form")
+        tab.click("#rows button")
+        tab.wait_for_selector("td.cell >> text=<script>alert(1)</script>")
+        assert "\u202e" not in tab.content()
+        assert watch.said == []
+        assert watch.outside == []
+
+
 def by_keyboard(tab, server):
     """The same way as the newcomer's, without a mouse; the policy that comes of it."""
     tab.focus("input[value='patients.csv']")

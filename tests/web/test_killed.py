@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
 import time
 
+import pytest
+
 from shoal.errors import InputError
 from shoal.web import app
 from shoal.web.child import said
 from shoal.web.work import Job, Jobs
+from web.visitor import Visitor, served
 
 WRITTEN = re.compile(
     r"(project|policy|release)\.yaml|history(/\d{4}\.yaml|/by-hand-\w+\.yaml)?"
     r"|hierarchies(/[\w-]+\.csv)?|runs(/\d{4}(/(policy\.yaml|run\.json|events\.jsonl|data\.csv"
     r"|certificate\.json|report\.html|shown\.json))?)?|\.ui(/(lock|open\.html|seen\.json"
     r"|compared\.json))?"
+)
+
+
+RELEASED = re.compile(
+    r"releases(/[\d-]+(/(data\.csv(\.certificate\.json)?|report\.html|policy\.yaml"
+    r"|dossier\.(html|json)))?)?|runs/\d{4}/(signed|attacks|prices)\.json"
 )
 
 
@@ -72,3 +82,33 @@ def test_a_killed_job_leaves_no_data_and_the_next_one_writes_only_where_it_may(o
     written = [path.relative_to(project.folder).as_posix() for path in project.folder.rglob("*")]
     assert [name for name in written if not WRITTEN.fullmatch(name)] == []
     assert {path.name for path in tables.iterdir()} == before
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_a_disk_that_refuses_is_said_and_nothing_is_changed(opened, monkeypatch, number):
+    project = opened.server.project
+    before = {p: p.read_bytes() for p in project.folder.rglob("*") if p.is_file()}
+
+    def refused(*given):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("shoal.web.folder.os.fsync", refused)
+    answer = opened.edit("k", k="7")
+    monkeypatch.undo()
+    assert answer.status == 422
+    assert "make room, or make the folder writable; nothing was changed" in answer.words
+    assert {p: p.read_bytes() for p in project.folder.rglob("*") if p.is_file()} == before
+    assert opened.edit("k", k="7").status == 200
+
+
+def test_a_killed_server_leaves_an_interrupted_draft_without_data(tables):
+    with served(tables / "project", tables) as server:
+        Visitor(server).post("/table", path="patients.csv")
+        run = server.project.new_run()
+        (run.folder / "data.csv").write_text("half a rel")  # then somebody pulls the plug
+    with served(tables / "project", tables) as server:
+        assert not list(server.project.folder.rglob("data.csv"))
+        page = Visitor(server).get("/result")
+        assert "Interrupted: nothing was made." in page.words
+        assert "Run again" in page.words
+        assert server.project.table == tables / "patients.csv"

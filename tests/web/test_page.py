@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shlex
 import time
@@ -96,11 +97,13 @@ def test_what_no_release_keeps_is_said_with_the_nearest_that_one_would(opened):
 
 def test_a_job_that_is_stopped_leaves_nothing_and_the_next_one_runs(opened):
     project = opened.server.project
-    for wait in (0.0, 0.3, 0.8):
+    for turn in range(20 if os.environ.get("SHOAL_LONG") == "1" else 4):
         opened.get("/promises")
         page = opened.send("draft-form")
         assert "Being made" in page.words or "holds" in page.words
-        time.sleep(wait)
+        job = opened.server.jobs.last("draft")
+        while not job.is_over and len({e.get("stage") for e in job.events}) < turn:
+            time.sleep(0.01)  # each time a stage later
         jobs = opened.server.jobs.open
         began = time.monotonic()
         if jobs:
@@ -180,6 +183,39 @@ def test_more_than_half_of_the_free_memory_is_too_large(tables, monkeypatch):
     monkeypatch.setattr(looks, "free_memory", lambda: 100_000)
     assert Looks().answer("open", dict(table))["too_large"] == {"free": 100_000, "every": 10}
     assert "too_large" not in Looks().answer("open", {**table, "every": 10})
+
+
+def test_a_planted_broken_promise_is_withheld(opened):
+    run = opened.server.project.new_run()
+    about = {"state": "refused", "kind": "PromiseError", "message": "k-anonymity: measured 3"}
+    (run.folder / "run.json").write_text(json.dumps(about))
+    page = opened.get("/result")
+    assert "Withheld: a promise was measured and does not hold." in page.words
+    assert "There is no draft yet" in opened.get("/release").words
+
+
+TWICE = "none;low;*\nnone;low;*\nprimary;low;*\nsecondary;low;*\nvocational;low;*\n"
+BROKEN = {
+    "twice": TWICE + "bachelor;high;*\nmaster;high;*\ndoctorate;high;*\n",
+    "two-parents": "none;low;*\nnone;high;*\n" + TWICE.partition("low;*\nnone;low;*\n")[2],
+}
+
+
+def test_a_table_with_two_parents_is_said_and_blocked_and_the_source_stays(opened, tables):
+    (tables / "trees").mkdir()
+    for name, text in BROKEN.items():
+        (tables / "trees" / f"{name}.csv").write_text(text)
+    number = column(opened, "education")
+    page = opened.get(f"/hierarchies/{number}?f=trees")
+    found = page.text.partition("Found in it")[2].partition("</table>")[0]
+    assert found.count("sound") == 1  # a line that stands twice says the same twice
+    before = opened.server.project.policy_text
+    use = {"do": "use", "base": opened.server.project.policy_sha}
+    refused = opened.post(f"/hierarchies/{number}", file="trees/two-parents.csv", **use)
+    assert refused.status == 422
+    assert opened.server.project.policy_text == before
+    for name, text in BROKEN.items():
+        assert (tables / "trees" / f"{name}.csv").read_text() == text
 
 
 CANARY = "Kanarienvogel"

@@ -9,6 +9,7 @@ import re
 import yaml
 
 from shoal.jobs.audit.verify import verify
+from web.test_killed import RELEASED, WRITTEN
 from web.test_page import draft
 from web.visitor import Visitor
 
@@ -89,6 +90,12 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     opened.edit("k", k="5")
     assert not gate(opened)["Table, policy and hierarchies unchanged since policy changed"]
     opened.edit("k", k="4")
+    tree = project.folder / "hierarchies" / "new.csv"
+    tree.parent.mkdir()
+    tree.write_text("a;*\n")
+    text = "Table, policy and hierarchies unchanged since hierarchies changed"
+    assert not gate(opened)[text]
+    tree.unlink()
     data = project.run(name).folder / "data.csv"
     whole = data.read_bytes()
     data.write_bytes(whole.replace(b"female", b"male  ", 1))
@@ -125,6 +132,10 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     assert found["released"]["sha256"] == hashlib.sha256(whole).hexdigest()
     given = yaml.safe_load((project.folder / "release.yaml").read_text())
     assert given["recipient"]["who"] == "Health services"
+    # nothing else was written
+    for path in project.folder.rglob("*"):
+        kept = path.relative_to(project.folder).as_posix()
+        assert WRITTEN.fullmatch(kept) or RELEASED.fullmatch(kept), kept
     # whoever gets it checks it on the page, too
     name = place.relative_to(tables) / "data.csv"
     page = opened.get("/check")

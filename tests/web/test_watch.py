@@ -41,6 +41,10 @@ def test_a_stream_is_watched_by_its_status_alone(visitor, stream):
     status |= {"state": "running", "at": time.time() - 600, "usual_gap": 2.0}
     path.write_text(json.dumps(status))
     assert "Silent : no commit for 600 s" in visitor.get("/stream/1").words
+    # a page that stays open for a day asks the desk nothing, and keeps nothing
+    kept = len(visitor.server.desk._known)
+    assert all(visitor.get("/stream/1").status == 200 for _ in range(30))
+    assert len(visitor.server.desk._known) == kept
     status["verdict"]["holds"] = False
     path.write_text(json.dumps(status | {"state": "broken"}))
     page = visitor.get("/stream/1")

@@ -8,7 +8,7 @@ let busy = null;
 async function show(response) {
   if (response.headers.get("content-type")?.startsWith("text/html") !== true) { location.reload(); return; }
   const next = new DOMParser().parseFromString(await response.text(), "text/html");
-  const focused = document.activeElement?.id, top = scrollY, isSame = next.body.dataset.screen === document.body.dataset.screen;
+  const was = document.activeElement, focused = was?.id, form = was?.closest("form")?.id, wasInside = was?.closest("main"), top = scrollY, isSame = next.body.dataset.screen === document.body.dataset.screen;
   document.title = next.title;
   document.body.dataset.screen = next.body.dataset.screen;
   document.body.toggleAttribute("data-waits", next.body.hasAttribute("data-waits"));
@@ -18,8 +18,10 @@ async function show(response) {
   // a page that a form got without being led elsewhere has no address of its own
   if (response.redirected && response.url !== location.href) history[!isSame ? "pushState" : "replaceState"](null, "", response.url);
   const error = document.getElementById("error");
-  const target = error || (focused && document.getElementById(focused));
+  // the same control, or another one of its form; what is gone leaves the focus to the content, not to nothing
+  const target = error || (focused && document.getElementById(focused)) || (form && document.getElementById(form)?.querySelector("button"));
   if (target) target.focus({ preventScroll: !error });
+  else if (isSame && wasInside) document.getElementById("main").focus({ preventScroll: true });
   else if (!isSame) { scrollTo(0, 0); document.getElementById("main").focus({ preventScroll: true }); }
   if (isSame && !error) scrollTo(0, top);
   begin();

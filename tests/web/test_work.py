@@ -1,0 +1,42 @@
+"""The desk: how long a page waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from shoal.web.work import PATIENCE, Desk
+
+
+class Busy(Desk):
+    """A desk that is counting something large."""
+
+    async def look(self, name, **asked):
+        await asyncio.sleep(0.02 if name == "quick" else 60)
+        return {"name": name}
+
+
+def test_a_page_that_asks_a_busy_desk_for_four_figures_waits_once():
+    async def asked():
+        desk = Busy()
+        began = time.monotonic()
+        found = [await desk.soon(name) for name in ("risk", "check", "profile", "policy")]
+        waited = time.monotonic() - began
+        quick = await desk.soon("quick")  # asked behind what takes long: it is not waited for
+        await desk.close()
+        return found, waited, quick
+
+    found, waited, quick = asyncio.run(asked())
+    assert found == [None] * 4
+    assert PATIENCE <= waited < 2 * PATIENCE
+    assert quick is None
+
+
+def test_what_an_idle_desk_finds_in_time_is_shown_and_kept():
+    async def asked():
+        desk = Busy()
+        found = await desk.soon("quick"), desk.kept("quick").done()
+        await desk.close()
+        return found
+
+    assert asyncio.run(asked()) == ({"name": "quick"}, True)
