@@ -55,6 +55,7 @@ async def changed(request: Request) -> Response:
         changes: dict[str, str | None] = {POLICY: written(policy)}
     elif kind == "use":
         place = files.within(one(form, "file"), project.start)
+        await server.desk.look("edit_tree", file=str(place), edits=[])  # whether it is one at all
         content = files.text_of(place)
         changes = _with_table(server, name, number, content or "")
         sentence = f"{name}: hierarchy from a file"

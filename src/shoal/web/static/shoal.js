@@ -4,11 +4,15 @@ document.documentElement.classList.add("script");
 const keysOff = "shoal-keys-off"; // only this setting is stored, never a value
 let busy = null;
 
+// What may have the focus, in order; and what somebody has unfolded.
+const controls = () => [...document.querySelectorAll("a, button, input, select, textarea, summary, [data-tree] tbody tr, pre[tabindex]")];
+const folds = () => [...document.querySelectorAll("details > summary")];
+
 // A form is sent and the answer takes the page's place where it has changed; the focus stays.
 async function show(response) {
   if (response.headers.get("content-type")?.startsWith("text/html") !== true) { location.reload(); return; }
   const next = new DOMParser().parseFromString(await response.text(), "text/html");
-  const was = document.activeElement, focused = was?.id, form = was?.closest("form")?.id, wasInside = was?.closest("main"), top = scrollY, isSame = next.body.dataset.screen === document.body.dataset.screen;
+  const was = document.activeElement, focused = was?.id, form = was?.closest("form")?.id, wasInside = was?.closest("main"), place = controls().indexOf(was), open = folds().map(fold => fold.parentElement.open && fold.textContent), top = scrollY, isSame = next.body.dataset.screen === document.body.dataset.screen;
   document.title = next.title;
   document.body.dataset.screen = next.body.dataset.screen;
   document.body.toggleAttribute("data-waits", next.body.hasAttribute("data-waits"));
@@ -18,8 +22,10 @@ async function show(response) {
   // a page that a form got without being led elsewhere has no address of its own
   if (response.redirected && response.url !== location.href) history[!isSame ? "pushState" : "replaceState"](null, "", response.url);
   const error = document.getElementById("error");
+  if (isSame) folds().forEach((fold, number) => { if (open[number] === fold.textContent) fold.parentElement.open = true; });
   // the same control, or another one of its form; what is gone leaves the focus to the content, not to nothing
-  const target = error || (focused && document.getElementById(focused)) || (form && document.getElementById(form)?.querySelector("button"));
+  const there = isSame && controls()[place], same = there && there.tagName === was.tagName && there.textContent === was.textContent ? there : null;
+  const target = error || (focused && document.getElementById(focused)) || same || (form && document.getElementById(form)?.querySelector("button"));
   if (target) target.focus({ preventScroll: !error });
   else if (isSame && wasInside) document.getElementById("main").focus({ preventScroll: true });
   else if (!isSame) { scrollTo(0, 0); document.getElementById("main").focus({ preventScroll: true }); }
@@ -80,6 +86,9 @@ document.addEventListener("click", event => {
 
 // Keys, which rest while somebody types.
 document.addEventListener("keydown", event => {
+  // not every browser takes Alt alone for access keys
+  const step = event.altKey && !event.ctrlKey && !event.metaKey && /^Digit[1-7]$/.test(event.code) && document.querySelector(`.steps [accesskey="${event.code.at(-1)}"]`);
+  if (step) { event.preventDefault(); step.click(); return; }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.matches("input, textarea, select")) return;
   const tree = event.target.matches("[data-tree] tr") && event.target.closest("[data-tree]");
