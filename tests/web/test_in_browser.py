@@ -254,6 +254,7 @@ def by_keyboard(tab, server):
     tab.keyboard.type("4")
     tab.keyboard.press("Enter")
     tab.wait_for_selector("#policy >> text=k: 4")
+    assert tab.inner_text("h1") == "What do you promise?"  # and no conflict with oneself
     return server.project.policy_text
 
 

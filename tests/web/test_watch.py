@@ -70,7 +70,7 @@ def test_a_ledger_is_verified_and_its_damage_named(visitor, tables, monkeypatch)
     assert status_of(sample) == 0
     visitor.get("/ledger/1")
     visitor.send("try-form", path="next.csv")
-    page = visitor.until("/ledger/1", "What each method would do with next.csv")
+    page = visitor.until("/ledger/1", "What each method would do with next.csv", 300)
     assert len(list((tables / "led").glob("0*"))) == 2  # trying publishes nothing
     assert visitor.post("/ledger/1", do="publish").status == 422
     visitor.send("methods", method="crp")

@@ -99,9 +99,11 @@ async def policy(request: Request) -> Response:
     columns = project.about.get("columns") or []
     kind, base = one(form, "edit"), one(form, "base")
     try:
-        if base != project.policy_sha:
-            raise Stale
         content, sentence = edited(kind, form, project.policy, columns)
+        if base != project.policy_sha:
+            if written(content) == project.policy_text:
+                return back(form, "columns")  # sent twice, as by a double click: it is so already
+            raise Stale
         await _require_sound(server, content)
         if not project.policy_text or written(content) != project.policy_text:
             _say_comments(server)

@@ -26,7 +26,7 @@ async function show(response) {
   // the same control, or another one of its form; what is gone leaves the focus to the content, not to nothing
   const there = isSame && controls()[place], same = there && there.tagName === was.tagName && there.textContent === was.textContent ? there : null;
   const target = error || (focused && document.getElementById(focused)) || same || (form && document.getElementById(form)?.querySelector("button"));
-  if (target) target.focus({ preventScroll: !error });
+  if (target) { target.focus({ preventScroll: !error }); target.select?.(); }
   else if (isSame && wasInside) document.getElementById("main").focus({ preventScroll: true });
   else if (!isSame) { scrollTo(0, 0); document.getElementById("main").focus({ preventScroll: true }); }
   if (isSame && !error) scrollTo(0, top);
@@ -36,21 +36,27 @@ async function show(response) {
 async function send(form, submitter) {
   const data = new URLSearchParams(new FormData(form));
   if (submitter?.name) data.append(submitter.name, submitter.value);
+  const sent = `${form.action} ${data}`;
+  if (busy?.sent === sent) return; // Enter in a field is a change, and then a submit
   if (busy) busy.abort();
-  busy = new AbortController();
+  const own = busy = Object.assign(new AbortController(), { sent });
   const slow = setTimeout(() => document.getElementById("main").classList.add("stale"), 300);
   try {
-    await show(await fetch(form.action, { method: "POST", body: data, signal: busy.signal, headers: { accept: "text/html" } }));
+    await show(await fetch(form.action, { method: "POST", body: data, signal: own.signal, headers: { accept: "text/html" } }));
   } catch (stopped) {
     if (stopped.name !== "AbortError") say("The page can't be reached. Is shoal ui still running?");
   } finally {
+    if (busy === own) busy = null;
     clearTimeout(slow);
     document.getElementById("main").classList.remove("stale");
   }
 }
 
 async function again() {
-  if (document.querySelector("main :focus") && document.activeElement.matches("input, textarea, select")) { setTimeout(again, 1500); return; }
+  const field = document.querySelector("main :is(input, textarea, select):focus");
+  const isChanged = field && (field.options ? [...field.options].some(option => option.selected !== option.defaultSelected)
+    : /radio|checkbox/.test(field.type) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue);
+  if (field && (isChanged || Date.now() - lastKey < 4000)) { setTimeout(again, 1500); return; } // somebody types
   try { await show(await fetch(location.href, { headers: { accept: "text/html" } })); } catch { say("The page can't be reached. Is shoal ui still running?"); }
 }
 
@@ -85,7 +91,9 @@ document.addEventListener("click", event => {
 });
 
 // Keys, which rest while somebody types.
+let lastKey = 0;
 document.addEventListener("keydown", event => {
+  lastKey = Date.now();
   // not every browser takes Alt alone for access keys
   const step = event.altKey && !event.ctrlKey && !event.metaKey && /^Digit[1-7]$/.test(event.code) && document.querySelector(`.steps [accesskey="${event.code.at(-1)}"]`);
   if (step) { event.preventDefault(); step.click(); return; }
