@@ -96,7 +96,7 @@ def check(
     """Validate a policy and, with its data, every hierarchy: lists all findings; exit status 2 if
     there are any.
     """
-    from shoal.jobs.advise.check import check_files, unnumbered_people
+    from shoal.jobs.advise.check import check_files, remarks
 
     findings = check_files(policy, data, options.files_options(read)[0])
     for finding in findings:
@@ -111,8 +111,8 @@ def check(
         return options.Overrides(read=read).policy(policy)
 
     # standard input was read already
-    for evidence in [] if data in (None, "-") else unnumbered_people(known(), str(data)):
-        typer.echo(f"shoal: {printable(str(evidence))}", err=True)
+    for remark in [] if data in (None, "-") else remarks(known(), str(data)):
+        typer.echo(f"shoal: {printable(remark)}", err=True)
     typer.echo("the policy is sound" + ("" if data is None else " and fits the data"), err=True)
 
 

@@ -10,6 +10,7 @@ FORMULA_CELLS = "formula-cells"
 OPEN_QUESTION = "open-question"
 PRESENCE_DISCLOSED = "presence-disclosed"
 SENSITIVE_UNPROMISED = "sensitive-unpromised"
+WRITTEN_ALIKE = "written-alike"
 
 
 class ReleaseWarning(UserWarning):

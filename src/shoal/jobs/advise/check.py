@@ -12,11 +12,12 @@ import numpy as np
 from shoal.binding.columns import check_columns
 from shoal.binding.files import original_table, read_original
 from shoal.binding.table import bind
+from shoal.binding.written_alike import written_alike
 from shoal.connectors.frames import Frame, table_of
 from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.hierarchies.diagnostics import diagnose, values_without_leaf
 from shoal.data.hierarchies.table import read_paths
-from shoal.data.person_numbers import Evidence, person_numbers
+from shoal.data.person_numbers import person_numbers
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.jobs.republish import terms
@@ -76,11 +77,13 @@ def _left_of(path: Path, read: Mapping[str, Any]) -> tuple[Policy | None, list[s
     return Policy(model, path.parent), contradictions(model) if is_whole else []
 
 
-def unnumbered_people(policy: Policy, data_path: str) -> list[Evidence]:
-    """Columns that may number people, where a policy that is sound has no subject."""
-    if policy.subject is not None:
-        return []
-    return person_numbers(Table(read_original(data_path, policy).frame))
+def remarks(policy: Policy, data_path: str) -> list[str]:
+    """What a sound policy's data give reason to say: columns that may number people, where there is
+    no subject, and values that look alike.
+    """
+    table = Table(read_original(data_path, policy).frame)
+    evidence = person_numbers(table) if policy.subject is None else []
+    return [*map(str, evidence), *(one.text for one in written_alike(table, policy))]
 
 
 def check(policy: PolicyLike, frame: Frame | None = None) -> list[AttributeFinding]:

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from shoal.binding.files import published_table, read_original
 from shoal.binding.past_memory import is_about_memory, read_original_coded
+from shoal.binding.written_alike import written_alike
 from shoal.connectors import files
 from shoal.connectors.coded_files import CodedSource
 from shoal.connectors.dialect import DELIMITED
@@ -23,7 +24,7 @@ from shoal.data.formulas import formula_sentences_of
 from shoal.data.person_numbers import person_numbers
 from shoal.data.room import Room
 from shoal.data.table import Table
-from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, ReleaseWarning
+from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.audit.audit import AuditResult, audit_table
 from shoal.jobs.audit.checks import Check, Stated, listed
@@ -210,6 +211,8 @@ def _more_warnings(
     if source is not None and policy.subject is None:
         evidence = person_numbers(source)
         found[PEOPLE_ASSUMED] = [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in evidence]
+    if source is not None:
+        found[WRITTEN_ALIKE] = written_alike(source, policy)
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from shoal.binding.table import BoundTable, bind
+from shoal.binding.written_alike import written_alike
 from shoal.data.beside import BesideGuard
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
@@ -140,11 +141,13 @@ def with_bound(certificate: Certificate, policy: Policy, classes: Classes) -> Ce
     return certificate.extended(classes=certificate["classes"] | {"bound": bound})
 
 
-def people_assumed(table: Table, policy: Policy) -> list[ReleaseWarning]:
-    """Columns that seem to number people, where every record is taken to be its own person."""
-    if policy.subject is not None:
-        return []
-    return [ReleaseWarning(PEOPLE_ASSUMED, str(evidence)) for evidence in person_numbers(table)]
+def noticed(table: Table, policy: Policy) -> list[ReleaseWarning]:
+    """What the original gives reason to say: columns that seem to number people, where every record
+    is taken to be its own person, and values that look alike.
+    """
+    evidence = person_numbers(table) if policy.subject is None else []
+    assumed = [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in evidence]
+    return [*assumed, *written_alike(table, policy)]
 
 
 class RecodingDecision(NamedTuple):

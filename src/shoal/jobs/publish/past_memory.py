@@ -57,7 +57,7 @@ from shoal.jobs.audit.audit import certificate_in_parts, scale_of
 from shoal.jobs.audit.description import file_metadata
 from shoal.jobs.audit.in_parts import measure_in_parts
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
-from shoal.jobs.publish.draft import WITHHELD, people_assumed, with_bound
+from shoal.jobs.publish.draft import WITHHELD, noticed, with_bound
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises, CountedRows, nearest_feasible
@@ -91,7 +91,7 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
     if dialect.encoding != UTF8:
         raise needs_whole(f"'{target.path}': text in {dialect.encoding} is written")
     draft = prepare_coded(source.table, policy, progress, files.is_typed(kind))
-    assumed = people_assumed(source.table, policy)
+    remarks = noticed(source.table, policy)
     with release_draft(target.path, target.replace) as place:
         assert isinstance(place, FileDraft | FolderDraft)
         progress("writing the release")
@@ -131,7 +131,7 @@ def publish_coded(path: str, policy: Policy, target: CodedTarget, room: Room) ->
         )
         formulas = formula_sentences_of(back.table) if kind in DELIMITED else ()
         told = [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formulas]
-        certificate = certificate.warned(*assumed, *told)
+        certificate = certificate.warned(*remarks, *told)
         require_kept(certificate, WITHHELD)
         if target.require_together:
             require_together_kept(certificate, WITHHELD)

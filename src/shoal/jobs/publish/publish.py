@@ -48,7 +48,7 @@ from shoal.jobs.audit.description import described, file_metadata
 from shoal.jobs.audit.faults import with_contradicted
 from shoal.jobs.audit.verdict import require_kept, require_together_kept
 from shoal.jobs.publish.attack_draft import asked_of, attack_draft
-from shoal.jobs.publish.draft import WITHHELD, RecodedDraft, people_assumed, prepare, with_bound
+from shoal.jobs.publish.draft import WITHHELD, RecodedDraft, noticed, prepare, with_bound
 from shoal.jobs.publish.from_columns import Columns, policy_of_frame
 from shoal.jobs.publish.past_memory import CodedTarget, publish_coded
 from shoal.jobs.publish.plan import Plan
@@ -82,7 +82,7 @@ def publication(
     table = original_table(table_of(frame), policy)
     plan = _existing(request.plan, policy, request.explain)
     draft = prepare(table, policy, progress, plan, request.explain, beside=request.beside)
-    assumed = people_assumed(table, policy)
+    remarks = noticed(table, policy)
     released = written_frame(draft.frame, policy, None)
     sensitive, both = None, released
     if draft.sensitive is not None:
@@ -93,7 +93,7 @@ def publication(
     certificate = attack_draft(
         certificate, Table(published), release, draft, policy, attack, progress
     )
-    certificate = with_contradicted(certificate, contradicted).warned(*noted, *assumed)
+    certificate = with_contradicted(certificate, contradicted).warned(*noted, *remarks)
     require_kept(certificate, WITHHELD)
     if request.require_together:
         require_together_kept(certificate, WITHHELD)
@@ -163,7 +163,7 @@ def publish_file(
     dialect = output_dialect(policy, input_path, source.dialect, output_path)
     del source
     draft = prepare(table, policy, progress, known, explain, files.is_typed(kind), beside)
-    assumed = people_assumed(table, policy)
+    remarks = noticed(table, policy)
     del table  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
         place = outputs.enter_context(release_draft(output_path, replace, second))
@@ -193,7 +193,7 @@ def publish_file(
                 | described_second(None if beside_it is None else beside_it.path, written.second),
             )
             .warned(
-                *assumed,
+                *remarks,
                 *_formulas(draft.frame if second is None else published.frame, policy, kind),
             )
         )

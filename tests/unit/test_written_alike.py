@@ -1,0 +1,101 @@
+"""Values that differ only by capitals or blanks are told, by counts alone."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import polars as pl
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import shoal as library
+from shoal.binding.written_alike import written_alike
+from shoal.cli.main import app
+from shoal.data.table import Table
+from shoal.data.warnings import ReleaseWarning
+from shoal.policy.policy import Policy
+
+POLICY = {
+    "version": 1,
+    "attributes": {
+        "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
+        "town": {"role": "quasi"},
+        "disease": {"role": "sensitive"},
+        "note": {"role": "plain"},
+    },
+    "promises": [
+        {"model": "k-anonymity", "k": 2},
+        {"model": "l-diversity", "attribute": "disease", "l": 2},
+    ],
+}
+ROWS = pl.DataFrame(
+    {
+        "age": [" 30", "30", "31", "32", "40", "41"],
+        "town": ["Ulm", "ulm", "Bonn", "Bonn", "", " "],
+        "disease": ["flu", "Flu", "flu ", "gout", "Asthma", "asthma"],
+        "note": ["a", "A", "a ", "a", "a", "a"],
+    }
+)
+
+
+def texts(frame, policy=POLICY):
+    return [one.text for one in written_alike(Table(frame), Policy.from_dict(policy))]
+
+
+def test_groups_of_like_values_are_counted_and_none_is_named():
+    town, disease = texts(ROWS)
+    assert town.startswith("attribute 'town': 2 of its values are only 1 if")
+    assert disease.startswith("attribute 'disease': 5 of its values are only 2 if")
+    assert not any(value in text for text in (town, disease) for value in ("Ulm", "flu", "sthma"))
+
+
+def test_numbers_plain_columns_and_texts_for_no_value_say_nothing():
+    alone = ROWS.with_columns(town=pl.lit("Ulm"), disease=pl.lit("flu"))
+    assert texts(alone) == []
+    missing = {**POLICY, "missing_values": ["", "NA", "na"]}
+    assert (
+        texts(alone.with_columns(disease=pl.Series(["NA", "na", "", "x", "x", "x"])), missing) == []
+    )
+
+
+def test_the_certificate_says_it_of_such_tables_alone():
+    with pytest.warns(ReleaseWarning, match="write them alike") as caught:
+        done = library.publish(ROWS, POLICY)
+    assert [one.message.code for one in caught].count("written-alike") == 2
+    told = [one for one in done.certificate["warnings"] if one["code"] == "written-alike"]
+    assert [one["text"] for one in told] == texts(ROWS)
+    clean = ROWS.with_columns(pl.col("town", "disease").str.strip_chars().str.to_lowercase())
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="write them alike")
+        codes = [one["code"] for one in library.publish(clean, POLICY).certificate["warnings"]]
+    assert "written-alike" not in codes
+
+
+def test_policy_check_says_it_and_stays_sound(tmp_path):
+    ROWS.write_csv(tmp_path / "rows.csv")
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(POLICY))
+    said = CliRunner().invoke(
+        app, ["policy", "check", str(tmp_path / "policy.yaml"), str(tmp_path / "rows.csv")]
+    )
+    assert said.exit_code == 0, said.output
+    assert "5 of its values are only 2" in said.output
+    assert "flu" not in said.output
+
+
+def test_verify_finds_it_again_with_the_original_and_misses_it_where_it_was_left_out(tmp_path):
+    ROWS.write_csv(tmp_path / "rows.csv")
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(POLICY))
+    policy, rows, out = (str(tmp_path / name) for name in ("policy.yaml", "rows.csv", "out.csv"))
+    run = CliRunner().invoke(app, ["publish", rows, "-p", policy, "-o", out])
+    assert run.exit_code == 0, run.output
+    verify = ["verify", out, "--policy", policy, "--original", rows]
+    assert CliRunner().invoke(app, verify).exit_code == 0
+    (certificate,) = tmp_path.glob("out*.json")
+    content = json.loads(certificate.read_text())
+    content["warnings"] = [w for w in content["warnings"] if w["code"] != "written-alike"]
+    certificate.write_text(json.dumps(content))
+    said = CliRunner().invoke(app, verify)
+    assert said.exit_code != 0
+    assert "written-alike" in said.output
