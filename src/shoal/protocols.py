@@ -507,6 +507,10 @@ class PrivacyModel(Protocol):
         """Whether it compares a class with the whole table."""
 
     @property
+    def compares_with_input(self) -> bool:
+        """Whether suppressed records count in what a class is compared with."""
+
+    @property
     def survives_additions(self) -> bool:
         """Whether one more member never breaks it in a class."""
 

@@ -59,6 +59,8 @@ OTHERS = [
     KLDiversity("s", 2, 2),
     BetaLikeness("s", 1.0),
     DeltaDisclosure("s", 0.9),
+    TCloseness("s", 0.3, reference="input"),
+    BetaLikeness("s", 1.0, reference="input"),
 ]
 
 
@@ -223,7 +225,7 @@ def test_with_promises_about_the_release_as_a_whole(table, metric, share, other,
     tables(6),
     st.sampled_from(METRICS),
     st.sampled_from([0.4, 1.0]),
-    st.sampled_from([*OF_RELEASE[:4], SampleUniqueness(0.4), TCloseness("s", 0.3)]),
+    st.sampled_from([*OF_RELEASE[:4], SampleUniqueness(0.4), *OTHERS[3::9], OTHERS[9]]),
 )
 def test_what_is_proven_is_the_least_whoever_is_suppressed(table, metric, share, other):
     """Every node with every set of suppressed classes, one by one."""
@@ -241,6 +243,7 @@ def test_what_is_proven_is_the_least_whoever_is_suppressed(table, metric, share,
         assert said["score"] == pytest.approx(best, abs=1e-9)
     else:
         assert not (other.model == "sample-uniqueness" and metric != "loss-geometric")
+        assert not other.compares_with_input
 
 
 def lone_records(alone, paired):

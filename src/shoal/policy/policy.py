@@ -263,6 +263,11 @@ class Policy:
             raise InputError(
                 f"policy: 'reference' is what a stream is compared with; leave it out for '{verb}'"
             )
+        if verb != "publish" and any(p.compares_with_input for p in self.build_promises()):
+            raise InputError(
+                "promises: 'reference: input' is for single tables, whose records are there as a"
+                f" whole; leave it out for '{verb}'"
+            )
         self.check_files(verb)
         known = registry.method(self.method_name, verb)
         return build(known.implementation, f"method '{known.name}'", self.method_settings)

@@ -4,7 +4,8 @@ Cao, Karras. Publishing microdata with a robust privacy guarantee. PVLDB 5(11):1
 Definitions 2 (basic) and 3 (enhanced), from descriptions and re-implementations; not checked
 against the text.
 Paper: p_i, q_i                    Here: share of a value in the whole table, and in the class
-Reading: shares weigh (subject, value) pairs; the whole table is every record that is in a class.
+Reading: shares weigh (subject, value) pairs; the whole table is every record that is in a class, or
+with `reference: input` every record.
 Reading: every text that stands for no value is a value of its own.
 """
 
@@ -19,9 +20,12 @@ import numpy as np
 
 from shoal.privacy.exact import NEARLY, sign
 from shoal.privacy.parameters import as_written, choice, decimal, names
+from shoal.privacy.promise import INPUT
 from shoal.privacy.shares import UNSURE, Shares, SharesPromise, precise_logarithm
 
 KINDS = ("basic", "enhanced")
+RELEASE = "release"
+REFERENCES = (RELEASE, INPUT)
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,16 @@ class BetaLikeness(SharesPromise):
         default="enhanced",
         metadata={"help": "whether frequent values may gain less", "choices": KINDS},
     )
+    reference: str = field(
+        default=RELEASE,
+        metadata={
+            "help": (
+                "what a class is compared with: the release, which is the records that are kept, or"
+                " input, which is all records, the suppressed ones, too"
+            ),
+            "choices": REFERENCES,
+        },
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", names(self.model, "attributes", self.attributes))
@@ -56,6 +70,7 @@ class BetaLikeness(SharesPromise):
             self, "beta", decimal(self.model, "beta", self.beta, 0.0, inf, above=True)
         )
         choice(self.model, "kind", self.kind, KINDS)
+        choice(self.model, "reference", self.reference, REFERENCES)
 
     @property
     def asked(self) -> float:
@@ -63,7 +78,13 @@ class BetaLikeness(SharesPromise):
 
     @property
     def settings(self) -> dict[str, Any]:
-        return {"kind": self.kind}
+        more = {} if self.reference == RELEASE else {"reference": self.reference}
+        return {"kind": self.kind, **more}
+
+    @property
+    def compares_with_input(self) -> bool:
+        """Whether suppressed records count in what a class is compared with."""
+        return self.reference == INPUT
 
     def judge_shares(self, shares: Shares) -> tuple[np.ndarray, np.ndarray]:
         gain = np.maximum(shares.ratio - 1.0, 0.0)

@@ -12,6 +12,9 @@ import numpy as np
 from shoal.data.classes import Classes
 from shoal.data.closeness import Closeness
 
+INPUT = "input"
+"""Compared with all records of the input, the suppressed ones, too."""
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -100,6 +103,11 @@ class Promise(ABC):
         """Whether one more member never breaks it in a class: it counts, and compares no shares."""
         return self.counts_people_only
 
+    @property
+    def compares_with_input(self) -> bool:
+        """Whether suppressed records count in what a class is compared with."""
+        return False
+
     def measure(self, classes: Classes) -> np.ndarray:
         """The measured value of every class, (count,) float64."""
         return self.judge(classes)[0]
@@ -158,7 +166,8 @@ class Promise(ABC):
     @property
     def works_in_parts(self) -> bool:
         """Whether `part` and `total` tell what `report` does where no table is held as a whole."""
-        return not self.population and type(self).report is Promise.report
+        alone = not self.population and not self.compares_with_input
+        return alone and type(self).report is Promise.report
 
     @property
     def groups_by(self) -> tuple[str, ...]:

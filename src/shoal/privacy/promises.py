@@ -77,7 +77,9 @@ class BoundPromises(Promises):
     @cached_property
     def relative(self) -> bool:
         """Whether some promise compares a class with all records that are in a class."""
-        return any(model.compares_with_table for model in self._asked)
+        return any(
+            model.compares_with_table and not model.compares_with_input for model in self._asked
+        )
 
     def restricted_to(self, kept: np.ndarray) -> BoundPromises:
         """The same promises with these records for the whole table."""

@@ -81,7 +81,7 @@ class SharesPromise(Promise):
 
     def _frequencies(self, table: Classes) -> Mapping[str, np.ndarray]:
         return {
-            name: table_frequencies(table, sensitive_column(table, name))
+            name: table_frequencies(table, sensitive_column(table, name), self.compares_with_input)
             for name in self.attributes
         }
 

@@ -11,6 +11,8 @@ has one record.
 Reading: every text that stands for no value is a value of its own. Where values have an order or a
 tree, all of them have one last place or leaf there; if several occur, a class is also as far from
 the table as half the sum of |p - q| over "has a value" and each of these texts.
+Reading: the paper has no suppressed records; with `reference: input`, as in ARX, the whole table is
+every record of it, suppressed or not.
 Reading: of a growing table no source says whether a class is compared with its release or with all
 that is published; see `reference`.
 """
@@ -32,7 +34,7 @@ from shoal.privacy import exact
 from shoal.privacy.earth_mover import Distance, distance_to
 from shoal.privacy.exact import NEARLY, sign
 from shoal.privacy.parameters import as_written, choice, decimal, names
-from shoal.privacy.promise import Promise
+from shoal.privacy.promise import INPUT, Promise
 from shoal.privacy.value_counts import (
     ValueCounts,
     counts_of,
@@ -41,6 +43,7 @@ from shoal.privacy.value_counts import (
 )
 
 RELEASE, TABLE = "release", "table"
+REFERENCES = (RELEASE, TABLE, INPUT)
 View = Callable[[SensitiveColumn], SensitiveColumn]
 
 
@@ -79,10 +82,11 @@ class TCloseness(Promise):
         default=RELEASE,
         metadata={
             "help": (
-                "in a ledger, what a class is compared with: its release, or the whole published"
-                " table as of it"
+                "what a class is compared with: the release, which is the records that are kept;"
+                " input, which is all records, the suppressed ones, too; in a ledger: its release,"
+                " or the whole published table as of it"
             ),
-            "choices": (RELEASE, TABLE),
+            "choices": REFERENCES,
         },
     )
 
@@ -94,7 +98,7 @@ class TCloseness(Promise):
                 f"promise '{self.model}': joint needs two attributes at least; list them, or leave"
                 " it out"
             )
-        choice(self.model, "reference", self.reference, (RELEASE, TABLE))
+        choice(self.model, "reference", self.reference, REFERENCES)
         if self.joint and self.reference == TABLE:
             raise InputError(
                 f"promise '{self.model}': joint can't be compared with a whole ledger; leave out"
@@ -108,7 +112,7 @@ class TCloseness(Promise):
     @property
     def settings(self) -> dict[str, Any]:
         return ({"joint": True} if self.joint else {}) | (
-            {"reference": TABLE} if self.reference == TABLE else {}
+            {} if self.reference == RELEASE else {"reference": self.reference}
         )
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
@@ -127,6 +131,11 @@ class TCloseness(Promise):
     def works_in_parts(self) -> bool:
         """Combinations of values are numbered over a whole table."""
         return not self.joint and super().works_in_parts
+
+    @property
+    def compares_with_input(self) -> bool:
+        """Whether suppressed records count in what a class is compared with."""
+        return self.reference == INPUT
 
     def against(self, table: Classes) -> Callable[[Classes], np.ndarray]:
         distances = self._distances(table)
@@ -174,8 +183,8 @@ class TCloseness(Promise):
 
     def _frequencies(self, table: Classes, column: SensitiveColumn) -> np.ndarray:
         """How often each value counts in what classes are compared with; (values,) int64."""
-        own = table_frequencies(table, column)
-        is_own = self.reference == RELEASE or column.earlier is None
+        own = table_frequencies(table, column, self.compares_with_input)
+        is_own = self.reference != TABLE or column.earlier is None
         return own if is_own else own + column.earlier
 
     @property

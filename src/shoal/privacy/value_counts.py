@@ -85,11 +85,16 @@ def counts_of(classes: Classes, column: SensitiveColumn) -> ValueCounts:
     return ValueCounts(class_of, cells - class_of * width, np.diff(edges), starts)
 
 
-def table_frequencies(table: Classes, column: SensitiveColumn) -> np.ndarray:
-    """How often each place counts among all records in some class of the table; (values,) int64."""
+def table_frequencies(
+    table: Classes, column: SensitiveColumn, everybody: bool = False
+) -> np.ndarray:
+    """How often each place counts among all records in some class of the table, or among all
+    records; (values,) int64.
+    """
     if column.in_table is not None:
         return column.in_table
-    whole_table = Classes(np.where(table.labels >= 0, 0, -1), 1, table.subjects, table.sensitive)
+    labels = np.where((table.labels >= 0) | everybody, 0, -1)
+    whole_table = Classes(labels, 1, table.subjects, table.sensitive)
     counts = counts_of(whole_table, column)
     frequencies = np.zeros(max(column.values, 1), dtype=np.int64)
     frequencies[counts.value] = counts.count

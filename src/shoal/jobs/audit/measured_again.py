@@ -35,6 +35,7 @@ from shoal.jobs.audit.comparison import (
     counts_rows,
     is_counted_alike,
 )
+from shoal.jobs.audit.reading import NEEDS_WITHHELD
 from shoal.jobs.audit.without_policy import stated_policy
 from shoal.policy import registry
 from shoal.policy.policy import Policy
@@ -120,6 +121,7 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
     policy = reader.policy
     if policy is None:
         return _by_file_alone(stated, table)
+    source = None
     try:
         source = reader.table()
         shown, contradicted = published_table(table, policy)
@@ -128,6 +130,8 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
     except InputError as unfit:
         if is_about_memory(unfit):
             raise
+        if source is None and unfit.args[0] == NEEDS_WITHHELD:
+            return Check(NAME, None, NEEDS_WITHHELD)
         why = listed([str(unfit.args[0]), *unfit.findings], 1)
         fits = reader.is_certified
         return Check(NAME, False, why if fits else "this policy does not fit the file")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 
 from shoal.binding.populations import tables_of
 from shoal.data.classes import Classes, SensitiveColumn
@@ -24,6 +25,11 @@ from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
+
+NEEDS_WITHHELD = (
+    "reference: a promise compares with all records of the input, and those that are withheld show"
+    " no sensitive value; give the original (--original)"
+)
 
 
 def read_cells(
@@ -57,6 +63,8 @@ def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth |
     if truth is not None:
         columns = truth.completed(columns)
     withheld = is_withheld(released.frame, sensitive_names, starred, mark)
+    if withheld and compares_with_input(policy):
+        sensitive = _with_withheld_values(released, schema, policy, truth, starred)
     labels, count = label_shown(columns, starred, withheld)
     subjects = None if truth is None else truth.subjects
     if truth is None and policy.subject in released.names:
@@ -69,3 +77,29 @@ def read_release(released: Table, schema: Schema, policy: Policy, truth: Truth |
     label = released.codes_of(schema.label)
     originals = {} if truth is None else truth.originals()
     return Release(columns, classes, policy.required_k, label, originals, starred)
+
+
+def compares_with_input(policy: Policy) -> bool:
+    """Whether suppressed records count in what classes are compared with."""
+    return any(model.compares_with_input for model in policy.build_promises())
+
+
+def _with_withheld_values(
+    released: Table, schema: Schema, policy: Policy, truth: Truth | None, starred: np.ndarray
+) -> dict[str, SensitiveColumn]:
+    """The sensitive columns with what the starred records hold in the original."""
+    if truth is None:
+        raise InputError(NEEDS_WITHHELD)
+    rows = pl.Series(starred)
+    columns = {}
+    for attribute in schema.sensitive:
+        shown = released.frame[attribute.name].cast(pl.String)
+        true = truth.original.frame[attribute.name].cast(pl.String)
+        true = true if truth.rows is None else true.gather(truth.rows)
+        columns[attribute.name] = true.zip_with(rows, shown)
+    sensitive, unfit = encode_sensitive_columns(
+        Table(pl.DataFrame(columns)), schema, policy.earlier
+    )
+    if unfit:
+        raise InputError.from_findings(unfit)
+    return sensitive

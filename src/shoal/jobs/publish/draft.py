@@ -24,6 +24,7 @@ from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
+from shoal.jobs.audit.reading import compares_with_input
 from shoal.jobs.publish.aligned import find_aligned, old_cells_of
 from shoal.jobs.publish.bucketed import bucketed
 from shoal.jobs.publish.explain import explain as explanation_of
@@ -80,6 +81,11 @@ def prepare(
         # which name rows as they were given, not as they are ordered
         raise InputError.from_findings(bind(given, policy)[1] or findings)
     del given  # no second copy beside what follows
+    if bound.encoded.suppressed.any() and compares_with_input(bound.policy):
+        raise InputError(
+            "missing: 'suppress' takes records out of what 'reference: input' compares with; set"
+            " missing to value, or leave reference out"
+        )
     if bound.policy.is_in_two_tables:
         if beside is not None:
             bound.policy.refuse_two_tables("beside")
