@@ -12,7 +12,7 @@ import time
 from shoal.cli.main import status_of
 from shoal.samples import patients
 from shoal.web.looks import Looks
-from shoal.web.measured_points import rows_now
+from shoal.web.measured_points import comparison_key, rows_now, store
 from web.visitor import Visitor, served
 
 
@@ -342,15 +342,27 @@ def test_a_comparison_stops_keeps_what_is_there_and_goes_on(opened):
     row = next(r for r in rows_now(opened.server) if r["holds"] and r["k"] == 5)
     page = opened.get(f"/compare?m={row['label']}&k=5")
     assert f"{row['label']}, k = 5" in page.words
-    # the levels of a same-for-all recoding, a step coarser and finer
-    draft(opened)
-    opened.get("/compare")
-    opened.send("try-global")
-    page = opened.until("/compare", "Around the best same-for-all recoding Steps of", 300)
-    there = re.search(r"/compare\?at=[\d.]+", page.text)[0]
-    opened.until(there, "Around another same-for-all recoding Steps of")
-    opened.get(f"/compare?m={row['label']}&k=5")
     opened.send("use")
     policy = opened.server.project.policy
     assert policy["method"]["name"] == row["label"].partition(":")[0]
     assert policy["promises"][0]["k"] == 5
+
+
+ROW = {"label": "mondrian", "k": 4, "holds": True, "reason": "", "classes": 60, "least_class": 4}
+
+
+def test_the_levels_of_a_same_for_all_recoding_are_walked(opened):
+    server = opened.server
+    opened.edit("k", k="4")
+    draft(opened)
+    store(server, comparison_key(server), [{**ROW, "suppressed": 0, "loss": 0.2, "promises": []}])
+    before = server.project.policy_text
+    opened.get("/compare")
+    opened.send("try-global")  # a draft, never an edit
+    opened.until("/result", "Tried with method: full-domain", 300)
+    assert server.project.policy_text == before
+    page = opened.until("/compare", "Around the best same-for-all recoding Steps of", 300)
+    there = re.search(r"/compare\?at=[\d.]+", page.text)[0]
+    page = opened.until(there, "Around another same-for-all recoding Steps of")
+    assert "Back to the best" in page.words
+    opened.until("/compare?at=99.99.99.99.99", "Around the best")  # there are no such levels

@@ -24,9 +24,10 @@ async def lattice_context(server: Server, at: str) -> Context | None:
     if run is None:
         return None
     found: Context = run.certificate["explanation"]
-    names = list(found["node"]["levels"])
-    levels = _levels(at, names) or found["node"]["levels"]
-    if levels != found["node"]["levels"]:
+    best = found["node"]["levels"]
+    names = list(best)
+    levels = _levels(at, names) or best
+    if levels != best:
         asked = {
             "table": str(server.project.table),
             "policy": read(files.text_of(run.folder / "policy.yaml") or ""),
@@ -48,7 +49,7 @@ async def lattice_context(server: Server, at: str) -> Context | None:
         "node": {**found["node"], "text": " · ".join(map(str, found["node"]["levels"].values()))},
         "coarser": _drawn([n for n in found["neighbours"] if n["step"] > 0]),
         "finer": _drawn([n for n in found["neighbours"] if n["step"] < 0]),
-        "is_best": found is run.certificate["explanation"],
+        "is_best": found["node"]["levels"] == best,
     }
 
 

@@ -71,7 +71,8 @@ async def _tried(server: Server, form: Form) -> Response:
         why = f"tried with k = {one(form, 'k')}"
         tried = {"k": one(form, "k")}
     elif one(form, "method"):
-        changed, why = edited("method", form, policy, ())
+        changed, said = edited("method", form, policy, ())
+        why = f"tried with {said}"
         tried = {"method": one(form, "method")}
     else:
         columns = server.project.about.get("columns") or []
