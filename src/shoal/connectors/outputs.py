@@ -10,6 +10,7 @@ from shoal.connectors import folder_manifest
 from shoal.connectors.database.address import SQLITE, certificates_of, is_address, parse
 from shoal.connectors.files import STANDARD
 from shoal.connectors.signatures import signature_path
+from shoal.data.two_tables import sensitive_path
 from shoal.errors import InputError
 
 
@@ -43,6 +44,19 @@ def check_not_read(output_path: str, input_path: str, read_by_policy: Iterable[s
                 f"output '{output}': is {what}; name another file, nothing that is read is"
                 " overwritten"
             )
+
+
+def second_output(output_path: str, input_path: str, read_by_policy: Iterable[str]) -> str:
+    """Where the second of two tables goes; raises InputError as `check_not_read`, and where the
+    first goes to what holds one table alone.
+    """
+    if output_path == STANDARD:
+        raise InputError("-o -: two tables can't share standard output; name a file for the first")
+    if is_address(output_path) or folder_manifest.is_folder(output_path):
+        raise InputError(f"output '{output_path}': two tables are two files; name the first")
+    second = sensitive_path(output_path)
+    check_not_read(second, input_path, read_by_policy)
+    return second
 
 
 def refuse_tables(source: str, sink: str) -> None:

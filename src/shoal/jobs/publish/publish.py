@@ -25,12 +25,10 @@ from shoal.binding.files import (
 )
 from shoal.binding.past_memory import refuse_whole, room_for
 from shoal.connectors import files
-from shoal.connectors.database.address import is_address
 from shoal.connectors.dialect import DELIMITED
 from shoal.connectors.file_description import described_second
-from shoal.connectors.folder_manifest import is_folder
 from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, table_of
-from shoal.connectors.outputs import check_not_read
+from shoal.connectors.outputs import check_not_read, second_output
 from shoal.connectors.release_drafts import release_draft, second_draft
 from shoal.data import cores
 from shoal.data.beside import BesideGuard
@@ -39,7 +37,6 @@ from shoal.data.formulas import formula_sentences
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table
-from shoal.data.two_tables import sensitive_path
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.jobs.attack.request import NO_ATTACK, AttackRequest
@@ -148,7 +145,9 @@ def publish_file(
     policy.require_answers()
     request = asked_of(policy, attack)
     check_not_read(output_path, input_path, policy.files)
-    second = _second(output_path, input_path, policy)
+    second = None
+    if policy.is_in_two_tables:
+        second = second_output(output_path, input_path, policy.files)
     known = _existing(plan, policy, explain)
     kind = files.format_of(output_path)
     progress("reading the table")
@@ -203,19 +202,6 @@ def publish_file(
         _save_plan(draft, plan)
         place.certify(certificate.to_json())
     return Outcome(certificate, release, draft)
-
-
-def _second(output_path: str, input_path: str, policy: Policy) -> str | None:
-    """Where the second of two tables goes; None where there is one."""
-    if not policy.is_in_two_tables:
-        return None
-    if output_path == files.STANDARD:
-        raise InputError("-o -: two tables can't share standard output; name a file for the first")
-    if is_address(output_path) or is_folder(output_path):
-        raise InputError(f"output '{output_path}': two tables are two files; name the first")
-    second = sensitive_path(output_path)
-    check_not_read(second, input_path, policy.files)
-    return second
 
 
 def _formulas(frame: pl.DataFrame, policy: Policy, kind: str) -> list[ReleaseWarning]:
