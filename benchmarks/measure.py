@@ -124,6 +124,15 @@ def settings(asked: Asked, **more: Any) -> dict[str, Any]:
     }
 
 
+def load() -> str:
+    """How busy the machine was in the end, as a note."""
+    busy = f"{os.getloadavg()[0]:.0f}" if hasattr(os, "getloadavg") else "unknown"
+    return (
+        f"Load average when this was done: {busy} on {os.cpu_count()} cores. Caches that are shared"
+        " make CPU seconds longer than on an idle machine, too."
+    )
+
+
 def _git(*arguments: str) -> str | None:
     try:
         done = subprocess.run(

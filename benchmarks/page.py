@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import curves
+
 HEAD = "Made by `make bench`; edit nothing here."
 VERDICT = {True: "kept", False: "**missed**", None: ""}
 
@@ -16,7 +18,9 @@ def draw(results: Sequence[dict[str, Any]]) -> str:
     for result in results:
         lines += [f"## {result['title']}", "", result["claim"], ""]
         lines += _figures(result["figures"])
-        if result["rows"]:
+        if result["name"] == "refinement":
+            lines += curves.tables(result["rows"])
+        elif result["rows"]:
             lines += _losses(result["rows"])
         lines += [
             *(f"- {note}" for note in result["notes"]),
@@ -25,6 +29,12 @@ def draw(results: Sequence[dict[str, Any]]) -> str:
             "",
         ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def pictures(results: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """The pictures that the page shows, SVG by file name."""
+    rows = [row for result in results if result["name"] == "refinement" for row in result["rows"]]
+    return curves.pictures(rows)
 
 
 def _summary(results: Sequence[dict[str, Any]]) -> Iterator[str]:

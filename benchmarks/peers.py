@@ -193,16 +193,14 @@ def _peer(peer: Peer, folder: Path, frame: pl.DataFrame, asked: Asked) -> Outcom
     outcome = Outcome()
     asked.say(f"peers: installing {peer.name} {peer.pinned} in an environment of its own")
     try:
-        python = _environment(peer, folder)
+        python = environment(peer, folder)
         for turn in range(asked.repeats):
             asked.say(f"peers: {peer.name}, turn {turn + 1} of {asked.repeats}")
-            outcome.seconds.append(
-                _call(peer, python, folder / "adult.csv", folder / "groups.json")
-            )
+            outcome.seconds.append(call(peer, python, folder / "adult.csv", folder / "groups.json"))
         if peer.larger:
             asked.say(f"peers: {peer.name}, larger table")
             outcome.larger_seconds.append(
-                _call(peer, python, folder / "larger.csv", folder / "larger.json")
+                call(peer, python, folder / "larger.csv", folder / "larger.json")
             )
     except RuntimeError as failed:
         outcome.problem = str(failed)
@@ -220,7 +218,7 @@ def _peer(peer: Peer, folder: Path, frame: pl.DataFrame, asked: Asked) -> Outcom
     return outcome
 
 
-def _environment(peer: Peer, folder: Path) -> str:
+def environment(peer: Peer, folder: Path) -> str:
     """A Python that has the peer; raises RuntimeError where that can't be made."""
     place = folder / f"environment-{peer.name}"
     processes.run([sys.executable, "-m", "venv", str(place)])
@@ -233,8 +231,8 @@ def _environment(peer: Peer, folder: Path) -> str:
     return python
 
 
-def _call(peer: Peer, python: str, table: Path, out: Path) -> float:
-    arguments = (peer.name, table, out, K, "income", ",".join(NUMBERS), ",".join(CATEGORIES))
+def call(peer: Peer, python: str, table: Path, out: Path, k: int = K) -> float:
+    arguments = (peer.name, table, out, k, "income", ",".join(NUMBERS), ",".join(CATEGORIES))
     command = [python, str(processes.HERE / "peer_call.py"), *map(str, arguments)]
     return processes.run(command, env={**ONE_THREAD, "PYTHONPATH": ""}, timeout=MOST_WALL).said[
         "seconds"

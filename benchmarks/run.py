@@ -3,10 +3,10 @@ down.
 
 python benchmarks/run.py [--only NAME] [--rows N] [--repeats R]
 
-Every benchmark leaves benchmarks/results/<name>.json; the page docs/_generated/benchmarks.md is
-drawn from all of them. The whole takes about an hour and 8 GB of memory on two cores. `--rows N`
-tries it on smaller tables: then name other places with --results and --page, so that committed
-figures stay.
+Every benchmark leaves benchmarks/results/<name>.json; the page docs/_generated/benchmarks.md and
+the pictures beside it are drawn from all of them. The whole takes about an hour and 8 GB of memory
+on two cores. `--rows N` tries it on smaller tables: then name other places with --results and
+--page, so that committed figures stay.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         asked.results.mkdir(parents=True, exist_ok=True)
         (asked.results / f"{name}.json").write_text(json.dumps(result.as_json(), indent=1) + "\n")
     asked.page.parent.mkdir(parents=True, exist_ok=True)
-    asked.page.write_text(page.draw(committed(asked.results)))
+    results = committed(asked.results)
+    asked.page.write_text(page.draw(results))
+    for name, picture in page.pictures(results).items():
+        (asked.page.parent / name).write_text(picture)
     _say(f"wrote {asked.page}")
 
 

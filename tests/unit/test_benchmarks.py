@@ -181,3 +181,61 @@ def test_the_engine_of_the_reconstructed_streams_measures_loss_and_speed(module,
     found = module("stream_trees").engine("swaf", "{}", 5, 100, 600)
     assert all(0 < loss < 1 for loss in found["loss"])
     assert all(speed > 0 for speed in found["speed"])
+
+
+# Loss against time
+
+
+def points(module, **losses: list[float]) -> list:
+    """Points at k = 10 on Adult, by method; the first is the default."""
+    Point = module("refinement").Point
+    made = [
+        Point("Adult, ordered", 300, 10, name.replace("_", "-"), "", 0, runs, [0.5] * len(runs))
+        for name, runs in losses.items()
+    ]
+    made[0].is_default = True
+    return made
+
+
+def test_the_default_is_judged_against_the_least_of_ours_and_not_of_a_peer(module, data_folder):
+    found = points(
+        module, rounded_partition=[4.6, 4.4, 4.5], mdav=[4.0], mondrian=[9.0], anonypy=[1.0]
+    )
+    aim, ratio = module("refinement").judged(found)
+    assert (aim.median, aim.target) == (4.5, 4.63)
+    assert ratio.median == pytest.approx(4.5 / 4.0)
+    assert not ratio.kept
+    assert "mdav" in ratio.what
+
+
+def test_a_table_of_losses_marks_the_default_and_shows_the_spread(module, data_folder):
+    rows = [p.as_row() for p in points(module, rounded_partition=[4.6, 4.4, 4.5], mdav=[5.0])]
+    rows.append({"data": "Adult, ordered", "k": 10, "records": 300, "line": "floor", "loss": 1.38})
+    text = list(module("curves").tables(rows))
+    assert "| rounded-partition | **4.5, 4.4 to 4.6 (0.5)** |" in text
+    assert "| mdav | 5 (0.5) |" in text
+    assert "| floor | 1.38 |" in text
+
+
+def test_no_classes_lose_less_than_the_nearest_records_say(module, data_folder):
+    import numpy as np
+
+    from shoal.algorithms.steps.segments import loss_of
+    from shoal.data.matrix import Matrix
+    from shoal.data.partition import Partition
+
+    rng = np.random.default_rng(1)
+    columns = rng.integers(0, 50, (3, 60)).astype(np.int32)
+    matrix = Matrix.from_columns(columns.T.copy(), [1 / 49] * 3)
+    least, _ = module("near_bound").least_losses(matrix, (1, 4))[4]
+    assert module("near_bound").least_losses(matrix, (1,))[1][0] == 0
+    for _ in range(20):  # any classes of four
+        classes = Partition(rng.permutation(np.repeat(np.arange(15, dtype=np.int32), 4)), 15)
+        assert 100 * loss_of(matrix, classes) / matrix.codes.size >= least
+
+
+def test_every_picture_of_the_page_is_there_and_is_svg(module, data_folder):
+    rows = [r for result in module("run").committed(RESULTS) for r in result["rows"] if "data" in r]
+    for name in {module("curves").file_name(row["data"]) for row in rows}:
+        assert (PAGE.parent / name).read_text().rstrip().endswith("</svg>")
+        assert f"_generated/{name}" in PAGE.read_text()
