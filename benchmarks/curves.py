@@ -66,11 +66,11 @@ def ratios(rows: Sequence[Row]) -> Iterator[str]:
         yield f"More than {MOST_ABOVE} times the least:"
         yield ""
     for default, least in far:
-        less = 1 - _median(least, "losses") / _median(default, "losses")
+        less = 100 - 100 * _median(least, "losses") / _median(default, "losses")
+        slow, quick = _median(least, "seconds"), _median(default, "seconds")
         yield (
-            f"- {default['data']}, k = {default['k']}: {least['name']} loses {less:.1%} less than"
-            f" the default, {default['name']}, in {_median(least, 'seconds'):.2g} instead of"
-            f" {_median(default, 'seconds'):.2g} CPU s."
+            f"- {default['data']}, k = {default['k']}: {least['name']} loses {less:.2g} % less than"
+            f" the default, {default['name']}, in {slow:.2g} instead of {quick:.2g} CPU s."
         )
     yield ""
 
@@ -147,7 +147,7 @@ def _compact(svg: str) -> str:
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"font-family: [^;\"]*", "font-family: sans-serif", svg)
     svg = re.sub(r'<g id="[^"]*">', "<g>", svg)
-    svg = re.sub(r"(\.\d\d)\d+", r"\1", svg)
+    svg = re.sub(r"(\.\d\d)\d+(?=[^<>]*>)", r"\1", svg)  # in attributes, not in labels
     return re.sub(r"\s*\n\s*", "\n", svg)
 
 

@@ -44,7 +44,7 @@ def _summary(results: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "Every median is of the runs named below its table; *least to most* is their spread."
     yield ""
     for result, figure in missed:
-        measured = _value(figure["median"], figure["unit"])
+        measured = _median(figure)
         yield (
             f"- missed in *{result['title']}*: {figure['what']}: {measured}, target"
             f" {_target(figure)}"
@@ -63,10 +63,17 @@ def _figures(figures: Sequence[dict[str, Any]]) -> Iterator[str]:
             else f"{_number(figure['least'])} to {_number(figure['most'])}"
         )
         yield (
-            f"| {figure['what']} | {_value(figure['median'], figure['unit'])} | {spread} "
+            f"| {figure['what']} | {_median(figure)} | {spread} "
             f"| {_target(figure)} | {VERDICT[figure.get('kept')]} |"
         )
     yield ""
+
+
+def _median(figure: dict[str, Any]) -> str:
+    """The median, in as many digits as tell it from a target that it misses."""
+    median, unit = figure["median"], figure["unit"]
+    looks_kept = figure.get("kept") is False and _number(median) == _number(figure["target"])
+    return f"{median:.4g} {unit}" if looks_kept else _value(median, unit)
 
 
 def _target(figure: dict[str, Any]) -> str:
