@@ -58,6 +58,8 @@ class Guard:
     @property
     def releases(self) -> list[NamedRelease]:
         """The releases with their files; raises InputError where these are too few or too many."""
+        if not (self.beside or self.beside_policy or self.beside_original or self.beside_trace):
+            return []
         from shoal.jobs.beside.beside import NamedRelease
         from shoal.jobs.beside.sources import is_ledger
 
