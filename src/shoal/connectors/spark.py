@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +50,8 @@ class SparkWorkers:
             builder = SparkSession.builder.appName("shoal")
             for key, value in SILENT.items():
                 builder = builder.config(key, value)
-            return cls(builder.getOrCreate(), True)
+            with _without_advice():
+                return cls(builder.getOrCreate(), True)
         except (PySparkException, OSError) as failed:
             raise InputError(
                 "engine 'spark': no session could be started"
@@ -69,13 +72,22 @@ class SparkWorkers:
         """As in `shared_room.Workers`."""
         tasks = self.session.range(0, count, 1, numPartitions=count)
         try:
-            rows = tasks.mapInArrow(_running(job), "number long, name string").collect()
+            with _without_advice():
+                rows = tasks.mapInArrow(_running(job), "number long, name string").collect()
         except Exception as failed:
             raise InputError(
                 "engine 'spark': a task failed as often as Spark's settings allow"
                 f" ({type(failed).__name__}); nothing was published. Spark's log says where"
             ) from None
         return [row.name for row in sorted(rows, key=lambda row: row.number)]
+
+
+@contextmanager
+def _without_advice() -> Iterator[None]:
+    """Keeps back what PySpark says of versions of pandas, of which nothing is used here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
 
 
 def _running(job: str) -> Any:
