@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -25,34 +27,35 @@ from shoal.jobs.publish.publish import publish_file
 from unit.test_past_memory import METHODS, certified, rows
 from unit.test_spread import contents, folder
 
-pytestmark = pytest.mark.services
+pytestmark = [
+    pytest.mark.services,
+    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17: there is none"),
+]
 pyspark = pytest.importorskip(
     "pyspark", reason="Spark is not installed: 'make spark' fetches it (needs Java 17)"
 )
 spark = pytest.importorskip("shoal.connectors.spark")
 usual = spark._running
+long = pytest.mark.skipif(
+    os.environ.get("SHOAL_LONG") != "1", reason="sessions of their own: SHOAL_LONG=1"
+)
 RECORDS, MOST = 200_000, 20_000
 
 
-@pytest.fixture(scope="session")
-def workers() -> Iterator[Any]:
+@contextmanager
+def session() -> Iterator[Any]:
     """Two executors' cores, which start a lost task again."""
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java 17, which is not installed")
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2,4]").appName("tests")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     for key, value in {**spark.SILENT, "spark.driver.bindAddress": "127.0.0.1"}.items():
         builder = builder.config(key, value)
-    session = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
-    yield spark.SparkWorkers(session)
-    session.stop()
-
-
-@pytest.fixture
-def by_spark(workers: Any) -> Callable[[], Engine]:
-    return lambda: Engine("spark", lambda ending: workers, MOST)
+    started = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
+    try:
+        yield spark.SparkWorkers(started)
+    finally:
+        started.stop()
 
 
 @pytest.fixture(scope="module")
@@ -62,28 +65,42 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder(tmp_path_factory.mktemp("spark") / "in", pl.concat([few] * 40), files=6)
 
 
-@pytest.mark.parametrize("name", ["rounded", "full-domain"])
-def test_spark_publishes_what_one_process_does_while_tasks_are_lost(
-    name: str, table: Path, tmp_path: Path, by_spark: Any, monkeypatch: pytest.MonkeyPatch
+def test_spark_does_what_one_process_does_and_fails_in_one_line(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = METHODS[name]
-    one = publish_file(str(table), asked, f"{tmp_path}/one/").certificate
-    if name == "rounded":
-        jobs = count()
+    """All in one session, which is what takes longest."""
+    with session() as workers:
+        by_spark = partial(Engine, "spark", lambda ending: workers, MOST)
+        published_alike(table, tmp_path / "global", "full-domain", by_spark)
+        jobs, place = count(), tmp_path / "local"
         monkeypatch.setattr(
-            spark, "_running", lambda job: losing(job) if next(jobs) % 5 == 0 else usual(job)
+            spark, "_running", lambda job: (usual if next(jobs) % 5 else losing)(job)
         )
-    with engines.using(by_spark()):
-        many = publish_file(str(table), asked, f"{tmp_path}/many/").certificate
-    assert certified(one) == certified(many)
-    assert contents(tmp_path / "one") == contents(tmp_path / "many")
-    assert {path.name for path in tmp_path.iterdir()} == {"one", "many"}
-    if name == "rounded":
+        one = published_alike(table, place, "rounded", by_spark)
         with engines.using(by_spark()):
-            audited = audit_file(f"{tmp_path}/many", asked, str(table)).certificate
+            audited = audit_file(f"{place}/many", METHODS["rounded"], str(table)).certificate
         assert audited["promises"] == one["promises"]
         assert audited["utility"] == one["utility"]
-        assert all(check.ok is not False for check in verify(f"{tmp_path}/many", policy=asked))
+        assert all(check.ok is not False for check in verify(f"{place}/many"))
+        monkeypatch.setattr(spark, "_running", failing)
+        told = pytest.raises(InputError, match="engine 'spark': a task failed")
+        with told as refused, engines.using(by_spark()):
+            publish_file(str(table), METHODS["rounded"], f"{place}/failed/")
+        assert "mumps" not in str(refused.value)
+        assert {path.name for path in place.iterdir()} == {"one", "many"}
+
+
+def published_alike(table: Path, place: Path, name: str, by_spark: Callable[[], Engine]) -> Any:
+    """The certificate of one process, whose files and figures are those of Spark."""
+    asked = METHODS[name]
+    place.mkdir()
+    one = publish_file(str(table), asked, f"{place}/one/").certificate
+    with engines.using(by_spark()):
+        many = publish_file(str(table), asked, f"{place}/many/").certificate
+    assert certified(one) == certified(many)
+    assert contents(place / "one") == contents(place / "many")
+    assert {path.name for path in place.iterdir()} == {"one", "many"}
+    return one
 
 
 def losing(job: str) -> Any:
@@ -106,24 +123,15 @@ def losing(job: str) -> Any:
     return run
 
 
-def test_a_task_that_always_fails_ends_the_run_in_one_line(
-    table: Path, tmp_path: Path, by_spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def failing(job: str) -> Any:
-        def run(batches: Iterable[Any]) -> Iterator[Any]:
-            raise ValueError("mumps")
-            yield
+def failing(job: str) -> Any:
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        raise ValueError("mumps")
+        yield
 
-        return run
-
-    monkeypatch.setattr(spark, "_running", failing)
-    told = pytest.raises(InputError, match="engine 'spark': a task failed")
-    with told as refused, engines.using(by_spark()):
-        publish_file(str(table), METHODS["rounded"], f"{tmp_path}/out/")
-    assert "mumps" not in str(refused.value)
-    assert not list(tmp_path.iterdir())
+    return run
 
 
+@long
 def test_a_killed_command_leaves_nothing_that_is_listed_and_the_next_sweeps(
     table: Path, tmp_path: Path
 ) -> None:
@@ -156,7 +164,7 @@ def test_a_killed_command_leaves_nothing_that_is_listed_and_the_next_sweeps(
     assert {path.name for path in tmp_path.iterdir()} == {"policy.json"}
 
 
-@pytest.mark.skipif(os.environ.get("SHOAL_LONG") != "1", reason="two more sessions: SHOAL_LONG=1")
+@long
 def test_the_how_to_does_what_its_page_says(tmp_path: Path) -> None:
     script = Path(__file__).parents[2] / "docs" / "how-to" / "spark.sh"
     programs = tmp_path / "bin"

@@ -68,7 +68,9 @@ def using(name: str | Engine | None) -> Iterator[None]:
     try:
         yield
     except InputError as refused:
-        raise refused if engine is None else _about_engine(refused) from None
+        if engine is None:
+            raise
+        raise _about_engine(refused) from None
     finally:
         _asked.reset(token)
         if engine is not None:

@@ -15,10 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from shoal.errors import InputError
+
+UNKNOWN_CORES = 16
+"""Taken where a session does not say how many tasks run at once."""
 
 SILENT = {
     "spark.ui.enabled": "false",
@@ -47,11 +51,12 @@ class SparkWorkers:
             active = SparkSession.getActiveSession()
             if active is not None:
                 return cls(active)
+            is_ours = SparkContext._active_spark_context is None  # else another thread's
             builder = SparkSession.builder.appName("shoal")
             for key, value in SILENT.items():
                 builder = builder.config(key, value)
             with _without_advice():
-                return cls(builder.getOrCreate(), True)
+                return cls(builder.getOrCreate(), is_ours)
         except (PySparkException, OSError) as failed:
             raise InputError(
                 "engine 'spark': no session could be started"
@@ -66,7 +71,10 @@ class SparkWorkers:
     @property
     def cores(self) -> int:
         """Tasks that may run at once."""
-        return int(self.session.sparkContext.defaultParallelism)
+        try:
+            return int(self.session.sparkContext.defaultParallelism)
+        except PySparkException:  # Spark Connect does not tell
+            return UNKNOWN_CORES
 
     def run(self, job: str, count: int) -> Sequence[str]:
         """As in `shared_room.Workers`."""

@@ -88,7 +88,7 @@ class SharedRoom(Room):
         """
         if not items:
             return []
-        job = write_object((work, list(items), self.limit), self.folder)
+        job = write_object((work, list(items)), self.folder)
         self.tasks += len(items)
         try:
             names = self.workers.run(str(job), len(items))
@@ -119,7 +119,7 @@ def run_task(job: str, number: int) -> str:
     its text may hold a cell.
     """
     folder = Path(job).parent
-    work, items, _ = read_object(Path(job))
+    work, items = read_object(Path(job))
     found: Any
     try:
         found = work(items[number])

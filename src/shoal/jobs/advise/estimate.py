@@ -124,6 +124,6 @@ def _stops(records: int, measured: int) -> tuple[str, ...]:
         "other methods, further promises, people with several records, reports, attacks: longer",
         "past memory: columns of many distinct texts need a larger limit, and much is refused",
         "start-up, compiling on first use, and a disk slower than the cores are not counted",
-        "one machine: several of them, and Spark, are not part of Shoal",
+        "one machine: what an engine such as Spark takes is not estimated",
     ]
     return tuple(stops)
