@@ -40,3 +40,11 @@ def test_what_an_idle_desk_finds_in_time_is_shown_and_kept():
         return found
 
     assert asyncio.run(asked()) == ({"name": "quick"}, True)
+
+
+def test_no_edit_waits_for_a_table_that_is_being_counted(opened, monkeypatch):
+    monkeypatch.setattr(opened.server.desk, "look", Busy().look)
+    opened.server.desk.forget()
+    number = opened.server.project.about["columns"].index("ward") + 1
+    assert opened.edit("role", column=str(number), role="drop").status == 200
+    assert opened.server.project.policy["attributes"]["ward"]["role"] == "drop"

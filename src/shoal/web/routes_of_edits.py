@@ -136,7 +136,7 @@ def _save(
 
 async def _require_sound(server: Server, content: dict[str, Any]) -> None:
     """Raises Refused where this is no policy, before anything is written."""
-    await server.desk.look("policy", policy=content, base=str(server.project.folder))
+    await server.rules.look("policy", policy=content, base=str(server.project.folder))
 
 
 async def _conflict(request: Request, kind: str, form: Form, base: str) -> Response:

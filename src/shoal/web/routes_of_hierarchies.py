@@ -51,11 +51,11 @@ async def changed(request: Request) -> Response:
     kind = one(form, "do")
     if kind == "how":
         policy, sentence = edited("how", {**form, "column": [text]}, project.policy, names)
-        await server.desk.look("policy", policy=policy, base=str(project.folder))
+        await server.rules.look("policy", policy=policy, base=str(project.folder))
         changes: dict[str, str | None] = {POLICY: written(policy)}
     elif kind == "use":
         place = files.within(one(form, "file"), project.start)
-        await server.desk.look("edit_tree", file=str(place), edits=[])  # whether it is one at all
+        await server.rules.look("edit_tree", file=str(place), edits=[])  # whether it is one at all
         content = files.text_of(place)
         changes = _with_table(server, name, number, content or "")
         sentence = f"{name}: hierarchy from a file"

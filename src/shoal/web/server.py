@@ -36,6 +36,7 @@ class Server:
     def __init__(self, project: Project, door: Door) -> None:
         self.project, self.door = project, door
         self.desk = Desk()
+        self.rules = Desk()  # checks edits without the table, so that none waits for a count
         self.jobs = Jobs(self._job_ended)
         self.notices: deque[str] = deque(maxlen=3)
         self.streams = 0
@@ -309,6 +310,7 @@ class Server:
     async def close(self) -> None:
         await self.jobs.close()
         await self.desk.close()
+        await self.rules.close()
         self.door.close()
 
 

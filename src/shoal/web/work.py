@@ -1,4 +1,4 @@
-"""The two helpers of the server: the desk, which holds the table, and one job at a time.
+"""The helpers of the server: the desk, which holds the table, and one job at a time.
 
 The server asks in JSON lines and keeps counts, never rows. Both helpers end when it ends.
 """
