@@ -556,3 +556,31 @@ def test_publishing_sensitive_values_under_k_alone_is_remarked(workplace, shoal)
     command = ("publish", "patients.csv", "-o", "o.csv", "-q", "-p")
     assert "the policy promises k alone" in shoal(*command, "alone.yaml").err
     assert "the policy promises k alone" not in shoal(*command, "policy.yaml").err
+
+
+@pytest.mark.parametrize("said", [{"attributes": {"name": {"role": "plain"}}}, {"other": "plain"}])
+def test_publishing_a_column_named_as_a_name_is_remarked(said):
+    quasi = {"age": {"role": "quasi", "type": "number"}}
+    asked = {
+        "version": 1,
+        "attributes": quasi | said.get("attributes", {}),
+        "promises": [{"model": "k-anonymity", "k": 2}],
+    }
+    policy = Policy.from_dict(asked | ({"other": "plain"} if "other" in said else {}))
+    (sentence,) = policy.kept_names(["age", "name"])
+    assert sentence == (
+        "'name' is published unchanged; if it names people, as the name says, give it the role"
+        " 'identifier'"
+    )
+    assert policy.kept_names(["age"]) == []
+
+
+def test_check_and_publish_remark_a_name_that_is_kept(workplace, shoal):
+    policy = yaml.safe_load(Path("policy.yaml").read_text())
+    policy["attributes"]["name"] = {"role": "plain"}
+    Path("kept.yaml").write_text(yaml.safe_dump(policy))
+    for command in (
+        ("policy", "check", "kept.yaml", "patients.csv"),
+        ("publish", "patients.csv", "-o", "o.csv", "-q", "-p", "kept.yaml"),
+    ):
+        assert "'name' is published unchanged" in shoal(*command).err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,7 +65,7 @@ def init(
     said = explanation_lines(proposal) if explain else []
     if not quiet:
         if output != "-":
-            check = f"shoal policy check {output} {data}"
+            check = f"shoal policy check {shlex.quote(output)} {shlex.quote(data)}"
             said.append(f"wrote {output}; read it, correct the roles, then: {check}")
         said += question_lines(proposal)
     for line in said:

@@ -141,7 +141,8 @@ def publish(
             progress("drawing the report")
             write_report(outcome, asked, report)
     show_warnings(outcome.certificate)
-    for sentence in asked.unpromised():
+    columns = [str(column["name"]) for column in outcome.certificate["columns"]]
+    for sentence in [*asked.unpromised(), *asked.kept_names(columns)]:
         print(f"shoal: {printable(sentence)}", file=sys.stderr)
     if as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)

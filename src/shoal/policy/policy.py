@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from pydantic import ValidationError
 
 from shoal.connectors import files
+from shoal.data.column_words import IDENTIFIER, words_of
 from shoal.data.encoding import EncodedTable
 from shoal.data.notation import Notation
 from shoal.data.schema import Render, Schema
@@ -347,6 +348,28 @@ class Policy:
         return [
             f"{quoted(sensitive)} {are} sensitive, and the policy promises k alone: k people who"
             " look alike may all have the same value; l-diversity or t-closeness prevents that"
+        ]
+
+    def kept_names(self, columns: Iterable[str]) -> list[str]:
+        """A sentence where columns are shown as they are whose names say that they name people.
+
+        columns: those of the table, of which some may be left to `other`.
+        """
+        declared = self.model.attributes
+        roles = {
+            name: declared[name].role if name in declared else self.model.other for name in columns
+        }
+        named = [
+            name
+            for name, role in roles.items()
+            if role in ("plain", "sensitive") and IDENTIFIER & set(words_of(name))
+        ]
+        if not named:
+            return []
+        are, they = ("are", "they name") if named[1:] else ("is", "it names")
+        return [
+            f"{quoted(named)} {are} published unchanged; if {they} people, as the name says, give"
+            f" {'them' if named[1:] else 'it'} the role 'identifier'"
         ]
 
     def require_answers(self) -> None:

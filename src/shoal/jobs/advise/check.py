@@ -79,11 +79,12 @@ def _left_of(path: Path, read: Mapping[str, Any]) -> tuple[Policy | None, list[s
 
 def remarks(policy: Policy, data_path: str) -> list[str]:
     """What a sound policy's data give reason to say: columns that may number people, where there is
-    no subject, and values that look alike.
+    no subject, values that look alike, and names of people that stay.
     """
     table = Table(read_original(data_path, policy).frame)
     evidence = person_numbers(table) if policy.subject is None else []
-    return [*map(str, evidence), *(one.text for one in written_alike(table, policy))]
+    alike = (one.text for one in written_alike(table, policy))
+    return [*map(str, evidence), *alike, *policy.kept_names(table.names)]
 
 
 def check(policy: PolicyLike, frame: Frame | None = None) -> list[AttributeFinding]:
