@@ -127,6 +127,8 @@ def test_a_release_gives_way_only_when_asked_and_nothing_else_ever_does(workplac
     assert publish(shoal) == 0
     again = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out")
     assert (again.status, "--replace" in again.err) == (2, True)
+    early = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out/", "--k", "100000")
+    assert (early.status, "--replace" in early.err) == (2, True)  # before the work is tried
     assert publish(shoal, "--k", "20", "--replace") == 0
     assert library.read_release("out").certificate["promises"][0]["asked"] == 20
     Path("out/stranger.txt").write_text("mine")

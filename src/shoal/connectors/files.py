@@ -195,22 +195,8 @@ def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
     For `-` the content goes to standard output at the end. is_private: it stays its owner's alone.
     What a killed run left behind of the same target is removed first.
     """
-    if database.is_address(path):
-        raise InputError(
-            f"output '{database.parse(path).shown}': only 'shoal publish' writes into a database;"
-            " name a file"
-        )
-    target = Path(tempfile.gettempdir()) / "standard-output" if path == STANDARD else Path(path)
-    if (
-        path.endswith("/")
-        or target.is_dir()
-        or not target.parent.is_dir()
-        or not os.access(target.parent, os.W_OK)
-    ):
-        raise InputError(
-            f"output '{path}': can't be written; name a file in a folder that exists and is"
-            " writable"
-        )
+    check_writable(path)
+    target = _target_of(path)
     with suppress(OSError):  # a folder that may be written to, but not listed
         sweep(target.parent, target.name)
     draft, lock = _locked_draft(target, path)
@@ -221,6 +207,30 @@ def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
         with suppress(FileNotFoundError):
             draft.unlink()
         os.close(lock)
+
+
+def check_writable(path: str) -> None:
+    """Raises InputError where no file of this name can be written."""
+    if database.is_address(path):
+        raise InputError(
+            f"output '{database.parse(path).shown}': only 'shoal publish' writes into a database;"
+            " name a file"
+        )
+    target = _target_of(path)
+    if (
+        path.endswith("/")
+        or target.is_dir()
+        or not target.parent.is_dir()
+        or not os.access(target.parent, os.W_OK)
+    ):
+        raise InputError(
+            f"output '{path}': can't be written; name a file in a folder that exists and is"
+            " writable"
+        )
+
+
+def _target_of(path: str) -> Path:
+    return Path(tempfile.gettempdir()) / "standard-output" if path == STANDARD else Path(path)
 
 
 def _locked_draft(target: Path, path: str) -> tuple[Path, int]:

@@ -63,7 +63,7 @@ def folder_draft(output_path: str, replace: bool) -> Iterator[Path]:
     InputError.
     """
     target = Path(output_path)
-    _check_target(target, output_path, replace)
+    check_target(output_path, replace)
     draft, lock = private_folder(target, output_path)
     try:
         yield draft
@@ -73,8 +73,9 @@ def folder_draft(output_path: str, replace: bool) -> Iterator[Path]:
         os.close(lock)
 
 
-def _check_target(target: Path, output_path: str, replace: bool) -> None:
-    where = f"output '{output_path}'"
+def check_target(output_path: str, replace: bool) -> None:
+    """Raises InputError where a folder can't take this name. replace: as in `folder_draft`."""
+    target, where = Path(output_path), f"output '{output_path}'"
     if target.exists() and not target.is_dir():
         raise InputError(f"{where}: is a file; name a new folder")
     if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):

@@ -20,7 +20,7 @@ from shoal.connectors.database.tables import TableDraft, table_draft
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.file_description import describe_file
 from shoal.connectors.files import SourceFile
-from shoal.connectors.folder_draft import folder_draft, listed_files, write_parts
+from shoal.connectors.folder_draft import check_target, folder_draft, listed_files, write_parts
 from shoal.connectors.folder_manifest import MANIFEST, is_folder
 from shoal.connectors.outputs import certificate_path, remove_uncommitted_certificate
 from shoal.data.notation import PLAIN, Notation
@@ -45,6 +45,17 @@ class ReleaseDraft(Protocol):
 
     def certify(self, certificate: str) -> None:
         """Puts the certificate where its readers look for it, to be committed with the release."""
+
+
+def check_output(output_path: str, replace: bool) -> None:
+    """Raises InputError, before any work, where a file or a folder can't be put there.
+
+    A table in a database is looked at when it is written.
+    """
+    if is_folder(output_path):
+        check_target(output_path, replace)
+    elif not is_address(output_path):
+        files.check_writable(output_path)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from shoal.connectors.dialect import DELIMITED
 from shoal.connectors.file_description import described_second
 from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, table_of
 from shoal.connectors.outputs import check_not_read, second_output
-from shoal.connectors.release_drafts import release_draft, second_draft
+from shoal.connectors.release_drafts import check_output, release_draft, second_draft
 from shoal.data import cores
 from shoal.data.beside import BesideGuard
 from shoal.data.certificate import Certificate
@@ -145,6 +145,7 @@ def publish_file(
     policy.require_answers()
     request = asked_of(policy, attack)
     check_not_read(output_path, input_path, policy.files)
+    check_output(output_path, replace)
     second = None
     if policy.is_in_two_tables:
         second = second_output(output_path, input_path, policy.files)
