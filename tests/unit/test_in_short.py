@@ -70,9 +70,9 @@ def test_the_lines_of_a_small_release(certificate):
             " the original: ill, debt and note."
         ),
         "Not promised": (
-            "No promise was asked for debt, so it may be learned of a person. Who knows more, such"
-            " as note, or has another release of the same people may recognise somebody. What is"
-            " true of a whole group is true of everybody in it."
+            "No promise was asked for debt, so it may be learned about a person. Whoever knows"
+            " more, such as note, or has another release of the same people may recognise somebody."
+            " What is true of a whole group is true of everybody in it."
         ),
         "Open": (
             "Whether every record is a person of its own: the policy names no column for that."
@@ -162,8 +162,8 @@ def test_the_lines_of_a_ledger_are_about_its_whole_table(tmp_path):
         ),
         "Lost": ("8.0 % of the detail of what an attacker could know. As in the original: ill."),
         "Not promised": (
-            "Who knows more or has another release of the same people may recognise somebody. What"
-            " is true of a whole group is true of everybody in it."
+            "Whoever knows more or has another release of the same people may recognise somebody."
+            " What is true of a whole group is true of everybody in it."
         ),
         "Open": "The cells were not compared with an original.",
     }

@@ -39,7 +39,8 @@ def check_columns(names: list[str], policy: Policy, released: bool = False) -> l
     ]
     findings = check_near_names(names, policy, released)
     if unknown:
-        ends = sorted({end for name in unknown if (end := _end_of(name, declared))})
+        written_ends = {_end_of(name, declared) for name in unknown}
+        ends = [end for end in PARTS if end in written_ends]
         written = f"say '--write numbers={','.join(ends)}' if the release has them; else "
         findings.append(
             f"{_named(unknown)}: in the data, not in the policy;"
@@ -87,7 +88,8 @@ def check_header(table: Table, policy: Policy) -> list[str]:
         return []
     return [
         f"columns: {len(odd)} that the policy does not name have names that look like data; "
-        "put a line that names the columns on top, or name these under 'attributes'"
+        "put a line that names the columns on top, say which line does, such as --read header=2,"
+        " or name these under 'attributes'"
     ]
 
 

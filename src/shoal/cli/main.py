@@ -211,7 +211,7 @@ def _in_our_words(usage: str) -> str:
     """What is wrong with the command line: the option, what it is not, and one that would do."""
     unfit = re.fullmatch("Invalid value for (.+?): (?:Input )?(.+)", usage)
     if unfit is None:
-        return usage.rstrip(".")
+        return usage.rstrip(".?").replace(". Did you mean", "; did you mean")
     option, reason = unfit[1].split(" / ")[-1].strip("'"), unfit[2]
     if "valid integer" in reason:
         reason = f"is not a whole number; write for instance {option} 10"

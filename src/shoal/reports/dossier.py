@@ -103,7 +103,8 @@ def summary(found: Dossier) -> Iterator[str]:
     """The dossier in lines for a terminal."""
     clauses, still = found.content["clauses"], open_fields(found)
     answered = len(clauses) - len(found.open)
-    yield f"{answered} of {len(clauses)} fields of clauses answered, {len(still)} things open"
+    asked = f"{answered} of {len(clauses)} answers that the clauses ask for are there"
+    yield f"{asked}; {'1 thing is' if len(still) == 1 else f'{len(still)} things are'} open"
     for name, field in still.items():
         yield f"open  {name}: {printable(field['lacks'])} ({'; '.join(field['clauses'])})"
 

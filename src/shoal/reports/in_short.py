@@ -150,10 +150,10 @@ def _not_promised(certificate: Certificate) -> Iterator[str]:
     promised = {name for p in certificate["promises"] for name in p["attributes"]}
     free = [c["name"] for c in columns if c["role"] == "sensitive" and c["name"] not in promised]
     if free:
-        yield f"No promise was asked for {_listed(free)}, so it may be learned of a person"
+        yield f"No promise was asked for {_listed(free)}, so it may be learned about a person"
     plain = [c["name"] for c in columns if c["role"] == "plain"]
     more = f"more, such as {_listed(plain)}," if plain else "more"
-    yield f"Who knows {more} or has another release of the same people may recognise somebody"
+    yield f"Whoever knows {more} or has another release of the same people may recognise somebody"
     yield "What is true of a whole group is true of everybody in it"
 
 

@@ -120,7 +120,7 @@ def _unmeasured(certificate: Certificate) -> str:
     return f" ({'; '.join(reasons)})" if reasons else ""
 
 
-_MADE = "what its cells span was made of the original"
+_MADE = "how wide its cells are depends on values of the original"
 _HIDDEN = {
     "mean": "means hide their ranges",
     "interval": "no 'domain' is declared",

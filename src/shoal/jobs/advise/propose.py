@@ -131,7 +131,8 @@ def check_header(table: Table) -> None:
     if odd:
         raise InputError(
             f"columns: {len(odd)} of {len(table.names)} have names that look like data; "
-            "put a line that names the columns on top"
+            "put a line that names the columns on top, or say which line does, such as"
+            " --read header=2"
         )
 
 

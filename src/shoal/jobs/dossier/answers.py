@@ -80,7 +80,7 @@ class Answers:
             for name in self.roles.quasi
             if name not in rated or _lacks(rated[name], self.today)
         ]
-        return f"not all is said about {', '.join(lacking)}" if lacking else ""
+        return f"a reason or a rating is missing for {', '.join(lacking)}" if lacking else ""
 
     def _lacks_of_threshold(self) -> str:
         accepted, found = self.context.threshold, self.threshold()
