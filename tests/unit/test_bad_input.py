@@ -683,6 +683,13 @@ def test_a_table_in_the_place_of_an_agreement_is_told_as_such(workplace, shoal):
     )
 
 
+def test_a_table_in_the_place_of_a_policy_is_asked_about(workplace, shoal):
+    Path("latin.csv").write_bytes(b"\xfc;b\n")
+    for table in ("patients.csv", "latin.csv"):
+        told = shoal("publish", "policy.yaml", "-p", table, "-o", "o.csv").err
+        assert told.endswith("it has the name of a table: are the two files swapped?\n")
+
+
 def test_a_column_named_in_other_letters_is_what_was_meant(refused, workplace):
     change_policy(workplace, lambda p: p["attributes"].update(ZIP=p["attributes"].pop("zip")))
     refused("'zip': in the data", "did you mean 'zip' for 'ZIP'?")

@@ -355,6 +355,28 @@ def test_merged_cells_among_the_records_are_refused(tmp_path):
     )
 
 
+def test_a_blank_row_below_a_merged_title_is_not_proposed_as_the_names(tmp_path):
+    def fill(made, sheet):
+        for row, title in enumerate(("Ward 3", "of 2024")):
+            sheet.merge_range(row, 0, row, 2, title)
+        for row, cells in enumerate((list("abc"), list("123")), 3):
+            sheet.write_row(row, 0, cells)
+
+    path = book(tmp_path / "t.xlsx", fill)
+    with pytest.raises(InputError, match=r"say --read header=4 if row 4 names the columns"):
+        read(path)
+    with pytest.raises(InputError, match=r"is blank; say which line does, such as --read header=4"):
+        read(path, header=3)
+
+
+@pytest.mark.parametrize("start", [b"PK\x03\x04", b"PAR1", b"ARROW1"])
+def test_a_file_of_another_format_named_as_text_is_called_by_its_format(tmp_path, start):
+    path = tmp_path / "t.csv"
+    path.write_bytes(start + b"\0\1\2")
+    with pytest.raises(InputError, match=r"not text; give it a name that ends in \.[a-z]+$"):
+        files.read_as(path, ".csv")
+
+
 def test_the_row_that_seems_to_have_the_names_is_proposed(tmp_path):
     path = book(tmp_path / "t.xlsx", rows(["T", "", ""], ["of 2024", "", ""], [], list("abc")))
     with pytest.raises(InputError, match=r"such as --read header=4"):

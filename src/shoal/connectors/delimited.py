@@ -194,6 +194,11 @@ def check_names(header: list[str], path: str, names_row: int = 3) -> None:
 
     names_row: where the names seem to be if the first line is a title.
     """
+    if len(header) > 1 and not any(header):
+        raise InputError(
+            f"file '{path}': the line that should name the columns is blank; say which line does,"
+            f" such as --read header={names_row}"
+        )
     if len(header) > 2 and sum(map(bool, header)) == 1:
         raise InputError(
             f"file '{path}': its first line has one cell for {len(header)} columns, as a title has;"
@@ -287,6 +292,14 @@ def is_utf8(text: bytes) -> bool:
     return True
 
 
+# how files of other formats begin that are named as text
+_FOREIGN = {
+    b"PK\x03\x04": ("an Excel workbook or another archive", ".xlsx"),
+    b"PAR1": ("Parquet", ".parquet"),
+    b"ARROW1": ("Arrow", ".arrow"),
+}
+
+
 def _start(content: bytes | Path, path: str) -> tuple[str, str]:
     """The beginning of the text, and how its first line ends."""
     with _opened(content) as file:
@@ -294,6 +307,11 @@ def _start(content: bytes | Path, path: str) -> tuple[str, str]:
     start = text.decode("utf-8-sig", errors="ignore")
     if not start.strip():
         raise InputError(f"file '{path}': is empty; the first line must name the columns")
+    for mark, (what, suffix) in _FOREIGN.items():
+        if text.startswith(mark):
+            raise InputError(
+                f"file '{path}': holds {what}, not text; give it a name that ends in {suffix}"
+            )
     if "\0" in start:
         raise InputError(
             f"file '{path}': is not UTF-8 text, or holds null characters; say what it is, such as"

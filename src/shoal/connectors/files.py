@@ -78,8 +78,8 @@ def format_of(path: str) -> str:
         return ".parquet"
     if name.endswith((".xls", ".xlsb", ".xlsm", ".ods")):
         raise InputError(
-            f"file '{path}': is a spreadsheet of a format that can't be read; save it as .xlsx or"
-            " .csv"
+            f"file '{path}': is a spreadsheet of a format that is neither read nor written; use"
+            " .xlsx or .csv"
         )
     raise InputError(f"file '{path}': unknown format; use one of {', '.join(FORMATS)}")
 

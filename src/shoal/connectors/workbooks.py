@@ -64,15 +64,18 @@ def read(path: str | Path, reading: Reading) -> pl.DataFrame:
     try:
         book = calamine.CalamineWorkbook.from_path(str(path))
         sheet = _sheet_name(book, path, reading.sheet, calamine.SheetVisibleEnum.Visible)
-        _check_cells(path, parts, sheet, reading.header)
         rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
+        _check_cells(path, parts, sheet, rows, reading.header)
     except (calamine.CalamineError, zipfile.BadZipFile, expat.ExpatError, KeyError, OSError):
         raise _damaged(path) from None
     return _table(rows, path, reading)
 
 
 def _damaged(path: str | Path) -> InputError:
-    return InputError(f"file '{path}': is not a complete .xlsx workbook; save it again")
+    return InputError(
+        f"file '{path}': is not a complete .xlsx workbook; save it again, or name it .csv if it is"
+        " text"
+    )
 
 
 def _reader(path: str | Path) -> Any:
@@ -127,7 +130,9 @@ def _sheet_name(book: Any, path: str | Path, named: str | None, visible: Any) ->
 # What calamine shows as blank
 
 
-def _check_cells(path: str | Path, parts: Sequence[str], sheet: str, header: int) -> None:
+def _check_cells(
+    path: str | Path, parts: Sequence[str], sheet: str, rows: list[list[Any]], header: int
+) -> None:
     """Raises InputError where cells are errors, or formulas that nobody has computed, or where
     cells below the names are merged.
     """
@@ -141,7 +146,7 @@ def _check_cells(path: str | Path, parts: Sequence[str], sheet: str, header: int
         findings.append(f"file '{path}': {_what_is_blank(errors, formulas)} ({listed}); fix them")
     if merged:
         cells = "1 range of cells is" if len(merged) == 1 else f"{len(merged)} ranges of cells are"
-        below = _below(merged, header)
+        below = _below(merged, rows, header)
         hint = f", or say --read header={below} if row {below} names the columns"
         findings.append(
             f"file '{path}': {cells} merged below the names ({_listed(merged, len(merged))}), so"
@@ -259,12 +264,16 @@ def _merged(archive: zipfile.ZipFile, part: str, header: int) -> list[str]:
     return [place for place in ranges if _last_row(place) > header]
 
 
-def _below(merged: Sequence[str], header: int) -> int:
-    """The row below such merged ranges as titles have, of one row each: it may have the names."""
+def _below(merged: Sequence[str], rows: list[list[Any]], header: int) -> int:
+    """The first row with cells below such merged ranges as titles have, of one row each: it may
+    have the names.
+    """
     row = header
     while any(_first_row(place) == row + 1 == _last_row(place) for place in merged):
         row += 1
-    return row + 1
+    if row == header:
+        return row + 1
+    return next((n for n, cells in enumerate(rows, 1) if n > row and _filled(cells)), row + 1)
 
 
 def _first_row(place: str) -> int:

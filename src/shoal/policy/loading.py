@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from shoal.connectors.files import FORMATS
 from shoal.data.regular_files import require_regular
 from shoal.errors import InputError
 from shoal.policy import registry
@@ -115,7 +116,7 @@ def read_mapping(path: Path, what: str = "policy") -> dict[str, Any]:
             f"{what} '{path}': can't be read ({failed.strerror}); check its name"
         ) from None
     except UnicodeDecodeError:
-        raise InputError(f"{what} '{path}': is not UTF-8; convert it") from None
+        raise InputError(f"{what} '{path}': is not UTF-8; convert it{_or_table(path)}") from None
     try:
         if path.suffix == ".toml":
             content = tomllib.loads(text)
@@ -126,8 +127,17 @@ def read_mapping(path: Path, what: str = "policy") -> dict[str, Any]:
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
         raise InputError(f"{what} '{path}': {_syntax_error(wrong)}; fix the syntax") from None
     if not isinstance(content, dict):
-        raise InputError(f"{what} '{path}': is not a mapping of keys to values; {_EXAMPLES[what]}")
+        raise InputError(
+            f"{what} '{path}': is not a mapping of keys to values; {_EXAMPLES[what]}"
+            f"{_or_table(path)}"
+        )
     return content
+
+
+def _or_table(path: Path) -> str:
+    """The question whether a table was named in the place of a file of settings."""
+    is_table = path.name.lower().endswith(FORMATS)
+    return "; it has the name of a table: are the two files swapped?" if is_table else ""
 
 
 _EXAMPLES = {
