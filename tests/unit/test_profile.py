@@ -154,6 +154,10 @@ def test_the_command_prints_counts_and_no_cell(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "360 rows, 5 columns; utf-8, delimiter ';'" in shown
     assert "canary" not in shown
+    assert status_of(["profile", str(table), "--read", "encoding=cp1252", "-q"]) == 0
+    assert "5 columns; cp1252, delimiter ';'\n" in capsys.readouterr().out
+    assert status_of(["profile", str(table), "--qi", "Age,zip", "-q"]) == 2
+    assert "column 'Age': is not in the table; did you mean 'age'?" in capsys.readouterr().err
     assert status_of(["profile", str(table), "--json"]) == 0
     shown = capsys.readouterr().out
     assert json.loads(shown)["rows"] == 360

@@ -50,7 +50,8 @@ def risk_lines(risk: Risk) -> list[str]:
 
 
 def _written(profile: Profile) -> str:
-    said = [f"{key} {value!r}" for key, value in profile.read.items()]
+    shown = () if profile.dialect is None else ("encoding", "delimiter")
+    said = [f"{key} {value!r}" for key, value in profile.read.items() if key not in shown]
     if profile.dialect is not None:
         said = [f"{profile.dialect['encoding']}, delimiter {profile.dialect['delimiter']!r}", *said]
     return f"; {', '.join(said)}" if said else ""

@@ -27,6 +27,7 @@ from shoal.jobs.publish.from_columns import policy_of_frame
 from shoal.jobs.publish.recode import find_classes
 from shoal.policy.interchange import reading_of
 from shoal.policy.loading import read_options
+from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.proposal.candidates import CountedCandidate, person_candidates
 from shoal.policy.proposal.notation import as_read, notation_in
@@ -48,7 +49,8 @@ def profile(
 
     source: a file's path or a frame. read: as in a policy's block of this name. policy, or quasi
     and k: tries on the table what comes of taking every row for a person. Raises InputError where
-    the table can't be read or has no header; what can't be tried is said in the result.
+    the table can't be read, has no header or lacks a column of quasi; what else can't be tried is
+    said in the result.
     """
     given = None if policy is None else Policy.of(policy)
     if given is not None and quasi:
@@ -68,6 +70,7 @@ def profile(
     said |= found.read
     frame = as_read(written.frame, read_options(said).notation)
     table = written if frame is written.frame else Table(frame)
+    _check_named(quasi, table.names)
     cells = cells_of(table, progress)
     progress("looking for columns that identify a person")
     guesses = {name: guess_of(column) for name, column in cells.items()}
@@ -92,6 +95,17 @@ def profile(
         tried,
         tuple(why_not),
     )
+
+
+def _check_named(quasi: Sequence[str], names: Sequence[str]) -> None:
+    """Raises InputError with every column that others are said to know and the table lacks."""
+    findings = [
+        f"column '{name}': is not in the table; {suggestion(name, names)}name one of its columns"
+        for name in quasi
+        if name not in names
+    ]
+    if findings:
+        raise InputError.from_findings(findings)
 
 
 def _read_of(policy: Policy | None) -> dict[str, Any]:
