@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -230,8 +231,9 @@ def _command_of(usage: Any) -> str:
 
 
 def _say(message: object, findings: tuple[str, ...]) -> None:
-    for line in (message, *findings):
-        print(f"shoal: {printable(str(line))}", file=sys.stderr)
+    with suppress(BrokenPipeError):  # nobody reads it; the exit status says as much
+        for line in (message, *findings):
+            print(f"shoal: {printable(str(line))}", file=sys.stderr)
 
 
 if __name__ == "__main__":
