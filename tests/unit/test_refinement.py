@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import naive_refinement as naive
 from naive_peers import DistinctValues, JustK, classes_of
 from peer_cases import matrices
-from shoal.algorithms.steps import refinery, search_space
+from shoal.algorithms.steps import refinement, refinery, search_space
 from shoal.algorithms.steps.efforts import Effort
 from shoal.algorithms.steps.refinement import (
     quick_search,
@@ -392,6 +392,21 @@ def test_progress_says_how_far_and_what_is_lost():
     thorough(some(200), progress=heard.append, steps=3)
     assert [line.split(",")[0] for line in heard] == [f"refining: step {i} of 3" for i in (1, 2, 3)]
     assert all("least" in line and "at first" in line and "%" in line for line in heard)
+
+
+def test_a_search_of_many_steps_says_after_every_pause_how_far_it_is(monkeypatch):
+    monkeypatch.setattr(refinement, "PAUSE", -1.0)
+
+    heard = []
+
+    def interrupt(stage):
+        heard.append(stage)
+        if len(heard) == 2:
+            raise KeyboardInterrupt
+
+    found = thorough(some(200), progress=interrupt, steps=10**6)
+    assert found.search_statistics["stop"] == 2
+    assert heard[0].startswith("refining: step 1 of 1000000")
 
 
 def test_a_rounded_partition_keeps_the_sizes_of_its_classes_however_long_it_is_refined():

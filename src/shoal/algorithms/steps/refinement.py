@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from time import monotonic
 
 import numpy as np
 
@@ -37,7 +38,8 @@ from shoal.data.progress import Progress, no_progress
 from shoal.protocols import Promises
 
 ROUNDING = 1e-9
-REPORTS = 200  # times that progress is shown at most
+REPORTS = 200  # times that progress is shown of a short search
+PAUSE = 2.0  # seconds after which that of a long one is shown
 
 
 def quick_search(matrix: Matrix, k: int, resizes: bool) -> Search:
@@ -104,7 +106,7 @@ def refine(
             if not kept:
                 refinery.go_back()
             best.take(found if kept else None, step + 1)
-            if best.is_news:
+            if best.is_news():
                 (progress or tell)(best.sentence)
     except (KeyboardInterrupt, SystemError) as stop:
         # compiled code gives an interrupt back in its own words
@@ -124,6 +126,7 @@ class _Best:
         self._matrix, self.partition, self._search = matrix, partition, search
         self._first = self._least = self._now = loss_of(matrix, partition)
         self._made = 0
+        self._shown = monotonic()
 
     def take(self, found: Partition | None, made: int) -> None:
         """What a step found; None where it broke a promise."""
@@ -135,10 +138,14 @@ class _Best:
         if self._now < self._least * (1 - ROUNDING):
             self.partition, self._least = found, self._now
 
-    @property
     def is_news(self) -> bool:
-        steps = self._search.steps
-        return self._made * REPORTS // steps > (self._made - 1) * REPORTS // steps
+        """Whether to show how far the search is: at even shares of it, and after every pause."""
+        steps, now = self._search.steps, monotonic()
+        is_share = self._made * REPORTS // steps > (self._made - 1) * REPORTS // steps
+        if is_share or now - self._shown > PAUSE:
+            self._shown = now
+            return True
+        return False
 
     @property
     def sentence(self) -> str:
