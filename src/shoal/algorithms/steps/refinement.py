@@ -39,7 +39,7 @@ from shoal.protocols import Promises
 
 ROUNDING = 1e-9
 REPORTS = 200  # times that progress is shown of a short search
-PAUSE = 2.0  # seconds after which that of a long one is shown
+PAUSE = 10.0  # seconds after which that of a long one is shown
 
 
 def quick_search(matrix: Matrix, k: int, resizes: bool) -> Search:
