@@ -4,7 +4,7 @@ alone is promised.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import count, pairwise
 from math import ceil
 
 import numpy as np
@@ -170,8 +170,8 @@ def swaf(own, values, people, k, delta, c0, seed, split="median", mu=None):
 class Region:
     """A part of the domain: bounds of each attribute, children, whether it was published."""
 
-    def __init__(self, lo, hi, parent=None):
-        self.lo, self.hi, self.parent = lo, hi, parent
+    def __init__(self, lo, hi, parent=None, number=0):
+        self.lo, self.hi, self.parent, self.number = lo, hi, parent, number
         self.children, self.members, self.used, self.is_last = [], None, 0, False
 
     def leaf(self, row):
@@ -238,8 +238,8 @@ def sky(own, values, people, k, delta, c0, cut, seed):
     def fold(spared):
         inner = [n for n in root.all() if n.children and not any(c.children for c in n.children)]
         inner = [n for n in inner if n is not spared]
-        if inner:
-            min(inner, key=lambda n: n.used).children = []
+        if inner:  # of those used at the same time, the one with the lowest number
+            min(inner, key=lambda n: (n.used, n.number)).children = []
         return bool(inner)
 
     def refine(node, published):
@@ -250,7 +250,9 @@ def sky(own, values, people, k, delta, c0, cut, seed):
         while len(root.all()) + len(parts) > most:
             if not fold(node.parent):
                 return
-        node.children = [Region(lo, hi, node) for lo, hi in parts]
+        taken = {n.number for n in root.all()}
+        free = (number for number in count() if number not in taken)
+        node.children = [Region(lo, hi, node, next(free)) for lo, hi in parts]
 
     def arrive(i):
         held.append(i)

@@ -88,7 +88,8 @@ class RegionTree:
 
     def _fold(self, spared: int) -> np.ndarray:
         """Makes a leaf again of the node used longest ago whose children are all leaves, but not of
-        the spared one; the children, none without such a node.
+        the spared one; the children, none without such a node. Of nodes used at the same time it
+        is the one with the lowest number.
         """
         is_inner = self.nodes[CUT] >= 0
         is_inner[self.parent[np.flatnonzero(is_inner)[1:]]] = False  # the root is the first of them
