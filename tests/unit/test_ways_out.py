@@ -43,8 +43,8 @@ def folder(tmp_path, monkeypatch, shoal) -> Path:
 def test_what_is_not_measured_without_the_original_is_said_by_column(folder, shoal):
     said = shoal("audit", "out.csv", "-p", "policy.yaml").err
     assert (
-        "information loss (gcp) can't be measured on the release alone (born: what its cells span"
-        " was made of the original; size: no 'domain' is declared); give --original"
+        "information loss (gcp) can't be measured on the release alone (born: how wide its cells"
+        " are depends on values of the original; size: no 'domain' is declared); give --original"
     ) in said
 
 
