@@ -27,6 +27,7 @@ NAMES = (
     "kernel",
     "threads",
     "past_memory",
+    "ui",
     "whole_process",
     "start",
     "database",
