@@ -7,7 +7,7 @@ nothing.
     adult.json
 
 `test_golden.py` runs the samples again and compares; with SHOAL_LONG=1 the others, too. A change
-that is meant to change releases records them anew and says so in its commit. Certificates count
+that is meant to change releases records them again and says so in its commit. Certificates count
 without their times, the version and the statistics of a search.
 """
 

@@ -1,4 +1,4 @@
-"""Values that differ only by capitals or blanks are told, by counts alone."""
+"""Values that differ only by capitals or blanks are reported, by counts alone."""
 
 from __future__ import annotations
 

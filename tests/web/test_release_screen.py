@@ -66,7 +66,7 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     # another recipient than was signed for, or other findings of attacks, shut it again
     signed_for = opened.last
     opened.send("answers", who="Everybody")
-    assert not gate(opened)["Signed something has changed since; sign anew"]
+    assert not gate(opened)["Signed something has changed since; sign again"]
     assert opened.post("/release", do="release", run=name).status == 422
     opened.last = signed_for
     stale = opened.send("sign-form", name="Ada", decision="accept")
@@ -77,7 +77,7 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     tried = project.run(name).folder / "attacks.json"
     found = tried.read_bytes()
     tried.write_text(json.dumps({"lines": ["nothing"]}))
-    assert not gate(opened)["Signed something has changed since; sign anew"]
+    assert not gate(opened)["Signed something has changed since; sign again"]
     tried.write_bytes(found)
     # the table, the policy and the data are what was signed, or the gate names them
     path = tables / "patients.csv"

@@ -1,6 +1,6 @@
 """Values that differ only by capitals or by blanks around them: `flu`, `Flu` and `flu `.
 
-Nothing tells whether they mean the same, so each counts as a value of its own: two of them are
+Nothing says whether they mean the same, so each counts as a value of its own: two of them are
 enough for l = 2, and records that show them are not alike. Whoever publishes should know.
 """
 

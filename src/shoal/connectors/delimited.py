@@ -21,7 +21,7 @@ from shoal.errors import InputError
 
 _MOST_NAMED = 5
 _SEPARATORS = ",;\t|"
-_LOOKED_AT = 30  # lines that tell a title from the name of a column
+_LOOKED_AT = 30  # lines that distinguish a title from the name of a column
 _MARK = b"\xef\xbb\xbf"
 _HEAD = 1 << 20  # bytes in which the first line must end
 

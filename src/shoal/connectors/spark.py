@@ -29,7 +29,7 @@ SILENT = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
 }
-"""What a session of our own is told unless Spark's settings say otherwise."""
+"""What a session of our own is given unless Spark's settings say otherwise."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class SparkWorkers:
         """Tasks that may run at once."""
         try:
             return int(self.session.sparkContext.defaultParallelism)
-        except PySparkException:  # Spark Connect does not tell
+        except PySparkException:  # Spark Connect does not report it
             return UNKNOWN_CORES
 
     def run(self, job: str, count: int) -> Sequence[str]:

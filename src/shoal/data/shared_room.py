@@ -4,7 +4,7 @@ No record is ever part of a message: a task and what it found are files in the f
 schedules tasks, such as Spark, passes on names and numbers alone.
 
 Why a task may run twice, or be killed and run again: it maps what it is given as private copies,
-writes only files of names that nobody else has, and is told from a lost attempt by the one name
+writes only files under names of its own, and is distinguished from a lost attempt by the one name
 that its winner returns. Files of losers stay in the folder until it is deleted.
 """
 
@@ -115,8 +115,8 @@ class SharedRoom(Room):
 def run_task(job: str, number: int) -> str:
     """Runs one task of a job; the name of the file that holds what it found.
 
-    An error that Shoal raises on purpose is what was found. Of any other only its kind is told, as
-    its text may hold a cell.
+    An error that Shoal raises on purpose is what was found. Of any other only its kind is
+    reported, as its text may hold a cell.
     """
     folder = Path(job).parent
     work, items = read_object(Path(job))

@@ -28,7 +28,7 @@ class WhoPays:
 
 
 def who_pays(release: Release) -> WhoPays | None:
-    """How unevenly the loss falls; None where some cell's width can't be told, or of nothing."""
+    """How unevenly the loss falls; None where a cell's width is unknown, or of nothing."""
     if not release.columns:
         return None
     widths = np.stack([column.widths[column.codes] for column in release.columns])

@@ -115,7 +115,7 @@ def answered(form: Form) -> Context:
         try:
             date.fromisoformat(found["review_by"])
         except ValueError:
-            raise InputError("review: is no day; write it as 2027-11-22") from None
+            raise InputError("review: is not a date; write it as 2027-11-22") from None
     return found
 
 

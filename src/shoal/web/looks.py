@@ -182,7 +182,7 @@ class Looks:
     def look_show_draft(
         self, table: str, policy: Answer, draft: str, rows: list[int], is_starred: bool = False
     ) -> Answer:
-        """Rows before and after; nothing where nobody can tell which row became which.
+        """Rows before and after; nothing where it is unknown which row became which.
 
         is_starred: instead of these rows, the first ones that are suppressed.
         """

@@ -1,4 +1,4 @@
-"""Whose process is at the other end of a connection: on Linux, the system tells.
+"""Whose process is at the other end of a connection: on Linux, the system knows.
 
 Cookies ignore ports. Another account of this computer may listen at our address on a port of its
 own, lure the browser there and be sent the cookie; but its process can't hide whose it is.
@@ -20,7 +20,7 @@ Address = tuple[str, int]
 
 
 def is_stranger(client: Address | None, server: Address) -> bool:
-    """Whether a connection is of another account's process; False where nothing tells."""
+    """Whether a connection is of another account's process; False where that can't be found out."""
     user = None if client is None else user_of(client, server)
     return user is not None and user not in (os.getuid(), ROOT)
 

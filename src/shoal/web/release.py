@@ -95,7 +95,7 @@ def _not_accepted(server: Server, run: Run) -> str:
     found = decisions(server.project, run)
     if found:
         return "refused" if found[-1]["decision"] == REJECT else "by who asked for it"
-    return "something has changed since; sign anew" if signed(run) else "not yet"
+    return "something has changed since; sign again" if signed(run) else "not yet"
 
 
 def published(run: Run) -> list[str]:
@@ -178,7 +178,7 @@ def with_answers(form: Form, given: Context, names: list[str]) -> tuple[Context,
         try:
             with_date = date.fromisoformat(review)
         except ValueError:
-            raise InputError("review: is no day; write it as 2027-11-22") from None
+            raise InputError("review: is not a date; write it as 2027-11-22") from None
     other = one(form, "other")
     others = "none-known" if other == "none" else _lines(form, "others") if other else None
     if others == []:

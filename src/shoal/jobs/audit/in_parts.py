@@ -182,7 +182,7 @@ class _Audited:
     def _group(
         self, columns: list[PublishedColumn], names: tuple[str, ...], subjects: np.ndarray | None
     ) -> Classes:
-        """Some records by some of these columns; the others tell who is withheld."""
+        """Some records by some of these columns; the others say who is withheld."""
         left_out = np.zeros(len(columns[0].codes), dtype=bool)
         if self.withheld:
             left_out = is_starred(tuple(columns), self.schema.render.suppressed)
