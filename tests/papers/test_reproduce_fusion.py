@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from shoal.reproduce.fusion import (
@@ -13,17 +15,22 @@ from shoal.reproduce.fusion import (
     error_rises,
     fewer_rounds,
     grid,
+    more_attributes_need_fewer_steps,
     same_table,
+    steps_fall,
     takes_less_time,
     time_falls,
 )
-from shoal.reproduce.fusion_bench import bench
+from shoal.reproduce.fusion_bench import TIMES, FusionBench, bench
 from shoal.reproduce.paper import Verdict, View
 
 
 def view(own: list[float], base: list[float], column: str = "seconds") -> View:
     def rows(values):
-        return [{"k": k, column: value} for k, value in zip((20, 50, 100), values, strict=True)]
+        return [
+            {"k": k, column: value, f"{column}_least": value, f"{column}_most": value}
+            for k, value in zip((20, 50, 100), values, strict=True)
+        ]
 
     curves = {curve(OWN, qids, 3): rows(own) for qids in QIDS} | {
         curve(STEPWISE, qids, 3): rows(base) for qids in QIDS
@@ -41,6 +48,60 @@ def test_judges_tell_kept_claims_from_broken_ones():
     assert fewer_rounds(view([6, 6, 6], [5, 3, 2], "rounds")).verdict == Verdict.FAILS
     assert error_rises(view([15, 14, 16], [15, 14, 16], "error")).verdict == Verdict.HOLDS
     assert error_rises(view([17, 14, 16], [15, 14, 16], "error")).verdict == Verdict.FAILS
+
+
+def timed(rule: str, least: float, middle: float, most: float) -> dict[str, list[dict]]:
+    row = {"k": 20, "seconds_least": least, "seconds": middle, "seconds_most": most}
+    return {curve(rule, qids, 3): [row] for qids in QIDS}
+
+
+def test_times_within_the_spread_are_equal():
+    slower = timed(OWN, 1.0, 3.0, 4.0)
+    assert takes_less_time(View(slower | timed(STEPWISE, 1, 1.5, 2))).verdict == Verdict.HOLDS
+    assert takes_less_time(View(slower | timed(STEPWISE, 0.1, 0.2, 0.9))).verdict == Verdict.FAILS
+
+
+def test_specializations_are_counted_with_three_parties():
+    five, seven = curve(OWN, "QID5", 3), curve(OWN, "QID7", 3)
+
+    def steps(*values: int) -> list[dict]:
+        return [{"k": k, "steps": value} for k, value in zip((20, 50, 100), values, strict=True)]
+
+    falling = View({five: steps(9, 5, 5), seven: steps(8, 4, 4)})
+    assert steps_fall(falling).verdict == Verdict.HOLDS
+    assert more_attributes_need_fewer_steps(falling).verdict == Verdict.HOLDS
+    rising = View({five: steps(5, 6, 4), seven: steps(5, 7, 3)})
+    assert steps_fall(rising).verdict == Verdict.IN_PART
+    assert more_attributes_need_fewer_steps(rising).verdict == Verdict.IN_PART
+
+
+def test_each_party_has_a_qid_of_its_own_attributes():
+    joint = bench(None, True).joint
+    assert joint.asked({"qids": "QID5", "parties": 2}) == [
+        ["salary", "age", "sex", "job", "education"]
+    ]
+    assert joint.asked({"qids": "QID5 by party", "parties": 3}) == [
+        ["salary", "education"],
+        ["age", "sex"],
+        ["job"],
+    ]
+
+
+def test_rule_and_baseline_take_turns_after_a_run_that_is_not_counted(monkeypatch):
+    done = []
+
+    def run(self, setting):
+        done.append(setting["method"])
+        return {name: float(len(done)) for name in TIMES} | {"steps": 3}
+
+    monkeypatch.setattr(FusionBench, "_run", run)
+    measured = replace(bench(None, True), repeats=3)
+    setting = {"method": OWN, "parties": 2, "qids": "QID5", "delay": 0, "k": 20}
+    own = measured.measure(setting)
+    base = measured.measure(setting | {"method": STEPWISE})
+    assert done == [OWN, STEPWISE] * 4
+    assert (own["seconds_least"], own["seconds"], own["seconds_most"]) == (3, 5, 7)
+    assert (base["seconds"], base["repeats"], base["steps"]) == (6, 3, 3)
 
 
 def test_the_same_table_is_judged_by_groups_and_steps():
