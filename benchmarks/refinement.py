@@ -148,7 +148,7 @@ def points_of(data: Data, k: int) -> list[Point]:
     given = _given(data, k)
     large = data.frame.height > LARGE
     default = given.policy.build_method("publish")
-    usual = Effort(default.refine, 0, 0, -1, True).on(given.matrix.records, anneals=True)
+    usual = Effort(default.refine, 0, 0, -1, True).for_k_alone(given.matrix.records)
     points = []
     for method in METHODS:
         for effort in EFFORTS:

@@ -14,7 +14,7 @@ import naive_refinement as naive
 from naive_peers import DistinctValues, JustK, classes_of
 from peer_cases import matrices
 from shoal.algorithms.steps import refinement, refinery, search_space
-from shoal.algorithms.steps.efforts import Effort
+from shoal.algorithms.steps.efforts import ASKED_RECORDS, FULL_RECORDS, Effort
 from shoal.algorithms.steps.refinement import (
     quick_search,
     refine,
@@ -420,22 +420,19 @@ def test_a_rounded_partition_keeps_the_sizes_of_its_classes_however_long_it_is_r
 
 def test_efforts_follow_the_size_of_the_table():
     auto = Effort("auto", 60, 0, -1, True)
-    assert [auto.on(n, True) for n in (1_000, 1_001, 50_000, 50_001, 100_000)] == [
-        "exchange",
-        "full",
-        "full",
-        "exchange",
-        "exchange",
-    ]
-    for k_alone in (True, False):
-        assert [auto.on(n, k_alone) for n in (200_000, 200_001, 1_000_000, 1_000_001)] == [
+    for annealed in (FULL_RECORDS, ASKED_RECORDS):
+        found = [auto.on(n, annealed) for n in (1_000, 1_001, annealed, annealed + 1)]
+        above = "light" if annealed == FULL_RECORDS else "exchange"
+        assert found == ["exchange", "full", "full", above]
+    for annealed in (ASKED_RECORDS, 0):
+        assert [auto.on(n, annealed) for n in (200_000, 200_001, 1_000_000, 1_000_001)] == [
             "exchange",
             "light",
             "light",
             "none",
         ]
-    assert auto.on(30_000, False) == "exchange"
-    assert auto._replace(refine="none").on(5, True) == "none"
+    assert auto.on(30_000, 0) == "exchange"
+    assert auto._replace(refine="none").on(5, FULL_RECORDS) == "none"
 
 
 def test_a_search_cools_down_to_its_last_temperature():

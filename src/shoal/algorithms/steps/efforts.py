@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.algorithms.steps import compile_beside
+from shoal.algorithms.steps.quick_refinement import refine_quickly
 from shoal.algorithms.steps.refinement import (
     is_asked_of_moves,
     is_k_alone,
@@ -22,15 +23,16 @@ from shoal.data.progress import Progress
 from shoal.protocols import Promises
 
 SMALL_RECORDS = 1_000  # refine=auto: exchange up to here, since compiling more would take longer,
-FULL_RECORDS = 50_000  # full up to here where every move can be asked for all promises,
-EXCHANGE_RECORDS = 200_000  # exchange up to here,
+ASKED_RECORDS = 50_000  # full up to here where every move is asked for more than k,
+FULL_RECORDS = 200_000  # full up to here where k is all, else exchange,
 LIGHT_RECORDS = 1_000_000  # light up to here, none above
 REFINE = ("none", "light", "exchange", "full", "thorough", "auto")
 REFINE_HELP = (
     "exchange records between near classes afterwards (ours); full: also by annealing, and over"
-    " hierarchies by rebuilding; thorough: as long as `seconds` says; auto: full from 1,001 to"
-    " 50,000 records where each is its own person and k, t-closeness, distinct l-diversity or"
-    " (alpha, k) is promised, else exchange up to 200,000, light up to 1,000,000, none above"
+    " hierarchies by rebuilding; thorough: as long as `seconds` says; auto: where each record is"
+    " its own person, full from 1,001 to 200,000 records if k alone is promised, to 50,000 if"
+    " t-closeness, distinct l-diversity or (alpha, k) is; else exchange up to 200,000, light up to"
+    " 1,000,000, none above"
 )
 SECONDS = {"help": "refine=thorough: about how long on one core; sets `steps`", "low": 1}
 STEPS = {"help": "refine=thorough: how many steps, instead of `seconds`; 0 asks those", "low": 0}
@@ -51,27 +53,31 @@ class Effort(NamedTuple):
     stop: int
     resizes: bool
 
-    def on(self, records: int, anneals: bool) -> str:
-        """What is done on a table of so many records. anneals: whether every record is its own
-        person, and each move can be asked for all that is promised.
+    def on(self, records: int, annealed: int) -> str:
+        """What is done on a table of so many records. annealed: up to how many are annealed under
+        these promises; `FULL_RECORDS`, `ASKED_RECORDS` or 0.
         """
         if self.refine != "auto":
             return self.refine
-        if SMALL_RECORDS < records <= FULL_RECORDS and anneals:
+        if SMALL_RECORDS < records <= annealed:
             return "full"
-        if records <= EXCHANGE_RECORDS:
+        if records <= FULL_RECORDS:
             return "exchange"
         return "light" if records <= LIGHT_RECORDS else "none"
+
+    def for_k_alone(self, records: int) -> str:
+        """What is done where k is all that is promised of so many people, a record each."""
+        return self.on(records, FULL_RECORDS)
 
     def anneals(self, matrix: Matrix, promises: Promises) -> bool:
         """Whether classes are annealed, each move asked for more than k."""
         asks = is_asked_of_moves(matrix, promises)
-        return asks and self.on(matrix.records, anneals=True) == "full"
+        return asks and self.on(matrix.records, ASKED_RECORDS) == "full"
 
     def announce(self, matrix: Matrix, promises: Promises) -> None:
         """On a new machine, has the compiler begin with what `refined` will need."""
         k_alone = is_k_alone(matrix, promises)
-        if k_alone and self.on(matrix.records, anneals=True) in ("full", "thorough"):
+        if k_alone and self.for_k_alone(matrix.records) in ("full", "thorough"):
             compile_beside.begin()
 
     def refined(
@@ -83,8 +89,11 @@ class Effort(NamedTuple):
         progress: Progress,
     ) -> Partition:
         """The classes refined, where that is asked and is not done by exchanging alone."""
-        asks, k = is_asked_of_moves(matrix, promises), promises.k
-        chosen = self.on(matrix.records, asks or is_k_alone(matrix, promises))
+        k_alone, asks = is_k_alone(matrix, promises), is_asked_of_moves(matrix, promises)
+        annealed = FULL_RECORDS if k_alone else ASKED_RECORDS if asks else 0
+        chosen, k = self.on(matrix.records, annealed), promises.k
+        if chosen == "full" and k_alone:
+            return refine_quickly(matrix, partition, promises, self.resizes, rng)
         if chosen == "full" and asks:
             search = promised_search(k, self.resizes)
             return refine(matrix, partition, promises, search, rng, tell=progress)

@@ -48,6 +48,12 @@ class Search:
     orders: int = 8
     stop: int = -1
 
+    def no_hotter(self, most: float) -> Search:
+        """The same search, which begins at `most` at the highest and falls as steeply."""
+        if self.hot <= most:
+            return self
+        return replace(self, hot=most, cold=self.cold * most / self.hot)
+
     def temperatures(self, step: int) -> np.ndarray:
         """Those of a step's sweeps, in units of loss, and after them the table of -ln u."""
         sweep = np.arange(self.sweeps) + step * self.sweeps

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.algorithms.steps.segments import lowest_nodes
+from shoal.algorithms.steps.segments import loss_of, lowest_nodes
 from shoal.data.matrix import Matrix
+from shoal.data.partition import Partition
 from shoal.kernels import near_records
 
 UNIT = 1 << 16
@@ -100,6 +101,11 @@ class SearchSpace:
             count, dtype=np.int32
         )
         return number
+
+
+def mean_loss(matrix: Matrix, partition: Partition) -> float:
+    """What a record loses on average, in mean widths of an attribute."""
+    return loss_of(matrix, partition) / max(matrix.records, 1) * _unit(matrix) / UNIT
 
 
 def _unit(matrix: Matrix) -> float:

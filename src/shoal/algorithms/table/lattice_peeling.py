@@ -159,7 +159,7 @@ class LatticePeeling(Partitioner):
         rows = rows_of(matrix)[np.lexsort((units.of_record, partition.labels))]
         costs = costs_of(matrix)
         starts = _cut(rows, partition, k, costs)  # step 4
-        effort = self._effort.on(matrix.records, anneals=True)
+        effort = self._effort.for_k_alone(matrix.records)
         has_trees = bool((matrix.base >= 0).any())
         if effort in ("light", "exchange") or (effort in ("full", "thorough") and not has_trees):
             self._exchange(rows, starts, costs, effort)  # step 5

@@ -302,7 +302,7 @@ class RoundedPartition(Partitioner):
     def only_in_memory(self, records: int) -> str:
         if self._cuts_plainly:
             return "dimension in-turn and ties stable sort"
-        chosen = self._effort.on(records, anneals=True)
+        chosen = self._effort.for_k_alone(records)
         return "" if chosen == "none" else f"refine: {self.refine} moves"
 
     def cut_columns(
@@ -325,7 +325,7 @@ class RoundedPartition(Partitioner):
 
     def _exchanged(self, columns: np.ndarray, starts: np.ndarray, matrix: Matrix) -> np.ndarray:
         """Ours: classes exchange records; the records' numbers, class after class."""
-        effort = self._effort.on(matrix.records, anneals=True)
+        effort = self._effort.for_k_alone(matrix.records)
         if effort == "none" or len(starts) < 3:
             return columns[-1]
         search, costs = EXCHANGES["light" if effort == "light" else "full"], costs_of(matrix)
