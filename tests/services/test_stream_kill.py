@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from shoal.connectors import files
+from shoal.jobs.stream import publishing
 from shoal.jobs.stream import run as job
 from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.outputs import Outputs
@@ -365,6 +366,7 @@ def test_a_deadline_goes_on_while_the_stream_is_stopped(shop, monkeypatch):
     """
     clock = Time(1000.0)
     monkeypatch.setattr(job, "time", clock)
+    monkeypatch.setattr(publishing, "time", clock)
     policy = Policy.load("policy.yaml").with_method("fads", {"delta": 100_000})
     asked = order(shop, follow=True, deadline=10.0)
 

@@ -9,21 +9,16 @@ more, to the same position.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import secrets
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
-from pydantic import TypeAdapter
 
 from shoal.connectors import files, kafka
 from shoal.connectors.feeds import feed_of
@@ -31,32 +26,21 @@ from shoal.connectors.output_locks import sole_writer
 from shoal.connectors.outputs import remove_stale_signature, remove_uncommitted_certificate
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
-from shoal.data.stream import Piece
-from shoal.data.table import Table
-from shoal.errors import CheckpointError, InputError, os_errors_as_input_errors
+from shoal.errors import CheckpointError, os_errors_as_input_errors
 from shoal.jobs.stream.certify import (
     output_of,
     release_by_release,
     require_whole_kept,
-    stream_certificate,
     whole_stream,
 )
-from shoal.jobs.stream.core import Batch, StreamCore
-from shoal.jobs.stream.gate import Gate
 from shoal.jobs.stream.options import StreamOptions
-from shoal.jobs.stream.outputs import Outputs
-from shoal.jobs.stream.progress import StreamCounters
-from shoal.jobs.stream.status import StatusWriter
-from shoal.jobs.stream.trace_lines import trace_lines
+from shoal.jobs.stream.publishing import Publishing
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
 from shoal.state.checkpoint import UNFIT, Checkpoint
-from shoal.version import VERSION
 
 TELL_EVERY = 2.0  # seconds between two lines of progress
-MOST_TIMES = 100  # times of arrival that are distinguished within a deadline
 IDLE = 0.2  # seconds between two looks at a source that has nothing
-MOST_BAD = 20  # bad records that one message names
 
 
 def stream_file(
@@ -165,8 +149,8 @@ def _require_columns(options: StreamOptions, checkpoint: Checkpoint, names: list
     )
 
 
-class Run:
-    """One run of a stream."""
+class Run(Publishing):
+    """One run of a stream that its checkpoint commits."""
 
     def __init__(
         self,
@@ -176,29 +160,12 @@ class Run:
         checkpoint: Checkpoint,
         clock: Callable[[], float],
     ) -> None:
-        self._options = options
-        self._policy = policy
-        self._feed = feed
-        self._checkpoint = checkpoint
-        self._clock = clock
-        reference = options.reference or policy.reference
-        self._reference = None if reference is None else files.read(reference)
-        table = None if self._reference is None else Table(self._reference.frame)
-        self.core = StreamCore(policy, feed.names, table)
-        self.outputs = Outputs(options, checkpoint, self.core.schema)
-        self._gate = Gate(self.core.schema, self.core.measures)
-        self._counters = StreamCounters()
-        self.status = StatusWriter(options, self.core)
+        super().__init__(options, policy, feed, checkpoint, clock)
         self._identity = secrets.token_hex(8)
+        self._input: str | None = None
         self._joined: Path | None = None  # one table of all parts, at the end
-        self._step = 0
-        self._arrival_times: list[tuple[float, int]] = []
-        self._started = time.process_time()
         self._since = clock()
         self._last_line = 0.0
-        self._read_before = 0
-        self._input: str | None = None
-        self._fingerprint = self._hash_of_what_stays()
 
     # resuming
 
@@ -210,20 +177,12 @@ class Run:
             self.outputs.require_untouched()
             self._begin_status()
             return
-        if state.get("policy") != self._fingerprint:
-            raise CheckpointError(
-                f"checkpoint '{self._checkpoint.folder}': was made under another policy, or for"
-                " other columns, outputs or versions; run with what it was begun with, or begin a"
-                " new one in another folder"
-            )
+        self._require_same_stream(state)
         try:
             self._take_up(state)
         except UNFIT:
             raise self._checkpoint.damaged from None
         self._begin_status()
-
-    def _begin_status(self) -> None:
-        self.status.begin(self._step, self._counters, self._gate, self.core.waiting)
 
     def _take_up(self, state: dict[str, Any]) -> None:
         self._feed.go_to(state["place"])
@@ -231,39 +190,7 @@ class Run:
         self.outputs.connect(self._identity)
         self._restore(state)
         self.outputs.put_segment(self._step, state)
-        now = self._clock()
-        away = max(0.0, time.time() - float(state["at"]))
-        self._arrival_times = [(now - away - float(age), int(seq)) for age, seq in state["came"]]
-        if self._options.deadline is None:
-            self._arrival_times = []
-        elif self.core.waiting and not self._arrival_times:  # no deadline was asked before
-            self._arrival_times = [(now, self.core.arrived - 1)]
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self.core.restore(_below("core/", state))
-        self._gate.restore(_below("gate/", state))
-        TypeAdapter(StreamCounters).validate_json(json.dumps(state["tally"]), strict=True)
-        self._counters = StreamCounters(**state["tally"])
-        self._step = int(state["step"])
-        self._read_before = self._counters.read
-        self.outputs.restore_lengths(state)
-
-    def _hash_of_what_stays(self) -> str:
-        """What may not change between two runs of one stream."""
-        fixed = {
-            "policy": self._policy.model.model_dump(mode="json"),
-            "shuffled": sorted(self._policy.model.render.model_fields_set),
-            "hierarchies": [files.file_sha256(name) for name in self._policy.files],
-            "reference": None if self._reference is None else self._reference.sha256,
-            "columns": self._feed.names,
-            "record_lines": self._options.record_lines,
-            "outputs": {
-                name: str(output.path.resolve()) for name, output in self.outputs.by_name.items()
-            },
-            "shoal": VERSION,
-            "polars": pl.__version__,
-        }
-        return hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
+        self._restore_arrivals(state)
 
     # working
 
@@ -283,21 +210,6 @@ class Run:
             else:
                 time.sleep(IDLE)
 
-    def _batches_of(self, piece: Piece) -> list[Batch]:
-        """What leaves because of a piece of the source, a deadline, or the end."""
-        now = self._clock()
-        arrived_before = self.core.arrived
-        batches = [self._take_in(piece)]
-        if self._options.deadline is not None:
-            if self.core.arrived > arrived_before:
-                self._note_arrival(now, self._options.deadline)
-            batches.append(self._overdue(self._options.deadline))
-        if piece.at_end:
-            batches.append(self.core.flush())
-            self.outputs.add_rows(b"")  # the names of the columns, though no row may follow
-            self._counters.closed = True
-        return [batch for batch in batches if batch is not None]
-
     def _require_no_more(self) -> None:
         """Raises CheckpointError where a source that had ended has records again."""
         if isinstance(self._feed, kafka.TopicFeed):
@@ -310,61 +222,6 @@ class Run:
                 " that grows"
             )
 
-    def _take_in(self, piece: Piece) -> Batch | None:
-        batch, unfit = self.core.push(piece.frame, piece.position)
-        bad = piece.bad + [(int(piece.position[row]), reason) for row, reason in unfit.items()]
-        bad.sort()
-        if bad and self._options.on_bad == "stop":
-            (first, reason), *others = bad[:MOST_BAD]
-            raise InputError(
-                f"record {first} (the first is 0): {reason}; correct it, or let --on-bad"
-                " dead-letter set it aside",
-                [f"record {at}: {why}" for at, why in others],
-            )
-        lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in bad]
-        self.outputs["dead_letters"].pending += "".join(lines).encode()
-        self._counters.read += len(piece.position) + len(piece.bad)
-        self._counters.bad += len(bad)
-        return batch
-
-    def _note_arrival(self, now: float, deadline: float) -> None:
-        """Notes when the last records arrived; rounded up, since checkpoints hold every time."""
-        times = self._arrival_times
-        if times and now - times[-1][0] < deadline / MOST_TIMES:
-            now = times.pop()[0]
-        times.append((now, self.core.arrived - 1))
-
-    def _overdue(self, deadline: float) -> Batch | None:
-        """What must leave because its time has run out, however few have arrived since."""
-        due = -1
-        while self._arrival_times and self._clock() - self._arrival_times[0][0] >= deadline:
-            due = self._arrival_times.pop(0)[1]
-        return self.core.expire(due) if due >= 0 else None
-
-    def _do(self, batches: list[Batch]) -> None:
-        """One step: write, measure, commit, put."""
-        for batch in batches:
-            self._write(batch)
-        self._commit()
-
-    def _write(self, batch: Batch) -> None:
-        """Packs a batch, and measures what its readers will read of it."""
-        content = self.outputs.format.pack(batch.frame)
-        losses = np.zeros(0)
-        if batch.frame.height:
-            rows = self.outputs.format.read_back(content)
-            truth = self.core.true_values(batch)
-            losses = self._gate.measure(
-                rows, batch.people, truth, batch.release, batch.new, batch.live
-            )
-        self.outputs.add_rows(content)
-        if "people" in self.outputs:
-            self.outputs["people"].pending += batch.people.tobytes()
-        if "trace" in self.outputs:
-            self.outputs["trace"].pending += trace_lines(batch, self._counters.published)
-        self._counters.add(batch, losses)
-        self.status.add(batch)
-
     # committing
 
     def _commit(self) -> None:
@@ -372,19 +229,10 @@ class Run:
         if self._options.checkpoint is None:
             self.outputs.put(self._step)
             return
-        now = self._clock()
         state = {
-            "policy": self._fingerprint,
-            "columns": self._feed.names,
-            "step": self._step,
+            **self._snapshot(),
             "identity": self._identity,
-            "place": self._feed.place,
-            "came": [(now - at, seq) for at, seq in self._arrival_times],
-            "at": time.time(),
             **self.outputs.write_segment(self._step),
-            "tally": asdict(self._counters),
-            **{f"core/{name}": value for name, value in self.core.snapshot().items()},
-            **{f"gate/{name}": value for name, value in self._gate.snapshot().items()},
         }
         self._checkpoint.commit(state)
         self.outputs.put(self._step)
@@ -445,24 +293,21 @@ class Run:
         people = self.outputs["people"].path if "people" in self.outputs else None
         form = self._options.format
         measured, digest = whole_stream(self.core, self._published, form, people, progress)
-        return self._certificate(measured, digest)
+        return self._certificate(measured, self._read_and_written(digest))
 
     def so_far(self) -> Certificate:
         """What was measured release by release."""
         is_file = not self._options.to_standard_output and self._published.is_file()
         digest = files.file_sha256(self._published) if is_file else None
-        return self._certificate(release_by_release(self.core, self._gate), digest)
+        measured = release_by_release(self.core, self._gate)
+        return self._certificate(measured, self._read_and_written(digest))
 
-    def _certificate(self, measured: dict[str, Any], digest: str | None) -> Certificate:
+    def _read_and_written(self, digest: str | None) -> dict[str, Any]:
         render = self.core.schema.render
-        read_and_written = {
+        return {
             "input": {"sha256": self._input or self._feed.sha256},
             "output": output_of(self._options, self._published, digest, render),
         }
-        counters, waiting = self._counters, self.core.waiting
-        return stream_certificate(
-            measured, self._policy, counters, waiting, read_and_written, self._started
-        )
 
     @property
     def history(self) -> np.ndarray:
@@ -480,9 +325,3 @@ class Run:
         # only the end can settle it, but until then the order can still be changed
         stars = ", nothing but stars so far" if self._gate.shows_nothing else ""
         progress(self._counters.line(rate, self.core.waiting, loss) + stars)
-
-
-def _below(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
-    }
