@@ -4,131 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from kafka_broker import committed, filled, free_port, topic
 from shoal.samples import purchases
 from stream_processes import killed_until_done
 from thorough import LONG
 
 pytestmark = pytest.mark.services
-QUICK = (
-    "-XX:TieredStopAtLevel=1",
-    "-XX:+UseSerialGC",
-    "-Xshare:auto",
-)  # a broker that lives for seconds
 ROWS, KILLS = (6000, 8) if LONG else (3000, 3)
-JARS = Path(__file__).resolve().parents[2] / ".services" / "kafka"
-kafka = pytest.importorskip(
+pytest.importorskip(
     "confluent_kafka", reason="Kafka's client is not installed: pip install '.[kafka]'"
 )
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory):
-    """The address of a broker that lives as long as this module's tests."""
-    if not JARS.is_dir() or shutil.which("java") is None:
-        pytest.skip("no Kafka broker: 'make kafka' fetches one (needs Maven and Java 17)")
-    folder = tmp_path_factory.mktemp("kafka")
-    port, control = free_port(), free_port()
-    (folder / "server.properties").write_text(f"""process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:{control}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{control}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
-log.dirs={folder}/logs
-offsets.topic.replication.factor=1
-offsets.topic.num.partitions=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-transaction.state.log.num.partitions=1
-group.initial.rebalance.delay.ms=0
-""")
-    java = ["java", *QUICK, "-Xmx384m", "-cp", f"{JARS}/*"]
-    made = [
-        *java,
-        "kafka.tools.StorageTool",
-        "format",
-        "-t",
-        "AAAAAAAAAAAAAAAAAAAAAA",
-        "-c",
-        "server.properties",
-    ]
-    subprocess.run(made, cwd=folder, check=True, capture_output=True)
-    with open(folder / "log", "wb") as log:
-        process = subprocess.Popen(
-            [*java, "kafka.Kafka", "server.properties"], cwd=folder, stdout=log, stderr=log
-        )
-    try:
-        until_open(port, process)
-        yield f"127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-def until_open(port: int, process: subprocess.Popen) -> None:
-    for _ in range(300):
-        with socket.socket() as one:
-            if one.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        assert process.poll() is None
-        time.sleep(0.2)
-    raise AssertionError("the broker did not start")
-
-
-def topic(broker: str, name: str, partitions: int = 1) -> str:
-    from confluent_kafka.admin import AdminClient, NewTopic
-
-    client = AdminClient({"bootstrap.servers": broker})
-    made = client.create_topics([NewTopic(name, partitions, 1)])
-    made[name].result(30)
-    return f"kafka://{broker}/{name}"
-
-
-def filled(broker: str, name: str, lines: list[str]) -> str:
-    address = topic(broker, name)
-    producer = kafka.Producer({"bootstrap.servers": broker})
-    for line in lines:
-        producer.produce(name, line, partition=0)
-    assert producer.flush(30) == 0
-    return address
-
-
-def committed(broker: str, name: str) -> list[str]:
-    """All messages of a topic as a careful reader sees them."""
-    consumer = kafka.Consumer(
-        {
-            "bootstrap.servers": broker,
-            "group.id": "reader",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-        }
-    )
-    consumer.assign([kafka.TopicPartition(name, 0, 0)])
-    rows = []
-    while True:
-        message = consumer.poll(30)
-        assert message is not None
-        if message.error() is not None:
-            break
-        rows.append(message.value().decode())
-    consumer.close()
-    return rows
 
 
 @pytest.fixture

@@ -68,6 +68,13 @@ def stream(
             min=1,
         ),
     ] = 100,
+    partitioner: Annotated[
+        str,
+        typer.Option(
+            "--partitioner",
+            help="How producers send keys to a topic's partitions: murmur2 (Java) or crc32.",
+        ),
+    ] = "murmur2",
     durability: Annotated[
         str,
         typer.Option(
@@ -86,6 +93,7 @@ def stream(
     quiet: options.Quiet = False,
 ) -> None:
     """Publish records as they arrive; with --checkpoint, resumes exactly where it stopped."""
+    from shoal.connectors.kafka_keys import PARTITIONERS
     from shoal.jobs.stream.options import ON_BAD, StreamOptions
     from shoal.jobs.stream.run import stream_file
 
@@ -94,6 +102,7 @@ def stream(
     for name, value, known in (
         ("--on-bad", on_bad, ON_BAD),
         ("--durability", durability, ("power", "process")),
+        ("--partitioner", partitioner, PARTITIONERS),
         ("--measure", measured, ("whole", "release")),
     ):
         if value not in known:
@@ -116,6 +125,7 @@ def stream(
         durable=durability == "power",
         whole=measured == "whole",
         record_lines=record_lines,
+        partitioner=partitioner,
     )
     try:
         with shown(quiet) as progress:
@@ -139,7 +149,8 @@ def stream(
     bad = certificate["records"]["rejected"]
     if bad and not quiet:
         were = "record was" if bad == 1 else "records were"
-        typer.echo(
-            f"shoal: {bad} bad {were} set aside; {wanted.bad_records} says which and why", err=True
-        )
+        listed = wanted.bad_records
+        if "partitions" in certificate["stream"]:
+            listed = listed.parent / "partition-*" / listed.name
+        typer.echo(f"shoal: {bad} bad {were} set aside; {listed} says which and why", err=True)
     raise typer.Exit(0 if certificate.holds else 1)

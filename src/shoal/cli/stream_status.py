@@ -21,13 +21,21 @@ def stream_status(
     a promise.
     """
     from shoal.reports.stream_in_words import status_lines
+    from shoal.state.stream_status import partitions_under
     from shoal.state.stream_status import stream_status as status_of
 
-    found = status_of(checkpoint)
+    parts = partitions_under(checkpoint)
+    found = {path.name: status_of(path) for path in parts} or {"": status_of(checkpoint)}
     if as_json:
-        alarms = [asdict(alarm) for alarm in found.alarms]
-        typer.echo(json.dumps({**found.content, "alarms": alarms}, indent=2))
+        told = {
+            name: {**one.content, "alarms": [asdict(alarm) for alarm in one.alarms]}
+            for name, one in found.items()
+        }
+        typer.echo(json.dumps(told if parts else told[""], indent=2))
     else:
-        for line in status_lines(found):
-            typer.echo(line)
-    raise typer.Exit(0 if found.holds else 1)
+        for name, one in found.items():
+            if name:
+                typer.echo(f"{name}:")
+            for line in status_lines(one):
+                typer.echo(f"  {line}" if name else line)
+    raise typer.Exit(0 if all(one.holds for one in found.values()) else 1)

@@ -49,7 +49,7 @@ def is_topic(text: str) -> bool:
     return text.startswith(SCHEME)
 
 
-def _client() -> Any:
+def client() -> Any:
     try:
         import confluent_kafka
     except ImportError:
@@ -61,7 +61,7 @@ class TopicFeed:
     """The committed messages of a topic, in order."""
 
     def __init__(self, text: str, following: bool = False) -> None:
-        self._topic, self._following, kafka = Topic.of(text), following, _client()
+        self._topic, self._following, kafka = Topic.of(text), following, client()
         self._kafka = kafka
         self._consumer = kafka.Consumer(
             {
@@ -71,7 +71,7 @@ class TopicFeed:
                 "isolation.level": "read_committed",
                 "auto.offset.reset": "error",
                 "enable.partition.eof": True,
-                "logger": _quiet(),
+                "logger": quiet(),
             }
         )
         try:
@@ -184,9 +184,9 @@ class TopicSink:
     """
 
     def __init__(self, text: str, identity: str) -> None:
-        self._topic, kafka = Topic.of(text), _client()
+        self._topic, kafka = Topic.of(text), client()
         self._group = f"shoal-{identity}"
-        servers = {"bootstrap.servers": self._topic.servers, "logger": _quiet()}
+        servers = {"bootstrap.servers": self._topic.servers, "logger": quiet()}
         self._consumer = kafka.Consumer(
             {
                 **servers,
@@ -214,7 +214,7 @@ class TopicSink:
         """
         if step <= self._done:
             return
-        kafka = _client()
+        kafka = client()
         try:
             self._producer.begin_transaction()
             for row in rows.splitlines():
@@ -244,7 +244,7 @@ def unreachable(topic: Topic) -> MissingExtraError:
     )
 
 
-def _quiet() -> Any:
+def quiet() -> Any:
     """A logger that keeps the client's chatter away from standard error."""
     import logging
 

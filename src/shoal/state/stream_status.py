@@ -169,6 +169,12 @@ def stream_status(checkpoint: str | Path, *, now: float | None = None) -> Stream
         moment = datetime.now(UTC).timestamp() if now is None else now
         return StreamStatus(content, tuple(_alarms(content, moment)))
     except FileNotFoundError:
+        parts = partitions_under(checkpoint)
+        if parts:
+            raise CheckpointError(
+                f"checkpoint '{checkpoint}': has a status for each of its {len(parts)} partitions;"
+                f" name the folder of one, such as '{parts[0]}'"
+            ) from None
         raise CheckpointError(
             f"checkpoint '{checkpoint}': has no {NAME}; name the folder of a stream's --checkpoint"
             " that has committed something"
@@ -178,6 +184,14 @@ def stream_status(checkpoint: str | Path, *, now: float | None = None) -> Stream
             f"checkpoint '{checkpoint}': its {NAME} can't be read or is of another version; the"
             " next commit of its stream replaces it"
         ) from None
+
+
+def partitions_under(checkpoint: str | Path) -> list[Path]:
+    """The folders of a stream's partitions, each with a status of its own; empty where the stream
+    is one.
+    """
+    found = [path for path in Path(checkpoint).glob("partition-*") if path.is_dir()]
+    return sorted(found, key=lambda path: (len(path.name), path.name))
 
 
 def _alarms(content: Mapping[str, Any], now: float) -> list[Alarm]:

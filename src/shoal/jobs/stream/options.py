@@ -9,6 +9,7 @@ from pathlib import Path
 
 from shoal.connectors import files, kafka
 from shoal.connectors.feeds import RECORD_LINES
+from shoal.connectors.kafka_keys import PARTITIONERS
 from shoal.connectors.outputs import certificate_path, refuse_tables
 from shoal.errors import InputError
 
@@ -31,6 +32,7 @@ class StreamOptions:
     durable: bool = True
     whole: bool = True
     record_lines: int = RECORD_LINES
+    partitioner: str = PARTITIONERS[0]
 
     @property
     def bad_records(self) -> Path:

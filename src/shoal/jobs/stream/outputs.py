@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from shoal.connectors import kafka
@@ -25,6 +26,7 @@ from shoal.jobs.stream.options import StreamOptions
 from shoal.jobs.stream.sinks import FileSink, Output, PartsSink, StandardOutput
 from shoal.protocols import Sink
 from shoal.state.checkpoint import Checkpoint
+from shoal.state.shared_checkpoint import SharedCheckpoint
 
 PRIVATE = ("people", "trace")  # outputs that show more than the release: their owner's alone
 PIECE = 1 << 20  # bytes of a file that are read at once
@@ -107,7 +109,8 @@ class Outputs:
         self.format = RowFormat(options, schema)
         self._options = options
         self._checkpoint = checkpoint
-        paths = self._paths(schema.subject is not None)
+        is_shared = isinstance(checkpoint, SharedCheckpoint)
+        paths = self._paths(lists_people=schema.subject is not None and not is_shared)
         self.by_name = {name: Output(path, name in PRIVATE) for name, path in paths.items()}
         self._sinks: dict[str, Sink] = {
             name: FileSink(output, checkpoint) for name, output in self.by_name.items()
@@ -117,13 +120,13 @@ class Outputs:
         elif self.format.in_parts:
             self._sinks["sink"] = PartsSink(paths["sink"], checkpoint)
 
-    def _paths(self, has_subject: bool) -> dict[str, Path]:
+    def _paths(self, lists_people: bool) -> dict[str, Path]:
         """The files that grow: what is published, and what is private."""
         options = self._options
         folder = self._checkpoint.folder
         inside = self.format.in_parts or options.to_topic
         paths = {"sink": folder / "rows" if inside else Path(options.sink)}
-        if has_subject:
+        if lists_people:
             paths["people"] = folder / "people"
         if options.trace is not None:
             paths["trace"] = Path(options.trace)
@@ -163,6 +166,26 @@ class Outputs:
                     f"output '{output.path}': exists, but the checkpoint is new; name a fresh file,"
                     " or the checkpoint that it belongs to"
                 )
+
+    def taken_rows(self) -> bytes:
+        """The rows of the step, which go out with the commit itself."""
+        sink = self["sink"]
+        rows, sink.pending = sink.pending, b""
+        return rows
+
+    def private_segment(self) -> dict[str, Any]:
+        """What a snapshot has to hold, so that all but the rows can be put after a crash."""
+        pending = self["dead_letters"].pending
+        return {
+            "lengths": {name: output.length for name, output in self.by_name.items()},
+            "crcs": {},
+            "dead_letters": np.frombuffer(pending, dtype=np.uint8),
+        }
+
+    def put_private_segment(self, step: int, state: Mapping[str, Any]) -> None:
+        """Puts what a snapshot has committed, whether it stood there or not."""
+        self["dead_letters"].pending = state["dead_letters"].tobytes()
+        self.put(step)
 
     def write_segment(self, step: int) -> dict[str, dict[str, Any]]:
         """Keeps what the step adds in a hidden file, so that it can be put after a crash.

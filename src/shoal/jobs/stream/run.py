@@ -22,6 +22,7 @@ import numpy as np
 
 from shoal.connectors import files, kafka
 from shoal.connectors.feeds import feed_of
+from shoal.connectors.kafka_group import partitions_of_topic
 from shoal.connectors.output_locks import sole_writer
 from shoal.connectors.outputs import remove_stale_signature, remove_uncommitted_certificate
 from shoal.data.certificate import Certificate
@@ -34,6 +35,7 @@ from shoal.jobs.stream.certify import (
     whole_stream,
 )
 from shoal.jobs.stream.options import StreamOptions
+from shoal.jobs.stream.partitions import stream_partitions
 from shoal.jobs.stream.publishing import Publishing
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
@@ -61,6 +63,8 @@ def stream_file(
     with ExitStack() as stack:
         stack.enter_context(os_errors_as_input_errors("stream", _remedy(options)))
         stack.enter_context(sole_writer(options.outputs))
+        if kafka.is_topic(options.source) and partitions_of_topic(options.source) > 1:
+            return stream_partitions(options, policy, progress=progress, clock=clock)
         feed: Source
         if kafka.is_topic(options.source):
             feed = kafka.TopicFeed(options.source, options.follow)

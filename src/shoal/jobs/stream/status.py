@@ -75,12 +75,13 @@ class StatusWriter:
         try:
             yield
         except BaseException as cause:
-            is_stop = isinstance(cause, KeyboardInterrupt) or isinstance(
-                cause.__cause__, KeyboardInterrupt
-            )
-            state = status.STOPPED if is_stop else status.FAILED
-            self._stop(status.BROKEN if isinstance(cause, PromiseError) else state)
+            self.stopped(cause)
             raise
+
+    def stopped(self, cause: BaseException) -> None:
+        """Says why a run ended before its source did."""
+        state = status.STOPPED if is_stop(cause) else status.FAILED
+        self._stop(status.BROKEN if isinstance(cause, PromiseError) else state)
 
     def _stop(self, state: str) -> None:
         if self._folder is None or not self._content:
@@ -128,6 +129,11 @@ class StatusWriter:
             "usual_gap": self._log.usual_gap,
             "log": self._log.content(),
         }
+
+
+def is_stop(cause: BaseException) -> bool:
+    """Whether somebody stopped the run by hand; compiled code says that in its own words."""
+    return isinstance(cause, KeyboardInterrupt) or isinstance(cause.__cause__, KeyboardInterrupt)
 
 
 def _totals(counters: StreamCounters, gate: Gate) -> dict[str, float]:

@@ -1,0 +1,153 @@
+"""One partition of a topic being published: a stream of its own that a transaction commits.
+
+One step: take what has come > publish what is due > measure it > keep the snapshot of it all >
+commit rows, place and the snapshot's digest in one transaction of the broker. Before that, nothing
+has happened: a snapshot that the broker does not name is nobody's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from shoal.connectors import files
+from shoal.connectors.kafka_group import Arrived, Mark, Writer
+from shoal.connectors.kafka_partition import PartitionFeed
+from shoal.data.certificate import Certificate
+from shoal.jobs.stream.certify import release_by_release
+from shoal.jobs.stream.gate import Gate
+from shoal.jobs.stream.options import StreamOptions
+from shoal.jobs.stream.progress import StreamCounters
+from shoal.jobs.stream.publishing import Publishing
+from shoal.policy.policy import Policy
+from shoal.state.checkpoint import UNFIT
+from shoal.state.shared_checkpoint import SharedCheckpoint, partition_folder
+
+
+class PartitionRun(Publishing):
+    """The publisher of one partition, as long as this process is assigned it."""
+
+    def __init__(
+        self,
+        options: StreamOptions,
+        policy: Policy,
+        feed: PartitionFeed,
+        partition: int,
+        clock: Callable[[], float],
+    ) -> None:
+        assert options.checkpoint is not None
+        self.partition = partition
+        self._topic_feed = feed
+        folder = partition_folder(options.checkpoint, partition)
+        self._shared = SharedCheckpoint(folder, options.durable)
+        self._shared.make()
+        own = replace(options, checkpoint=folder)
+        super().__init__(own, policy, feed, self._shared, clock)
+        self._writer: Writer | None = None
+        self._digest: str | None = None  # of the last snapshot that was committed
+        self._is_begun = False
+
+    def _outputs_that_stay(self) -> dict[str, str]:
+        # neither folder nor broker: other machines may call them otherwise
+        return {"sink": self._options.sink.rsplit("/", 1)[-1], "partition": str(self.partition)}
+
+    # opening
+
+    @property
+    def tried_before(self) -> bool:
+        """Whether a snapshot holds more than the beginning."""
+        return self._shared.newest_step > 0
+
+    def begin(self, first: int) -> None:
+        """Nothing was ever committed: begins at a place."""
+        self._topic_feed.go_to({"offset": first, "records": 0})
+        self._begin_status()
+
+    def go_on(self, mark: Mark) -> None:
+        """Goes on from the snapshot that the broker names, as the one who may commit."""
+        state = self.look_at(mark)
+        self.outputs.put_private_segment(self._step, state)
+        self._digest, self._is_begun = mark.digest, True
+        self._begin_status()
+
+    def look_at(self, mark: Mark) -> dict[str, Any]:
+        """Takes up a snapshot; raises CheckpointError where that is not there or does not fit."""
+        state = self._shared.load_step(mark.step, mark.digest)
+        self._require_same_stream(state)
+        try:
+            self._topic_feed.go_to(state["place"])
+            self._restore(state)
+            self._restore_arrivals(state)
+        except UNFIT:
+            raise self._shared.damaged from None
+        return state
+
+    def write_with(self, writer: Writer) -> None:
+        """Commits by these transactions."""
+        self._writer = writer
+
+    # working
+
+    @property
+    def offset(self) -> int:
+        """The place behind what was taken in."""
+        return int(self._topic_feed.place["offset"])
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether everything is published, and nothing follows."""
+        return self.counters.closed
+
+    @property
+    def counters(self) -> StreamCounters:
+        """What was done since the beginning."""
+        return self._counters
+
+    @property
+    def gate(self) -> Gate:
+        """What was measured since the beginning."""
+        return self._gate
+
+    def advance(self, arrived: Arrived | None, may_end: bool) -> None:
+        """Takes in what has come and commits what follows from it, if anything does; raises
+        TransactionLost where that was not committed.
+        """
+        if not self._is_begun:  # from here on the broker knows that the stream exists
+            self._commit()
+            self._is_begun = True
+        if arrived is not None:
+            self._topic_feed.add(arrived)
+        piece = self._topic_feed.read()
+        if not may_end:
+            piece = replace(piece, at_end=False)
+        batches = self._batches_of(piece)
+        if len(piece.position) or piece.bad or batches or piece.at_end:
+            self._do(batches)
+
+    def _commit(self) -> None:
+        assert self._writer is not None
+        self._step += self._is_begun
+        rows = self.outputs.taken_rows()
+        state = {**self._snapshot(), **self.outputs.private_segment()}
+        digest = self._shared.save(self._step, state)
+        mark = Mark(self._step, digest, self._counters.closed)
+        self._writer.commit(rows, self.offset, mark)
+        self.outputs.put(self._step)
+        self._shared.forget(self._step, {digest, self._digest or digest})
+        self._digest = digest
+        self.status.commit(self._step, self._counters, self._gate, self.core.waiting)
+
+    # telling
+
+    def certificate(self) -> Certificate:
+        """Of the partition alone, as far as it was published."""
+        nothing: dict[str, Any] = {"input": {"sha256": None}, "output": {"sha256": None}}
+        return self._certificate(release_by_release(self.core, self._gate), nothing)
+
+    def certify(self) -> None:
+        """Puts the certificate into the partition's folder."""
+        path = Path(self._options.certificate_path)
+        with files.atomic_write(str(path)) as draft:
+            draft.write_text(self.certificate().to_json())

@@ -1,0 +1,368 @@
+"""A topic of several partitions as a stream: each partition is published on its own, by whichever
+process of the group is assigned it.
+
+Promise: every promise of the policy holds in each partition's output. A person is in one partition
+(`connectors/kafka_partition.py` refuses anything else), so it holds in all of them together, too:
+classes of different partitions that show the same cells have nobody in common.
+A partition's rows do not depend on how many processes share the work, nor on which of them died.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from shoal.connectors import files, kafka
+from shoal.connectors.kafka_group import (
+    Arrived,
+    Group,
+    Member,
+    TransactionLost,
+    gone,
+    partitions_of_topic,
+)
+from shoal.connectors.kafka_partition import Keyed, PartitionFeed
+from shoal.data.certificate import Certificate
+from shoal.data.progress import Progress
+from shoal.errors import CheckpointError, InputError
+from shoal.jobs.stream.options import StreamOptions
+from shoal.jobs.stream.partition import PartitionRun
+from shoal.jobs.stream.status import is_stop
+from shoal.jobs.stream.union import union_certificate
+from shoal.policy.policy import Policy
+from shoal.state.checkpoint import CURRENT
+from shoal.state.shared_checkpoint import SharedStream
+
+TELL_EVERY = 2.0  # seconds between two lines of progress
+ASK_EVERY = 1.0  # seconds between two questions whether the others have ended
+MOST_LOST = 120.0  # seconds in which no transaction at all came through
+
+
+def stream_partitions(
+    options: StreamOptions, policy: Policy, *, progress: Progress, clock: Callable[[], float]
+) -> tuple[Certificate, np.ndarray]:
+    """Publishes a topic of several partitions into another one, as one process of a group.
+
+    Ends when every partition has ended, whoever published it. Returns the certificate of all
+    partitions, and their histories one behind the other. Raises as `stream_file` does.
+    """
+    partitions = partitions_of_topic(options.source)
+    _require_fit(options, policy, partitions)
+    assert options.checkpoint is not None
+    group = Group(options.source, options.sink)
+    try:
+        shared = _shared_stream(options, policy, group, partitions)
+        share = Share(options, policy, group, shared, clock)
+        with share.joined():
+            share.work(progress)
+        return share.certified()
+    finally:
+        group.close()
+
+
+def _require_fit(options: StreamOptions, policy: Policy, partitions: int) -> None:
+    """Raises InputError with everything that a source of several partitions can't have."""
+    findings = []
+    if not options.to_topic:
+        findings.append(
+            f"source '{options.source}': has {partitions} partitions, each a stream of its own;"
+            " publish into a topic with as many partitions (-o kafka://...), with --checkpoint"
+        )
+    elif (found := partitions_of_topic(options.sink)) != partitions:
+        has = f"has {found} partition{'s' if found > 1 else ''}" if found else "is not there"
+        findings.append(
+            f"output '{options.sink}': {has}, the source has {partitions}; name a topic with as"
+            " many, since each goes into its own"
+        )
+    findings += [
+        f"{name}: is for a stream in one order, and the source has {partitions} partitions; leave"
+        f" it out: {instead}"
+        for name, given, instead in (
+            ("--trace", options.trace, "none is written"),
+            ("--dead-letters", options.dead_letters, "each partition's are in the checkpoint"),
+        )
+        if given is not None
+    ]
+    findings += [
+        f"promise '{promise.model}': may fail where classes of different partitions show the same"
+        " cells; leave it out, or stream one partition"
+        for promise in policy.build_promises()
+        if not promise.monotone
+    ]
+    if findings:
+        raise InputError.from_findings(findings)
+
+
+def _shared_stream(
+    options: StreamOptions, policy: Policy, group: Group, partitions: int
+) -> SharedStream:
+    """What all processes agree on; raises CheckpointError where the folder is another stream's."""
+    folder = options.checkpoint
+    assert folder is not None
+    partitioner = None if policy.subject is None else options.partitioner
+    if (folder / CURRENT).exists():
+        raise CheckpointError(
+            f"checkpoint '{folder}': is of a stream of one partition; give this one a folder of its"
+            " own"
+        )
+    found = SharedStream.read(folder)
+    if found is None:
+        found = _wanted(options, policy, group, partitions).begin(folder)
+    if found.partitions != partitions:
+        raise CheckpointError(
+            f"source '{options.source}': has {partitions} partitions, and {found.partitions} when"
+            " the stream began, so people have moved between them; begin a new stream, into a new"
+            " topic"
+        )
+    mine = (group.source.name, group.sink.name, partitioner)
+    if (found.source, found.sink, found.partitioner) != mine:
+        raise CheckpointError(
+            f"checkpoint '{folder}': was begun with another source, sink or --partitioner; give the"
+            " same, or a folder of its own"
+        )
+    return found
+
+
+def _wanted(options: StreamOptions, policy: Policy, group: Group, partitions: int) -> SharedStream:
+    """What a new stream begins with; where one follows the topic, waits for its first message.
+
+    Raises InputError where the keys at the beginning of a partition do not fit, and CheckpointError
+    where somebody has published into the sink before.
+    """
+    while True:
+        first = [group.first_of_source(partition) for partition in range(partitions)]
+        if any(one.lines for one in first):
+            break
+        if not options.follow:
+            raise InputError(
+                f"source '{options.source}': holds no message; put records into it first"
+            )
+        time.sleep(ASK_EVERY)
+    columns = _names(options, next(one.lines[0] for one in first if one.lines))
+    partitioner = None if policy.subject is None else options.partitioner
+    shared = SharedStream(group.source.name, group.sink.name, partitions, columns, partitioner)
+    for partition, arrived in enumerate(first):
+        feed = _feed(shared, policy, group, partition)
+        feed.add(arrived)
+        feed.read()
+    holds_rows = any(group.sink_holds_rows(partition) for partition in range(partitions))
+    assert options.checkpoint is not None
+    if holds_rows and SharedStream.read(options.checkpoint) is None:  # nobody has begun meanwhile
+        raise CheckpointError(
+            f"output '{options.sink}': holds rows already, and the checkpoint is new; name a fresh"
+            " topic, or bring back the checkpoint that it belongs to"
+        )
+    return shared
+
+
+def _feed(shared: SharedStream, policy: Policy, group: Group, partition: int) -> PartitionFeed:
+    keyed = None
+    if policy.subject is not None and shared.partitioner is not None:
+        keyed = Keyed(policy.subject, shared.partitioner, shared.partitions)
+    return PartitionFeed(group.source, partition, shared.columns, keyed)
+
+
+def _names(options: StreamOptions, line: bytes) -> list[str]:
+    try:
+        first = json.loads(line)
+    except ValueError:
+        first = None
+    if not isinstance(first, dict):
+        raise InputError(
+            f"source '{options.source}': its first message is not a JSON object; put one into each"
+            " message"
+        )
+    return list(first)
+
+
+class Share:
+    """The partitions that this process is assigned, which may change at any time between steps."""
+
+    def __init__(
+        self,
+        options: StreamOptions,
+        policy: Policy,
+        group: Group,
+        shared: SharedStream,
+        clock: Callable[[], float],
+    ) -> None:
+        self._options, self._policy, self._group = options, policy, group
+        self._shared, self._clock = shared, clock
+        self._own = replace(options, trace=None, dead_letters=None)
+        self._runs: dict[int, PartitionRun] = {}
+        self._member: Member | None = None
+        self._last_line = self._last_asked = clock()
+        self._lost_since: float | None = None
+
+    def _run(self, partition: int) -> PartitionRun:
+        feed = _feed(self._shared, self._policy, self._group, partition)
+        return PartitionRun(self._own, self._policy, feed, partition, self._clock)
+
+    @property
+    def _joined_member(self) -> Member:
+        assert self._member is not None
+        return self._member
+
+    # joining and leaving
+
+    @contextmanager
+    def joined(self) -> Iterator[None]:
+        """In the group; when stopped or failed, leaves at once and says so in the status."""
+        self._member = self._group.joined(self._open, self._drop)
+        try:
+            yield
+        except BaseException as cause:
+            own = sorted(self._runs)
+            for run in self._runs.values():
+                run.status.stopped(cause)
+            self._runs.clear()
+            self._member.close()
+            if not is_stop(cause):
+                raise
+            for partition in own:
+                self._certify(partition)
+            raise KeyboardInterrupt from None  # which compiled code raises in its own words
+        self._runs.clear()
+        self._member.close()
+
+    def _open(self, partition: int) -> int:
+        """Where a partition goes on that was assigned; whoever had it before is fenced off."""
+        if partition >= self._shared.partitions:
+            raise CheckpointError(
+                f"source '{self._options.source}': has more partitions than when the stream began,"
+                " so people have moved between them; begin a new stream, into a new topic"
+            )
+        self._runs.pop(partition, None)
+        writer = self._group.writer(partition, self._joined_member)
+        run = self._run(partition)
+        found = self._group.committed(partition)
+        first, end = self._group.bounds(partition)
+        if found is None:
+            self._require_fresh(run)
+            run.begin(first)
+        else:
+            offset, mark = found
+            if not first <= offset <= end:
+                raise gone(self._group.source, partition)
+            run.go_on(mark)
+        run.write_with(writer)
+        self._runs[partition] = run
+        return run.offset
+
+    def _require_fresh(self, run: PartitionRun) -> None:
+        """Raises CheckpointError where the broker may only have forgotten what was committed.
+
+        Brokers forget the places of a group that has no member for a week.
+        """
+        if run.tried_before or self._group.sink_holds_rows(run.partition):
+            raise CheckpointError(
+                f"group '{self._group.name}': the broker knows no place in partition"
+                f" {run.partition}, but rows were published from it; publish into a new topic, with"
+                " a new checkpoint, and take the old one away from its readers"
+            )
+
+    def _drop(self, partition: int) -> None:
+        """Others have it from now on; what was committed is theirs to go on from."""
+        self._runs.pop(partition, None)
+
+    # working
+
+    def work(self, progress: Progress) -> None:
+        """Steps until every partition has ended."""
+        member = self._joined_member
+        while not self._all_ended():
+            arrived = member.poll()
+            for partition in list(self._runs):
+                if not self._advanced(partition, arrived.get(partition)):
+                    break
+            self._tell(progress)
+
+    def _advanced(self, partition: int, arrived: Arrived | None) -> bool:
+        """One step of a partition; False where this process has left the group and come back."""
+        run, member = self._runs[partition], self._joined_member
+        if run.has_ended:
+            if arrived is not None:
+                member.pause(partition)
+            return True
+        try:
+            run.advance(arrived, may_end=not self._options.follow)
+        except TransactionLost as lost:
+            self._note_lost()
+            if lost.fenced:  # the group has gone on without us
+                self._runs.clear()
+                member.rejoin()
+                return False
+            member.seek(partition, self._open(partition))
+            return True
+        except BaseException as cause:
+            run.status.stopped(cause)
+            del self._runs[partition]
+            raise
+        self._lost_since = None
+        return True
+
+    def _note_lost(self) -> None:
+        """Raises where no transaction has come through for long."""
+        now = self._clock()
+        self._lost_since = now if self._lost_since is None else self._lost_since
+        if now - self._lost_since > MOST_LOST:
+            raise kafka.unreachable(self._group.sink)
+
+    def _all_ended(self) -> bool:
+        """Whether nothing is left for anybody; the broker is asked now and then."""
+        if self._options.follow or any(not run.has_ended for run in self._runs.values()):
+            return False
+        now = self._clock()
+        if now - self._last_asked < ASK_EVERY:
+            return False
+        self._last_asked = now
+        marks = [self._group.committed(one) for one in range(self._shared.partitions)]
+        return all(found is not None and found[1].ended for found in marks)
+
+    def _tell(self, progress: Progress) -> None:
+        now = self._clock()
+        if now - self._last_line < TELL_EVERY:
+            return
+        self._last_line = now
+        counters = [run.counters for run in self._runs.values()]
+        own = ", ".join(str(partition) for partition in sorted(self._runs)) or "none"
+        progress(
+            f"partitions {own}: {sum(c.read for c in counters)} records,"
+            f" {sum(c.published for c in counters)} published,"
+            f" {sum(run.core.waiting for run in self._runs.values())} waiting,"
+            f" {sum(c.bad for c in counters)} set aside"
+        )
+
+    # telling
+
+    def _committed_run(self, partition: int) -> PartitionRun | None:
+        """A partition as it was committed last, to be looked at."""
+        found = self._group.committed(partition)
+        if found is None:
+            return None
+        run = self._run(partition)
+        run.look_at(found[1])
+        return run
+
+    def _certify(self, partition: int) -> None:
+        run = self._committed_run(partition)
+        if run is not None:
+            run.certify()
+
+    def certified(self) -> tuple[Certificate, np.ndarray]:
+        """The certificate of each partition and of all, in the checkpoint; and the history."""
+        found = [self._committed_run(one) for one in range(self._shared.partitions)]
+        runs = [run for run in found if run is not None]
+        for run in runs:
+            run.certify()
+        certificate = union_certificate(runs, self._policy, self._shared.partitioner)
+        path = Path(self._options.certificate_path)
+        with files.atomic_write(str(path)) as draft:
+            draft.write_text(certificate.to_json())
+        return certificate, np.concatenate([run.counters.history_array() for run in runs])
